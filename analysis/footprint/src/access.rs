@@ -1,0 +1,486 @@
+//! Memory instructions: what address, how many bytes, and what a load brings.
+
+use std::rc::Rc;
+
+use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
+
+use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
+use crate::flow::Located;
+use crate::registers::{EXEC, M0, VCC};
+use crate::state::State;
+use crate::walk::{Load, Site, Walk};
+
+/// Where a memory instruction goes.
+enum Target {
+    Memory(Id),
+    /// Per-lane memory at a byte offset, if that is known.
+    Scratch(Option<i64>),
+}
+
+impl Walk<'_> {
+    /// Any instruction but branches, calls and ends.
+    pub(crate) fn instruction(&mut self, state: &mut State, located: &Located) {
+        let inst = &located.inst;
+        let info = inst.op.info();
+        match (info.space, inst.encoding) {
+            (Space::Smem, _) => self.scalar_memory(state, inst),
+            (Space::Ds, _) => self.lose_results(state, inst, Lost::Lds),
+            (Space::Flat | Space::Global | Space::Scratch | Space::Buffer, _) => {
+                self.vector_memory(state, inst);
+            }
+            (_, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc) => {
+                match inst.op {
+                    Op::s_set_gpr_idx_on => state.indexed = true,
+                    _ => self.scalar_instruction(state, inst, located.pc),
+                }
+            }
+            (_, Encoding::Sopp) => match inst.op {
+                Op::s_set_gpr_idx_off => state.indexed = false,
+                Op::s_set_gpr_idx_mode => state.indexed = true,
+                _ => {}
+            },
+            (_, Encoding::Smem | Encoding::Ds) => {
+                self.lose_results(state, inst, Lost::Arithmetic);
+            }
+            _ => self.vector_instruction(state, inst),
+        }
+        if info.flags.contains(Flags::WRITES_M0) {
+            let lost = self.arena.opaque(Lost::Arithmetic);
+            self.set_scalar(state, M0, lost);
+        }
+        if info.flags.contains(Flags::WRITES_VCC) {
+            for register in [VCC, VCC + 1] {
+                let lost = self.arena.opaque(Lost::Arithmetic);
+                self.set_scalar(state, register, lost);
+            }
+        }
+    }
+
+    /// Destinations hold something that is not known.
+    fn lose_results(&mut self, state: &mut State, inst: &Inst, lost: Lost) {
+        for index in 0..2 {
+            for register in 0..usize::from(inst.dst_dwords(index)) {
+                let value = self.arena.opaque(lost);
+                self.set_result(state, inst.dsts[index], register, value);
+            }
+        }
+    }
+
+    pub(crate) fn set_result(
+        &mut self,
+        state: &mut State,
+        dst: Operand,
+        register: usize,
+        value: Id,
+    ) {
+        match dst {
+            Operand::Vector(first) => {
+                self.set_vector(state, usize::from(first) + register, value);
+            }
+            Operand::Scalar(first) if first < EXEC => {
+                self.set_scalar(state, usize::from(first) + register, value);
+            }
+            Operand::Scalar(_) => {
+                let unknown = self.arena.unknown();
+                self.replace_exec(state, unknown);
+            }
+            _ => {}
+        }
+    }
+
+    fn scalar_memory(&mut self, state: &mut State, inst: &Inst) {
+        let info = inst.op.info();
+        let buffer = info.srcs[0].dwords() == 4;
+        let Operand::Scalar(base) = inst.srcs[0] else {
+            return self.lose_results(state, inst, Lost::Memory);
+        };
+        if info.flags.contains(Flags::READS_FLAT_SCRATCH) {
+            // Scalar access to scratch: not tracked, but it may change a lane's slots.
+            if info.class != Class::Load {
+                state.scratch = Rc::default();
+            }
+            return self.lose_results(state, inst, Lost::Scratch);
+        }
+        let mut address = if buffer {
+            self.buffer_base(state, base)
+        } else {
+            self.scalar64(state, inst.srcs[0])
+        };
+        if inst.srcs[1] != Operand::None {
+            let offset = self.word(state, inst.srcs[1]);
+            let offset = self.arena.zero64(offset);
+            address = self.arena.add64(address, offset);
+        }
+        address = self.arena.offset(address, inst.imm.into());
+        let facts = state.wave;
+        let reads = info.class != Class::Store;
+        let writes = info.class != Class::Load;
+        self.site(Site {
+            address,
+            bytes: info.bytes.into(),
+            facts,
+            reads,
+            writes,
+        });
+        if info.class == Class::Load {
+            let values = self.load(address, facts, info.bytes, false, false);
+            for (register, value) in values.into_iter().enumerate() {
+                self.set_result(state, inst.dsts[0], register, value);
+            }
+        } else {
+            self.lose_results(state, inst, Lost::Memory);
+        }
+    }
+
+    fn site(&mut self, mut site: Site) {
+        if site.address == BOTTOM {
+            site.address = self.lost64();
+        }
+        // The kernel's own arguments, the packet and apertures are no device memory.
+        let (base, _) = self.base_and_offset(site.address);
+        if matches!(self.arena.node(base), Node::Symbol(_)) && !site.writes {
+            return;
+        }
+        self.sites.push(site);
+    }
+
+    /// An address without its constant part, and that.
+    fn base_and_offset(&self, address: Id) -> (Id, i64) {
+        if let Node::Add64(base, offset) = self.arena.node(address)
+            && let Some(offset) = self.arena.as_const64(offset)
+        {
+            return (base, offset as i64);
+        }
+        (address, 0)
+    }
+
+    /// The dwords that a load brings; sub-dword loads bring one.
+    fn load(
+        &mut self,
+        address: Id,
+        facts: crate::expr::FactId,
+        bytes: u8,
+        signed: bool,
+        divergent: bool,
+    ) -> Vec<Id> {
+        let dwords = usize::from(bytes).div_ceil(4);
+        let (base, offset) = self.base_and_offset(address);
+        let whole = bytes.is_multiple_of(4) && offset % 4 == 0 && (0..1 << 16).contains(&offset);
+        let fixed = match self.arena.node(base) {
+            Node::Symbol(Symbolic::Kernarg) if whole => Some(Node::Kernarg as fn(u32) -> Node),
+            Node::Symbol(Symbolic::Packet) if whole => Some(Node::Packet as fn(u32) -> Node),
+            _ => None,
+        };
+        if let Some(make) = fixed {
+            return (0..dwords)
+                .map(|dword| self.arena.intern(make(offset as u32 + 4 * dword as u32)))
+                .collect();
+        }
+        if let Node::Image(start) = self.arena.node(address)
+            && let Some(values) = self.image_content(start, bytes, dwords)
+        {
+            return values;
+        }
+        self.loads.push(Load {
+            address,
+            facts,
+            bytes: bytes.min(4),
+            signed,
+        });
+        let load = self.loads.len() as u32 - 1;
+        let traits = self.arena.traits(address);
+        let divergent = divergent && traits.divergent;
+        (0..dwords)
+            .map(|dword| {
+                let node = Node::Load {
+                    load,
+                    dword: dword as u8,
+                };
+                self.arena.leaf(node, traits.loops, divergent)
+            })
+            .collect()
+    }
+
+    /// Constants of the image, and addresses that the loader puts there.
+    fn image_content(&mut self, start: u64, bytes: u8, dwords: usize) -> Option<Vec<Id>> {
+        if !bytes.is_multiple_of(4) {
+            return None;
+        }
+        let mut values = Vec::with_capacity(dwords);
+        let mut dword = 0;
+        while dword < dwords {
+            let at = start.checked_add(4 * dword as u64)?;
+            if let Some(relocation) = self.object.relocation_at(at) {
+                let value = self.arena.intern(Node::Image(relocation.value?));
+                values.push(self.arena.low(value));
+                values.push(self.arena.high(value));
+                dword += 2;
+            } else {
+                let value = self.object.constant_dword(at)?;
+                values.push(self.arena.constant(value));
+                dword += 1;
+            }
+        }
+        values.truncate(dwords);
+        Some(values)
+    }
+
+    fn vector_memory(&mut self, state: &mut State, inst: &Inst) {
+        let info = inst.op.info();
+        if info.class == Class::Cache {
+            return;
+        }
+        let data = match info.space {
+            Space::Buffer => inst.srcs[3],
+            _ => inst.srcs[1],
+        };
+        let bytes = if info.bytes == 0 { 16 } else { info.bytes };
+        match self.target(state, inst) {
+            Target::Scratch(offset) => self.scratch_access(state, inst, offset, data, bytes),
+            Target::Memory(address) => {
+                if state.idle {
+                    return;
+                }
+                let facts = state.facts;
+                let reads = info.class != Class::Store;
+                let writes = info.class != Class::Load;
+                self.site(Site {
+                    address,
+                    bytes: bytes.into(),
+                    facts,
+                    reads,
+                    writes,
+                });
+                if writes && info.space == Space::Flat && self.may_be_scratch(address) {
+                    state.scratch = Rc::default();
+                }
+                let partial = info.flags.contains(Flags::READS_DST) || info.bytes == 0;
+                if info.class == Class::Load && !partial && !inst.lds {
+                    let signed = matches!(
+                        inst.op,
+                        Op::flat_load_sbyte
+                            | Op::global_load_sbyte
+                            | Op::buffer_load_sbyte
+                            | Op::flat_load_sshort
+                            | Op::global_load_sshort
+                            | Op::buffer_load_sshort
+                    );
+                    let values = self.load(address, facts, bytes, signed, true);
+                    for (register, value) in values.into_iter().enumerate() {
+                        self.set_result(state, inst.dsts[0], register, value);
+                    }
+                } else {
+                    self.lose_results(state, inst, Lost::Memory);
+                }
+            }
+        }
+    }
+
+    /// A flat address may lead to scratch only if the aperture was named, and only if it does not
+    /// come from an argument.
+    fn may_be_scratch(&self, address: Id) -> bool {
+        if !self.scratch_escapes {
+            return false;
+        }
+        let (base, _) = self.base_and_offset(address);
+        match self.arena.node(base) {
+            Node::Kernarg64(_) | Node::Load64 { .. } | Node::Image(_) => false,
+            Node::Add64(a, b) => ![a, b].iter().any(|part| {
+                matches!(
+                    self.arena.node(*part),
+                    Node::Kernarg64(_) | Node::Load64 { .. }
+                )
+            }),
+            _ => true,
+        }
+    }
+
+    fn target(&mut self, state: &State, inst: &Inst) -> Target {
+        let info = inst.op.info();
+        match info.space {
+            Space::Scratch => Target::Scratch(None),
+            Space::Buffer => self.buffer_target(state, inst),
+            Space::Global if inst.srcs[2] != Operand::None => {
+                let base = self.scalar64(state, inst.srcs[2]);
+                let offset = self.word(state, inst.srcs[0]);
+                let offset = self.arena.zero64(offset);
+                let address = self.arena.add64(base, offset);
+                Target::Memory(self.arena.offset(address, inst.imm.into()))
+            }
+            _ => {
+                let address = self.scalar64(state, inst.srcs[0]);
+                let address = self.arena.offset(address, inst.imm.into());
+                match self.scratch_offset(address) {
+                    Some(offset) if info.space == Space::Flat => Target::Scratch(offset),
+                    _ => Target::Memory(address),
+                }
+            }
+        }
+    }
+
+    /// If the address is in the scratch aperture: its offset there, if that is a constant.
+    fn scratch_offset(&mut self, address: Id) -> Option<Option<i64>> {
+        let (base, offset) = self.base_and_offset(address);
+        let high = self.arena.high(base);
+        let Node::High(whole) = self.arena.node(high) else {
+            return None;
+        };
+        if self.arena.node(whole) != Node::Symbol(Symbolic::Scratch) {
+            return None;
+        }
+        let low = self.arena.low(base);
+        Some(self.arena.as_const(low).map(|low| i64::from(low) + offset))
+    }
+
+    /// The address in a buffer descriptor: 48 bits of its first two dwords.
+    fn buffer_base(&mut self, state: &State, first: u8) -> Id {
+        let low = self.scalar(state, first.into());
+        let mut high = self.scalar(state, usize::from(first) + 1);
+        // Addresses have 48 bits, so what masks the stride away leaves the address as it was.
+        if let Node::Binary(Binary::And, inner, mask) = self.arena.node(high)
+            && self.arena.as_const(mask) == Some(0xffff)
+        {
+            high = inner;
+        } else if let Node::Binary(Binary::Or, inner, stride) = self.arena.node(high)
+            && self
+                .arena
+                .as_const(stride)
+                .is_some_and(|stride| stride & 0xffff == 0)
+        {
+            high = inner;
+            if let Node::Binary(Binary::And, inner, mask) = self.arena.node(high)
+                && self.arena.as_const(mask) == Some(0xffff)
+            {
+                high = inner;
+            }
+        } else if let Some(value) = self.arena.as_const(high) {
+            high = self.arena.constant(value & 0xffff);
+        }
+        self.arena.pair(low, high)
+    }
+
+    fn buffer_target(&mut self, state: &State, inst: &Inst) -> Target {
+        let Operand::Scalar(first) = inst.srcs[1] else {
+            let lost = self.lost64();
+            return Target::Memory(lost);
+        };
+        let descriptor: Vec<Id> = (0..4)
+            .map(|word| self.scalar(state, usize::from(first) + word))
+            .collect();
+        let soffset = self.word(state, inst.srcs[2]);
+        let mut next = match inst.srcs[0] {
+            Operand::Vector(register) => usize::from(register),
+            _ => 0,
+        };
+        let index = inst.idxen.then(|| {
+            next += 1;
+            self.vector(state, next - 1)
+        });
+        let voffset = if inst.offen {
+            self.vector(state, next)
+        } else {
+            ZERO
+        };
+        if self.arena.node(descriptor[3]) == Node::ScratchBuffer(3)
+            || self.arena.node(descriptor[2]) == Node::ScratchBuffer(2)
+        {
+            // The scalar offset counts bytes of the wave, the others bytes of the lane.
+            let parts = (self.arena.as_const(soffset), self.arena.as_const(voffset));
+            let offset = match (parts, index) {
+                ((Some(wave), Some(lane)), None) if wave % 256 == 0 => {
+                    Some(i64::from(wave / 64) + i64::from(lane) + i64::from(inst.imm))
+                }
+                _ => None,
+            };
+            return Target::Scratch(offset);
+        }
+        let mut address = self.buffer_base(state, first);
+        let (stride, plain) = match (
+            self.arena.as_const(descriptor[1]),
+            self.arena.as_const(descriptor[3]),
+        ) {
+            // Swizzled buffers and those that add the lane id have addresses of their own kind.
+            (Some(word), Some(last)) => (
+                Some(word >> 16 & 0x3fff),
+                word >> 31 == 0 && last >> 23 & 1 == 0,
+            ),
+            (None, Some(last)) => (None, last >> 23 & 1 == 0),
+            _ => (None, false),
+        };
+        let stride = match self.arena.node(descriptor[1]) {
+            Node::Binary(Binary::And, _, mask) if self.arena.as_const(mask) == Some(0xffff) => {
+                Some(0)
+            }
+            _ => stride,
+        };
+        let product = match (index, stride) {
+            (None, _) => Some(ZERO),
+            (Some(index), Some(stride)) => {
+                let stride = self.arena.constant(stride);
+                Some(self.arena.binary(Binary::Mul, index, stride))
+            }
+            (Some(_), None) => None,
+        };
+        let offset = match product.filter(|_| plain) {
+            Some(product) => {
+                for part in [product, voffset, soffset] {
+                    let part = self.arena.zero64(part);
+                    address = self.arena.add64(address, part);
+                }
+                return Target::Memory(self.arena.offset(address, inst.imm.into()));
+            }
+            None => self.arena.opaque(Lost::Arithmetic),
+        };
+        let offset = self.arena.zero64(offset);
+        Target::Memory(self.arena.add64(address, offset))
+    }
+
+    fn scratch_access(
+        &mut self,
+        state: &mut State,
+        inst: &Inst,
+        offset: Option<i64>,
+        data: Operand,
+        bytes: u8,
+    ) {
+        let class = inst.op.info().class;
+        if state.idle {
+            return;
+        }
+        let aligned = offset.filter(|offset| offset % 4 == 0 && bytes.is_multiple_of(4));
+        match (class, aligned) {
+            (Class::Load, Some(offset)) if !inst.lds => {
+                for register in 0..usize::from(bytes / 4) {
+                    let slot = offset + 4 * register as i64;
+                    let value = match state.scratch.get(&slot) {
+                        Some(value) => *value,
+                        None => self.arena.opaque(Lost::Scratch),
+                    };
+                    self.set_result(state, inst.dsts[0], register, value);
+                }
+            }
+            (Class::Store, Some(offset)) => {
+                for register in 0..usize::from(bytes / 4) {
+                    let value = match data {
+                        Operand::Vector(first) => self.vector(state, usize::from(first) + register),
+                        _ => self.arena.opaque(Lost::Scratch),
+                    };
+                    let slots = Rc::make_mut(&mut state.scratch);
+                    slots.insert(offset + 4 * register as i64, value);
+                }
+            }
+            (Class::Load, _) => self.lose_results(state, inst, Lost::Scratch),
+            _ => {
+                match offset {
+                    Some(offset) => {
+                        let slots = Rc::make_mut(&mut state.scratch);
+                        let end = offset + i64::from(bytes);
+                        slots.retain(|slot, _| *slot + 4 <= offset || *slot >= end);
+                    }
+                    None => state.scratch = Rc::default(),
+                }
+                self.lose_results(state, inst, Lost::Scratch);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Registers at a kernel's entry: LLVM's AMDGPU guide, "Initial Kernel Execution State".
+
+use strobe_code_object::{Kernel, Target};
+
+use crate::expr::{Id, Lost, Node, Symbolic};
+use crate::registers::VECTORS;
+use crate::state::State;
+use crate::walk::Walk;
+
+/// User registers and those after them: at most 16 and 6, and preloaded arguments.
+const SYSTEM_SCALARS: usize = 40;
+
+/// Targets whose code is understood.
+pub(crate) fn supports(target: Target) -> bool {
+    // GCN5 with the instruction set of gfx906: gfx900 and gfx902 to gfx909 are subsets.
+    matches!(target.machine, 0x2c..=0x2f)
+}
+
+/// Vector registers of a kernel, its callees included.
+pub(crate) fn vectors(kernel: &Kernel) -> usize {
+    // Granules are 4 registers on GCN5.
+    (4 * kernel.descriptor.vgpr_granules()).min(VECTORS)
+}
+
+impl Walk<'_> {
+    /// The state in which the command processor starts a wave.
+    pub(crate) fn initial(&mut self) -> State {
+        let descriptor = self.kernel.descriptor;
+        let mut state = State::new(self.vectors);
+        // What the command processor may set and nobody here asks for.
+        for register in 0..SYSTEM_SCALARS {
+            let value = self.arena.opaque(Lost::Arithmetic);
+            self.set_scalar(&mut state, register, value);
+        }
+        state.scc = self.arena.unknown();
+        let mut next = 0;
+        if descriptor.private_segment_buffer() {
+            for word in 0..4 {
+                let value = self.arena.intern(Node::ScratchBuffer(word));
+                self.set_scalar(&mut state, next, value);
+                next += 1;
+            }
+        }
+        let kernarg = Some(Node::Symbol(Symbolic::Kernarg));
+        let pointers = [
+            (
+                descriptor.dispatch_ptr(),
+                Some(Node::Symbol(Symbolic::Packet)),
+            ),
+            (descriptor.queue_ptr(), Some(Node::Symbol(Symbolic::Queue))),
+            (descriptor.kernarg_segment_ptr(), kernarg),
+            (descriptor.dispatch_id(), None),
+            (descriptor.flat_scratch_init(), None),
+        ];
+        for (present, node) in pointers {
+            if present {
+                if let Some(node) = node {
+                    let address = self.arena.intern(node);
+                    self.set_scalar64(&mut state, next as u8, address);
+                }
+                next += 2;
+            }
+        }
+        next += usize::from(descriptor.private_segment_size_sgpr());
+        // Preloaded arguments stand at the end of the user registers.
+        for dword in 0..usize::from(descriptor.preload_length) {
+            let offset = 4 * (dword as u32 + u32::from(descriptor.preload_offset));
+            let value = self.arena.intern(Node::Kernarg(offset));
+            self.set_scalar(&mut state, next + dword, value);
+        }
+        next = next.max(descriptor.user_sgprs());
+        for dimension in 0..3_u8 {
+            if descriptor.workgroup_id(usize::from(dimension)) {
+                let value = self.arena.intern(Node::Group(dimension));
+                self.set_scalar(&mut state, next, value);
+                next += 1;
+            }
+        }
+        for dimension in 0..descriptor.workitem_ids().min(3) {
+            let value: Id = self.arena.intern(Node::Item(dimension as u8));
+            self.set_vector(&mut state, dimension, value);
+        }
+        state
+    }
+}

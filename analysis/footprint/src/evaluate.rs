@@ -1,0 +1,741 @@
+//! Expressions at a launch.
+//!
+//! Everything is evaluated on demand and once: a value depends on its node and on the facts that may
+//! narrow it. Recursion is bounded, and so is the number of evaluations.
+
+use strobe_extent::{Extent, Reason};
+
+use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node, Symbolic};
+use crate::facts::NOTHING;
+use crate::plan::Plan;
+use crate::plan::wide_key;
+use crate::range::Range;
+use crate::value::{Alternative, Origin, Value, add, mixed, sub};
+use crate::{Launch, Memory};
+
+/// Nested evaluations; each takes some hundred bytes of a stack that is not ours.
+const MAX_NESTING: u32 = 200;
+/// Evaluations of one launch.
+const MAX_STEPS: u32 = 400_000;
+
+/// An allocation that some pointer points into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Base {
+    pub(crate) extent: Extent,
+    /// The allocation that ends where the pointer points: it may belong to that one.
+    pub(crate) below: Option<Extent>,
+}
+
+/// Values computed relative to a pending phi, with the lowest such phi that each depends on.
+type Relative = Map<(Id, FactId), (Value, usize)>;
+
+pub(crate) struct Evaluation<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) launch: &'a Launch<'a>,
+    pub(crate) memory: &'a dyn Memory,
+    pub(crate) bases: Vec<Base>,
+    /// Device memory whose content was looked at.
+    pub(crate) consulted: Vec<Extent>,
+    known: Map<(Id, FactId), Value>,
+    possible: Map<FactId, bool>,
+    /// Phis whose value is being looked for, with what was computed relative to them.
+    pub(crate) pending: Vec<(u64, Relative)>,
+    /// The lowest entry of `pending` that the running evaluation has used.
+    pub(crate) touched: usize,
+    pub(crate) trips: Map<u32, Option<i128>>,
+    nesting: u32,
+    steps: u32,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(crate) fn new(plan: &'a Plan, launch: &'a Launch<'a>, memory: &'a dyn Memory) -> Self {
+        Self {
+            plan,
+            launch,
+            memory,
+            bases: Vec::new(),
+            consulted: Vec::new(),
+            known: Map::default(),
+            possible: Map::default(),
+            pending: Vec::new(),
+            touched: usize::MAX,
+            trips: Map::default(),
+            nesting: 0,
+            steps: 0,
+        }
+    }
+
+    /// The newest part of the chain that may say something about the node.
+    fn relevant(&self, id: Id, mut facts: FactId) -> FactId {
+        let parts = self.plan.arena.traits(id).parts;
+        while facts != NOTHING {
+            let fact = self.plan.facts.get(facts);
+            if fact.parts & parts == 0 {
+                return NOTHING;
+            }
+            if fact.own & parts != 0 {
+                break;
+            }
+            facts = fact.parent;
+        }
+        facts
+    }
+
+    pub(crate) fn value(&mut self, id: Id, facts: FactId) -> Value {
+        let facts = self.relevant(id, facts);
+        let key = (id, facts);
+        if let Some(value) = self.known.get(&key) {
+            return value.clone();
+        }
+        for (_, relative) in self.pending.iter().rev() {
+            if let Some((value, touched)) = relative.get(&key) {
+                self.touched = self.touched.min(*touched);
+                return value.clone();
+            }
+        }
+        let bits = self.plan.arena.bits(id);
+        self.steps += 1;
+        if self.nesting >= MAX_NESTING || self.steps > MAX_STEPS {
+            return Value::lost(Reason::Budget, bits);
+        }
+        self.nesting += 1;
+        let before = std::mem::replace(&mut self.touched, usize::MAX);
+        let mut value = self.compute(id, facts, bits);
+        value = self.narrow(id, facts, bits, value);
+        self.nesting -= 1;
+        if self.touched == usize::MAX {
+            self.known.insert(key, value.clone());
+        } else if let Some((_, relative)) = self.pending.last_mut() {
+            relative.insert(key, (value.clone(), self.touched));
+        }
+        self.touched = self.touched.min(before);
+        value
+    }
+
+    fn two(
+        &mut self,
+        a: Id,
+        b: Id,
+        facts: FactId,
+        bits: u32,
+        f: impl Fn(Alternative, Alternative) -> Alternative,
+    ) -> Value {
+        let a = self.value(a, facts);
+        let b = self.value(b, facts);
+        a.with(&b, bits, f)
+    }
+
+    fn compute(&mut self, id: Id, facts: FactId, bits: u32) -> Value {
+        match self.plan.arena.node(id) {
+            Node::Bottom => Value::Empty,
+            Node::Const(value) => Value::One(Alternative::number(Range::wrap(
+                value.into(),
+                value.into(),
+                32,
+            ))),
+            Node::Const64(value) => Value::One(Alternative::number(Range::wrap(
+                value.into(),
+                value.into(),
+                64,
+            ))),
+            Node::Kernarg(offset) => self.kernarg(offset, 4),
+            Node::Kernarg64(offset) => self.kernarg(offset, 8),
+            Node::Packet(offset) => self.packet(offset),
+            Node::Item(dimension) => self.up_to(self.launch.block[usize::from(dimension % 3)]),
+            Node::Group(dimension) => {
+                let dimension = usize::from(dimension % 3);
+                let block = self.launch.block[dimension].max(1);
+                self.up_to(self.launch.grid[dimension].div_ceil(block))
+            }
+            Node::ScratchBuffer(_) => Value::lost(Reason::UntrackedAddress, 32),
+            Node::Opaque(_, lost) => Value::lost(reason(lost), 32),
+            Node::Mask(..) => Value::One(Alternative::number(Range::full(32))),
+            Node::Image(address) => {
+                let range = Range::exactly(address.into());
+                Value::One(Alternative {
+                    origin: Origin::Image,
+                    range,
+                })
+            }
+            Node::Symbol(symbol) => Value::One(Alternative {
+                origin: Origin::Symbol(symbol),
+                range: Range::exactly(0),
+            }),
+            Node::Load { load, dword } => self.load(load, dword, 4),
+            Node::Load64 { load, dword } => self.load(load, dword, 8),
+            Node::Phi(phi) => self.phi(u64::from(phi), bits),
+            Node::Phi64(low, high) => self.phi(wide_key(low, high), bits),
+            Node::Lane(inner, at, _) | Node::Lane64(inner, at, ..) => self.value(inner, at),
+            Node::Binary(op, a, b) => self.two(a, b, facts, 32, |a, b| binary(op, a, b)),
+            Node::Select(condition, yes, no) | Node::Select64(condition, yes, no) => {
+                match self.truth(condition, facts) {
+                    Some(true) => self.value(yes, facts),
+                    Some(false) => self.value(no, facts),
+                    None => {
+                        let yes = self.value(yes, facts);
+                        let no = self.value(no, facts);
+                        yes.or(&no, bits)
+                    }
+                }
+            }
+            Node::Sign(a, from) => self
+                .value(a, facts)
+                .map(32, |a| Alternative::number(a.words(32).sign(from.into()))),
+            Node::Low(a) => self.value(a, facts).map(32, low),
+            Node::High(a) => self.value(a, facts).map(32, high),
+            Node::Pair(low, high) => self.two(low, high, facts, 64, pair),
+            Node::Zero64(a) => self.value(a, facts).map(64, |a| {
+                let range = a.words(32).unsigned(32);
+                Alternative::number(range)
+            }),
+            Node::Sign64(a) => self
+                .value(a, facts)
+                .map(64, |a| Alternative::number(a.words(32).signed(32))),
+            Node::Add64(a, b) => self.two(a, b, facts, 64, |a, b| add(a, b, 64)),
+            Node::Sub64(a, b) => self.two(a, b, facts, 64, |a, b| sub(a, b, 64)),
+            Node::Shl64(a, by) => self.two(a, by, facts, 64, |a, by| {
+                Alternative::number(a.words(64).shl(by.words(32), 64))
+            }),
+            Node::Shr64(a, by) => self.two(a, by, facts, 64, |a, by| {
+                Alternative::number(a.words(64).shr(by.words(32), 64))
+            }),
+            Node::Sar64(a, by) => self.two(a, by, facts, 64, |a, by| {
+                Alternative::number(a.words(64).sar(by.words(32), 64))
+            }),
+            Node::MulU(a, b) => self.two(a, b, facts, 64, |a, b| {
+                let (a, b) = (a.words(32).unsigned(32), b.words(32).unsigned(32));
+                Alternative::number(a.mul(b, 64))
+            }),
+            Node::MulS(a, b) => self.two(a, b, facts, 64, |a, b| {
+                let (a, b) = (a.words(32).signed(32), b.words(32).signed(32));
+                Alternative::number(a.mul(b, 64))
+            }),
+            // Truth values have no words.
+            _ => Value::One(Alternative::number(Range::full(bits))),
+        }
+    }
+
+    fn up_to(&self, count: u32) -> Value {
+        if count == 0 {
+            return Value::Empty;
+        }
+        Value::One(Alternative::number(Range {
+            lo: 0,
+            hi: i128::from(count) - 1,
+        }))
+    }
+
+    /// A dword (4) or qword (8) of the kernarg segment.
+    fn kernarg(&mut self, offset: u32, bytes: u32) -> Value {
+        if self.plan.is_hidden(offset) {
+            return self.hidden(offset, bytes);
+        }
+        let Some(value) = self.kernarg_bytes(offset, bytes) else {
+            return Value::lost(Reason::Other("argument that was not given"), 8 * bytes);
+        };
+        if bytes == 8 {
+            return Value::One(self.pointer(value));
+        }
+        // Half of a pointer keeps the pointer's origin.
+        let number = Range::wrap(value.into(), value.into(), 32);
+        let mut origin = Origin::Number;
+        if let Some(whole) = self.kernarg_bytes(offset & !7, 8)
+            && let Origin::Base(base) = self.pointer(whole).origin
+        {
+            origin = Origin::Base(base);
+        }
+        Value::One(Alternative {
+            origin,
+            range: number,
+        })
+    }
+
+    /// The pointer argument at an offset; 0 if it was not given.
+    pub(crate) fn argument(&mut self, offset: u32) -> Alternative {
+        let value = self.kernarg_bytes(offset, 8).unwrap_or(0);
+        self.pointer(value)
+    }
+
+    fn kernarg_bytes(&self, offset: u32, bytes: u32) -> Option<u64> {
+        let start = usize::try_from(offset).ok()?;
+        let bytes = self
+            .launch
+            .kernarg
+            .get(start..start.checked_add(bytes as usize)?)?;
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+        )
+    }
+
+    /// Arguments that the runtime fills in.
+    fn hidden(&mut self, offset: u32, bytes: u32) -> Value {
+        let bits = 8 * bytes;
+        let mut value = 0_u64;
+        for byte in (0..bytes).rev() {
+            match self.plan.hidden_byte(offset + byte, self.launch) {
+                Some(known) => value = value << 8 | u64::from(known),
+                None => {
+                    let runtime = Alternative {
+                        origin: Origin::Runtime,
+                        range: Range::full(bits),
+                    };
+                    return Value::One(runtime);
+                }
+            }
+        }
+        Value::One(Alternative::number(Range::wrap(
+            value.into(),
+            value.into(),
+            bits,
+        )))
+    }
+
+    fn packet(&mut self, offset: u32) -> Value {
+        let [x, y, z] = self.launch.block;
+        let value = match offset {
+            4 => (x & 0xffff) | y << 16,
+            8 => z & 0xffff,
+            12 => self.launch.grid[0],
+            16 => self.launch.grid[1],
+            20 => self.launch.grid[2],
+            _ => return Value::lost(Reason::UntrackedAddress, 32),
+        };
+        Value::One(Alternative::number(Range::wrap(
+            value.into(),
+            value.into(),
+            32,
+        )))
+    }
+
+    /// A 64-bit word that may be a pointer.
+    pub(crate) fn pointer(&mut self, value: u64) -> Alternative {
+        let range = Range::wrap(value.into(), value.into(), 64);
+        if value < 4096 {
+            return Alternative::number(range);
+        }
+        let at = self.memory.allocation(value);
+        let below = match at {
+            Some(extent) if extent.start() < value => None,
+            _ => self.memory.allocation(value - 1),
+        };
+        let Some(extent) = at.or(below) else {
+            return Alternative::number(range);
+        };
+        let base = match self.bases.iter().position(|known| known.extent == extent) {
+            Some(known) => {
+                self.bases[known].below = self.bases[known].below.or(below);
+                known
+            }
+            None => {
+                self.bases.push(Base { extent, below });
+                self.bases.len() - 1
+            }
+        };
+        Alternative {
+            origin: Origin::Base(base as u32),
+            range,
+        }
+    }
+
+    fn load(&mut self, load: u32, dword: u8, bytes: u32) -> Value {
+        let load = self.plan.loads[load as usize];
+        let bits = 8 * bytes;
+        if load.bytes < 4 {
+            let width = 8 * u32::from(load.bytes);
+            let full = Range::full(width);
+            let range = if load.signed {
+                full.signed(width)
+            } else {
+                full
+            };
+            return Value::One(Alternative::number(range));
+        }
+        let address = self.value(load.address, load.facts);
+        let skip = i128::from(dword) * 4;
+        let mut all = Vec::new();
+        for alternative in address.alternatives() {
+            let (lo, hi) = (alternative.range.lo + skip, alternative.range.hi + skip);
+            match alternative.origin {
+                Origin::Symbol(Symbolic::Kernarg) => self.scan_kernarg(lo, hi, bytes, &mut all),
+                Origin::Symbol(Symbolic::Packet) if lo == hi && bytes == 4 => {
+                    let offset = u32::try_from(lo).unwrap_or(u32::MAX);
+                    all.extend(self.packet(offset).alternatives());
+                }
+                Origin::Runtime => {
+                    all.push(Alternative {
+                        origin: Origin::Runtime,
+                        range: Range::full(bits),
+                    });
+                }
+                Origin::Number | Origin::Base(_) => self.scan_memory(lo, hi, bytes, &mut all),
+                _ => all.push(Alternative::lost(Reason::PointerFromMemory, bits)),
+            }
+        }
+        Value::any(all, bits)
+    }
+
+    /// Words of the kernarg segment at offsets `lo` to `hi`: one if they are equal, else whatever
+    /// stands in any slot there.
+    fn scan_kernarg(&mut self, lo: i128, hi: i128, bytes: u32, all: &mut Vec<Alternative>) {
+        let size = i128::from(self.plan.kernarg_size);
+        let bits = 8 * bytes;
+        if lo == hi && lo >= 0 && lo < size && lo % 4 == 0 {
+            let value = self.kernarg(lo as u32, bytes);
+            all.extend(value.alternatives());
+            return;
+        }
+        let (first, last) = (lo.max(0) & !7, hi.min(size - 1));
+        let mut pointers = false;
+        let mut offset = first;
+        while offset <= last {
+            for alternative in self.kernarg(offset as u32, 8).alternatives() {
+                if matches!(alternative.origin, Origin::Base(_) | Origin::Runtime) {
+                    pointers = true;
+                    all.push(if bytes == 8 {
+                        *alternative
+                    } else {
+                        Alternative {
+                            origin: alternative.origin,
+                            range: Range::full(bits),
+                        }
+                    });
+                }
+            }
+            offset += 8;
+        }
+        // As a number it may be any of them.
+        if bytes == 4 || !pointers {
+            all.push(Alternative::number(Range::full(bits)));
+        }
+    }
+
+    /// Words of device memory, if their content is known.
+    fn scan_memory(&mut self, lo: i128, hi: i128, bytes: u32, all: &mut Vec<Alternative>) {
+        let bits = 8 * bytes;
+        let unknown = Alternative::lost(Reason::PointerFromMemory, bits);
+        let length = hi - lo + i128::from(bytes);
+        if lo < 4096 || length > 8 * self.plan.table as i128 {
+            all.push(unknown);
+            return;
+        }
+        let (start, length) = (lo as u64, length as usize);
+        let content = self
+            .memory
+            .known_bytes(start, length)
+            .filter(|c| c.len() == length);
+        let (Some(content), Ok(extent)) = (content, Extent::with_len(start, length as u64)) else {
+            all.push(unknown);
+            return;
+        };
+        self.consulted.push(extent);
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
+        if bytes == 4 {
+            for at in (0..=length - 4).step_by(if start % 4 == 0 { 4 } else { 1 }) {
+                let value = i128::from(word(&content[at..at + 4]));
+                all.push(Alternative::number(Range::wrap(value, value, 32)));
+            }
+            return;
+        }
+        if lo == hi {
+            let value = word(&content);
+            all.push(self.pointer(value));
+            return;
+        }
+        // Entries of a table may hold more than pointers; what is no pointer is no address.
+        let found = all.len();
+        for at in (0..=length - 8).step_by(if start % 8 == 0 { 8 } else { 4 }) {
+            let pointer = self.pointer(word(&content[at..at + 8]));
+            if matches!(pointer.origin, Origin::Base(_)) && !all[found..].contains(&pointer) {
+                all.push(pointer);
+            }
+        }
+        if all.len() == found {
+            all.push(Alternative::number(Range::full(64)));
+        }
+    }
+
+    /// Whether the facts can all hold in this launch.
+    pub(crate) fn possible(&mut self, facts: FactId) -> bool {
+        let mut at = facts;
+        let mut undecided = Vec::new();
+        while at != NOTHING {
+            if let Some(known) = self.possible.get(&at) {
+                if !known {
+                    self.possible.insert(facts, false);
+                    return false;
+                }
+                break;
+            }
+            undecided.push(at);
+            at = self.plan.facts.get(at).parent;
+        }
+        for fact in undecided.into_iter().rev() {
+            let before = std::mem::replace(&mut self.touched, usize::MAX);
+            let Fact { parent, condition } = self.fact(fact);
+            let holds = self.truth(condition, parent) != Some(false);
+            // What was found relative to a pending phi says nothing for good.
+            if self.touched == usize::MAX {
+                self.possible.insert(fact, holds);
+                if !holds {
+                    self.possible.insert(facts, false);
+                }
+            }
+            self.touched = self.touched.min(before);
+            if !holds {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn fact(&self, id: FactId) -> Fact {
+        let fact = self.plan.facts.get(id);
+        Fact {
+            parent: fact.parent,
+            condition: fact.condition,
+        }
+    }
+
+    /// What a truth value is for certain.
+    fn truth(&mut self, id: Id, facts: FactId) -> Option<bool> {
+        match self.plan.arena.node(id) {
+            Node::True => Some(true),
+            Node::False => Some(false),
+            Node::Not(inner) => self.truth(inner, facts).map(|truth| !truth),
+            Node::Compare(op, a, b) => {
+                let bits = self.plan.arena.bits(a);
+                let (a, b) = (self.value(a, facts), self.value(b, facts));
+                if matches!((&a, &b), (Value::Empty, _) | (_, Value::Empty)) {
+                    return Some(false);
+                }
+                decide(op, a.numbers()?, b.numbers()?, bits)
+            }
+            _ => None,
+        }
+    }
+
+    /// Applies the facts about the node itself.
+    fn narrow(&mut self, id: Id, facts: FactId, bits: u32, value: Value) -> Value {
+        let mut value = value;
+        let mut at = facts;
+        let own = crate::expr::part(id);
+        while at != NOTHING {
+            let fact = *self.plan.facts.get(at);
+            if fact.parts & own == 0 {
+                break;
+            }
+            if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition)
+                && (a == id) != (b == id)
+            {
+                let left = a == id;
+                let other = self.value(if left { b } else { a }, fact.parent);
+                match other.numbers() {
+                    Some(bound) => {
+                        let kept = value.alternatives().iter().filter_map(|alternative| {
+                            let Some(range) = alternative.numbers() else {
+                                return Some(*alternative);
+                            };
+                            let range = clip(op, left, range, bound, bits)?;
+                            Some(Alternative {
+                                origin: alternative.origin,
+                                range,
+                            })
+                        });
+                        value = Value::any(kept.collect::<Vec<_>>(), bits);
+                    }
+                    None if matches!(other, Value::Empty) => return Value::Empty,
+                    None => {}
+                }
+            }
+            at = fact.parent;
+        }
+        value
+    }
+}
+
+struct Fact {
+    parent: FactId,
+    condition: Id,
+}
+
+fn reason(lost: Lost) -> Reason {
+    match lost {
+        Lost::Arithmetic => Reason::UntrackedAddress,
+        Lost::Lds => Reason::Other("pointer from local data share"),
+        Lost::Scratch => Reason::Other("pointer from scratch"),
+        Lost::Memory => Reason::PointerFromMemory,
+    }
+}
+
+fn binary(op: Binary, a: Alternative, b: Alternative) -> Alternative {
+    match op {
+        Binary::Add => return add(a, b, 32),
+        Binary::Sub => return sub(a, b, 32),
+        _ => {}
+    }
+    let (x, y) = (a.words(32), b.words(32));
+    let range = match op {
+        Binary::Add | Binary::Sub => Range::full(32),
+        Binary::Mul => x.mul(y, 32),
+        Binary::MulHighU => x.mul_high_unsigned(y),
+        Binary::MulHighS => x.mul_high_signed(y),
+        Binary::Shl => x.shl(y, 32),
+        Binary::Shr => x.shr(y, 32),
+        Binary::Sar => x.sar(y, 32),
+        Binary::And => x.and(y, 32),
+        Binary::Or => x.or(y, 32),
+        Binary::Xor => x.xor(y, 32),
+        Binary::MinU => x.min(y, false, 32),
+        Binary::MaxU => x.max(y, false, 32),
+        Binary::MinS => x.min(y, true, 32),
+        Binary::MaxS => x.max(y, true, 32),
+    };
+    let origin = match op {
+        Binary::And | Binary::Or | Binary::Xor => mixed(a.origin, b.origin),
+        _ => Origin::Number,
+    };
+    // A relative word is not a number: the interval would be taken for an offset.
+    if origin.is_relative() {
+        let anchored = matches!(origin, Origin::Anchor(_));
+        let origin = if anchored {
+            Origin::Lost(Reason::UntrackedAddress)
+        } else {
+            origin
+        };
+        return Alternative {
+            origin,
+            range: Range::full(32),
+        };
+    }
+    Alternative { origin, range }
+}
+
+fn low(whole: Alternative) -> Alternative {
+    match whole.numbers() {
+        Some(range) => Alternative {
+            origin: whole.origin,
+            range: Range::wrap(range.lo, range.hi, 32),
+        },
+        None => half(whole.origin),
+    }
+}
+
+fn high(whole: Alternative) -> Alternative {
+    match whole.numbers() {
+        Some(range) => {
+            let range = range.unsigned(64);
+            let range = Range::wrap(range.lo >> 32, range.hi >> 32, 32);
+            Alternative {
+                origin: whole.origin,
+                range,
+            }
+        }
+        None => half(whole.origin),
+    }
+}
+
+/// Half of a relative address: no number, but it is known of what.
+fn half(origin: Origin) -> Alternative {
+    match origin {
+        Origin::Anchor(_) => Alternative::lost(Reason::UntrackedAddress, 32),
+        _ => Alternative {
+            origin,
+            range: Range::full(32),
+        },
+    }
+}
+
+/// Two halves that do not belong together: the high one decides what it points into.
+fn pair(low: Alternative, high: Alternative) -> Alternative {
+    let origin = match (high.origin, low.origin) {
+        (Origin::Number, Origin::Anchor(_)) | (Origin::Anchor(_), _) => {
+            return Alternative::lost(Reason::UntrackedAddress, 64);
+        }
+        (Origin::Number, origin) => origin,
+        (origin, _) => origin,
+    };
+    if origin.is_relative() || low.origin.is_relative() {
+        return Alternative {
+            origin,
+            range: Range::full(64),
+        };
+    }
+    let (low, high) = (low.range.unsigned(32), high.range.unsigned(32));
+    Alternative {
+        origin,
+        range: Range::wrap((high.lo << 32) + low.lo, (high.hi << 32) + low.hi, 64),
+    }
+}
+
+/// Whether a comparison of any words of two intervals comes out the same.
+fn decide(op: Compare, a: Range, b: Range, bits: u32) -> Option<bool> {
+    let (signed, strict) = match op {
+        Compare::Eq | Compare::Ne => {
+            let (x, y) = (a.unsigned(bits), b.unsigned(bits));
+            let equal = if x.single().is_some() && x == y {
+                Some(true)
+            } else if x.hi < y.lo || y.hi < x.lo {
+                Some(false)
+            } else {
+                let (x, y) = (a.signed(bits), b.signed(bits));
+                (x.hi < y.lo || y.hi < x.lo).then_some(false)
+            };
+            return equal.map(|equal| equal == (op == Compare::Eq));
+        }
+        Compare::LtU => (false, true),
+        Compare::LeU => (false, false),
+        Compare::LtS => (true, true),
+        Compare::LeS => (true, false),
+    };
+    let (a, b) = a.both(b, signed, bits);
+    if a.hi < b.lo || (!strict && a.hi <= b.lo) {
+        Some(true)
+    } else if a.lo > b.hi || (strict && a.lo >= b.hi) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// The words of `range` for which the comparison with some word of `bound` holds. `left`: they
+/// stand left.
+fn clip(op: Compare, left: bool, range: Range, bound: Range, bits: u32) -> Option<Range> {
+    let (signed, strict) = match op {
+        Compare::Eq => {
+            let (a, b) = (range.unsigned(bits), bound.unsigned(bits));
+            let both = Range {
+                lo: a.lo.max(b.lo),
+                hi: a.hi.min(b.hi),
+            };
+            return (both.lo <= both.hi).then(|| Range::wrap(both.lo, both.hi, bits));
+        }
+        Compare::Ne => {
+            let Some(other) = bound.single() else {
+                return Some(range);
+            };
+            let modulus = 1_i128 << bits;
+            let mut kept = range;
+            if (kept.lo - other).rem_euclid(modulus) == 0 {
+                kept.lo += 1;
+            }
+            if kept.hi >= kept.lo && (kept.hi - other).rem_euclid(modulus) == 0 {
+                kept.hi -= 1;
+            }
+            return (kept.lo <= kept.hi).then(|| Range::wrap(kept.lo, kept.hi, bits));
+        }
+        Compare::LtU => (false, 1),
+        Compare::LeU => (false, 0),
+        Compare::LtS => (true, 1),
+        Compare::LeS => (true, 0),
+    };
+    let (mut kept, bound) = range.both(bound, signed, bits);
+    if left {
+        kept.hi = kept.hi.min(bound.hi - strict);
+    } else {
+        kept.lo = kept.lo.max(bound.lo + strict);
+    }
+    (kept.lo <= kept.hi).then(|| Range::wrap(kept.lo, kept.hi, bits))
+}

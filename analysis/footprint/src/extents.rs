@@ -1,0 +1,125 @@
+//! From the addresses of one launch to extents.
+
+use strobe_extent::{Access, Extent, Reason, Side};
+
+use crate::evaluate::Evaluation;
+use crate::plan::Plan;
+use crate::value::{Alternative, Origin};
+use crate::walk::Site;
+use crate::{Launch, Memory, Unseen};
+
+pub(crate) fn access(
+    plan: &Plan,
+    unseen: &[Unseen],
+    launch: &Launch<'_>,
+    memory: &dyn Memory,
+) -> Access {
+    let mut access = Access::none();
+    let mut evaluation = Evaluation::new(plan, launch, memory);
+    for site in &plan.sites {
+        let wanted = (site.reads && !access.reads.is_unknown())
+            || (site.writes && !access.writes.is_unknown());
+        if wanted && evaluation.possible(site.facts) {
+            evaluation.site(site, &mut access);
+        }
+    }
+    for argument in unseen {
+        let value = evaluation.argument(argument.offset);
+        if let Origin::Base(base) = value.origin {
+            let extent = evaluation.bases[base as usize].extent;
+            if argument.reads {
+                access.reads.insert(extent);
+            }
+            if argument.writes {
+                access.writes.insert(extent);
+            }
+        }
+    }
+    // A table that the kernel itself may change is not known while it runs.
+    if evaluation
+        .consulted
+        .iter()
+        .any(|table| access.writes.overlaps(*table))
+    {
+        return Access::unknown(Reason::PointerFromMemory);
+    }
+    access
+}
+
+/// Where one alternative of an address leads.
+enum Touched {
+    /// Nothing that is tracked.
+    Nothing,
+    Extent(Extent),
+    Two(Extent, Extent),
+    Unknown(Reason),
+}
+
+impl Evaluation<'_> {
+    fn site(&mut self, site: &Site, access: &mut Access) {
+        let address = self.value(site.address, site.facts);
+        let mut sides: Vec<&mut Side> = Vec::with_capacity(2);
+        let Access { reads, writes } = access;
+        if site.reads {
+            sides.push(reads);
+        }
+        if site.writes {
+            sides.push(writes);
+        }
+        for &alternative in address.alternatives() {
+            match self.touched_by(alternative, site.bytes) {
+                Touched::Nothing => {}
+                Touched::Extent(extent) => sides.iter_mut().for_each(|side| side.insert(extent)),
+                Touched::Two(a, b) => sides.iter_mut().for_each(|side| {
+                    side.insert(a);
+                    side.insert(b);
+                }),
+                Touched::Unknown(reason) => {
+                    sides
+                        .iter_mut()
+                        .for_each(|side| side.union_with(&reason.into()));
+                }
+            }
+        }
+    }
+
+    fn touched_by(&self, alternative: Alternative, bytes: u32) -> Touched {
+        let range = alternative.range;
+        match alternative.origin {
+            Origin::Symbol(_) | Origin::Image | Origin::Runtime => return Touched::Nothing,
+            Origin::Anchor(_) => return Touched::Unknown(Reason::UntrackedAddress),
+            Origin::Number | Origin::Lost(_) | Origin::Base(_) => {}
+        }
+        let end = range.hi + i128::from(bytes);
+        let exact = (range.lo >= 0)
+            .then(|| Extent::new(u64::try_from(range.lo).ok()?, u64::try_from(end).ok()?).ok())
+            .flatten();
+        if let Some(exact) = exact {
+            if let Origin::Base(base) = alternative.origin
+                && self.bases[base as usize].extent.contains(exact)
+            {
+                return Touched::Extent(exact);
+            }
+            if exact.end() <= 4096 {
+                // A null pointer: the program does not get there.
+                return Touched::Nothing;
+            }
+            let around = self.memory.allocation(exact.start());
+            if around.is_some_and(|around| around.contains(exact)) {
+                return Touched::Extent(exact);
+            }
+        }
+        match alternative.origin {
+            Origin::Base(base) => {
+                let base = self.bases[base as usize];
+                match base.below {
+                    // It points behind an allocation: a way down leads into that one.
+                    Some(below) if below != base.extent => Touched::Two(base.extent, below),
+                    _ => Touched::Extent(base.extent),
+                }
+            }
+            Origin::Lost(reason) => Touched::Unknown(reason),
+            _ => Touched::Unknown(Reason::UntrackedAddress),
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Control flow of one function: instructions, blocks, loops.
+
+use strobe_code_object::CodeObject;
+use strobe_isa::{Class, Flags, Inst, Op, Operand, Space, decode};
+
+use crate::expr::Map;
+use crate::registers::{Defined, EXEC};
+
+/// Why code cannot be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlowError {
+    /// Words that are no instruction, or code that runs out of its segment.
+    Code,
+    /// More instructions than the limit.
+    Size,
+    /// Fork and join, returns from exceptions.
+    Unsupported,
+}
+
+#[derive(Debug)]
+pub(crate) struct Located {
+    pub(crate) pc: u64,
+    pub(crate) inst: Inst,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) instructions: std::ops::Range<usize>,
+    /// Where a taken branch leads.
+    pub(crate) taken: Option<usize>,
+    /// Where execution goes on otherwise.
+    pub(crate) next: Option<usize>,
+    /// Ways in from later blocks of the order: this is a loop's head.
+    pub(crate) back_ways: usize,
+    /// Index into [`Function::loops`].
+    pub(crate) heads: Option<usize>,
+}
+
+/// What happens somewhere in a loop.
+#[derive(Debug, Default)]
+pub(crate) struct Loop {
+    pub(crate) defined: Defined,
+    pub(crate) calls: bool,
+    pub(crate) scratch: bool,
+    /// Switches lanes on or off.
+    pub(crate) masks: bool,
+    /// Scalar registers that bitwise 64-bit logic defines.
+    logic: Vec<bool>,
+    pub(crate) blocks: Vec<usize>,
+    /// The next loop around it in this function.
+    pub(crate) parent: Option<usize>,
+}
+
+impl Loop {
+    /// Whether the loop collects lanes in a pair of scalar registers.
+    pub(crate) fn keeps_mask(&self, register: usize) -> bool {
+        self.logic.get(register).copied().unwrap_or(false)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) instructions: Vec<Located>,
+    pub(crate) blocks: Vec<Block>,
+    /// Reverse post-order: every block after all that lead to it, but for the ends of loops.
+    pub(crate) order: Vec<usize>,
+    /// Position of each block in `order`.
+    pub(crate) position: Vec<usize>,
+    pub(crate) loops: Vec<Loop>,
+    /// Innermost loop of each block.
+    pub(crate) inner: Vec<Option<usize>>,
+}
+
+impl Function {
+    pub(crate) fn read(object: &CodeObject, entry: u64, limit: usize) -> Result<Self, FlowError> {
+        let instructions = reach(object, entry, limit)?;
+        let mut function = split(instructions);
+        let first = function.at(entry).ok_or(FlowError::Code)?;
+        function.sort(first);
+        function.find_loops();
+        Ok(function)
+    }
+
+    fn at(&self, pc: u64) -> Option<usize> {
+        let after = self
+            .blocks
+            .partition_point(|block| self.instructions[block.instructions.start].pc <= pc);
+        let index = after.checked_sub(1)?;
+        (self.instructions[self.blocks[index].instructions.start].pc == pc).then_some(index)
+    }
+
+    pub(crate) fn successors(&self, block: usize) -> [Option<usize>; 2] {
+        [self.blocks[block].next, self.blocks[block].taken]
+    }
+
+    fn sort(&mut self, entry: usize) {
+        let count = self.blocks.len();
+        let mut seen = vec![false; count];
+        let mut stack = vec![(entry, 0)];
+        seen[entry] = true;
+        let mut order = Vec::with_capacity(count);
+        while let Some((block, way)) = stack.last_mut() {
+            let block = *block;
+            match self.successors(block).get(*way) {
+                Some(next) => {
+                    *way += 1;
+                    if let Some(next) = *next
+                        && !seen[next]
+                    {
+                        seen[next] = true;
+                        stack.push((next, 0));
+                    }
+                }
+                None => {
+                    order.push(block);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        let mut position = vec![usize::MAX; count];
+        for (at, block) in order.iter().enumerate() {
+            position[*block] = at;
+        }
+        (self.order, self.position) = (order, position);
+    }
+
+    /// A way to a block that stands earlier in the order closes a loop; its body is all that leads to
+    /// the end without passing the head.
+    fn find_loops(&mut self) {
+        let mut ends: Map<usize, Vec<usize>> = Map::default();
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
+        for &block in &self.order {
+            let [next, taken] = self.successors(block);
+            for to in [next, taken.filter(|taken| Some(*taken) != next)]
+                .into_iter()
+                .flatten()
+            {
+                before[to].push(block);
+                if self.position[to] <= self.position[block] {
+                    ends.entry(to).or_default().push(block);
+                }
+            }
+        }
+        let mut heads: Vec<usize> = ends.keys().copied().collect();
+        heads.sort_unstable();
+        for head in heads {
+            let mut body = vec![false; self.blocks.len()];
+            body[head] = true;
+            let mut stack = ends[&head].clone();
+            let mut found = Loop {
+                blocks: vec![head],
+                logic: vec![false; 256],
+                ..Loop::default()
+            };
+            while let Some(block) = stack.pop() {
+                if !body[block] {
+                    body[block] = true;
+                    found.blocks.push(block);
+                    stack.extend(&before[block]);
+                }
+            }
+            for &block in &found.blocks {
+                for located in &self.instructions[self.blocks[block].instructions.clone()] {
+                    let info = located.inst.op.info();
+                    found.defined.add(&located.inst);
+                    found.calls |= info.class == Class::Call;
+                    found.masks |= info.flags.contains(Flags::WRITES_EXEC)
+                        || located.inst.dsts[0] == Operand::Scalar(EXEC);
+                    if matches!(located.inst.op, Op::s_or_b64)
+                        && let Operand::Scalar(register) = located.inst.dsts[0]
+                    {
+                        found.logic[usize::from(register)] = true;
+                    }
+                    found.scratch |= matches!(info.class, Class::Store | Class::Atomic)
+                        && !matches!(info.space, Space::Ds | Space::Smem | Space::Global);
+                }
+            }
+            if found.calls {
+                found.defined = Defined::ALL;
+                found.scratch = true;
+                found.masks = true;
+            }
+            self.blocks[head].back_ways = ends[&head].len();
+            self.blocks[head].heads = Some(self.loops.len());
+            self.loops.push(found);
+        }
+        // Smaller bodies first: they are the inner ones.
+        let mut by_size: Vec<usize> = (0..self.loops.len()).collect();
+        by_size.sort_by_key(|&index| self.loops[index].blocks.len());
+        self.inner = vec![None; self.blocks.len()];
+        let mut around: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
+        for &index in &by_size {
+            for &block in &self.loops[index].blocks {
+                self.inner[block].get_or_insert(index);
+                around[block].push(index);
+            }
+        }
+        for index in 0..self.loops.len() {
+            let list = &around[self.loops[index].blocks[0]];
+            let own = list.iter().position(|&other| other == index);
+            self.loops[index].parent = own.and_then(|own| list.get(own + 1).copied());
+        }
+    }
+}
+
+/// A set of instruction addresses, most of them not far behind a first one.
+struct Addresses {
+    base: u64,
+    near: Vec<u64>,
+    far: Map<u64, ()>,
+}
+
+impl Addresses {
+    /// Instructions in the bitmap at most: 1 MiB of code.
+    const NEAR: u64 = 1 << 18;
+
+    fn around(base: u64) -> Self {
+        Self {
+            base,
+            near: Vec::new(),
+            far: Map::default(),
+        }
+    }
+
+    /// Word and bit, if the address is near.
+    fn place(&self, pc: u64) -> Option<(usize, u64)> {
+        let index = pc.checked_sub(self.base)? / 4;
+        (index < Self::NEAR).then_some(((index / 64) as usize, 1 << (index % 64)))
+    }
+
+    /// `false` if it is in the set already.
+    fn insert(&mut self, pc: u64) -> bool {
+        let Some((word, bit)) = self.place(pc) else {
+            return self.far.insert(pc, ()).is_none();
+        };
+        if word >= self.near.len() {
+            self.near.resize(word + 1, 0);
+        }
+        let new = self.near[word] & bit == 0;
+        self.near[word] |= bit;
+        new
+    }
+
+    fn contains(&self, pc: u64) -> bool {
+        match self.place(pc) {
+            Some((word, bit)) => self.near.get(word).is_some_and(|near| near & bit != 0),
+            None => self.far.contains_key(&pc),
+        }
+    }
+}
+
+/// The address that a direct branch or call leads to.
+pub(crate) fn target(located: &Located) -> u64 {
+    located
+        .pc
+        .wrapping_add(4)
+        .wrapping_add_signed(4 * i64::from(located.inst.imm))
+}
+
+/// Every instruction that can be reached from the entry without leaving the function.
+fn reach(object: &CodeObject, entry: u64, limit: usize) -> Result<Vec<Located>, FlowError> {
+    let mut seen = Addresses::around(entry);
+    let mut found = Vec::new();
+    let mut todo = vec![entry];
+    while let Some(start) = todo.pop() {
+        let Some(segment) = object
+            .segment_at(start)
+            .filter(|segment| segment.executable)
+        else {
+            return Err(FlowError::Code);
+        };
+        let end = segment.addresses.end;
+        let content = object.content_from(start).ok_or(FlowError::Code)?;
+        let mut pc = start;
+        loop {
+            if pc >= end {
+                return Err(FlowError::Code);
+            }
+            if !seen.insert(pc) {
+                break;
+            }
+            if found.len() >= limit {
+                return Err(FlowError::Size);
+            }
+            let bytes = &content
+                .get((pc - start) as usize..)
+                .ok_or(FlowError::Code)?;
+            let mut words = [0_u32; 3];
+            let mut count = 0;
+            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+                *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                count += 1;
+            }
+            let inst = decode(&words[..count]).map_err(|_| FlowError::Code)?;
+            let located = Located { pc, inst };
+            pc += u64::from(inst.size);
+            let class = inst.op.info().class;
+            let goes_on = match class {
+                Class::Branch | Class::ConditionalBranch => {
+                    todo.push(target(&located));
+                    class == Class::ConditionalBranch
+                }
+                Class::Jump if inst.op != Op::s_setpc_b64 => return Err(FlowError::Unsupported),
+                Class::Fork => return Err(FlowError::Unsupported),
+                // Vector instructions may be skipped from there on.
+                Class::Mode if inst.op == Op::s_setvskip => return Err(FlowError::Unsupported),
+                Class::Jump | Class::End => false,
+                _ => true,
+            };
+            found.push(located);
+            if !goes_on {
+                break;
+            }
+        }
+    }
+    found.sort_unstable_by_key(|located| located.pc);
+    Ok(found)
+}
+
+/// Cuts the instructions into blocks.
+fn split(instructions: Vec<Located>) -> Function {
+    let mut leads = Addresses::around(instructions.first().map_or(0, |first| first.pc));
+    let mut expected = u64::MAX;
+    for located in &instructions {
+        if located.pc != expected {
+            leads.insert(located.pc);
+        }
+        expected = located.pc + u64::from(located.inst.size);
+        match located.inst.op.info().class {
+            Class::Branch | Class::ConditionalBranch => {
+                leads.insert(target(located));
+                leads.insert(expected);
+            }
+            Class::Jump | Class::End => {
+                leads.insert(expected);
+            }
+            _ => {}
+        }
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    for (index, located) in instructions.iter().enumerate() {
+        if leads.contains(located.pc) {
+            blocks.push(Block {
+                instructions: index..index,
+                ..Block::default()
+            });
+        }
+        if let Some(block) = blocks.last_mut() {
+            block.instructions.end = index + 1;
+        }
+    }
+    let starts: Vec<u64> = blocks
+        .iter()
+        .map(|b| instructions[b.instructions.start].pc)
+        .collect();
+    let at = |pc: u64| starts.binary_search(&pc).ok();
+    for block in &mut blocks {
+        let last = &instructions[block.instructions.end - 1];
+        let next = at(last.pc + u64::from(last.inst.size));
+        match last.inst.op.info().class {
+            Class::Branch => block.taken = at(target(last)),
+            Class::ConditionalBranch => {
+                block.taken = at(target(last));
+                block.next = next;
+            }
+            Class::Jump | Class::End => {}
+            _ => block.next = next,
+        }
+    }
+    Function {
+        instructions,
+        blocks,
+        order: Vec::new(),
+        position: Vec::new(),
+        loops: Vec::new(),
+        inner: Vec::new(),
+    }
+}
+
+/// Registers named by an operand: the first one and whether it is a vector register.
+pub(crate) fn first_register(operand: Operand) -> Option<(bool, u8)> {
+    match operand {
+        Operand::Scalar(register) => Some((false, register)),
+        Operand::Vector(register) => Some((true, register)),
+        _ => None,
+    }
+}

@@ -1,0 +1,420 @@
+//! Phis, and how far those of loops get.
+//!
+//! A loop's phi is `start` at first and then whatever the loop's end brings. If that is "itself plus
+//! a step", the phi is `start + k * step` for k up to the number of times that the loop goes round.
+//! The number of rounds is bounded by a condition under which it goes round again and that compares a
+//! phi of constant step, or its next value, with something that does not change.
+
+use crate::evaluate::Evaluation;
+use crate::expr::{BOTTOM, Compare, FactId, Id, Node};
+use crate::facts::NOTHING;
+use crate::plan::WIDE;
+use crate::range::Range;
+use crate::value::{Alternative, Origin, Value, add};
+
+/// What a phi of a loop goes through.
+struct Course {
+    /// Values that do not depend on the phi itself.
+    start: Value,
+    step: Option<Step>,
+    /// The phi depends on itself only where the loop goes round.
+    entered: bool,
+    /// It may start anew where the loop goes round.
+    reset: bool,
+}
+
+/// What a loop does to a phi in one round.
+enum Step {
+    /// Adds something of this interval.
+    Add(Range),
+    /// Something else.
+    Other,
+}
+
+impl Evaluation<'_> {
+    /// The value of a phi; `key` is its number, or both numbers of a 64-bit phi.
+    pub(crate) fn phi(&mut self, key: u64, bits: u32) -> Value {
+        if let Some(level) = self.pending.iter().position(|(pending, _)| *pending == key) {
+            self.touched = self.touched.min(level);
+            let origin = Origin::Anchor(key);
+            return Value::One(Alternative {
+                origin,
+                range: Range::exactly(0),
+            });
+        }
+        let (point, ways) = self.ways(key);
+        let Course {
+            start,
+            step,
+            entered,
+            ..
+        } = self.course(key, &ways, bits);
+        let step = match step {
+            None => return start,
+            Some(Step::Add(step)) if step == Range::exactly(0) => return start,
+            Some(Step::Add(step)) if entered => step,
+            // It does not only change where the loop goes round, or in no simple way.
+            Some(_) => return start.map(bits, |one| unbounded(one, bits)),
+        };
+        let back: Vec<Way> = ways
+            .into_iter()
+            .filter(|way| way.back && way.input != BOTTOM)
+            .collect();
+        let stepped = self.rounds(point).and_then(|rounds| {
+            // Whatever goes further than all words wraps.
+            let reach = |step: i128| rounds.checked_mul(step).filter(|way| way.abs() < 1 << 66);
+            let reach = Range {
+                lo: reach(step.lo)?.min(0),
+                hi: reach(step.hi)?.max(0),
+            };
+            Some(start.map(bits, |one| add(one, Alternative::number(reach), bits)))
+        });
+        let compared = match &back[..] {
+            [way] => self.reached(key, way, &start, step, bits),
+            _ => None,
+        };
+        match (stepped, compared) {
+            // Both hold: the narrower one, if one lies in the other.
+            (Some(Value::One(a)), Some(Value::One(b))) if a.origin == b.origin => {
+                let (lo, hi) = (a.range.lo.max(b.range.lo), a.range.hi.min(b.range.hi));
+                let range = if lo <= hi { Range { lo, hi } } else { a.range };
+                Value::One(Alternative {
+                    origin: a.origin,
+                    range,
+                })
+            }
+            (Some(value), _) | (None, Some(value)) => value,
+            (None, None) => start.map(bits, |one| unbounded(one, bits)),
+        }
+    }
+
+    fn ways(&self, key: u64) -> (u32, Vec<Way>) {
+        let merges = &self.plan.merges;
+        let (low, high) = (((key & !WIDE) >> 32) as u32, key as u32);
+        let (phi, inputs) = if key & WIDE == 0 {
+            let phi = &merges.phis[key as usize];
+            (phi, Some(&phi.inputs))
+        } else {
+            let phi = merges.later(low, high);
+            (&merges.phis[phi as usize], merges.wide.get(&(low, high)))
+        };
+        let point = &merges.points[phi.point as usize];
+        let inputs = inputs.map_or(&[][..], |inputs| &inputs[..]);
+        let ways = inputs.iter().zip(&point.ways).map(|(&input, way)| Way {
+            input,
+            facts: if phi.scalar { way.wave } else { way.facts },
+            back: way.back,
+        });
+        (phi.point, ways.collect())
+    }
+
+    /// What a phi starts with and what a round does to it.
+    fn course(&mut self, key: u64, ways: &[Way], bits: u32) -> Course {
+        self.pending.push((key, Default::default()));
+        let level = self.pending.len() - 1;
+        let before = std::mem::replace(&mut self.touched, usize::MAX);
+        let mut course = Course {
+            start: Value::Empty,
+            step: None,
+            entered: true,
+            reset: false,
+        };
+        for way in ways {
+            if way.input == BOTTOM || !self.possible(way.facts) {
+                continue;
+            }
+            let value = self.value(way.input, way.facts);
+            for &alternative in value.alternatives() {
+                if alternative.origin == Origin::Anchor(key) {
+                    course.step = Some(match course.step {
+                        None => Step::Add(alternative.range),
+                        Some(Step::Add(known)) => Step::Add(known.hull(alternative.range)),
+                        Some(Step::Other) => Step::Other,
+                    });
+                    course.entered &= way.back;
+                } else {
+                    course.reset |= way.back;
+                    if way.back && alternative.range.is_full(bits) {
+                        course.step = Some(Step::Other);
+                    }
+                    course.start = course.start.or(&Value::One(alternative), bits);
+                }
+            }
+        }
+        // What depended on this phi only does no longer.
+        let touched = if self.touched >= level {
+            usize::MAX
+        } else {
+            self.touched
+        };
+        self.touched = before.min(touched);
+        self.pending.pop();
+        course
+    }
+
+    /// How often a loop goes round at most.
+    fn rounds(&mut self, point: u32) -> Option<i128> {
+        if let Some(known) = self.trips.get(&point) {
+            return *known;
+        }
+        // While it is looked for it is not known.
+        self.trips.insert(point, None);
+        let before = std::mem::replace(&mut self.touched, usize::MAX);
+        let rounds = self.count_rounds(point);
+        if self.touched == usize::MAX {
+            self.trips.insert(point, rounds);
+        } else {
+            self.trips.remove(&point);
+        }
+        self.touched = self.touched.min(before);
+        rounds
+    }
+
+    fn count_rounds(&mut self, point: u32) -> Option<i128> {
+        let head = &self.plan.merges.points[point as usize];
+        let mut back = head.ways.iter().filter(|way| way.back && way.taken);
+        let (end, None) = (*back.next()?, back.next()) else {
+            return None;
+        };
+        let (facts, wave) = (head.facts, head.wave);
+        let mut least: Option<i128> = None;
+        for (from, to) in [(end.facts, facts), (end.wave, wave)] {
+            let mut at = from;
+            while at != to && at != NOTHING {
+                let fact = *self.plan.facts.get(at);
+                if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
+                    for (counter, other, left) in [(a, b, true), (b, a, false)] {
+                        if let Some((key, after)) = self.plan.counter(point, counter)
+                            && let Some(rounds) =
+                                self.bounded(key, after, op, left, other, fact.parent)
+                        {
+                            least = Some(least.map_or(rounds, |least| least.min(rounds)));
+                        }
+                    }
+                }
+                at = fact.parent;
+            }
+        }
+        least
+    }
+
+    /// Rounds of a loop that goes on only while its counter compares so with `other`. `after`: it is
+    /// the counter's next value that is compared.
+    fn bounded(
+        &mut self,
+        key: u64,
+        after: bool,
+        op: Compare,
+        left: bool,
+        other: Id,
+        facts: FactId,
+    ) -> Option<i128> {
+        if self.pending.iter().any(|(pending, _)| *pending == key) {
+            return None;
+        }
+        let bits = self.plan.arena.bits(other);
+        let (_, ways) = self.ways(key);
+        let Course {
+            start,
+            step,
+            entered,
+            reset,
+        } = self.course(key, &ways, bits);
+        let (Some(Step::Add(step)), true, false) = (step, entered, reset) else {
+            return None;
+        };
+        let start = start.numbers()?;
+        let step = step.single().filter(|step| *step != 0)?;
+        let bound = self.value(other, facts).numbers()?;
+        let (signed, strict) = match op {
+            Compare::Eq => return None,
+            Compare::Ne => return rounds_until(start, step, bound, after, bits),
+            Compare::LtU => (false, 1),
+            Compare::LeU => (false, 0),
+            Compare::LtS => (true, 1),
+            Compare::LeS => (true, 0),
+        };
+        let (start, bound) = start.both(bound, signed, bits);
+        let (least, most) = if signed {
+            (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
+        } else {
+            (0, (1_i128 << bits) - 1)
+        };
+        // The last value that the condition lets pass, counted from the start in steps.
+        let way = match (left, step > 0) {
+            (true, true) => {
+                let last = bound.hi - strict;
+                if last.max(start.hi) + step > most {
+                    return None;
+                }
+                last - start.lo
+            }
+            (false, false) => {
+                let last = bound.lo + strict;
+                if last.min(start.lo) + step < least {
+                    return None;
+                }
+                start.hi - last
+            }
+            _ => return None,
+        };
+        let steps = if way < 0 { -1 } else { way / step.abs() };
+        Some(if after { steps.max(0) } else { steps + 1 })
+    }
+
+    /// A phi that is compared itself, or its next value, before the loop goes round again: it gets
+    /// as far as the comparison lets it.
+    fn reached(
+        &mut self,
+        key: u64,
+        way: &Way,
+        start: &Value,
+        step: Range,
+        bits: u32,
+    ) -> Option<Value> {
+        let (point, _) = self.ways(key);
+        let from = start.numbers()?;
+        let to = self.plan.merges.points[point as usize].facts;
+        let mut at = way.facts;
+        while at != to && at != NOTHING {
+            let fact = *self.plan.facts.get(at);
+            if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
+                for (counter, other, left) in [(a, b, true), (b, a, false)] {
+                    let Some((of, after)) = self.plan.counter(point, counter) else {
+                        continue;
+                    };
+                    if of != key {
+                        continue;
+                    }
+                    let (signed, strict) = match op {
+                        Compare::Eq | Compare::Ne => continue,
+                        Compare::LtU => (false, 1),
+                        Compare::LeU => (false, 0),
+                        Compare::LtS => (true, 1),
+                        Compare::LeS => (true, 0),
+                    };
+                    let Some(bound) = self.value(other, fact.parent).numbers() else {
+                        continue;
+                    };
+                    let (from, bound) = from.both(bound, signed, bits);
+                    let most = (1_i128 << (bits - 1)) - 1;
+                    if left && step.lo >= 0 && from.lo >= 0 {
+                        let last = bound.hi - strict + if after { 0 } else { step.hi };
+                        if last.max(from.hi) + step.hi > most {
+                            continue;
+                        }
+                        let range = Range {
+                            lo: from.lo,
+                            hi: last.max(from.hi),
+                        };
+                        return Some(start.map(bits, |one| Alternative {
+                            origin: one.origin,
+                            range,
+                        }));
+                    }
+                    if !left && step.hi <= 0 {
+                        let last = bound.lo + strict + if after { 0 } else { step.lo };
+                        let least = if signed { -most } else { 0 };
+                        if last.min(from.lo) + step.lo < least {
+                            continue;
+                        }
+                        let range = Range {
+                            lo: last.min(from.lo),
+                            hi: from.hi,
+                        };
+                        return Some(start.map(bits, |one| Alternative {
+                            origin: one.origin,
+                            range,
+                        }));
+                    }
+                }
+            }
+            at = fact.parent;
+        }
+        None
+    }
+}
+
+/// A way into a phi's point, with this phi's input.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    input: Id,
+    facts: FactId,
+    back: bool,
+}
+
+/// Anything that is reached from there by some number of unknown steps.
+fn unbounded(one: Alternative, bits: u32) -> Alternative {
+    match one.origin {
+        Origin::Anchor(_) => Alternative::lost(strobe_extent::Reason::UntrackedAddress, bits),
+        _ => Alternative {
+            origin: one.origin,
+            range: Range::full(bits),
+        },
+    }
+}
+
+/// Rounds of a loop that ends when its counter is equal to the bound.
+fn rounds_until(start: Range, step: i128, bound: Range, after: bool, bits: u32) -> Option<i128> {
+    let (start, bound) = if step > 0 {
+        (start, bound)
+    } else {
+        // Mirror it.
+        (
+            Range {
+                lo: -start.hi,
+                hi: -start.lo,
+            },
+            Range {
+                lo: -bound.hi,
+                hi: -bound.lo,
+            },
+        )
+    };
+    let step = step.abs();
+    let modulus = 1_i128 << bits;
+    // Nothing may stand between that steps over the bound.
+    let exact = match (start.single(), bound.single()) {
+        (Some(start), Some(bound)) => (bound - start) % step == 0,
+        _ => step == 1,
+    };
+    let first = if after { start.hi + 1 } else { start.hi };
+    if !exact || bound.lo < first || bound.hi - start.lo >= modulus {
+        return None;
+    }
+    let steps = (bound.hi - start.lo) / step;
+    Some(if after { steps - 1 } else { steps })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_until_equal_count_their_rounds() {
+        let one = Range::exactly;
+        // i = 0; do { } while (++i != 10): goes round 9 times.
+        assert_eq!(rounds_until(one(0), 1, one(10), true, 32), Some(9));
+        // while (i != 10) { ++i }: 10 times.
+        assert_eq!(rounds_until(one(0), 1, one(10), false, 32), Some(10));
+        assert_eq!(rounds_until(one(64), -4, one(0), true, 32), Some(15));
+        assert_eq!(
+            rounds_until(one(0), 3, one(10), true, 32),
+            None,
+            "it steps over 10"
+        );
+        assert_eq!(
+            rounds_until(one(10), 1, one(10), true, 32),
+            None,
+            "it wraps first"
+        );
+        assert_eq!(
+            rounds_until(Range { lo: 0, hi: 63 }, 1, one(100), true, 32),
+            Some(99)
+        );
+        assert_eq!(
+            rounds_until(Range { lo: 0, hi: 63 }, 1, one(32), true, 32),
+            None
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! States where several ways meet.
+
+use std::rc::Rc;
+
+use crate::expr::{BOTTOM, FactId, Id};
+use crate::facts::NOTHING;
+use crate::merge::{Point, Way};
+use crate::registers::SCALARS;
+use crate::state::{Slots, State};
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    /// The state where several ways meet.
+    pub(crate) fn join(&mut self, mut states: Vec<State>) -> State {
+        if states.len() == 1 {
+            return states.remove(0);
+        }
+        let ways = states
+            .iter()
+            .map(|s| Way {
+                facts: s.facts,
+                wave: s.wave,
+                back: false,
+                taken: true,
+            })
+            .collect();
+        let (facts, wave) = self.meet(&states);
+        let point = self.merges.point(Point {
+            ways,
+            facts,
+            wave,
+            is_loop: false,
+        });
+        let mut joined = states[0].clone();
+        joined.facts = facts;
+        joined.wave = wave;
+        joined.scalars = self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &[]);
+        self.join_masks(&mut joined, &states, point);
+        joined.vectors =
+            self.join_registers(&states, point, true, self.vectors, |s| &s.vectors, &[]);
+        joined.scratch = Rc::new(self.join_slots(&states, point, 0));
+        self.join_rest(&mut joined, &states, point, 0);
+        if states.iter().any(|state| state.epoch != joined.epoch) {
+            joined.epoch = self.epoch(joined.bound);
+        }
+        joined.idle = states.iter().all(|state| state.idle);
+        joined
+    }
+
+    pub(crate) fn meet(&self, states: &[State]) -> (FactId, FactId) {
+        let common = |ids: &mut dyn Iterator<Item = FactId>| {
+            ids.reduce(|a, b| self.facts.common(a, b))
+                .unwrap_or(NOTHING)
+        };
+        let wave = common(&mut states.iter().map(|s| s.wave));
+        let facts = if states.iter().all(|s| s.idle) {
+            wave
+        } else {
+            common(&mut states.iter().filter(|s| !s.idle).map(|s| s.facts))
+        };
+        (facts, wave)
+    }
+
+    pub(crate) fn join_registers(
+        &mut self,
+        states: &[State],
+        point: u32,
+        vector: bool,
+        count: usize,
+        of: fn(&State) -> &Rc<Vec<Id>>,
+        more: &[Id],
+    ) -> Rc<Vec<Id>> {
+        // The first way that has values; idle ones have no vectors.
+        let first = states.iter().position(|s| !(vector && s.idle)).unwrap_or(0);
+        let mut joined = Rc::clone(of(&states[first]));
+        let others: Vec<&State> = states
+            .iter()
+            .filter(|s| !(Rc::ptr_eq(of(s), &joined) || (vector && s.idle)))
+            .collect();
+        if others.is_empty() {
+            return joined;
+        }
+        for register in 0..count {
+            let value = joined[register];
+            if others.iter().all(|s| of(s)[register] == value) {
+                continue;
+            }
+            let mut values: Vec<Id> = states.iter().map(|s| of(s)[register]).collect();
+            values.extend(more);
+            let value = self.merges.join(&mut self.arena, point, &values, !vector);
+            Rc::make_mut(&mut joined)[register] = value;
+        }
+        joined
+    }
+
+    pub(crate) fn join_slots(&mut self, states: &[State], point: u32, ends: usize) -> Slots {
+        let live: Vec<&State> = states.iter().filter(|s| !s.idle).collect();
+        let Some(first) = live.first() else {
+            return Slots::new();
+        };
+        if live.iter().all(|s| Rc::ptr_eq(&s.scratch, &first.scratch)) {
+            return (*first.scratch).clone();
+        }
+        let mut joined = Slots::new();
+        for offset in first.scratch.keys() {
+            if !live.iter().all(|s| s.scratch.contains_key(offset)) {
+                continue;
+            }
+            let mut values: Vec<Id> = states
+                .iter()
+                .map(|s| if s.idle { BOTTOM } else { s.scratch[offset] })
+                .collect();
+            values.extend(std::iter::repeat_n(BOTTOM, ends));
+            joined.insert(
+                *offset,
+                self.merges.join(&mut self.arena, point, &values, false),
+            );
+        }
+        joined
+    }
+
+    pub(crate) fn join_rest(
+        &mut self,
+        joined: &mut State,
+        states: &[State],
+        point: u32,
+        ends: usize,
+    ) {
+        for other in &states[1..] {
+            joined.parked = self.parked.union(joined.parked, other.parked);
+            joined.indexed |= other.indexed;
+            joined.bound = self.around(joined.bound, other.bound);
+            if joined.scc != other.scc {
+                joined.scc = self.arena.unknown();
+            }
+        }
+        if states[1..]
+            .iter()
+            .any(|s| !Rc::ptr_eq(&s.spills, &joined.spills))
+        {
+            let keys: Vec<(u8, u32)> = joined.spills.keys().copied().collect();
+            for key in keys {
+                let values: Option<Vec<Id>> =
+                    states.iter().map(|s| s.spills.get(&key).copied()).collect();
+                let spills = Rc::make_mut(&mut joined.spills);
+                match values {
+                    Some(mut values) => {
+                        values.extend(std::iter::repeat_n(BOTTOM, ends));
+                        let value = self.merges.join(&mut self.arena, point, &values, true);
+                        spills.insert(key, value);
+                    }
+                    None => {
+                        spills.remove(&key);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,618 @@
+//! Lane masks and EXEC.
+//!
+//! A mask in a pair of scalar registers is a truth value of the lane that the walk follows. Masks
+//! made by comparisons hold lanes that were active then ([`Node::Lanes`]), so that "in the mask"
+//! implies the condition always, and "not in the mask" implies its opposite only as long as no
+//! lanes were switched on since (the epoch).
+
+use std::rc::Rc;
+
+use strobe_isa::{Inst, Op, Operand};
+
+use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ONES, TRUE, ZERO};
+use crate::merge::{Point, Way};
+use crate::registers::{EXEC, VCC};
+use crate::state::{NONE_PARKED, Parked, Snapshot, State};
+use crate::walk::{Place, Walk};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MaskOp {
+    And,
+    AndNot,
+    Or,
+    Xor,
+    /// Anything else.
+    Other,
+}
+
+/// What EXEC becomes.
+enum Change {
+    /// A part of itself: those lanes that satisfy the mask.
+    Narrow(Id),
+    /// Itself and the lanes of the mask.
+    Widen(Id),
+    /// Just the lanes of the mask, whether they are active now or not.
+    Replace(Id),
+    /// Other lanes than now, of itself and the mask.
+    Swap(Id),
+}
+
+impl Walk<'_> {
+    /// The truth value of a 64-bit operand, if it is a mask and not data.
+    pub(crate) fn mask(&mut self, state: &State, operand: Operand) -> Option<Id> {
+        match operand {
+            Operand::Int(0) => Some(FALSE),
+            Operand::Int(-1) => Some(TRUE),
+            Operand::Scalar(EXEC) => {
+                let epoch = state.epoch;
+                Some(self.arena.intern(Node::Lanes(TRUE, epoch)))
+            }
+            Operand::Scalar(first) => {
+                let low = self.scalar(state, first.into());
+                let high = self.scalar(state, usize::from(first) + 1);
+                match (self.arena.node(low), self.arena.node(high)) {
+                    (Node::Mask(a, false), Node::Mask(b, true)) if a == b => Some(a),
+                    (Node::Const(0), Node::Const(0)) => Some(FALSE),
+                    (Node::Const(u32::MAX), Node::Const(u32::MAX)) => Some(TRUE),
+                    (Node::Select(c, ONES, ZERO), Node::Select(d, ONES, ZERO)) if c == d => Some(c),
+                    (Node::Select(c, ZERO, ONES), Node::Select(d, ZERO, ONES)) if c == d => {
+                        Some(self.arena.not(c))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn is_mask(&mut self, state: &State, operand: Operand) -> bool {
+        match operand {
+            Operand::Scalar(EXEC) => true,
+            Operand::Scalar(first) => {
+                let low = self.scalar(state, first.into());
+                matches!(self.arena.node(low), Node::Mask(..))
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn set_mask(&mut self, state: &mut State, register: u8, mask: Id) {
+        match mask {
+            TRUE | FALSE => {
+                let word = if mask == TRUE { ONES } else { ZERO };
+                self.set_scalar(state, register.into(), word);
+                self.set_scalar(state, usize::from(register) + 1, word);
+            }
+            _ => {
+                let low = self.arena.intern(Node::Mask(mask, false));
+                let high = self.arena.intern(Node::Mask(mask, true));
+                self.set_scalar(state, register.into(), low);
+                self.set_scalar(state, usize::from(register) + 1, high);
+            }
+        }
+    }
+
+    /// The lanes active now that satisfy a condition.
+    pub(crate) fn active(&mut self, state: &State, condition: Id) -> Id {
+        match self.arena.node(condition) {
+            Node::Lanes(_, epoch) if epoch == state.epoch => condition,
+            Node::True | Node::False => condition,
+            _ => self.arena.intern(Node::Lanes(condition, state.epoch)),
+        }
+    }
+
+    /// What holds for a lane active now that is not in the mask.
+    fn outside(&mut self, mask: Id, epoch: u32) -> Id {
+        match self.arena.node(mask) {
+            Node::Lanes(inner, of) if of == epoch => self.outside(inner, epoch),
+            Node::True | Node::False | Node::Compare(..) | Node::Not(_) => self.arena.not(mask),
+            Node::Both(a, b) => {
+                let (a, b) = (self.outside(a, epoch), self.outside(b, epoch));
+                self.arena.either(a, b)
+            }
+            Node::Either(a, b) => {
+                let (a, b) = (self.outside(a, epoch), self.outside(b, epoch));
+                self.arena.both(a, b)
+            }
+            _ => self.arena.unknown(),
+        }
+    }
+
+    /// A snapshot whose lanes contain those of the mask.
+    pub(crate) fn origin(&self, mask: Id) -> Option<u32> {
+        match self.arena.node(mask) {
+            Node::Exec(snapshot) | Node::PartOf(snapshot, _) => Some(snapshot),
+            Node::Lanes(inner, epoch) => self.origin(inner).or_else(|| self.epochs[epoch as usize]),
+            Node::Both(a, b) => self.origin(a).or_else(|| self.origin(b)),
+            Node::Either(a, b) => {
+                let (a, b) = (self.origin(a)?, self.origin(b)?);
+                self.around(Some(a), Some(b))
+            }
+            _ => None,
+        }
+    }
+
+    /// Masks that differ where paths meet stay masks of the lanes that contain them all.
+    pub(crate) fn join_masks(&mut self, joined: &mut State, states: &[State], point: u32) {
+        for register in (0..VCC + 2).step_by(2) {
+            let low = joined.scalars[register];
+            if !matches!(self.arena.node(low), Node::Phi(_)) {
+                continue;
+            }
+            let mut masks: Vec<Id> = Vec::with_capacity(states.len());
+            for state in states {
+                match self.mask(state, Operand::Scalar(register as u8)) {
+                    Some(mask) if mask == FALSE || self.origin(mask).is_some() => masks.push(mask),
+                    None if state.scalars[register] == BOTTOM => {}
+                    _ => {
+                        masks.clear();
+                        break;
+                    }
+                }
+            }
+            let saved: Vec<u32> = masks
+                .iter()
+                .filter_map(|mask| match self.arena.node(*mask) {
+                    Node::Exec(snapshot) => Some(snapshot),
+                    _ => None,
+                })
+                .collect();
+            let mask = if !saved.is_empty() && saved.len() == states.len() {
+                let snapshot = self.join_snapshots(&saved, point);
+                self.arena.intern(Node::Exec(snapshot))
+            } else {
+                let origins = masks
+                    .iter()
+                    .filter(|mask| **mask != FALSE)
+                    .map(|m| self.origin(*m));
+                let origin = origins.reduce(|a, b| self.around(a, b));
+                let Some(Some(origin)) = origin else { continue };
+                let unique = self.arena.unique();
+                self.arena.intern(Node::PartOf(origin, unique))
+            };
+            self.set_mask(joined, register as u8, mask);
+        }
+    }
+
+    /// EXEC was saved on each of several ways, into the same register: one snapshot for all.
+    fn join_snapshots(&mut self, saved: &[u32], point: u32) -> u32 {
+        let of: Vec<Snapshot> = saved
+            .iter()
+            .map(|&snapshot| self.snapshots[snapshot as usize].clone())
+            .collect();
+        let mut joined = of[0].clone();
+        let mut bound = joined.bound;
+        for other in &of[1..] {
+            joined.facts = self.facts.common(joined.facts, other.facts);
+            joined.parked = self.parked.union(joined.parked, other.parked);
+            bound = self.around(bound, other.bound);
+            joined.idle &= other.idle;
+            joined.scratch = Rc::default();
+        }
+        joined.bound = bound;
+        let vectors = Rc::make_mut(&mut joined.vectors);
+        for (register, vector) in vectors.iter_mut().enumerate() {
+            let values: Vec<Id> = of
+                .iter()
+                .map(|snapshot| snapshot.vectors[register])
+                .collect();
+            *vector = self.merges.join(&mut self.arena, point, &values, false);
+        }
+        self.snapshots.push(joined);
+        self.snapshots.len() as u32 - 1
+    }
+
+    /// 64-bit scalar logic on masks. `false` if the operands are data.
+    pub(crate) fn mask_logic(&mut self, state: &mut State, inst: &Inst, op: MaskOp) -> bool {
+        let [a, b] = [inst.srcs[0], inst.srcs[1]];
+        let to_exec = inst.dsts[0] == Operand::Scalar(EXEC);
+        if !to_exec && !self.is_mask(state, a) && !self.is_mask(state, b) {
+            return false;
+        }
+        let exec = Operand::Scalar(EXEC);
+        let [x, y] = [a, b].map(|operand| self.mask(state, operand));
+        let x = x.unwrap_or_else(|| self.arena.unknown());
+        let y = y.unwrap_or_else(|| self.arena.unknown());
+        let epoch = state.epoch;
+        let result = match op {
+            MaskOp::And if a == exec => self.active(state, y),
+            MaskOp::And if b == exec => self.active(state, x),
+            MaskOp::And => self.arena.both(x, y),
+            MaskOp::AndNot if a == exec => {
+                let outside = self.outside(y, epoch);
+                self.active(state, outside)
+            }
+            MaskOp::AndNot if x == FALSE => FALSE,
+            MaskOp::AndNot => match self.arena.node(x) {
+                Node::Lanes(_, of) => {
+                    let outside = self.outside(y, of);
+                    self.arena.both(x, outside)
+                }
+                _ => {
+                    let unknown = self.arena.unknown();
+                    self.arena.both(x, unknown)
+                }
+            },
+            MaskOp::Or => self.arena.either(x, y),
+            MaskOp::Xor if x == TRUE => self.arena.not(y),
+            MaskOp::Xor if y == TRUE => self.arena.not(x),
+            MaskOp::Xor => match (
+                if a == exec {
+                    state.bound
+                } else {
+                    self.origin(x)
+                },
+                if b == exec {
+                    state.bound
+                } else {
+                    self.origin(y)
+                },
+            ) {
+                (Some(x), Some(y)) => match self.around(Some(x), Some(y)) {
+                    Some(of) => {
+                        let unique = self.arena.unique();
+                        self.arena.intern(Node::PartOf(of, unique))
+                    }
+                    None => self.arena.unknown(),
+                },
+                _ => self.arena.unknown(),
+            },
+            MaskOp::Other => self.arena.unknown(),
+        };
+        if to_exec {
+            let other = if a == exec { y } else { x };
+            let change = match op {
+                MaskOp::And if a == exec || b == exec => Change::Narrow(result),
+                MaskOp::AndNot if a == exec => Change::Narrow(result),
+                MaskOp::Or if a == exec || b == exec => Change::Widen(other),
+                MaskOp::Xor if a == exec || b == exec => Change::Swap(other),
+                _ => Change::Replace(result),
+            };
+            self.change(state, change);
+        } else if let Operand::Scalar(register) = inst.dsts[0] {
+            self.set_mask(state, register, result);
+        }
+        state.scc = self.arena.any(result);
+        true
+    }
+
+    /// `s_mov_b64` and `s_not_b64` where EXEC or a mask takes part. `false` if it is data.
+    pub(crate) fn mask_move(&mut self, state: &mut State, inst: &Inst, inverted: bool) -> bool {
+        let (src, dst) = (inst.srcs[0], inst.dsts[0]);
+        let to_exec = dst == Operand::Scalar(EXEC);
+        if src == Operand::Scalar(EXEC) && !to_exec && !inverted {
+            let snapshot = self.snapshot(state);
+            let mask = self.arena.intern(Node::Exec(snapshot));
+            if let Operand::Scalar(register) = dst {
+                self.set_mask(state, register, mask);
+            }
+            return true;
+        }
+        if !to_exec && !self.is_mask(state, src) {
+            return false;
+        }
+        let mut mask = self
+            .mask(state, src)
+            .unwrap_or_else(|| self.arena.unknown());
+        if inverted {
+            mask = self.arena.not(mask);
+            state.scc = self.arena.any(mask);
+        }
+        if to_exec {
+            self.change(state, Change::Replace(mask));
+        } else if let Operand::Scalar(register) = dst {
+            self.set_mask(state, register, mask);
+        }
+        true
+    }
+
+    /// The `s_*_saveexec_b64` and `s_*_wrexec_b64` operations.
+    pub(crate) fn save_exec(&mut self, state: &mut State, inst: &Inst) {
+        let mask = self
+            .mask(state, inst.srcs[0])
+            .unwrap_or_else(|| self.arena.unknown());
+        let snapshot = self.snapshot(state);
+        let change = match inst.op {
+            Op::s_and_saveexec_b64 => {
+                let active = self.active(state, mask);
+                Change::Narrow(active)
+            }
+            Op::s_andn1_saveexec_b64 | Op::s_andn1_wrexec_b64 => {
+                let outside = self.outside(mask, state.epoch);
+                let active = self.active(state, outside);
+                Change::Narrow(active)
+            }
+            Op::s_or_saveexec_b64 => Change::Widen(mask),
+            // Lanes of the mask that are not active.
+            Op::s_andn2_saveexec_b64 | Op::s_andn2_wrexec_b64 | Op::s_xor_saveexec_b64 => {
+                Change::Swap(mask)
+            }
+            _ => {
+                let unknown = self.arena.unknown();
+                Change::Swap(unknown)
+            }
+        };
+        let written = matches!(inst.op, Op::s_andn1_wrexec_b64 | Op::s_andn2_wrexec_b64);
+        let saved = if written {
+            self.arena.unknown()
+        } else {
+            self.arena.intern(Node::Exec(snapshot))
+        };
+        if matches!(change, Change::Narrow(_)) {
+            state.bound = Some(snapshot);
+        }
+        self.change(state, change);
+        if let Operand::Scalar(register) = inst.dsts[0] {
+            self.set_mask(state, register, saved);
+        }
+        state.scc = self.arena.unknown();
+    }
+
+    /// EXEC becomes the lanes that satisfy a comparison (`v_cmpx`).
+    pub(crate) fn narrow(&mut self, state: &mut State, mask: Id) {
+        self.change(state, Change::Narrow(mask));
+    }
+
+    /// EXEC becomes something else.
+    pub(crate) fn replace_exec(&mut self, state: &mut State, mask: Id) {
+        self.change(state, Change::Replace(mask));
+    }
+
+    fn change(&mut self, state: &mut State, change: Change) {
+        match change {
+            Change::Narrow(mask) => self.park(state, mask),
+            Change::Widen(FALSE) => {}
+            Change::Widen(mask) => {
+                let since = self.origin(mask);
+                let bound = self.around(state.bound, since);
+                self.unpark(state, since, bound);
+                if !self.restored(state, mask)
+                    && let Some(since) = since
+                {
+                    // Some may still be off. What they hold is in what has just been joined.
+                    let joined = self.snapshot(state);
+                    let before = self.snapshots[since as usize].parked;
+                    state.parked = self.parked.push(before, Parked::Snapshot(joined));
+                }
+            }
+            Change::Replace(mask) => {
+                let since = self.origin(mask);
+                self.unpark(state, since, since);
+                if !self.restored(state, mask) {
+                    self.park(state, mask);
+                }
+            }
+            Change::Swap(mask) => {
+                let since = self.origin(mask);
+                let bound = self.around(state.bound, since);
+                self.unpark(state, since, bound);
+                // Those that stay off are joined with those that are switched off now.
+                if let Some(since) = since {
+                    state.parked = self.snapshots[since as usize].parked;
+                }
+                let unknown = self.arena.unknown();
+                self.park(state, unknown);
+            }
+        }
+    }
+
+    /// Nothing is parked any more since a snapshot whose lanes are all active again.
+    fn restored(&mut self, state: &mut State, mask: Id) -> bool {
+        match self.arena.node(mask) {
+            Node::Exec(snapshot) => {
+                let Snapshot { parked, bound, .. } = self.snapshots[snapshot as usize];
+                state.parked = parked;
+                if state.bound == Some(snapshot) {
+                    state.bound = bound;
+                }
+            }
+            Node::True => state.parked = NONE_PARKED,
+            _ => return false,
+        }
+        true
+    }
+
+    fn park(&mut self, state: &mut State, mask: Id) {
+        if state.idle || mask == TRUE {
+            return;
+        }
+        let snapshot = self.snapshot(state);
+        state.parked = self.parked.push(state.parked, Parked::Snapshot(snapshot));
+        if mask == FALSE {
+            return state.make_idle();
+        }
+        self.assume(state, mask, true, false);
+    }
+
+    /// Lanes come back: those parked since a snapshot, or any.
+    fn unpark(&mut self, state: &mut State, since: Option<u32>, bound: Option<u32>) {
+        let tail = since.map_or(NONE_PARKED, |since| self.snapshots[since as usize].parked);
+        let entries = self.parked.since(state.parked, tail);
+        let mut facts: Vec<FactId> = Vec::new();
+        if !state.idle {
+            facts.push(state.facts);
+        }
+        let mut returning: Vec<u32> = Vec::new();
+        let mut loops: Vec<u32> = Vec::new();
+        for entry in entries {
+            match entry {
+                Parked::Snapshot(snapshot) => {
+                    returning.push(snapshot);
+                    facts.push(self.snapshots[snapshot as usize].facts);
+                }
+                Parked::Loop(run) => loops.push(run),
+            }
+        }
+        state.bound = bound;
+        state.epoch = self.epoch(bound);
+        if returning.is_empty() && loops.is_empty() {
+            if state.idle
+                && let Some(since) = since
+            {
+                let snapshot = self.snapshots[since as usize].clone();
+                state.vectors = snapshot.vectors;
+                state.scratch = snapshot.scratch;
+                state.facts = snapshot.facts;
+                state.idle = snapshot.idle;
+            }
+            return;
+        }
+        let common = facts.iter().copied().reduce(|a, b| self.facts.common(a, b));
+        let mut common = common.unwrap_or(state.wave);
+        let mut ways: Vec<Way> = facts
+            .iter()
+            .map(|&facts| Way {
+                facts,
+                wave: FactId(0),
+                back: false,
+                taken: true,
+            })
+            .collect();
+        for &run in &loops {
+            // Whatever held before the loop.
+            let point = self.loops[run as usize].parked_facts();
+            common = self.facts.common(common, point);
+            ways.push(Way {
+                facts: point,
+                wave: FactId(0),
+                back: false,
+                taken: true,
+            });
+        }
+        // Loops that these lanes were in and that are over: their registers are of some iteration.
+        let mut over = 0;
+        for &snapshot in &returning {
+            let mut inside = self.snapshots[snapshot as usize].inside;
+            while let Some(run) = inside {
+                if !self.within(self.inside, run) {
+                    over |= self.loops[run as usize].bit;
+                }
+                inside = self.loops[run as usize].parent;
+            }
+        }
+        let point = self.merges.point(Point {
+            ways,
+            facts: common,
+            wave: state.wave,
+            is_loop: false,
+        });
+        let own = (!state.idle).then(|| (Rc::clone(&state.vectors), Rc::clone(&state.scratch)));
+        let sources: Vec<Rc<Vec<Id>>> = own
+            .iter()
+            .map(|(vectors, _)| Rc::clone(vectors))
+            .chain(
+                returning
+                    .iter()
+                    .map(|&s| Rc::clone(&self.snapshots[s as usize].vectors)),
+            )
+            .collect();
+        let mut vectors = sources
+            .first()
+            .map_or_else(|| (*state.vectors).clone(), |v| (**v).clone());
+        let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
+        for (register, joined) in vectors.iter_mut().enumerate() {
+            let carried = loops
+                .iter()
+                .any(|&run| self.loops[run as usize].defined.vector(register));
+            let same = sources.iter().all(|source| source[register] == *joined);
+            if same && !carried && self.arena.traits(*joined).loops & over == 0 {
+                continue;
+            }
+            values.clear();
+            values.extend(sources.iter().map(|source| source[register]));
+            for &run in &loops {
+                values.push(if self.loops[run as usize].defined.vector(register) {
+                    self.parked_in_loop(run, Place::Vector(register))
+                } else {
+                    BOTTOM
+                });
+            }
+            *joined = self.rejoin(point, &values, over);
+        }
+        state.vectors = Rc::new(vectors);
+        let mut slots = match (&own, returning.first()) {
+            (Some((_, slots)), _) => (**slots).clone(),
+            (None, Some(&first)) => (*self.snapshots[first as usize].scratch).clone(),
+            (None, None) => (*state.scratch).clone(),
+        };
+        let lost = self.arena.opaque(Lost::Scratch);
+        for (offset, joined) in &mut slots {
+            let slot = |slots: &crate::state::Slots| slots.get(offset).copied().unwrap_or(lost);
+            let mut values: Vec<Id> = own.iter().map(|(_, slots)| slot(slots)).collect();
+            values.extend(
+                returning
+                    .iter()
+                    .map(|&s| slot(&self.snapshots[s as usize].scratch)),
+            );
+            for &run in &loops {
+                values.push(self.parked_in_loop(run, Place::Slot(*offset)));
+            }
+            *joined = self.rejoin(point, &values, over);
+        }
+        state.scratch = Rc::new(slots);
+        state.facts = common;
+        state.idle = false;
+    }
+
+    fn rejoin(&mut self, point: u32, values: &[Id], over: u64) -> Id {
+        let stale = values
+            .iter()
+            .any(|value| self.arena.traits(*value).loops & over != 0);
+        if stale {
+            return self
+                .merges
+                .phi(&mut self.arena, point, values.to_vec(), false, 0);
+        }
+        self.merges.join(&mut self.arena, point, values, false)
+    }
+
+    /// Adds what follows from a truth value. `scalar`: it holds for the wave.
+    pub(crate) fn assume(&mut self, state: &mut State, truth: Id, holds: bool, scalar: bool) {
+        match self.arena.node(truth) {
+            Node::Compare(..) => {
+                let condition = if holds { truth } else { self.arena.not(truth) };
+                state.facts = self.facts.push(&self.arena, state.facts, condition);
+                if scalar {
+                    state.wave = self.facts.push(&self.arena, state.wave, condition);
+                }
+            }
+            Node::Not(inner) => self.assume(state, inner, !holds, scalar),
+            Node::Both(a, b) if holds => {
+                self.assume(state, a, true, scalar);
+                self.assume(state, b, true, scalar);
+            }
+            Node::Either(a, b) if !holds => {
+                self.assume(state, a, false, scalar);
+                self.assume(state, b, false, scalar);
+            }
+            Node::Lanes(inner, epoch) if holds || epoch == state.epoch => {
+                self.assume(state, inner, holds, false);
+            }
+            Node::Any(mask) if holds => self.assume_some(state, mask),
+            // No active lane is in the mask.
+            Node::Any(mask) => self.assume(state, mask, false, false),
+            _ => {}
+        }
+    }
+
+    /// Some lane is in the mask; what is the same for all lanes holds for all.
+    fn assume_some(&mut self, state: &mut State, mask: Id) {
+        match self.arena.node(mask) {
+            Node::Compare(..) => self.assume(state, mask, true, true),
+            Node::Lanes(inner, _) if !self.arena.traits(inner).divergent => {
+                self.assume(state, inner, true, true);
+            }
+            Node::Lanes(inner, _) => {
+                if let Node::Both(a, b) = self.arena.node(inner) {
+                    self.assume_some(state, a);
+                    self.assume_some(state, b);
+                }
+            }
+            Node::Both(a, b) => {
+                self.assume_some(state, a);
+                self.assume_some(state, b);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Points where values from several paths meet, and the phis made there.
+//!
+//! All phis of a point have one input per way into it, in the same order, so two phis of one point
+//! pair up to a 64-bit phi input by input. Each way carries the facts that hold on it: an input is
+//! evaluated under those and under no others.
+
+use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+
+/// A way into a point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// For values of lanes.
+    pub(crate) facts: FactId,
+    /// For values of the whole wave.
+    pub(crate) wave: FactId,
+    /// Comes from the end of the loop that the point heads.
+    pub(crate) back: bool,
+    /// The walk came this way.
+    pub(crate) taken: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Point {
+    pub(crate) ways: Vec<Way>,
+    /// The facts that hold at the point.
+    pub(crate) facts: FactId,
+    pub(crate) wave: FactId,
+    pub(crate) is_loop: bool,
+}
+
+/// Where a phi's inputs come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Phi {
+    pub(crate) point: u32,
+    /// One a way; [`BOTTOM`] where the way brings no value.
+    pub(crate) inputs: Vec<Id>,
+    /// The value of the whole wave: only scalar facts count for its inputs.
+    pub(crate) scalar: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Merges {
+    pub(crate) points: Vec<Point>,
+    pub(crate) phis: Vec<Phi>,
+    /// Inputs of 64-bit phis, made when the walk is over.
+    pub(crate) wide: Map<(u32, u32), Vec<Id>>,
+}
+
+impl Merges {
+    pub(crate) fn point(&mut self, point: Point) -> u32 {
+        self.points.push(point);
+        self.points.len() as u32 - 1
+    }
+
+    /// A phi of a point; `loops` are the bits of the loops whose iteration it depends on, beside
+    /// those of its inputs.
+    pub(crate) fn phi(
+        &mut self,
+        arena: &mut Arena,
+        point: u32,
+        inputs: Vec<Id>,
+        scalar: bool,
+        loops: u64,
+    ) -> Id {
+        let mut bits = loops;
+        for input in &inputs {
+            bits |= arena.traits(*input).loops;
+        }
+        self.phis.push(Phi {
+            point,
+            inputs,
+            scalar,
+        });
+        arena.new_phi(bits, !scalar)
+    }
+
+    /// Makes the inputs of every 64-bit phi that has come up, and of those that come up then.
+    pub(crate) fn widen(&mut self, arena: &mut Arena) {
+        let mut seen = 0;
+        while seen < arena.len() {
+            let id = Id(seen as u32);
+            seen += 1;
+            let Node::Phi64(low, high) = arena.node(id) else {
+                continue;
+            };
+            let (l, h) = (&self.phis[low as usize], &self.phis[high as usize]);
+            // Where only one half was merged, later than the other, the other is the same on all
+            // ways.
+            let (mut lows, mut highs) = (l.inputs.clone(), h.inputs.clone());
+            if l.point > h.point {
+                highs = vec![arena.high(id); lows.len()];
+            } else if l.point < h.point {
+                lows = vec![arena.low(id); highs.len()];
+            }
+            let pairs = lows.into_iter().zip(highs);
+            let inputs = pairs.map(|(low, high)| arena.pair(low, high)).collect();
+            self.wide.insert((low, high), inputs);
+        }
+    }
+
+    /// The phi whose ways the inputs of a 64-bit phi follow.
+    pub(crate) fn later(&self, low: u32, high: u32) -> u32 {
+        if self.phis[low as usize].point < self.phis[high as usize].point {
+            high
+        } else {
+            low
+        }
+    }
+
+    /// Joins the values of several ways: one value if they agree, else a new phi.
+    pub(crate) fn join(
+        &mut self,
+        arena: &mut Arena,
+        point: u32,
+        values: &[Id],
+        scalar: bool,
+    ) -> Id {
+        let mut only = BOTTOM;
+        for &value in values {
+            if value != BOTTOM && value != only {
+                if only != BOTTOM {
+                    return self.phi(arena, point, values.to_vec(), scalar, 0);
+                }
+                only = value;
+            }
+        }
+        only
+    }
+}

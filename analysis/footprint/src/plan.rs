@@ -1,0 +1,177 @@
+//! What is kept of a walk: everything that evaluation needs.
+
+use std::sync::OnceLock;
+
+use strobe_code_object::{Arg, ArgKind, SymbolKind};
+
+use crate::expr::{Arena, BOTTOM, Id, Map, Node};
+use crate::facts::Facts;
+use crate::merge::Merges;
+use crate::walk::{Load, Site, Walk};
+use crate::{Launch, Limits};
+
+/// Marks keys of 64-bit phis.
+pub(crate) const WIDE: u64 = 1 << 63;
+
+/// The key of the 64-bit phi that two phis make.
+pub(crate) fn wide_key(low: u32, high: u32) -> u64 {
+    WIDE | u64::from(low) << 32 | u64::from(high)
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) arena: Arena,
+    pub(crate) facts: Facts,
+    pub(crate) merges: Merges,
+    pub(crate) loads: Vec<Load>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) kernarg_size: u32,
+    pub(crate) args: Vec<Arg>,
+    pub(crate) table: usize,
+    /// Names of the module data that addresses point to, by image address.
+    symbols: Map<u64, String>,
+    /// Phis of loops and their next values: the loop's point, the phi's key, whether it is the next
+    /// value.
+    counters: OnceLock<Map<(u32, Id), (u64, bool)>>,
+}
+
+impl Plan {
+    pub(crate) fn new(walk: Walk<'_>, limits: &Limits) -> Self {
+        let Walk {
+            object,
+            kernel,
+            arena,
+            facts,
+            merges,
+            loads,
+            mut sites,
+            ..
+        } = walk;
+        sites.sort_unstable_by_key(|site| {
+            (
+                site.address,
+                site.facts.0,
+                site.bytes,
+                site.reads,
+                site.writes,
+            )
+        });
+        sites.dedup_by(|a, b| {
+            let key = |s: &Site| (s.address, s.facts, s.bytes, s.reads, s.writes);
+            key(a) == key(b)
+        });
+        let names = (0..arena.len()).filter_map(|index| match arena.node(Id(index as u32)) {
+            Node::Image(address) => {
+                let symbol = object.symbol_at(address)?;
+                (symbol.kind != SymbolKind::Function).then(|| (address, symbol.name.clone()))
+            }
+            _ => None,
+        });
+        let symbols = names.collect();
+        Self {
+            symbols,
+            arena,
+            facts,
+            merges,
+            loads,
+            sites,
+            kernarg_size: kernel.kernarg_size,
+            args: kernel.args.clone(),
+            table: limits.table,
+            counters: OnceLock::new(),
+        }
+    }
+
+    fn find_counters(&self) -> Map<(u32, Id), (u64, bool)> {
+        let mut found: Vec<(u32, Id, u64, bool)> = Vec::new();
+        for index in 0..self.arena.len() {
+            let id = Id(index as u32);
+            let (phi, key, inputs) = match self.arena.node(id) {
+                Node::Phi(phi) => (
+                    phi,
+                    u64::from(phi),
+                    Some(&self.merges.phis[phi as usize].inputs),
+                ),
+                Node::Phi64(low, high) => {
+                    let later = self.merges.later(low, high);
+                    (
+                        later,
+                        wide_key(low, high),
+                        self.merges.wide.get(&(low, high)),
+                    )
+                }
+                _ => continue,
+            };
+            let point = self.merges.phis[phi as usize].point;
+            let head = &self.merges.points[point as usize];
+            if !head.is_loop {
+                continue;
+            }
+            found.push((point, id, key, false));
+            for (&input, way) in inputs.into_iter().flatten().zip(&head.ways) {
+                if way.back && input != BOTTOM {
+                    found.push((point, input, key, true));
+                }
+            }
+        }
+        let mut counters = Map::default();
+        for (point, id, key, after) in found {
+            counters.entry((point, id)).or_insert((key, after));
+        }
+        counters
+    }
+
+    /// The phi of the loop at `point` that the node is, or is the next value of.
+    pub(crate) fn counter(&self, point: u32, id: Id) -> Option<(u64, bool)> {
+        self.counters
+            .get_or_init(|| self.find_counters())
+            .get(&(point, id))
+            .copied()
+    }
+
+    /// The name of the module data at an image address.
+    pub(crate) fn symbol(&self, address: u64) -> String {
+        self.symbols
+            .get(&address)
+            .cloned()
+            .unwrap_or_else(|| format!("{address:#x}"))
+    }
+
+    fn arg_at(&self, offset: u32) -> Option<&Arg> {
+        let after = self.args.partition_point(|arg| arg.offset <= offset);
+        let arg = &self.args[after.checked_sub(1)?];
+        (offset - arg.offset < arg.size).then_some(arg)
+    }
+
+    /// Whether the runtime fills in this byte of the kernarg segment.
+    pub(crate) fn is_hidden(&self, offset: u32) -> bool {
+        self.arg_at(offset).is_some_and(|arg| arg.kind.is_hidden())
+    }
+
+    /// A byte of a hidden argument that follows from the launch. `None`: it belongs to a pointer of
+    /// the runtime.
+    pub(crate) fn hidden_byte(&self, offset: u32, launch: &Launch<'_>) -> Option<u8> {
+        let Some(arg) = self.arg_at(offset) else {
+            return Some(0);
+        };
+        let of = |values: [u32; 3], dimension: u8| values[usize::from(dimension % 3)];
+        let value = match arg.kind {
+            // HIP has no global offset.
+            ArgKind::HiddenGlobalOffset(_) | ArgKind::HiddenNone => 0,
+            ArgKind::HiddenBlockCount(d) => of(launch.grid, d) / of(launch.block, d).max(1),
+            ArgKind::HiddenGroupSize(d) => of(launch.block, d),
+            ArgKind::HiddenRemainder(d) => of(launch.grid, d) % of(launch.block, d).max(1),
+            ArgKind::HiddenDynamicLdsSize => launch.dynamic_lds,
+            _ => return None,
+        };
+        let byte = (offset - arg.offset) as usize;
+        Some(value.to_le_bytes().get(byte).copied().unwrap_or(0))
+    }
+
+    /// The hidden argument of a byte, if it is one.
+    pub(crate) fn hidden_kind(&self, offset: u32) -> Option<ArgKind> {
+        self.arg_at(offset)
+            .map(|arg| arg.kind)
+            .filter(|kind| kind.is_hidden())
+    }
+}

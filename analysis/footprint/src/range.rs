@@ -1,0 +1,370 @@
+//! Intervals of machine words.
+//!
+//! A [`Range`] stands for the words `{ x mod 2^bits : lo <= x <= hi }`. Sums and products are taken
+//! on integers and only then reduced, so a negative offset is a small range and not a wrapped one.
+//! In the normal form `lo` is a signed word, `-2^(bits-1) <= lo < 2^(bits-1)`, and `hi` is less than
+//! `lo + 2^bits`; what does not fit is every word.
+
+/// An interval of integers, standing for words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) lo: i128,
+    pub(crate) hi: i128,
+}
+
+impl Range {
+    pub(crate) fn exactly(value: i128) -> Self {
+        Self {
+            lo: value,
+            hi: value,
+        }
+    }
+
+    /// Every word.
+    pub(crate) fn full(bits: u32) -> Self {
+        Self {
+            lo: 0,
+            hi: (1 << bits) - 1,
+        }
+    }
+
+    pub(crate) fn is_full(self, bits: u32) -> bool {
+        self.hi - self.lo >= (1 << bits) - 1
+    }
+
+    pub(crate) fn single(self) -> Option<i128> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// The normal form of the words in `[lo, hi]`.
+    pub(crate) fn wrap(lo: i128, hi: i128, bits: u32) -> Self {
+        let modulus = 1_i128 << bits;
+        if hi - lo >= modulus - 1 || hi < lo {
+            return Self::full(bits);
+        }
+        let half = modulus >> 1;
+        let down = (lo + half).div_euclid(modulus) * modulus;
+        Self {
+            lo: lo - down,
+            hi: hi - down,
+        }
+    }
+
+    /// As unsigned integers.
+    pub(crate) fn unsigned(self, bits: u32) -> Self {
+        let modulus = 1_i128 << bits;
+        if self.lo >= 0 && self.hi < modulus {
+            self
+        } else if self.hi < 0 {
+            Self {
+                lo: self.lo + modulus,
+                hi: self.hi + modulus,
+            }
+        } else {
+            Self::full(bits)
+        }
+    }
+
+    /// As signed integers.
+    pub(crate) fn signed(self, bits: u32) -> Self {
+        let (modulus, half) = (1_i128 << bits, 1_i128 << (bits - 1));
+        if self.lo >= -half && self.hi < half {
+            self
+        } else if self.lo >= half && self.hi < modulus {
+            Self {
+                lo: self.lo - modulus,
+                hi: self.hi - modulus,
+            }
+        } else {
+            Self {
+                lo: -half,
+                hi: half - 1,
+            }
+        }
+    }
+
+    pub(crate) fn hull(self, other: Self) -> Self {
+        Self {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+        }
+    }
+
+    pub(crate) fn add(self, other: Self, bits: u32) -> Self {
+        Self::wrap(self.lo + other.lo, self.hi + other.hi, bits)
+    }
+
+    pub(crate) fn sub(self, other: Self, bits: u32) -> Self {
+        Self::wrap(self.lo - other.hi, self.hi - other.lo, bits)
+    }
+
+    /// Product of integers, unreduced; factors of up to 64 bits.
+    fn product(self, other: Self) -> Option<Self> {
+        let mut hull: Option<Self> = None;
+        for a in [self.lo, self.hi] {
+            for b in [other.lo, other.hi] {
+                let corner = Self::exactly(a.checked_mul(b)?);
+                hull = Some(hull.map_or(corner, |hull| hull.hull(corner)));
+            }
+        }
+        hull
+    }
+
+    pub(crate) fn mul(self, other: Self, bits: u32) -> Self {
+        self.product(other)
+            .map_or(Self::full(bits), |p| Self::wrap(p.lo, p.hi, bits))
+    }
+
+    /// High word of the product of unsigned words.
+    pub(crate) fn mul_high_unsigned(self, other: Self) -> Self {
+        let (a, b) = (self.unsigned(32), other.unsigned(32));
+        Self::wrap((a.lo * b.lo) >> 32, (a.hi * b.hi) >> 32, 32)
+    }
+
+    pub(crate) fn mul_high_signed(self, other: Self) -> Self {
+        match self.signed(32).product(other.signed(32)) {
+            Some(p) => Self::wrap(p.lo >> 32, p.hi >> 32, 32),
+            None => Self::full(32),
+        }
+    }
+
+    /// Shift counts, as the machine takes them.
+    fn count(self, bits: u32) -> Self {
+        let count = self.unsigned(32);
+        if count.hi < i128::from(bits) {
+            count
+        } else if let Some(count) = count.single() {
+            Self::exactly(count & i128::from(bits - 1))
+        } else {
+            Self {
+                lo: 0,
+                hi: i128::from(bits - 1),
+            }
+        }
+    }
+
+    pub(crate) fn shl(self, by: Self, bits: u32) -> Self {
+        let by = by.count(bits);
+        let factor = Self {
+            lo: 1 << by.lo,
+            hi: 1 << by.hi,
+        };
+        self.mul(factor, bits)
+    }
+
+    pub(crate) fn shr(self, by: Self, bits: u32) -> Self {
+        let (value, by) = (self.unsigned(bits), by.count(bits));
+        Self::wrap(value.lo >> by.hi, value.hi >> by.lo, bits)
+    }
+
+    pub(crate) fn sar(self, by: Self, bits: u32) -> Self {
+        let (value, by) = (self.signed(bits), by.count(bits));
+        let corners = [
+            value.lo >> by.lo,
+            value.lo >> by.hi,
+            value.hi >> by.lo,
+            value.hi >> by.hi,
+        ];
+        let (lo, hi) = corners.iter().fold((i128::MAX, i128::MIN), |(lo, hi), &c| {
+            (lo.min(c), hi.max(c))
+        });
+        Self::wrap(lo, hi, bits)
+    }
+
+    pub(crate) fn and(self, other: Self, bits: u32) -> Self {
+        for (value, mask) in [(self, other), (other, self)] {
+            // Clearing low bits is monotonous, signed and unsigned.
+            if let Some(mask) = mask.signed(bits).single()
+                && mask < 0
+                && (-mask).count_ones() == 1
+            {
+                return Self::wrap(value.lo & mask, value.hi & mask, bits);
+            }
+            // Low bits of a range that does not leave a block of that size.
+            if let Some(mask) = mask.unsigned(bits).single()
+                && (mask + 1).count_ones() == 1
+                && value.lo >> (mask + 1).trailing_zeros()
+                    == value.hi >> (mask + 1).trailing_zeros()
+            {
+                return Self::wrap(value.lo & mask, value.hi & mask, bits);
+            }
+        }
+        let (a, b) = (self.unsigned(bits), other.unsigned(bits));
+        Self::wrap(0, a.hi.min(b.hi), bits)
+    }
+
+    pub(crate) fn or(self, other: Self, bits: u32) -> Self {
+        let (a, b) = (self.unsigned(bits), other.unsigned(bits));
+        let sum = (a.hi + b.hi).min((1 << bits) - 1);
+        Self::wrap(a.lo.max(b.lo), sum, bits)
+    }
+
+    pub(crate) fn xor(self, other: Self, bits: u32) -> Self {
+        if let (Some(a), Some(b)) = (self.unsigned(bits).single(), other.unsigned(bits).single()) {
+            return Self::wrap(a ^ b, a ^ b, bits);
+        }
+        if other.signed(bits).single() == Some(-1) {
+            // Complement: -1 - x.
+            return Self::wrap(-1 - self.hi, -1 - self.lo, bits);
+        }
+        let (a, b) = (self.unsigned(bits), other.unsigned(bits));
+        // No bit above the highest of either.
+        let top = 128 - (a.hi | b.hi).leading_zeros();
+        Self::wrap(0, (1 << top) - 1, bits)
+    }
+
+    pub(crate) fn min(self, other: Self, signed: bool, bits: u32) -> Self {
+        let (a, b) = self.both(other, signed, bits);
+        Self::wrap(a.lo.min(b.lo), a.hi.min(b.hi), bits)
+    }
+
+    pub(crate) fn max(self, other: Self, signed: bool, bits: u32) -> Self {
+        let (a, b) = self.both(other, signed, bits);
+        Self::wrap(a.lo.max(b.lo), a.hi.max(b.hi), bits)
+    }
+
+    pub(crate) fn both(self, other: Self, signed: bool, bits: u32) -> (Self, Self) {
+        if signed {
+            (self.signed(bits), other.signed(bits))
+        } else {
+            (self.unsigned(bits), other.unsigned(bits))
+        }
+    }
+
+    /// Sign extension from the low `from` bits to 32.
+    pub(crate) fn sign(self, from: u32) -> Self {
+        let low = Self::wrap(self.lo, self.hi, from).signed(from);
+        Self::wrap(low.lo, low.hi, 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All words of a range of 5-bit words, as a bit set.
+    fn words(range: Range) -> u32 {
+        assert!(
+            range.hi >= range.lo && range.hi - range.lo < 32,
+            "{range:?}"
+        );
+        (range.lo..=range.hi).fold(0, |set, x| set | 1 << (x.rem_euclid(32)))
+    }
+
+    fn ranges() -> impl Iterator<Item = Range> {
+        (-16..16).flat_map(|lo| (0..32).step_by(3).map(move |n| Range::wrap(lo, lo + n, 5)))
+    }
+
+    fn signed(x: i128) -> i128 {
+        (x & 31) - if x & 16 != 0 { 32 } else { 0 }
+    }
+
+    /// Every operation on every pair of words of every pair of ranges lands in the result.
+    #[test]
+    fn operations_contain_every_result() {
+        type Case = (
+            &'static str,
+            fn(Range, Range) -> Range,
+            fn(i128, i128) -> i128,
+        );
+        let cases: [Case; 12] = [
+            ("add", |a, b| a.add(b, 5), |x, y| x + y),
+            ("sub", |a, b| a.sub(b, 5), |x, y| x - y),
+            ("mul", |a, b| a.mul(b, 5), |x, y| x * y),
+            ("and", |a, b| a.and(b, 5), |x, y| x & y),
+            ("or", |a, b| a.or(b, 5), |x, y| (x & 31) | (y & 31)),
+            ("xor", |a, b| a.xor(b, 5), |x, y| (x & 31) ^ (y & 31)),
+            (
+                "minu",
+                |a, b| a.min(b, false, 5),
+                |x, y| (x & 31).min(y & 31),
+            ),
+            (
+                "maxu",
+                |a, b| a.max(b, false, 5),
+                |x, y| (x & 31).max(y & 31),
+            ),
+            (
+                "mins",
+                |a, b| a.min(b, true, 5),
+                |x, y| signed(x).min(signed(y)),
+            ),
+            (
+                "maxs",
+                |a, b| a.max(b, true, 5),
+                |x, y| signed(x).max(signed(y)),
+            ),
+            (
+                "hull",
+                |a, b| Range::wrap(a.hull(b).lo, a.hull(b).hi, 5),
+                |x, _| x,
+            ),
+            (
+                "sign",
+                |a, _| Range::wrap(a.lo, a.hi, 4).signed(4),
+                |x, _| ((x & 15) ^ 8) - 8,
+            ),
+        ];
+        for (name, on_ranges, on_words) in cases {
+            for a in ranges() {
+                for b in ranges() {
+                    let result = on_ranges(a, b);
+                    let set = words(result);
+                    for x in a.lo..=a.hi {
+                        for y in b.lo..=b.hi {
+                            let word = on_words(x, y).rem_euclid(32);
+                            assert!(
+                                set >> word & 1 == 1,
+                                "{name} {a:?} {b:?}: {x} {y} not in {result:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shifts_contain_every_result() {
+        for lo in [-5_i128, 0, 7, i128::from(u32::MAX) - 3] {
+            for width in [0, 1, 9] {
+                let value = Range::wrap(lo, lo + width, 32);
+                for by in [
+                    Range::exactly(0),
+                    Range::exactly(3),
+                    Range { lo: 1, hi: 31 },
+                    Range::exactly(35),
+                ] {
+                    for x in value.lo..=value.hi {
+                        for count in by.lo..=by.hi {
+                            let (word, count) = (x as u32, count as u32 & 31);
+                            let inside = |range: Range, y: u32| {
+                                (range.lo..=range.hi).contains(&y.into())
+                                    || (range.lo..=range.hi).contains(&(y as i32).into())
+                                    || range.is_full(32)
+                            };
+                            assert!(inside(value.shl(by, 32), word << count), "{x} << {count}");
+                            assert!(inside(value.shr(by, 32), word >> count), "{x} >> {count}");
+                            let sar = ((word as i32) >> count) as u32;
+                            assert!(inside(value.sar(by, 32), sar), "{x} sar {count}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn negative_offsets_stay_small_and_wide_ones_become_everything() {
+        let index = Range { lo: 0, hi: 1023 };
+        let minus_four = Range::wrap(0xffff_fffc, 0xffff_fffc, 32);
+        assert_eq!(index.add(minus_four, 32), Range { lo: -4, hi: 1019 });
+        assert!(
+            index.add(minus_four, 32).unsigned(32).is_full(32),
+            "it wraps below zero"
+        );
+        let wide = Range { lo: 0, hi: 1 << 31 };
+        assert!(wide.shl(Range::exactly(2), 32).is_full(32));
+        assert_eq!(index.shl(Range::exactly(2), 32), Range { lo: 0, hi: 4092 });
+    }
+}

@@ -1,0 +1,76 @@
+//! Sets of registers.
+
+use strobe_isa::{Class, Flags, Inst, Op, Operand};
+
+use crate::flow::first_register;
+
+/// Scalar registers by operand code; `exec` is not among them.
+pub(crate) const SCALARS: usize = 126;
+pub(crate) const VECTORS: usize = 256;
+pub(crate) const VCC: usize = 106;
+pub(crate) const M0: usize = 124;
+pub(crate) const EXEC: u8 = 126;
+
+/// Registers that some code may define.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Defined {
+    scalars: [u64; 2],
+    vectors: [u64; 4],
+}
+
+impl Defined {
+    pub(crate) const ALL: Self = Self {
+        scalars: [u64::MAX; 2],
+        vectors: [u64::MAX; 4],
+    };
+
+    pub(crate) fn scalar(&self, register: usize) -> bool {
+        self.scalars[register / 64] >> (register % 64) & 1 != 0
+    }
+
+    pub(crate) fn vector(&self, register: usize) -> bool {
+        self.vectors[register / 64] >> (register % 64) & 1 != 0
+    }
+
+    /// The registers that an instruction defines.
+    pub(crate) fn add(&mut self, inst: &Inst) {
+        let info = inst.op.info();
+        for (dst, place) in inst.dsts.iter().zip(info.dsts) {
+            let count = usize::from(place.dwords()) + usize::from(inst.tfe);
+            match first_register(*dst) {
+                Some((true, first)) => {
+                    for register in usize::from(first)..(usize::from(first) + count).min(VECTORS) {
+                        self.vectors[register / 64] |= 1 << (register % 64);
+                    }
+                }
+                Some((false, first)) => {
+                    for register in usize::from(first)..(usize::from(first) + count).min(128) {
+                        self.scalars[register / 64] |= 1 << (register % 64);
+                    }
+                }
+                None => {}
+            }
+        }
+        if info.flags.contains(Flags::WRITES_VCC) {
+            self.scalars[VCC / 64] |= 3 << (VCC % 64);
+        }
+        if info.flags.contains(Flags::WRITES_M0) {
+            self.scalars[M0 / 64] |= 1 << (M0 % 64);
+        }
+        // Destinations by index: any register.
+        if matches!(inst.op, Op::s_movreld_b32 | Op::s_movreld_b64) {
+            self.scalars = [u64::MAX; 2];
+        }
+        if inst.op == Op::s_set_gpr_idx_on || inst.op == Op::s_set_gpr_idx_mode {
+            self.vectors = [u64::MAX; 4];
+        }
+        if inst.op == Op::v_swap_b32
+            && let Operand::Vector(register) = inst.srcs[0]
+        {
+            self.vectors[usize::from(register) / 64] |= 1 << (register % 64);
+        }
+        if info.class == Class::Call {
+            *self = Self::ALL;
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Where addresses come from, without a launch.
+
+use strobe_code_object::{ArgKind, Kernel};
+use strobe_extent::Reason;
+
+use crate::describe;
+use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, children};
+use crate::plan::Plan;
+use crate::summary::{SideSummary, Slot, Summary};
+
+/// What an address may be based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Root {
+    /// The pointer at this byte of the kernarg segment.
+    Slot(u32),
+    /// Some pointer in the kernarg segment.
+    AnySlot,
+    /// A pointer in memory that is reached through the pointer at this byte.
+    Behind(Option<u32>),
+    Image(u64),
+    /// Kernel arguments, packet, LDS, scratch.
+    Own,
+    /// Memory of the runtime.
+    Runtime,
+    Lost(Why),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Arithmetic,
+    Lds,
+    Scratch,
+    Memory,
+}
+
+impl Why {
+    fn reason(self) -> Reason {
+        match self {
+            Self::Arithmetic => Reason::UntrackedAddress,
+            Self::Lds => Reason::Other("pointer from local data share"),
+            Self::Scratch => Reason::Other("pointer from scratch"),
+            Self::Memory => Reason::PointerFromMemory,
+        }
+    }
+}
+
+/// Sets of roots grow to a fixed point; loops need a few rounds.
+const MAX_ROUNDS: usize = 32;
+
+/// A set of roots, one bit each.
+type Set = u128;
+
+/// The roots that have come up, by bit.
+#[derive(Default)]
+struct Table {
+    roots: Vec<Root>,
+    lost: Set,
+    behind: Set,
+    /// Slots of arguments that are pointers by their type.
+    pointers: Set,
+    slots: Set,
+}
+
+struct Finder<'a> {
+    plan: &'a Plan,
+    kernel: &'a Kernel,
+    table: Table,
+    sets: Vec<Set>,
+}
+
+impl Finder<'_> {
+    fn of(&self, id: Id) -> Set {
+        self.sets[id.0 as usize]
+    }
+
+    fn one(&mut self, root: Root) -> Set {
+        let known = self.table.roots.iter().position(|known| *known == root);
+        let (root, index) = match known {
+            Some(index) => return 1 << index,
+            // Room is kept for the one that stands for all others.
+            None if self.table.roots.len() >= 126 => match self.table.roots.get(126) {
+                Some(_) => return 1 << 126,
+                None => (Root::Lost(Why::Arithmetic), 126),
+            },
+            None => (root, self.table.roots.len()),
+        };
+        self.table.roots.push(root);
+        let bit = 1 << index;
+        match root {
+            Root::Lost(_) => self.table.lost |= bit,
+            Root::Behind(_) => self.table.behind |= bit,
+            Root::Slot(slot) => {
+                self.table.slots |= bit;
+                let arg = self.kernel.arg_at(slot);
+                if arg.is_some_and(|(_, arg)| arg.kind == ArgKind::GlobalBuffer) {
+                    self.table.pointers |= bit;
+                }
+            }
+            _ => {}
+        }
+        bit
+    }
+
+    fn roots(&self, set: Set) -> impl Iterator<Item = Root> + '_ {
+        self.table
+            .roots
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| set >> i & 1 != 0)
+            .map(|(_, r)| *r)
+    }
+
+    /// Roots of a sum: a pointer and its index.
+    fn sum(&self, a: Set, b: Set) -> Set {
+        let Table {
+            lost,
+            behind,
+            pointers,
+            slots,
+            ..
+        } = self.table;
+        let keep = |set: Set, other: Set| {
+            let mut set = set;
+            if other & !(lost | behind) != 0 {
+                set &= !(lost | behind);
+            }
+            if other & pointers != 0 {
+                set &= !(slots & !pointers);
+            }
+            // Something lost is an index where there is a pointer from memory.
+            if other & behind != 0 {
+                set &= !lost;
+            }
+            set
+        };
+        keep(a, b) | keep(b, a)
+    }
+
+    fn slot(&self, offset: u32) -> Root {
+        let slot = offset & !7;
+        match self.plan.hidden_kind(offset) {
+            Some(
+                ArgKind::HiddenHostcallBuffer
+                | ArgKind::HiddenHeap
+                | ArgKind::HiddenPrintfBuffer
+                | ArgKind::HiddenMultigridSync
+                | ArgKind::HiddenDefaultQueue
+                | ArgKind::HiddenCompletionAction
+                | ArgKind::HiddenQueuePtr,
+            ) => Root::Runtime,
+            Some(_) => Root::Own,
+            None => Root::Slot(slot),
+        }
+    }
+
+    fn loaded(&mut self, load: u32) -> Set {
+        let load = self.plan.loads[load as usize];
+        if load.bytes < 4 {
+            return 0;
+        }
+        let from: Vec<Root> = self.roots(self.of(load.address)).collect();
+        let mut all = 0;
+        for root in &from {
+            all |= self.one(match *root {
+                Root::Own => Root::AnySlot,
+                Root::Slot(slot) => Root::Behind(Some(slot)),
+                Root::Runtime => Root::Runtime,
+                Root::AnySlot | Root::Behind(_) => Root::Behind(None),
+                Root::Image(_) | Root::Lost(_) => Root::Lost(Why::Memory),
+            });
+        }
+        if from.is_empty() {
+            self.one(Root::Lost(Why::Memory))
+        } else {
+            all
+        }
+    }
+
+    fn compute(&mut self, id: Id) -> Set {
+        let union = |finder: &Self, ids: &[Id]| ids.iter().fold(0, |all, id| all | finder.of(*id));
+        match self.plan.arena.node(id) {
+            Node::Kernarg(offset) | Node::Kernarg64(offset) => {
+                let slot = self.slot(offset);
+                self.one(slot)
+            }
+            Node::Opaque(_, lost) => self.one(Root::Lost(match lost {
+                Lost::Arithmetic => Why::Arithmetic,
+                Lost::Lds => Why::Lds,
+                Lost::Scratch => Why::Scratch,
+                Lost::Memory => Why::Memory,
+            })),
+            Node::Load { load, .. } | Node::Load64 { load, .. } => self.loaded(load),
+            Node::Phi(phi) => union(self, &self.plan.merges.phis[phi as usize].inputs),
+            Node::Phi64(low, high) => {
+                let inputs = self.plan.merges.wide.get(&(low, high));
+                union(self, inputs.map_or(&[], |inputs| &inputs[..]))
+            }
+            Node::Image(address) => self.one(Root::Image(address)),
+            Node::Symbol(Symbolic::Queue) => self.one(Root::Runtime),
+            Node::Symbol(_) | Node::ScratchBuffer(_) => self.one(Root::Own),
+            Node::Select(_, a, b) | Node::Select64(_, a, b) => self.of(a) | self.of(b),
+            Node::Low(a) | Node::High(a) | Node::Lane(a, ..) | Node::Lane64(a, ..) => self.of(a),
+            // The high half decides, if it is no constant.
+            Node::Pair(low, high) => match self.of(high) {
+                0 => self.of(low),
+                high => high,
+            },
+            Node::Add64(a, b) | Node::Binary(Binary::Add | Binary::And | Binary::Or, a, b) => {
+                self.sum(self.of(a), self.of(b))
+            }
+            Node::Sub64(a, _) | Node::Binary(Binary::Sub, a, _) => self.of(a),
+            _ => 0,
+        }
+    }
+}
+
+/// Everything that addresses are made of, older nodes first.
+fn reachable(plan: &Plan) -> Vec<Id> {
+    let mut seen = vec![false; plan.arena.len()];
+    let mut todo: Vec<Id> = plan.sites.iter().map(|site| site.address).collect();
+    while let Some(id) = todo.pop() {
+        if id == BOTTOM || std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        match plan.arena.node(id) {
+            Node::Phi(phi) => todo.extend(&plan.merges.phis[phi as usize].inputs),
+            Node::Phi64(low, high) => {
+                todo.extend(plan.merges.wide.get(&(low, high)).into_iter().flatten());
+            }
+            Node::Load { load, .. } | Node::Load64 { load, .. } => {
+                todo.push(plan.loads[load as usize].address);
+            }
+            // Products and shifted words are no pointers.
+            Node::Zero64(_)
+            | Node::Sign64(_)
+            | Node::Shl64(..)
+            | Node::MulU(..)
+            | Node::MulS(..) => {}
+            node => todo.extend(children(&node).into_iter().flatten()),
+        }
+    }
+    (0..plan.arena.len() as u32)
+        .map(Id)
+        .filter(|id| seen[id.0 as usize])
+        .collect()
+}
+
+pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> Summary {
+    let order = reachable(plan);
+    let sets = vec![0; plan.arena.len()];
+    let mut finder = Finder {
+        plan,
+        kernel,
+        table: Table::default(),
+        sets,
+    };
+    for _ in 0..MAX_ROUNDS {
+        let mut changed = false;
+        for &id in &order {
+            let set = finder.compute(id);
+            let slot = &mut finder.sets[id.0 as usize];
+            changed |= *slot != set;
+            *slot = set;
+        }
+        if !changed {
+            break;
+        }
+    }
+    let lost = finder.one(Root::Lost(Why::Arithmetic));
+    let mut summary = Summary {
+        reads: SideSummary::None,
+        writes: SideSummary::None,
+        module_writes: Vec::new(),
+        module_reads: Vec::new(),
+    };
+    for site in &plan.sites {
+        let set = match finder.of(site.address) {
+            0 => lost,
+            set => set,
+        };
+        for root in finder.roots(set) {
+            if let Root::Image(address) = root {
+                let name = plan.symbol(address);
+                for (touched, names) in [
+                    (site.reads, &mut summary.module_reads),
+                    (site.writes, &mut summary.module_writes),
+                ] {
+                    if touched && !names.contains(&name) {
+                        names.push(name.clone());
+                    }
+                }
+            }
+            let extent = match root {
+                Root::Slot(slot) => describe::offset(plan, kernel, site.address, slot)
+                    .map(|offset| format!("[{offset} .. +{})", site.bytes)),
+                _ => None,
+            };
+            if site.reads {
+                note(&mut summary.reads, root, kernel, extent.clone());
+            }
+            if site.writes {
+                note(&mut summary.writes, root, kernel, extent);
+            }
+        }
+    }
+    summary
+}
+
+/// Extents in words of one slot at most; more are the whole allocation.
+const MAX_EXTENTS: usize = 3;
+
+fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<String>) {
+    let (offset, indirect) = match root {
+        Root::Image(_) | Root::Own | Root::Runtime => return,
+        Root::Lost(why) => {
+            if !matches!(side, SideSummary::Unknown(_)) {
+                *side = SideSummary::Unknown(why.reason());
+            }
+            return;
+        }
+        Root::Slot(offset) => (Some(offset), false),
+        Root::AnySlot => (None, false),
+        Root::Behind(offset) => (offset, true),
+    };
+    let mut slots = match std::mem::replace(side, SideSummary::None) {
+        SideSummary::Unknown(reason) => {
+            *side = SideSummary::Unknown(reason);
+            return;
+        }
+        SideSummary::None => Vec::new(),
+        SideSummary::Args(slots) | SideSummary::Indirect(slots) => slots,
+    };
+    match slots
+        .iter_mut()
+        .find(|slot| (slot.offset, slot.indirect) == (offset, indirect))
+    {
+        // No words stand for the whole allocation; that stays.
+        Some(slot) if slot.extents.is_empty() => {}
+        Some(slot) => match extent {
+            Some(extent) if slot.extents.contains(&extent) => {}
+            Some(extent) if slot.extents.len() < MAX_EXTENTS => slot.extents.push(extent),
+            _ => slot.extents.clear(),
+        },
+        None => {
+            let arg = offset.and_then(|offset| Some((offset, kernel.arg_at(offset)?)));
+            slots.push(Slot {
+                offset,
+                arg: arg.map(|(_, (index, _))| index),
+                within: arg.map_or(0, |(offset, (_, arg))| offset - arg.offset),
+                extents: extent.into_iter().collect(),
+                indirect,
+            });
+        }
+    }
+    *side = if slots.iter().any(|slot| slot.indirect) {
+        SideSummary::Indirect(slots)
+    } else {
+        SideSummary::Args(slots)
+    };
+}

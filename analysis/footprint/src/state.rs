@@ -1,0 +1,162 @@
+//! What one lane knows at a point of the program, and what the lanes that are switched off know.
+//!
+//! The walk follows an active lane. Switching lanes off takes a [`Snapshot`] of their vector
+//! registers and puts it on the list of parked ones; switching lanes on again joins the snapshots
+//! that may come back with the values of the lanes that stayed ([`crate::masks`]).
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::expr::{BOTTOM, FactId, Id};
+use crate::registers::SCALARS;
+
+/// Per-lane memory by byte offset of the dword.
+pub(crate) type Slots = BTreeMap<i64, Id>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) scalars: Rc<Vec<Id>>,
+    pub(crate) vectors: Rc<Vec<Id>>,
+    pub(crate) scratch: Rc<Slots>,
+    /// Scalars kept in lanes of vector registers.
+    pub(crate) spills: Rc<BTreeMap<(u8, u32), Id>>,
+    /// A truth value.
+    pub(crate) scc: Id,
+    /// What holds for active lanes.
+    pub(crate) facts: FactId,
+    /// What holds for the wave, even with no lane active.
+    pub(crate) wave: FactId,
+    /// Changes whenever lanes are switched on.
+    pub(crate) epoch: u32,
+    pub(crate) parked: ParkedId,
+    /// A snapshot whose lanes contain the active ones.
+    pub(crate) bound: Option<u32>,
+    /// No lane is active: vector registers have no values here.
+    pub(crate) idle: bool,
+    /// Vector registers are addressed through M0.
+    pub(crate) indexed: bool,
+}
+
+impl State {
+    /// Nothing is in the registers: what nobody has set is not used.
+    pub(crate) fn new(vectors: usize) -> Self {
+        Self {
+            scalars: Rc::new(vec![BOTTOM; SCALARS]),
+            vectors: Rc::new(vec![BOTTOM; vectors]),
+            scratch: Rc::default(),
+            spills: Rc::default(),
+            scc: BOTTOM,
+            facts: FactId(0),
+            wave: FactId(0),
+            epoch: 0,
+            parked: NONE_PARKED,
+            bound: None,
+            idle: false,
+            indexed: false,
+        }
+    }
+
+    /// No lane is active from here on.
+    pub(crate) fn make_idle(&mut self) {
+        self.idle = true;
+        self.vectors = Rc::new(vec![BOTTOM; self.vectors.len()]);
+        self.scratch = Rc::default();
+        // Spilled scalars live in lanes whatever EXEC says.
+    }
+}
+
+/// Lanes as they were when they were switched off, or when EXEC was saved.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) vectors: Rc<Vec<Id>>,
+    pub(crate) scratch: Rc<Slots>,
+    pub(crate) facts: FactId,
+    /// The innermost loop around it.
+    pub(crate) inside: Option<u32>,
+    /// What was parked before.
+    pub(crate) parked: ParkedId,
+    /// An older snapshot whose lanes contain these.
+    pub(crate) bound: Option<u32>,
+    pub(crate) idle: bool,
+}
+
+/// A list of parked snapshots; lists share tails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ParkedId(u32);
+
+pub(crate) const NONE_PARKED: ParkedId = ParkedId(0);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parked {
+    Snapshot(u32),
+    /// Whatever was parked in earlier iterations of the loop.
+    Loop(u32),
+}
+
+#[derive(Debug)]
+pub(crate) struct ParkedLists {
+    nodes: Vec<(Parked, ParkedId, u32)>,
+}
+
+impl ParkedLists {
+    pub(crate) fn new() -> Self {
+        Self {
+            nodes: vec![(Parked::Snapshot(0), NONE_PARKED, 0)],
+        }
+    }
+
+    pub(crate) fn push(&mut self, list: ParkedId, parked: Parked) -> ParkedId {
+        let depth = self.nodes[list.0 as usize].2 + 1;
+        self.nodes.push((parked, list, depth));
+        ParkedId(self.nodes.len() as u32 - 1)
+    }
+
+    fn depth(&self, list: ParkedId) -> u32 {
+        self.nodes[list.0 as usize].2
+    }
+
+    fn parent(&self, list: ParkedId) -> ParkedId {
+        self.nodes[list.0 as usize].1
+    }
+
+    /// Entries above the common tail of the two lists, of the first list; all if the tail is empty.
+    pub(crate) fn since(&self, list: ParkedId, tail: ParkedId) -> Vec<Parked> {
+        let stop = self.common(list, tail);
+        let mut found = Vec::new();
+        let mut at = list;
+        while at != stop {
+            let entry = self.nodes[at.0 as usize].0;
+            if !found.contains(&entry) {
+                found.push(entry);
+            }
+            at = self.parent(at);
+        }
+        found
+    }
+
+    fn common(&self, mut a: ParkedId, mut b: ParkedId) -> ParkedId {
+        while a != b {
+            if self.depth(a) >= self.depth(b) {
+                a = self.parent(a);
+            } else {
+                b = self.parent(b);
+            }
+        }
+        a
+    }
+
+    /// What is parked where two paths meet.
+    pub(crate) fn union(&mut self, a: ParkedId, b: ParkedId) -> ParkedId {
+        if a == b {
+            return a;
+        }
+        let mine = self.since(a, b);
+        let mut list = a;
+        for entry in self.since(b, a).into_iter().rev() {
+            if !mine.contains(&entry) {
+                list = self.push(list, entry);
+            }
+        }
+        list
+    }
+}

@@ -1,0 +1,210 @@
+//! Values at a launch: intervals, and where a pointer points into.
+//!
+//! Pointers from the kernarg segment are plain numbers, so an address is an interval of numbers and
+//! sound whatever it was made of. The origin is for intervals that are too wide: then the whole
+//! allocation that the pointer points into may be touched.
+
+use std::rc::Rc;
+
+use strobe_extent::Reason;
+
+use crate::expr::Symbolic;
+use crate::range::Range;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A number.
+    Number,
+    /// A number that comes from something the analysis does not follow. It may be a pointer.
+    Lost(Reason),
+    /// A pointer into a tracked allocation, by index.
+    Base(u32),
+    /// Relative to a symbolic address.
+    Symbol(Symbolic),
+    /// Relative to where the code object is loaded.
+    Image,
+    /// Memory of the runtime (host calls, device heap).
+    Runtime,
+    /// Relative to a phi whose value is being looked for.
+    Anchor(u64),
+}
+
+impl Origin {
+    /// The interval is relative to an address that is no number.
+    pub(crate) fn is_relative(self) -> bool {
+        matches!(
+            self,
+            Self::Symbol(_) | Self::Image | Self::Runtime | Self::Anchor(_)
+        )
+    }
+}
+
+/// One alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alternative {
+    pub(crate) origin: Origin,
+    pub(crate) range: Range,
+}
+
+impl Alternative {
+    pub(crate) fn number(range: Range) -> Self {
+        Self {
+            origin: Origin::Number,
+            range,
+        }
+    }
+
+    pub(crate) fn lost(reason: Reason, bits: u32) -> Self {
+        Self {
+            origin: Origin::Lost(reason),
+            range: Range::full(bits),
+        }
+    }
+
+    /// The interval, if it is one of numbers.
+    pub(crate) fn numbers(self) -> Option<Range> {
+        (!self.origin.is_relative()).then_some(self.range)
+    }
+
+    /// The interval of numbers, every word if it is relative.
+    pub(crate) fn words(self, bits: u32) -> Range {
+        self.numbers().unwrap_or(Range::full(bits))
+    }
+}
+
+/// More alternatives than that are a value that is not known.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// A value: any of its alternatives. None at all: the place is not reached.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Empty,
+    One(Alternative),
+    Many(Rc<Vec<Alternative>>),
+}
+
+impl Value {
+    pub(crate) fn lost(reason: Reason, bits: u32) -> Self {
+        Self::One(Alternative::lost(reason, bits))
+    }
+
+    pub(crate) fn alternatives(&self) -> &[Alternative] {
+        match self {
+            Self::Empty => &[],
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
+
+    /// The interval of a value that is a number.
+    pub(crate) fn numbers(&self) -> Option<Range> {
+        let mut hull: Option<Range> = None;
+        for alternative in self.alternatives() {
+            let range = alternative.numbers()?;
+            hull = Some(hull.map_or(range, |hull| hull.hull(range)));
+        }
+        hull
+    }
+
+    /// Any of these; alternatives of one origin become one.
+    pub(crate) fn any(all: impl IntoIterator<Item = Alternative>, bits: u32) -> Self {
+        let mut kept: Vec<Alternative> = Vec::new();
+        for next in all {
+            match kept.iter_mut().find(|known| known.origin == next.origin) {
+                Some(known) => {
+                    let hull = known.range.hull(next.range);
+                    known.range = Range::wrap(hull.lo, hull.hi, bits);
+                }
+                None => kept.push(next),
+            }
+        }
+        match kept.len() {
+            0 => Self::Empty,
+            1 => Self::One(kept[0]),
+            n if n > MAX_ALTERNATIVES => Self::lost(Reason::Budget, bits),
+            _ => Self::Many(Rc::new(kept)),
+        }
+    }
+
+    pub(crate) fn map(&self, bits: u32, f: impl Fn(Alternative) -> Alternative) -> Self {
+        match self {
+            Self::Empty => Self::Empty,
+            Self::One(one) => Self::One(f(*one)),
+            Self::Many(many) => Self::any(many.iter().map(|one| f(*one)), bits),
+        }
+    }
+
+    pub(crate) fn with(
+        &self,
+        other: &Self,
+        bits: u32,
+        f: impl Fn(Alternative, Alternative) -> Alternative,
+    ) -> Self {
+        if let (Self::One(a), Self::One(b)) = (self, other) {
+            return Self::One(f(*a, *b));
+        }
+        let (mine, theirs) = (self.alternatives(), other.alternatives());
+        Self::any(
+            mine.iter().flat_map(|a| theirs.iter().map(|b| f(*a, *b))),
+            bits,
+        )
+    }
+
+    pub(crate) fn or(&self, other: &Self, bits: u32) -> Self {
+        match (self, other) {
+            (Self::Empty, value) | (value, Self::Empty) => value.clone(),
+            _ => Self::any(
+                self.alternatives()
+                    .iter()
+                    .chain(other.alternatives())
+                    .copied(),
+                bits,
+            ),
+        }
+    }
+}
+
+/// A sum; pointer plus number is a pointer.
+pub(crate) fn add(a: Alternative, b: Alternative, bits: u32) -> Alternative {
+    use Origin::{Base, Lost, Number};
+    let sum = a.range.add(b.range, bits);
+    let origin = match (a.origin, b.origin) {
+        (Number, origin) | (origin, Number) => origin,
+        (Lost(_), Base(base)) | (Base(base), Lost(_)) => Base(base),
+        (Lost(reason), Lost(_)) => Lost(reason),
+        // An index loaded from memory.
+        (Lost(_), relative) | (relative, Lost(_)) if !matches!(relative, Base(_)) => relative,
+        (Base(_), Base(_)) => Lost(Reason::UntrackedAddress),
+        _ => return Alternative::lost(Reason::UntrackedAddress, bits),
+    };
+    Alternative { origin, range: sum }
+}
+
+/// A difference; pointer minus pointer is a number.
+pub(crate) fn sub(a: Alternative, b: Alternative, bits: u32) -> Alternative {
+    use Origin::{Base, Lost, Number};
+    let range = a.range.sub(b.range, bits);
+    let origin = match (a.origin, b.origin) {
+        (origin, Number | Lost(_)) => origin,
+        (Base(_), Base(_)) => Number,
+        (x, y) if x == y && x != Origin::Runtime => Number,
+        (Number | Lost(_), Base(_)) => Number,
+        (Number | Lost(_) | Base(_), _) | (_, Base(_)) => {
+            return Alternative::number(Range::full(bits));
+        }
+        _ => return Alternative::lost(Reason::UntrackedAddress, bits),
+    };
+    Alternative { origin, range }
+}
+
+/// The origin of a word made of two by bitwise logic: aligning a pointer leaves a pointer.
+pub(crate) fn mixed(a: Origin, b: Origin) -> Origin {
+    match (a, b) {
+        (Origin::Number, origin) | (origin, Origin::Number) => origin,
+        (Origin::Base(base), Origin::Lost(_)) | (Origin::Lost(_), Origin::Base(base)) => {
+            Origin::Base(base)
+        }
+        (a, b) if a == b => a,
+        _ => Origin::Lost(Reason::UntrackedAddress),
+    }
+}

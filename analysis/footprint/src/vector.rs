@@ -1,0 +1,462 @@
+//! Vector instructions on values, as one active lane sees them.
+
+use std::rc::Rc;
+
+use strobe_isa::{Inst, Op, Operand, SdwaSelect};
+
+use crate::expr::{Binary, Compare, Id, Lost, Node, ONES};
+use crate::registers::EXEC;
+use crate::state::State;
+use crate::walk::Walk;
+
+impl Walk<'_> {
+    pub(crate) fn vector(&mut self, state: &State, register: usize) -> Id {
+        if state.indexed {
+            return self.arena.opaque(Lost::Arithmetic);
+        }
+        match state.vectors.get(register) {
+            Some(value) => *value,
+            None => self.arena.opaque(Lost::Arithmetic),
+        }
+    }
+
+    pub(crate) fn set_vector(&mut self, state: &mut State, register: usize, value: Id) {
+        if state.idle {
+            return;
+        }
+        if state.indexed {
+            // Any register from this one on may be meant.
+            let lost = self.arena.opaque(Lost::Arithmetic);
+            let vectors = Rc::make_mut(&mut state.vectors);
+            vectors
+                .iter_mut()
+                .skip(register)
+                .for_each(|vector| *vector = lost);
+        } else if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
+            *slot = value;
+        }
+        if state
+            .spills
+            .keys()
+            .any(|(of, _)| usize::from(*of) == register)
+        {
+            Rc::make_mut(&mut state.spills).retain(|(of, _), _| usize::from(*of) != register);
+        }
+    }
+
+    /// A source with its sub-dword selection.
+    fn source(&mut self, state: &State, inst: &Inst, index: usize) -> Id {
+        let value = self.word(state, inst.srcs[index]);
+        let Some(sdwa) = inst.sdwa.filter(|_| index < 2) else {
+            return value;
+        };
+        let signed = sdwa.sext >> index & 1 != 0;
+        let (offset, width) = match sdwa.src_sel[index] {
+            SdwaSelect::Byte0 => (0, 8),
+            SdwaSelect::Byte1 => (8, 8),
+            SdwaSelect::Byte2 => (16, 8),
+            SdwaSelect::Byte3 => (24, 8),
+            SdwaSelect::Word0 => (0, 16),
+            SdwaSelect::Word1 => (16, 16),
+            SdwaSelect::Dword => return value,
+        };
+        self.field(value, offset, width, signed)
+    }
+
+    fn source64(&mut self, state: &State, inst: &Inst, index: usize) -> Id {
+        match inst.srcs[index] {
+            // A literal in a 64-bit vector operand may be shifted up: only integers count here.
+            Operand::Literal(_) | Operand::Float(_) => self.lost64(),
+            operand => self.scalar64(state, operand),
+        }
+    }
+
+    /// VOP1, VOP2, VOPC, VOP3, VOP3P, and lane exchange through the data share.
+    pub(crate) fn vector_instruction(&mut self, state: &mut State, inst: &Inst) {
+        use Op::*;
+        match inst.op {
+            v_readfirstlane_b32 => return self.read_lane(state, inst, None),
+            v_readlane_b32 => {
+                let lane = self.word(state, inst.srcs[1]);
+                let lane = self.arena.as_const(lane);
+                return self.read_lane(state, inst, Some(lane));
+            }
+            v_writelane_b32 => return self.write_lane(state, inst),
+            v_swap_b32 => {
+                if let (Operand::Vector(a), Operand::Vector(b)) = (inst.dsts[0], inst.srcs[0]) {
+                    let (x, y) = (self.vector(state, a.into()), self.vector(state, b.into()));
+                    self.set_vector(state, a.into(), y);
+                    self.set_vector(state, b.into(), x);
+                }
+                return;
+            }
+            _ => {}
+        }
+        let info = inst.op.info();
+        let to_mask = matches!(inst.dsts[0], Operand::Scalar(_));
+        if to_mask {
+            return self.vector_comparison(state, inst);
+        }
+        // Values first: a destination may be a source.
+        let whole = inst
+            .sdwa
+            .is_none_or(|sdwa| sdwa.dst_sel == SdwaSelect::Dword);
+        let saturates = inst.clamp && inst.op != v_sub_u32;
+        // Swizzled lanes may keep the old value; signs may be changed in what is no number.
+        let plain = inst.dpp.is_none() && inst.abs == 0 && inst.neg == 0;
+        let (value, carry) = if whole && plain && !saturates {
+            match self.vector_value(state, inst) {
+                Some((value, carry)) => (Some(value), carry),
+                None => (None, None),
+            }
+        } else {
+            (None, None)
+        };
+        if let Operand::Vector(first) = inst.dsts[0] {
+            let first = usize::from(first);
+            match (info.dsts[0].dwords(), value) {
+                (1, Some(value)) => self.set_vector(state, first, value),
+                (2, Some(value)) => {
+                    let (low, high) = (self.arena.low(value), self.arena.high(value));
+                    self.set_vector(state, first, low);
+                    self.set_vector(state, first + 1, high);
+                }
+                (count, _) => {
+                    for register in first..first + usize::from(count) {
+                        let lost = self.arena.opaque(Lost::Arithmetic);
+                        self.set_vector(state, register, lost);
+                    }
+                }
+            }
+        }
+        if let Operand::Scalar(register) = inst.dsts[1] {
+            let mask = carry.unwrap_or_else(|| self.arena.unknown());
+            let mask = self.active(state, mask);
+            self.set_mask(state, register, mask);
+        }
+    }
+
+    /// The destination's value, and the carry if it is one.
+    fn vector_value(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
+        use Op::*;
+        let simple = |op| Some((op, 0, 1));
+        // Operation, left and right source.
+        let two = match inst.op {
+            v_add_u32 | v_add_i32 => simple(Binary::Add),
+            v_sub_u32 | v_sub_i32 => simple(Binary::Sub),
+            v_subrev_u32 => Some((Binary::Sub, 1, 0)),
+            v_mul_lo_u32 => simple(Binary::Mul),
+            v_mul_hi_u32 => simple(Binary::MulHighU),
+            v_mul_hi_i32 => simple(Binary::MulHighS),
+            v_lshlrev_b32 => Some((Binary::Shl, 1, 0)),
+            v_lshrrev_b32 => Some((Binary::Shr, 1, 0)),
+            v_ashrrev_i32 => Some((Binary::Sar, 1, 0)),
+            v_and_b32 => simple(Binary::And),
+            v_or_b32 => simple(Binary::Or),
+            v_xor_b32 => simple(Binary::Xor),
+            v_min_u32 => simple(Binary::MinU),
+            v_max_u32 => simple(Binary::MaxU),
+            v_min_i32 => simple(Binary::MinS),
+            v_max_i32 => simple(Binary::MaxS),
+            _ => None,
+        };
+        if let Some((op, left, right)) = two {
+            let (mut a, b) = (
+                self.source(state, inst, left),
+                self.source(state, inst, right),
+            );
+            if inst.clamp {
+                // Saturates at 0.
+                a = self.arena.binary(Binary::MaxU, a, b);
+            }
+            return Some((self.shift_aware(op, a, b), None));
+        }
+        let src = |walk: &mut Self, index: usize| walk.source(state, inst, index);
+        let value = match inst.op {
+            v_mov_b32 => src(self, 0),
+            v_not_b32 => {
+                let a = src(self, 0);
+                self.complement(a)
+            }
+            v_add_co_u32 => {
+                let (a, b) = (src(self, 0), src(self, 1));
+                let carry = self.arena.carry(a, b);
+                return Some((self.arena.add(a, b), Some(carry)));
+            }
+            v_sub_co_u32 | v_subrev_co_u32 => {
+                let (mut a, mut b) = (src(self, 0), src(self, 1));
+                if inst.op == v_subrev_co_u32 {
+                    (a, b) = (b, a);
+                }
+                let borrow = self.arena.borrow(a, b);
+                return Some((self.arena.binary(Binary::Sub, a, b), Some(borrow)));
+            }
+            v_addc_co_u32 | v_subb_co_u32 | v_subbrev_co_u32 => {
+                let (mut a, mut b) = (src(self, 0), src(self, 1));
+                let carry = self
+                    .mask(state, inst.srcs[2])
+                    .unwrap_or_else(|| self.arena.unknown());
+                if inst.op == v_addc_co_u32 {
+                    return Some((self.arena.add_carry(a, b, carry), None));
+                }
+                if inst.op == v_subbrev_co_u32 {
+                    (a, b) = (b, a);
+                }
+                return Some((self.arena.sub_borrow(a, b, carry), None));
+            }
+            v_cndmask_b32 => {
+                let (no, yes) = (src(self, 0), src(self, 1));
+                let mask = self
+                    .mask(state, inst.srcs[2])
+                    .unwrap_or_else(|| self.arena.unknown());
+                let condition = match self.arena.node(mask) {
+                    // Within the epoch the mask says just what the comparison said.
+                    Node::Lanes(inner, epoch) if epoch == state.epoch => inner,
+                    Node::Lanes(..) => self.arena.unknown(),
+                    _ => mask,
+                };
+                self.arena.select(condition, yes, no)
+            }
+            v_mul_u32_u24 | v_mad_u32_u24 => {
+                let (a, b) = (src(self, 0), src(self, 1));
+                let (a, b) = (self.arena.and(a, 0xff_ffff), self.arena.and(b, 0xff_ffff));
+                let product = self.arena.binary(Binary::Mul, a, b);
+                self.plus(state, inst, product, inst.op == v_mad_u32_u24)
+            }
+            v_mul_i32_i24 | v_mad_i32_i24 => {
+                let (a, b) = (src(self, 0), src(self, 1));
+                let (a, b) = (self.arena.sign(a, 24), self.arena.sign(b, 24));
+                let product = self.arena.binary(Binary::Mul, a, b);
+                self.plus(state, inst, product, inst.op == v_mad_i32_i24)
+            }
+            v_mul_hi_u32_u24 => {
+                let (a, b) = (src(self, 0), src(self, 1));
+                let (a, b) = (self.arena.and(a, 0xff_ffff), self.arena.and(b, 0xff_ffff));
+                self.arena.binary(Binary::MulHighU, a, b)
+            }
+            v_mad_u64_u32 | v_mad_i64_i32 => {
+                let (a, b) = (src(self, 0), src(self, 1));
+                let c = self.source64(state, inst, 2);
+                let product = self.product(a, b, inst.op == v_mad_i64_i32);
+                return Some((self.arena.add64(product, c), None));
+            }
+            v_lshlrev_b64 | v_lshrrev_b64 | v_ashrrev_i64 => {
+                let by = src(self, 0);
+                let value = self.source64(state, inst, 1);
+                let make = match inst.op {
+                    v_lshlrev_b64 => Node::Shl64,
+                    v_lshrrev_b64 => Node::Shr64,
+                    _ => Node::Sar64,
+                };
+                self.arena.shift64(make, value, by)
+            }
+            v_lshl_add_u32 => self.three(state, inst, Binary::Shl, Binary::Add),
+            v_add_lshl_u32 => self.three(state, inst, Binary::Add, Binary::Shl),
+            v_add3_u32 => self.three(state, inst, Binary::Add, Binary::Add),
+            v_lshl_or_b32 => self.three(state, inst, Binary::Shl, Binary::Or),
+            v_and_or_b32 => self.three(state, inst, Binary::And, Binary::Or),
+            v_or3_b32 => self.three(state, inst, Binary::Or, Binary::Or),
+            v_xad_u32 => self.three(state, inst, Binary::Xor, Binary::Add),
+            v_min3_u32 => self.three(state, inst, Binary::MinU, Binary::MinU),
+            v_max3_u32 => self.three(state, inst, Binary::MaxU, Binary::MaxU),
+            v_min3_i32 => self.three(state, inst, Binary::MinS, Binary::MinS),
+            v_max3_i32 => self.three(state, inst, Binary::MaxS, Binary::MaxS),
+            v_med3_i32 | v_med3_u32 => {
+                let (low, high) = if inst.op == v_med3_i32 {
+                    (Binary::MinS, Binary::MaxS)
+                } else {
+                    (Binary::MinU, Binary::MaxU)
+                };
+                let (a, b, c) = (src(self, 0), src(self, 1), src(self, 2));
+                let (small, large) = (self.arena.binary(low, a, b), self.arena.binary(high, a, b));
+                let inner = self.arena.binary(low, large, c);
+                self.arena.binary(high, small, inner)
+            }
+            v_bfe_u32 | v_bfe_i32 => {
+                let (a, offset, width) = (src(self, 0), src(self, 1), src(self, 2));
+                match (self.arena.as_const(offset), self.arena.as_const(width)) {
+                    (Some(offset), Some(width)) => {
+                        self.field(a, offset & 31, width & 31, inst.op == v_bfe_i32)
+                    }
+                    _ => return None,
+                }
+            }
+            v_bfi_b32 => {
+                let (mask, a, b) = (src(self, 0), src(self, 1), src(self, 2));
+                let inverse = self.arena.binary(Binary::Xor, mask, ONES);
+                let (a, b) = (
+                    self.arena.binary(Binary::And, mask, a),
+                    self.arena.binary(Binary::And, inverse, b),
+                );
+                self.arena.binary(Binary::Or, a, b)
+            }
+            v_alignbit_b32 | v_alignbyte_b32 => {
+                let (high, low, by) = (src(self, 0), src(self, 1), src(self, 2));
+                let by = self.arena.as_const(by)?;
+                let bits = if inst.op == v_alignbit_b32 {
+                    by & 31
+                } else {
+                    8 * (by & 3)
+                };
+                let whole = self.arena.pair(low, high);
+                let bits = self.arena.constant(bits);
+                let whole = self.arena.shift64(Node::Shr64, whole, bits);
+                self.arena.low(whole)
+            }
+            v_mbcnt_lo_u32_b32 | v_mbcnt_hi_u32_b32 | v_bcnt_u32_b32 => {
+                let more = src(self, 1);
+                let count = self.up_to(32);
+                self.arena.add(count, more)
+            }
+            v_mad_u32_u16 => {
+                let (a, b) = (src(self, 0), src(self, 1));
+                if inst.op_sel != 0 {
+                    return None;
+                }
+                let (a, b) = (self.arena.and(a, 0xffff), self.arena.and(b, 0xffff));
+                let product = self.arena.binary(Binary::Mul, a, b);
+                self.plus(state, inst, product, true)
+            }
+            _ => return None,
+        };
+        Some((value, None))
+    }
+
+    fn product(&mut self, a: Id, b: Id, signed: bool) -> Id {
+        let high = if signed {
+            Binary::MulHighS
+        } else {
+            Binary::MulHighU
+        };
+        let low = self.arena.binary(Binary::Mul, a, b);
+        let high = self.arena.binary(high, a, b);
+        let plain = self.arena.pair(low, high);
+        if matches!(self.arena.node(plain), Node::Pair(..)) {
+            let make = if signed { Node::MulS } else { Node::MulU };
+            return self.arena.intern(make(a, b));
+        }
+        plain
+    }
+
+    fn plus(&mut self, state: &State, inst: &Inst, product: Id, add: bool) -> Id {
+        if !add {
+            return product;
+        }
+        let c = self.source(state, inst, 2);
+        self.arena.add(product, c)
+    }
+
+    fn three(&mut self, state: &State, inst: &Inst, first: Binary, second: Binary) -> Id {
+        let a = self.source(state, inst, 0);
+        let b = self.source(state, inst, 1);
+        let c = self.source(state, inst, 2);
+        let inner = self.shift_aware(first, a, b);
+        self.shift_aware(second, inner, c)
+    }
+
+    fn vector_comparison(&mut self, state: &mut State, inst: &Inst) {
+        use Op::*;
+        let (op, swap) = match inst.op {
+            v_cmp_eq_u32 | v_cmp_eq_i32 | v_cmp_eq_u64 | v_cmp_eq_i64 | v_cmpx_eq_u32
+            | v_cmpx_eq_i32 | v_cmpx_eq_u64 | v_cmpx_eq_i64 => (Some(Compare::Eq), false),
+            v_cmp_ne_u32 | v_cmp_ne_i32 | v_cmp_ne_u64 | v_cmp_ne_i64 | v_cmpx_ne_u32
+            | v_cmpx_ne_i32 | v_cmpx_ne_u64 | v_cmpx_ne_i64 => (Some(Compare::Ne), false),
+            v_cmp_lt_u32 | v_cmp_lt_u64 | v_cmpx_lt_u32 | v_cmpx_lt_u64 => {
+                (Some(Compare::LtU), false)
+            }
+            v_cmp_le_u32 | v_cmp_le_u64 | v_cmpx_le_u32 | v_cmpx_le_u64 => {
+                (Some(Compare::LeU), false)
+            }
+            v_cmp_gt_u32 | v_cmp_gt_u64 | v_cmpx_gt_u32 | v_cmpx_gt_u64 => {
+                (Some(Compare::LtU), true)
+            }
+            v_cmp_ge_u32 | v_cmp_ge_u64 | v_cmpx_ge_u32 | v_cmpx_ge_u64 => {
+                (Some(Compare::LeU), true)
+            }
+            v_cmp_lt_i32 | v_cmp_lt_i64 | v_cmpx_lt_i32 | v_cmpx_lt_i64 => {
+                (Some(Compare::LtS), false)
+            }
+            v_cmp_le_i32 | v_cmp_le_i64 | v_cmpx_le_i32 | v_cmpx_le_i64 => {
+                (Some(Compare::LeS), false)
+            }
+            v_cmp_gt_i32 | v_cmp_gt_i64 | v_cmpx_gt_i32 | v_cmpx_gt_i64 => {
+                (Some(Compare::LtS), true)
+            }
+            v_cmp_ge_i32 | v_cmp_ge_i64 | v_cmpx_ge_i32 | v_cmpx_ge_i64 => {
+                (Some(Compare::LeS), true)
+            }
+            _ => (None, false),
+        };
+        let condition = match op {
+            Some(op) => {
+                let wide = inst.op.info().srcs[0].dwords() == 2;
+                let (a, b) = if wide {
+                    (self.source64(state, inst, 0), self.source64(state, inst, 1))
+                } else {
+                    (self.source(state, inst, 0), self.source(state, inst, 1))
+                };
+                let (a, b) = if swap { (b, a) } else { (a, b) };
+                self.arena.compare(op, a, b)
+            }
+            None => self.arena.unknown(),
+        };
+        let mask = self.active(state, condition);
+        match inst.dsts[0] {
+            Operand::Scalar(EXEC) => return self.narrow(state, mask),
+            Operand::Scalar(register) => self.set_mask(state, register, mask),
+            _ => {}
+        }
+        if inst
+            .op
+            .info()
+            .flags
+            .contains(strobe_isa::Flags::WRITES_EXEC)
+        {
+            self.narrow(state, mask);
+        }
+    }
+
+    /// `lane`: `None` the first active lane; `Some(None)` one that is not known.
+    fn read_lane(&mut self, state: &mut State, inst: &Inst, lane: Option<Option<u32>>) {
+        let value = match (inst.srcs[0], lane) {
+            (Operand::Vector(register), Some(Some(lane)))
+                if state.spills.contains_key(&(register, lane)) =>
+            {
+                state.spills[&(register, lane)]
+            }
+            (Operand::Vector(register), None) if !state.idle && !state.indexed => {
+                let value = self.vector(state, register.into());
+                if self.arena.traits(value).divergent {
+                    let unique = self.arena.unique();
+                    self.arena.intern(Node::Lane(value, state.facts, unique))
+                } else {
+                    value
+                }
+            }
+            _ => self.arena.opaque(Lost::Arithmetic),
+        };
+        self.set_result(state, inst.dsts[0], 0, value);
+    }
+
+    fn write_lane(&mut self, state: &mut State, inst: &Inst) {
+        let Operand::Vector(register) = inst.dsts[0] else {
+            return;
+        };
+        let value = self.word(state, inst.srcs[0]);
+        let lane = self.word(state, inst.srcs[1]);
+        let lane = self.arena.as_const(lane);
+        let lost = self.arena.opaque(Lost::Arithmetic);
+        if !state.idle
+            && let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(usize::from(register))
+        {
+            *slot = lost;
+        }
+        let spills = Rc::make_mut(&mut state.spills);
+        match lane {
+            Some(lane) => {
+                spills.insert((register, lane & 63), value);
+            }
+            None => spills.retain(|(of, _), _| *of != register),
+        }
+    }
+}

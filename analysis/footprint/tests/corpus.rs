@@ -1,0 +1,182 @@
+//! Whole libraries: nothing panics, and most kernels resolve.
+//!
+//! rocRAND is always looked at; `STROBE_CORPUS` may name a folder with more shared libraries.
+//! Statistics are printed (`--nocapture`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use strobe_code_object::{ArgKind, CodeObject, Kernel, Limits, extract};
+use strobe_extent::Extent;
+use strobe_footprint::{Launch, Memory, SideSummary, analyse};
+
+const ROCRAND: &str = "/usr/lib/x86_64-linux-gnu/librocrand.so.1";
+const BUFFER: u64 = 1 << 24;
+
+/// Buffers of one size, one after the other with gaps.
+struct Device;
+
+impl Memory for Device {
+    fn allocation(&self, addr: u64) -> Option<Extent> {
+        let start = addr & !(2 * BUFFER - 1);
+        let extent = Extent::with_len(start, BUFFER).ok()?;
+        (addr >> 40 == 0x7f && extent.contains_address(addr)).then_some(extent)
+    }
+
+    fn known_bytes(&self, _addr: u64, _len: usize) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// Pointers to buffers for pointers, small numbers for numbers, either in structures.
+fn arguments(kernel: &Kernel) -> Vec<u8> {
+    let mut kernarg = vec![0; kernel.kernarg_size as usize];
+    let mut put = |at: u32, bytes: &[u8]| {
+        if let Some(slot) = kernarg.get_mut(at as usize..at as usize + bytes.len()) {
+            slot.copy_from_slice(bytes);
+        }
+    };
+    let pointer = |at: u32| (0x7f00_0000_0000 + u64::from(at / 8) * 2 * BUFFER).to_le_bytes();
+    for arg in kernel.args.iter().filter(|arg| !arg.kind.is_hidden()) {
+        match (arg.kind, arg.size) {
+            (ArgKind::GlobalBuffer, _) => put(arg.offset, &pointer(arg.offset)),
+            (_, 0..=3) => {}
+            (_, 4..=8) => put(arg.offset, &100_u32.to_le_bytes()),
+            _ => (0..arg.size / 8)
+                .for_each(|i| put(arg.offset + 8 * i, &pointer(arg.offset + 8 * i))),
+        }
+    }
+    kernarg
+}
+
+#[derive(Default)]
+struct Totals {
+    kernels: usize,
+    writes: usize,
+    reads: usize,
+    launch_writes: usize,
+    launch_reads: usize,
+    analysis: Duration,
+    evaluation: Duration,
+    reasons: BTreeMap<String, usize>,
+}
+
+fn note(totals: &mut BTreeMap<String, usize>, side: &str, summary: &SideSummary) {
+    let reason = match summary {
+        SideSummary::None | SideSummary::Args(_) => return,
+        SideSummary::Indirect(_) => "through pointers in memory".to_owned(),
+        SideSummary::Unknown(reason) => reason.to_string(),
+    };
+    *totals.entry(format!("{side} {reason}")).or_default() += 1;
+}
+
+fn walk(path: &Path) -> Totals {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let limits = Limits::default();
+    let mut totals = Totals::default();
+    for extracted in extract(&bytes, &limits).expect("device code") {
+        if !extracted.triple.contains("gfx906") {
+            continue;
+        }
+        let object = CodeObject::parse(&extracted.bytes, &limits).expect("a code object");
+        for kernel in &object.kernels {
+            let start = Instant::now();
+            let footprint = analyse(&object, kernel, &strobe_footprint::Limits::default());
+            totals.analysis += start.elapsed();
+            let summary = footprint.summary();
+            totals.kernels += 1;
+            totals.writes += usize::from(summary.writes.is_exact());
+            totals.reads += usize::from(summary.reads.is_exact());
+            note(&mut totals.reasons, "writes", &summary.writes);
+            note(&mut totals.reasons, "reads", &summary.reads);
+            let kernarg = arguments(kernel);
+            let launch = Launch {
+                kernarg: &kernarg,
+                grid: [4096, 1, 1],
+                block: [256, 1, 1],
+                dynamic_lds: 0,
+            };
+            let start = Instant::now();
+            let access = footprint.evaluate(&launch, &Device);
+            totals.evaluation += start.elapsed();
+            totals.launch_writes += usize::from(!access.writes.is_unknown());
+            totals.launch_reads += usize::from(!access.reads.is_unknown());
+        }
+    }
+    let rate = totals.kernels as f64 / totals.analysis.as_secs_f64();
+    println!(
+        "{}: {} kernels; resolved to arguments: writes {}, reads {}; known at a launch: writes {}, \
+         reads {}; {:.2} s analysis ({rate:.0}/s), {:.1} us per evaluation; {:?}",
+        path.display(),
+        totals.kernels,
+        totals.writes,
+        totals.reads,
+        totals.launch_writes,
+        totals.launch_reads,
+        totals.analysis.as_secs_f64(),
+        totals.evaluation.as_secs_f64() * 1e6 / totals.kernels.max(1) as f64,
+        totals.reasons,
+    );
+    totals
+}
+
+fn shared_libraries(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            shared_libraries(&path, found);
+        } else if path.to_string_lossy().contains(".so") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn rocrand_resolves() {
+    let totals = walk(Path::new(ROCRAND));
+    assert_eq!(
+        totals.kernels, 80,
+        "Debian's rocRAND 5.3.3 has 80 kernels for gfx906"
+    );
+    let resolved = [
+        totals.writes,
+        totals.reads,
+        totals.launch_writes,
+        totals.launch_reads,
+    ];
+    assert_eq!(
+        resolved, [80; 4],
+        "writes and reads, by arguments and at a launch"
+    );
+}
+
+#[test]
+#[ignore = "needs a folder of GPU libraries in STROBE_CORPUS"]
+fn further_libraries_resolve() {
+    let folder = std::env::var_os("STROBE_CORPUS").expect("STROBE_CORPUS names a folder");
+    let mut libraries = Vec::new();
+    shared_libraries(Path::new(&folder), &mut libraries);
+    libraries.sort();
+    assert!(!libraries.is_empty(), "no shared library in STROBE_CORPUS");
+    for path in &libraries {
+        let totals = walk(path);
+        let share = |part: usize| part as f64 / totals.kernels.max(1) as f64;
+        for part in [
+            totals.writes,
+            totals.reads,
+            totals.launch_writes,
+            totals.launch_reads,
+        ] {
+            assert!(
+                share(part) >= 0.99,
+                "{}: {part} of {}",
+                path.display(),
+                totals.kernels
+            );
+        }
+    }
+}

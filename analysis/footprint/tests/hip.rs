@@ -1,0 +1,328 @@
+//! Footprints of kernels that the real compiler made, at every optimisation level.
+//!
+//! `tests/filetests/footprint/*.hip` hold the kernels and, above each, launches with what they must
+//! touch:
+//!
+//! ```text
+//! //~ memory t = x y              device memory `t` holds these pointers
+//! //~ launch NAME grid=X,Y,Z block=X,Y,Z args VALUES
+//! //~ reads SET                   exactly these bytes, from -O1 on; at -O0 at least these
+//! //~ within-reads SET            no others
+//! //~ writes-at-least SET         at least these bytes
+//! ```
+//!
+//! Values: `i32(1)`, `u32(1)`, `u64(1)`, `f32(1)`, `null`, `x=buffer(SIZE)`, `x=buffer(SIZE)+OFFSET`,
+//! `u64=x buffer=x(SIZE)`; `x:buffer(SIZE)` is memory that is no argument; `{ ... }` is one argument.
+//! Sets: `nothing`, `unknown`, `x` (all of it), `x[0..4]`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use strobe_code_object::{CodeObject, Kernel, Limits};
+use strobe_extent::{Access, Extent, ExtentSet, Side};
+use strobe_footprint::{Launch, Memory, analyse};
+
+#[derive(Default)]
+struct Device {
+    buffers: BTreeMap<String, Extent>,
+    content: Vec<(u64, Vec<u8>)>,
+}
+
+impl Memory for Device {
+    fn allocation(&self, addr: u64) -> Option<Extent> {
+        self.buffers
+            .values()
+            .copied()
+            .find(|extent| extent.contains_address(addr))
+    }
+
+    fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>> {
+        let (start, bytes) = self
+            .content
+            .iter()
+            .find(|(start, b)| (*start..start + b.len() as u64).contains(&addr))?;
+        bytes
+            .get((addr - start) as usize..(addr - start) as usize + len)
+            .map(<[u8]>::to_vec)
+    }
+}
+
+impl Device {
+    fn allocate(&mut self, name: &str, size: u64) -> u64 {
+        let start = 0x7f00_0000_0000 + 0x1000_0000 * self.buffers.len() as u64;
+        self.buffers.insert(
+            name.to_owned(),
+            Extent::with_len(start, size).expect("a buffer"),
+        );
+        start
+    }
+
+    fn start(&self, name: &str) -> u64 {
+        self.buffers
+            .get(name)
+            .unwrap_or_else(|| panic!("no buffer {name}"))
+            .start()
+    }
+
+    /// `None` for `unknown`.
+    fn set(&self, words: &str) -> Option<ExtentSet> {
+        let mut set = ExtentSet::new();
+        for word in words.split_whitespace() {
+            match (word, word.split_once('[')) {
+                ("unknown", _) => return None,
+                ("nothing", _) => {}
+                (_, None) => set.insert(self.buffers[word]),
+                (_, Some((name, range))) => {
+                    let (from, to) = range
+                        .trim_end_matches(']')
+                        .split_once("..")
+                        .expect("a range");
+                    let [from, to] =
+                        [from, to].map(|n| self.start(name) + n.parse::<u64>().unwrap());
+                    set.insert(Extent::new(from, to).expect("a range"));
+                }
+            }
+        }
+        Some(set)
+    }
+}
+
+fn between<'a>(word: &'a str, open: &str) -> Option<&'a str> {
+    let (_, rest) = word.split_once(open)?;
+    rest.split_once(')').map(|(inner, _)| inner)
+}
+
+/// Kernarg bytes for the values, laid out by the kernel's metadata.
+fn arguments(kernel: &Kernel, words: &str, device: &mut Device) -> Vec<u8> {
+    let mut kernarg = vec![0; kernel.kernarg_size as usize];
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut number = 0;
+    let mut at = 0;
+    let mut inside = false;
+    let mut late: Vec<(usize, &str)> = Vec::new();
+    for word in words {
+        let bytes: Vec<u8> = if word == "{" {
+            at = kernel.args[number].offset as usize;
+            inside = true;
+            continue;
+        } else if word == "}" {
+            inside = false;
+            number += 1;
+            continue;
+        } else if word == "null" {
+            vec![0; 8]
+        } else if let Some((name, size)) =
+            word.strip_prefix("buffer=").and_then(|w| w.split_once('('))
+        {
+            device.allocate(name, size.trim_end_matches(')').parse().unwrap());
+            continue;
+        } else if let Some((name, _)) = word.split_once(':') {
+            let size = between(word, "buffer(").expect("a size");
+            device.allocate(name, size.parse().unwrap());
+            continue;
+        } else if let Some((name, rest)) = word.split_once("=buffer(") {
+            let (size, offset) = rest.split_once(')').expect("a size");
+            let offset: u64 = offset.trim_start_matches('+').parse().unwrap_or(0);
+            let start = device.allocate(name, size.parse().unwrap());
+            (start + offset).to_le_bytes().to_vec()
+        } else if let Some(name) = word.strip_prefix("u64=") {
+            let slot = if inside {
+                at
+            } else {
+                kernel.args[number].offset as usize
+            };
+            late.push((slot, name));
+            vec![0; 8]
+        } else if let Some(value) = between(word, "i32(") {
+            value.parse::<i32>().unwrap().to_le_bytes().to_vec()
+        } else if let Some(value) = between(word, "u32(") {
+            value.parse::<u32>().unwrap().to_le_bytes().to_vec()
+        } else if let Some(value) = between(word, "u64(") {
+            value.parse::<u64>().unwrap().to_le_bytes().to_vec()
+        } else if let Some(value) = between(word, "f32(") {
+            value.parse::<f32>().unwrap().to_le_bytes().to_vec()
+        } else {
+            panic!("what is {word}?");
+        };
+        if inside {
+            at = at.next_multiple_of(bytes.len());
+        } else {
+            at = kernel.args[number].offset as usize;
+            number += 1;
+        }
+        kernarg[at..at + bytes.len()].copy_from_slice(&bytes);
+        at += bytes.len();
+    }
+    for (slot, name) in late {
+        kernarg[slot..slot + 8].copy_from_slice(&device.start(name).to_le_bytes());
+    }
+    kernarg
+}
+
+fn sizes(word: &str) -> [u32; 3] {
+    let mut sizes = [1; 3];
+    for (size, word) in sizes.iter_mut().zip(word.split(',')) {
+        *size = word.parse().unwrap();
+    }
+    sizes
+}
+
+fn compile(source: &Path, level: u32) -> CodeObject {
+    let output = std::env::temp_dir().join(format!(
+        "strobe-{}-{}-O{level}.co",
+        std::process::id(),
+        source.file_stem().unwrap().to_str().unwrap()
+    ));
+    let status = Command::new("hipcc")
+        .args([
+            "--offload-arch=gfx906",
+            "--cuda-device-only",
+            "--no-gpu-bundle-output",
+            "-c",
+        ])
+        .arg(format!("-O{level}"))
+        .args([source.as_os_str(), "-o".as_ref(), output.as_os_str()])
+        .status()
+        .expect("hipcc runs");
+    assert!(status.success(), "hipcc -O{level} {}", source.display());
+    let bytes = std::fs::read(&output).expect("an object");
+    let _ = std::fs::remove_file(&output);
+    CodeObject::parse(&bytes, &Limits::default()).expect("a code object")
+}
+
+/// One launch and what is expected of it.
+struct Case<'a> {
+    line: usize,
+    launch: &'a str,
+    memory: Option<&'a str>,
+    expected: Vec<(&'a str, &'a str)>,
+}
+
+fn cases(source: &str) -> Vec<Case<'_>> {
+    let mut cases: Vec<Case<'_>> = Vec::new();
+    let mut memory = None;
+    for (number, line) in source.lines().enumerate() {
+        let Some(directive) = line.strip_prefix("//~ ") else {
+            memory = None;
+            continue;
+        };
+        let (what, rest) = directive.split_once(' ').expect("a directive has words");
+        match what {
+            "memory" => memory = Some(rest),
+            "launch" => {
+                cases.push(Case {
+                    line: number + 1,
+                    launch: rest,
+                    memory,
+                    expected: Vec::new(),
+                });
+                memory = None;
+            }
+            _ => cases
+                .last_mut()
+                .expect("a launch comes first")
+                .expected
+                .push((what, rest)),
+        }
+    }
+    cases
+}
+
+fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
+    let (head, words) = case.launch.split_once(" args ").expect("args");
+    let mut head = head.split_whitespace();
+    let name = head.next().expect("a name");
+    let mut launch = Launch {
+        kernarg: &[],
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_lds: 0,
+    };
+    for word in head {
+        match word.split_once('=') {
+            Some(("grid", sizes_)) => launch.grid = sizes(sizes_),
+            Some(("block", sizes_)) => launch.block = sizes(sizes_),
+            _ => panic!("what is {word}?"),
+        }
+    }
+    let kernel = object
+        .kernels
+        .iter()
+        .find(|kernel| kernel.name == name)
+        .expect("the kernel");
+    let mut device = Device::default();
+    let kernarg = arguments(kernel, words, &mut device);
+    launch.kernarg = &kernarg;
+    if let Some((table, pointers)) = case.memory.and_then(|memory| memory.split_once(" = ")) {
+        let content = pointers
+            .split_whitespace()
+            .flat_map(|p| device.start(p).to_le_bytes());
+        device
+            .content
+            .push((device.start(table), content.collect()));
+    }
+    let access =
+        analyse(object, kernel, &strobe_footprint::Limits::default()).evaluate(&launch, &device);
+    let Access { reads, writes } = &access;
+    let mut wrong = Vec::new();
+    for (what, words) in &case.expected {
+        let set = device
+            .set(words)
+            .map_or(Side::from(strobe_extent::Reason::NotAnalysed), Side::from);
+        let side = if what.contains("reads") {
+            reads
+        } else {
+            writes
+        };
+        let least = side.contains_side(&set);
+        let most = set.contains_side(side) || set.is_unknown();
+        let right = match *what {
+            "reads" | "writes" if set.is_unknown() => side.is_unknown(),
+            "reads" | "writes" => least && (most || level == 0),
+            "within-reads" | "within-writes" => most || level == 0,
+            "reads-at-least" | "writes-at-least" => least,
+            _ => panic!("what is {what}?"),
+        };
+        if !right {
+            wrong.push(format!(
+                "line {} -O{level} {name}: {what} {words}, but got {side}",
+                case.line
+            ));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn compiled_kernels_touch_what_their_comments_say() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/footprint");
+    let mut sources: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("the filetests")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "hip"))
+        .collect();
+    sources.sort();
+    assert!(!sources.is_empty());
+    let mut wrong = Vec::new();
+    for path in &sources {
+        let source = std::fs::read_to_string(path).expect("a filetest");
+        for level in 0..4 {
+            let object = compile(path, level);
+            for case in cases(&source) {
+                for message in check(&case, &object, level) {
+                    wrong.push(format!(
+                        "{}: {message}",
+                        path.file_name().unwrap().display()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}

@@ -1,0 +1,212 @@
+//! VOP1, VOP2, VOPC: plain, with sub-dword addressing (SDWA), with data-parallel primitives (DPP).
+
+use super::operand::{DPP, LITERAL, SDWA, is_register, scalar, scalar_source, source, vector};
+use super::{Subject, bit, by_code};
+use crate::{DecodeError, Dpp, Encoding, Flags, Inst, Op, Operand, Role, Sdwa, SdwaSelect};
+
+const VCC: Operand = Operand::Scalar(106);
+
+pub(super) fn vop1(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+    let subject = Subject {
+        encoding: Encoding::Vop1,
+        opcode: word >> 9 & 0xff,
+    };
+    let op = subject.op(&by_code::vop1)?;
+    let info = op.info();
+    let (dst, src0) = (word >> 17 & 0xff, word & 0x1ff);
+    if info.srcs[0].role == Role::None {
+        // v_nop, v_clrexcp
+        subject.check(dst == 0, "vdst")?;
+        return Ok(subject.inst(op, 4));
+    }
+    let mut inst = form(subject, op, words, src0, None)?;
+    match op {
+        Op::v_readfirstlane_b32 => {
+            inst.dsts[0] = subject.require(scalar_dst(dst), "vdst")?;
+            subject.check(is_register(&inst.srcs[0]), "src0")?;
+        }
+        Op::v_swap_b32 => {
+            subject.check(matches!(inst.srcs[0], Operand::Vector(_)), "src0")?;
+            inst.dsts = [Operand::Vector(dst as u8), inst.srcs[0]];
+            inst.srcs[1] = inst.dsts[0];
+        }
+        _ => inst.dsts[0] = subject.require(vector(dst, info.dsts[0].dwords()), "vdst")?,
+    }
+    Ok(inst)
+}
+
+/// An 8-bit destination field that names a scalar register.
+fn scalar_dst(code: u32) -> Option<Operand> {
+    if code < 128 { scalar(code, 1) } else { None }
+}
+
+pub(super) fn vop2(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+    let subject = Subject {
+        encoding: Encoding::Vop2,
+        opcode: word >> 25,
+    };
+    let op = subject.op(&by_code::vop2)?;
+    let info = op.info();
+    let (dst, src1, src0) = (word >> 17 & 0xff, word >> 9 & 0xff, word & 0x1ff);
+    if let Some(at) = info
+        .srcs
+        .iter()
+        .position(|place| place.role == Role::Literal)
+    {
+        // v_madmk and v_madak: the literal is a source of its own, and source 0 may be the same.
+        let literal = subject.second_word(words)?;
+        let mut inst = subject.inst(op, 8);
+        inst.dsts[0] = Operand::Vector(dst as u8);
+        inst.srcs[0] = subject.require(source(src0, 1, Some(literal)), "src0")?;
+        inst.srcs[at] = Operand::Literal(literal);
+        inst.srcs[3 - at] = Operand::Vector(src1 as u8);
+        return Ok(inst);
+    }
+    let mut inst = form(subject, op, words, src0, Some(src1))?;
+    inst.dsts[0] = subject.require(vector(dst, info.dsts[0].dwords()), "vdst")?;
+    if info.dsts[1].role != Role::None {
+        inst.dsts[1] = VCC;
+    }
+    if info.srcs[2].role != Role::None {
+        inst.srcs[2] = VCC;
+    }
+    Ok(inst)
+}
+
+pub(super) fn vopc(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+    let subject = Subject {
+        encoding: Encoding::Vopc,
+        opcode: word >> 17 & 0xff,
+    };
+    let op = subject.op(&by_code::vopc)?;
+    let mut inst = form(subject, op, words, word & 0x1ff, Some(word >> 9 & 0xff))?;
+    if inst.dsts[0] == Operand::None {
+        inst.dsts[0] = VCC;
+    }
+    Ok(inst)
+}
+
+/// Sources and modifiers of a 32-bit vector instruction in its plain, SDWA or DPP form.
+fn form(
+    subject: Subject,
+    op: Op,
+    words: &[u32],
+    src0: u32,
+    src1: Option<u32>,
+) -> Result<Inst, DecodeError> {
+    let info = op.info();
+    match src0 {
+        SDWA if info.flags.contains(Flags::SDWA) => {
+            return sdwa(subject, op, subject.second_word(words)?, src1);
+        }
+        DPP if info.flags.contains(Flags::DPP) => {
+            return dpp(subject, op, subject.second_word(words)?, src1);
+        }
+        _ => {}
+    }
+    let (literal, size) = match src0 {
+        LITERAL => (Some(subject.second_word(words)?), 8),
+        _ => (None, 4),
+    };
+    let mut inst = subject.inst(op, size);
+    inst.srcs[0] = subject.require(source(src0, info.srcs[0].dwords(), literal), "src0")?;
+    if let Some(src1) = src1 {
+        inst.srcs[1] = subject.require(vector(src1, info.srcs[1].dwords()), "vsrc1")?;
+    }
+    Ok(inst)
+}
+
+fn select(code: u32) -> Option<SdwaSelect> {
+    Some(match code {
+        0 => SdwaSelect::Byte0,
+        1 => SdwaSelect::Byte1,
+        2 => SdwaSelect::Byte2,
+        3 => SdwaSelect::Byte3,
+        4 => SdwaSelect::Word0,
+        5 => SdwaSelect::Word1,
+        6 => SdwaSelect::Dword,
+        _ => return None,
+    })
+}
+
+fn sdwa(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
+    let info = op.info();
+    let mut inst = subject.inst(op, 8);
+    let mut sdwa = Sdwa::default();
+    let is_compare = subject.encoding == Encoding::Vopc;
+    if is_compare {
+        if bit(word, 15) {
+            inst.dsts[0] = subject.require(scalar(word >> 8 & 0x7f, 2), "sdst")?;
+        }
+    } else {
+        sdwa.dst_sel = subject.require(select(word >> 8 & 7), "dst_sel")?;
+        sdwa.dst_unused = (word >> 11 & 3) as u8;
+        subject.check(sdwa.dst_unused != 3, "dst_unused")?;
+        inst.clamp = bit(word, 13);
+        inst.omod = (word >> 14 & 3) as u8;
+        subject.check(inst.omod == 0 || info.dsts[0].ty.is_float(), "omod")?;
+    }
+    let codes = [Some(word & 0xff), src1];
+    for (i, code) in codes.into_iter().enumerate() {
+        let place = info.srcs[i];
+        // Selection, sign extension, negation, magnitude, scalar: one byte of each source.
+        let field = word >> (16 + 8 * i);
+        let Some(code) = code else {
+            subject.check(field & 0b1011_1111 == 0, "src1")?;
+            continue;
+        };
+        let operand = if bit(field, 7) {
+            scalar_source(code, place.dwords(), None)
+        } else {
+            vector(code, place.dwords())
+        };
+        inst.srcs[i] = subject.require(operand, ["src0", "src1"][i])?;
+        sdwa.src_sel[i] = subject.require(select(field & 7), ["src0_sel", "src1_sel"][i])?;
+        if place.ty.is_float() {
+            subject.check(!bit(field, 3), "sext")?;
+            inst.neg |= (field >> 4 & 1) as u8 * (1 << i);
+            inst.abs |= (field >> 5 & 1) as u8 * (1 << i);
+        } else {
+            subject.check(field >> 4 & 3 == 0, "neg and abs")?;
+            sdwa.sext |= (field >> 3 & 1) as u8 * (1 << i);
+        }
+    }
+    inst.sdwa = Some(sdwa);
+    Ok(inst)
+}
+
+fn dpp(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
+    let info = op.info();
+    let mut inst = subject.inst(op, 8);
+    let ctrl = (word >> 8 & 0x1ff) as u16;
+    let exists = match ctrl {
+        0..=0xff | 0x130 | 0x134 | 0x138 | 0x13c | 0x140..=0x143 => true,
+        0x101..=0x12f => ctrl & 0xf != 0,
+        _ => false,
+    };
+    subject.check(exists, "dpp_ctrl")?;
+    for (i, code) in [Some(word & 0xff), src1].into_iter().enumerate() {
+        let place = info.srcs[i];
+        let (neg, abs) = (word >> (20 + 2 * i) & 1, word >> (21 + 2 * i) & 1);
+        let Some(code) = code else {
+            subject.check(neg | abs == 0, "src1_neg and src1_abs")?;
+            continue;
+        };
+        inst.srcs[i] = subject.require(vector(code, place.dwords()), ["src0", "src1"][i])?;
+        if place.ty.is_float() {
+            inst.neg |= (neg as u8) << i;
+            inst.abs |= (abs as u8) << i;
+        } else if !info.flags.contains(Flags::MODS) {
+            subject.check(neg | abs == 0, "neg and abs")?;
+        } else if op != Op::v_cndmask_b32 {
+            inst.neg |= (neg as u8) << i;
+        }
+    }
+    inst.dpp = Some(Dpp {
+        ctrl,
+        row_mask: (word >> 28) as u8,
+        bank_mask: (word >> 24 & 0xf) as u8,
+        bound_ctrl: bit(word, 19),
+    });
+    Ok(inst)
+}

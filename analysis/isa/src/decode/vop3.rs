@@ -1,0 +1,182 @@
+//! VOP3, VOP3B, VOP3P: the 64-bit vector encodings.
+
+use super::operand::{is_register, scalar, scalar_source, source, vector};
+use super::{Subject, bit, by_code, refuse_graphics};
+use crate::{DecodeError, Encoding, Flags, Inst, Op, Operand, Place, Role, Type};
+
+/// VOP3 opcodes: VOPC from 0, VOP2 from 0x100, VOP1 from 0x140, and its own.
+static VOP3: [Option<Op>; 1024] = {
+    let mut table = by_code::vop3;
+    promote(&mut table, &by_code::vopc, 0);
+    promote(&mut table, &by_code::vop2, 0x100);
+    promote(&mut table, &by_code::vop1, 0x140);
+    table
+};
+
+const fn promote(table: &mut [Option<Op>; 1024], from: &[Option<Op>], base: usize) {
+    let mut i = 0;
+    while i < from.len() {
+        if let Some(op) = from[i]
+            && op.info().flags.contains(Flags::VOP3)
+        {
+            assert!(
+                table[base + i].is_none(),
+                "two operations share a VOP3 opcode"
+            );
+            table[base + i] = Some(op);
+        }
+        i += 1;
+    }
+}
+
+pub(super) fn vop3(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+    let mut subject = Subject {
+        encoding: Encoding::Vop3,
+        opcode: word >> 16 & 0x3ff,
+    };
+    if (0x270..=0x277).contains(&subject.opcode) {
+        return refuse_graphics(Encoding::Vop3, subject.opcode);
+    }
+    let op = subject.op(&VOP3)?;
+    let info = op.info();
+    let has_scalar_dst = info.dsts[1].role == Role::Scalar;
+    if has_scalar_dst {
+        subject.encoding = Encoding::Vop3b;
+    }
+    let high = subject.second_word(words)?;
+    let mut inst = subject.inst(op, 8);
+
+    if has_scalar_dst {
+        inst.dsts[1] = subject.require(scalar(word >> 8 & 0x7f, 2), "sdst")?;
+    } else {
+        inst.abs = (word >> 8 & 7) as u8;
+        inst.op_sel = (word >> 11 & 0xf) as u8;
+    }
+    inst.clamp = bit(word, 15);
+    inst.neg = (high >> 29) as u8;
+    inst.omod = (high >> 27 & 3) as u8;
+
+    let dst = word & 0xff;
+    if info.dsts[0].role != Role::None {
+        inst.dsts[0] = subject.require(destination(info.dsts[0], dst), "vdst")?;
+    } else {
+        subject.check(dst == 0, "vdst")?;
+    }
+    let mut given = 0;
+    for (i, place) in info.srcs[..3].iter().enumerate() {
+        if place.role != Role::None {
+            let code = high >> (9 * i) & 0x1ff;
+            inst.srcs[i] = subject.require(vop3_source(*place, code), "source")?;
+            // Selection masks and lane numbers have no modifiers.
+            given |= u8::from(matches!(place.role, Role::Any)) << i;
+        } else {
+            subject.check(high >> (9 * i) & 0x1ff == 0, "source")?;
+        }
+    }
+    modifiers(subject, &mut inst, given)?;
+    Ok(inst)
+}
+
+fn destination(place: Place, code: u32) -> Option<Operand> {
+    match place.role {
+        Role::Scalar if code < 128 => scalar(code, place.dwords()),
+        Role::Scalar => None,
+        _ => vector(code, place.dwords()),
+    }
+}
+
+fn vop3_source(place: Place, code: u32) -> Option<Operand> {
+    match (place.role, code) {
+        (Role::Vector, 256..) => source(code, place.dwords(), None),
+        // Constants are at most 64 bits wide.
+        (Role::Any, _) => source(code, place.dwords(), None)
+            .filter(|source| place.dwords() <= 2 || is_register(source)),
+        (Role::Scalar, ..256) => scalar_source(code, place.dwords(), None),
+        (Role::ScalarRegister, ..256) => {
+            scalar_source(code, place.dwords(), None).filter(is_register)
+        }
+        _ => None,
+    }
+}
+
+/// Checks modifiers against what the operation has, and clears those that have no meaning.
+fn modifiers(subject: Subject, inst: &mut Inst, given: u8) -> Result<(), DecodeError> {
+    let info = inst.op.info();
+    let has = |flag| info.flags.contains(flag);
+    subject.check(!inst.clamp || has(Flags::CLAMP), "clamp")?;
+    subject.check(inst.omod == 0 || has(Flags::OMOD), "omod")?;
+    let modified = inst.neg | inst.abs;
+    if has(Flags::MODS) {
+        subject.check(modified & !given == 0, "neg and abs")?;
+        for (i, place) in info.srcs.iter().enumerate() {
+            if !place.ty.is_float() && inst.op != Op::v_cndmask_b32 {
+                // The class mask of v_cmp_class.
+                let is_mask = info.dsts[0].role == Role::Scalar;
+                subject.check(!is_mask || modified >> i & 1 == 0, "neg and abs")?;
+                inst.abs &= !(1 << i);
+            }
+        }
+    } else if has(Flags::OP_SEL) {
+        subject.check(modified & !given == 0, "neg and abs")?;
+        inst.neg = 0;
+        inst.abs = 0;
+    } else {
+        subject.check(modified == 0, "neg and abs")?;
+    }
+    if has(Flags::OP_SEL) {
+        subject.check(inst.op_sel & 7 & !given == 0, "op_sel")?;
+    } else {
+        inst.op_sel = 0;
+    }
+    Ok(())
+}
+
+pub(super) fn vop3p(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+    let subject = Subject {
+        encoding: Encoding::Vop3p,
+        opcode: word >> 16 & 0x7f,
+    };
+    let op = subject.op(&by_code::vop3p)?;
+    let info = op.info();
+    let high = subject.second_word(words)?;
+    let mut inst = subject.inst(op, 8);
+    inst.dsts[0] = Operand::Vector(word as u8);
+    inst.neg_hi = (word >> 8 & 7) as u8;
+    inst.op_sel = (word >> 11 & 7) as u8;
+    inst.op_sel_hi = ((high >> 27 & 3) | (word >> 12 & 4)) as u8;
+    inst.clamp = bit(word, 15);
+    inst.neg = (high >> 29) as u8;
+    let mut given = 0;
+    for (i, place) in info.srcs[..3].iter().enumerate() {
+        let code = high >> (9 * i) & 0x1ff;
+        if place.role != Role::None {
+            inst.srcs[i] = subject.require(source(code, 1, None), "source")?;
+            given |= 1 << i;
+        } else {
+            subject.check(code == 0, "source")?;
+        }
+    }
+    let absent = (inst.op_sel | inst.neg | inst.neg_hi) & !given;
+    subject.check(absent == 0, "modifiers of a source that is not there")?;
+    // Integers have no sign to flip, but LLVM fixes only some of the bits to zero.
+    let negatable = match info.srcs[0].ty {
+        _ if matches!(info.dsts[0].ty, Type::PackedU16 | Type::PackedI16) => 0b001,
+        Type::PackedU16 | Type::PackedI16 => 0b101,
+        _ => 0b111,
+    };
+    subject.check((inst.neg | inst.neg_hi) & !negatable == 0, "neg")?;
+    if is_mix(op) {
+        // Each source is a whole single or one half; the bits mean magnitude.
+        inst.abs = inst.neg_hi;
+        inst.neg_hi = 0;
+    }
+    Ok(inst)
+}
+
+/// Mixed-precision operations: VOP3P without packed operands.
+pub(crate) fn is_mix(op: Op) -> bool {
+    matches!(
+        op,
+        Op::v_fma_mix_f32 | Op::v_fma_mixlo_f16 | Op::v_fma_mixhi_f16
+    )
+}

@@ -1,0 +1,148 @@
+//! One decoded instruction.
+
+/// The encoding family an instruction was decoded from.
+///
+/// An operation may exist in several: `v_add_f32` is `Vop2` (also with SDWA or DPP) and `Vop3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    Sop1,
+    Sop2,
+    Sopk,
+    Sopc,
+    Sopp,
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    /// VOP3 without a scalar destination, and VOPC promoted to 64 bits.
+    Vop3,
+    /// VOP3 with a scalar destination (carry-out of `v_add_co_u32`, flag of `v_div_scale`).
+    Vop3b,
+    /// Packed mathematics, and mixed-precision mad.
+    Vop3p,
+    Ds,
+    Flat,
+    Global,
+    Scratch,
+    Mubuf,
+    Mtbuf,
+    Mimg,
+    Vintrp,
+    Exp,
+}
+
+/// One operand. Its width in dwords follows from the operation ([`crate::OpInfo`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// The operation has no operand in this place, or the field means `off` / `null`.
+    #[default]
+    None,
+    /// The first of one or more consecutive scalar registers, by its operand code:
+    /// 0..=101 `s0..s101`, 102/103 `flat_scratch`, 104/105 `xnack_mask`, 106/107 `vcc`,
+    /// 108..=123 `ttmp0..15`, 124 `m0`, 126/127 `exec`.
+    Scalar(u8),
+    /// The first of one or more consecutive vector registers.
+    Vector(u8),
+    /// An integer inline constant, -16..=64.
+    Int(i8),
+    /// A floating-point inline constant, by its operand code 240..=248
+    /// (0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/2pi).
+    Float(u8),
+    /// The 32-bit literal that follows the instruction.
+    Literal(u32),
+    /// Operand codes 235..=239 and 251..=254: shared/private base and limit, POPS wave id, `vccz`,
+    /// `execz`, `scc`, `lds_direct`.
+    Special(u8),
+}
+
+/// Which part of a dword an SDWA operand selects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SdwaSelect {
+    Byte0,
+    Byte1,
+    Byte2,
+    Byte3,
+    Word0,
+    Word1,
+    #[default]
+    Dword,
+}
+
+/// Sub-dword addressing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sdwa {
+    pub dst_sel: SdwaSelect,
+    /// What happens to the unselected bits: 0 pad with zero, 1 sign-extend, 2 preserve.
+    pub dst_unused: u8,
+    pub src_sel: [SdwaSelect; 2],
+    /// One bit a source: sign-extend after selection.
+    pub sext: u8,
+}
+
+/// Data-parallel primitives: the lane swizzle of source 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dpp {
+    /// `dpp_ctrl` as encoded (9 bits).
+    pub ctrl: u16,
+    pub row_mask: u8,
+    pub bank_mask: u8,
+    /// A source lane that does not exist or is disabled reads as 0; otherwise the destination lane
+    /// keeps its value.
+    pub bound_ctrl: bool,
+}
+
+/// A decoded instruction.
+///
+/// Sources stand in assembler order, except where one order for a whole family serves the reader
+/// better:
+///
+/// | family | `srcs` | `dsts` |
+/// |---|---|---|
+/// | SMEM | sbase, soffset register, sdata of a store | sdst |
+/// | DS | addr, data0, data1 | vdst |
+/// | FLAT, GLOBAL, SCRATCH | vaddr, vdata, saddr | vdst |
+/// | VOP*, SOP* | in the order of the text; `vcc` of a 32-bit encoding is explicit | result, then carry or flag |
+/// | `v_swap_b32` | both registers | both registers |
+/// | MUBUF, MTBUF | vaddr, srsrc, soffset, vdata of a store or atomic | vdata of a load or returning atomic |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inst {
+    pub op: crate::Op,
+    pub encoding: Encoding,
+    /// Bytes: 4 or 8.
+    pub size: u8,
+    pub dsts: [Operand; 2],
+    pub srcs: [Operand; 4],
+    /// SOPK and SOPP `simm16` (sign-extended); SMEM, FLAT, MUBUF and single DS byte offset;
+    /// `offset0` of a two-address DS instruction; the set of operands of `s_set_gpr_idx_on`; the literal of `v_madmk/v_madak` stands in `srcs`.
+    pub imm: i32,
+    /// `offset1` of a two-address DS instruction. MTBUF: the data format in bits 0..=3, the number
+    /// format in 4..=6. `s_atc_probe`: what is probed for.
+    pub offset1: u8,
+    /// One bit a source.
+    pub abs: u8,
+    /// One bit a source (`neg_lo` for packed VOP3P). No meaning for an integer source, where LLVM
+    /// shows it as `sext`.
+    pub neg: u8,
+    /// Packed VOP3P, one bit a source.
+    pub neg_hi: u8,
+    /// VOP3, VOP3P: one bit a source, bit 3 the destination.
+    pub op_sel: u8,
+    /// VOP3P, one bit a source.
+    pub op_sel_hi: u8,
+    /// Output modifier: 0 none, 1 times 2, 2 times 4, 3 divided by 2.
+    pub omod: u8,
+    pub clamp: bool,
+    pub glc: bool,
+    pub slc: bool,
+    /// MUBUF: data goes to LDS. FLAT: the `lds` bit.
+    pub lds: bool,
+    pub tfe: bool,
+    /// MUBUF: the address register holds an offset / an index. SMEM: `offen` says that `imm` is
+    /// given, be it zero.
+    pub offen: bool,
+    pub idxen: bool,
+    /// DS: global data share.
+    pub gds: bool,
+    pub sdwa: Option<Sdwa>,
+    pub dpp: Option<Dpp>,
+}

@@ -1,0 +1,61 @@
+//! Instructions to text, as LLVM's disassembler writes them for gfx906.
+
+mod memory;
+mod operand;
+mod scalar;
+mod vector;
+
+use core::fmt;
+
+use crate::{Encoding, Inst, Registers};
+
+/// The text of `llvm-objdump --mcpu=gfx906` for the same bytes. A branch shows its offset field as
+/// an unsigned number, as LLVM does when it has no symbols.
+impl fmt::Display for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.encoding {
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc => scalar::operation(self, f),
+            Encoding::Sopk => scalar::sopk(self, f),
+            Encoding::Sopp => scalar::sopp(self, f),
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => vector::short(self, f),
+            Encoding::Vop3 | Encoding::Vop3b => vector::vop3(self, f),
+            Encoding::Vop3p => vector::vop3p(self, f),
+            Encoding::Smem => memory::smem(self, f),
+            Encoding::Ds => memory::ds(self, f),
+            Encoding::Flat | Encoding::Global | Encoding::Scratch => memory::flat(self, f),
+            Encoding::Mubuf | Encoding::Mtbuf => memory::buffer(self, f),
+            // Not decoded.
+            Encoding::Mimg | Encoding::Vintrp | Encoding::Exp => f.write_str(self.op.name()),
+        }
+    }
+}
+
+/// As an operand: `s4`, `v[6:7]`, `vcc`.
+impl fmt::Display for Registers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Scalar { first, count } => operand::scalar(f, first, count),
+            Self::Vector { first, count } => operand::range(f, "v", first, count),
+            Self::Scc => f.write_str("scc"),
+        }
+    }
+}
+
+/// Writes operands with `, ` between them, after the mnemonic.
+struct List<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    first: bool,
+}
+
+impl<'a, 'f> List<'a, 'f> {
+    fn new(f: &'a mut fmt::Formatter<'f>) -> Self {
+        Self { f, first: true }
+    }
+
+    /// The formatter, after the separator.
+    fn next(&mut self) -> Result<&mut fmt::Formatter<'f>, fmt::Error> {
+        self.f.write_str(if self.first { " " } else { ", " })?;
+        self.first = false;
+        Ok(self.f)
+    }
+}

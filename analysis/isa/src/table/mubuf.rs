@@ -1,0 +1,77 @@
+//! MUBUF: untyped buffer.
+
+#[rustfmt::skip]
+macro_rules! mubuf {
+    ($then:ident $args:tt) => { $then! { $args mubuf [
+        0x00 buffer_load_format_x         (v_b32)  (v_u32 s_b128 s_u32)        Load 0   [LDS_FORM];
+        0x01 buffer_load_format_xy        (v_b64)  (v_u32 s_b128 s_u32)        Load 0   [];
+        0x02 buffer_load_format_xyz       (v_b96)  (v_u32 s_b128 s_u32)        Load 0   [];
+        0x03 buffer_load_format_xyzw      (v_b128) (v_u32 s_b128 s_u32)        Load 0   [];
+        0x04 buffer_store_format_x        ()       (v_u32 s_b128 s_u32 v_b32)  Store 0  [];
+        0x05 buffer_store_format_xy       ()       (v_u32 s_b128 s_u32 v_b64)  Store 0  [];
+        0x06 buffer_store_format_xyz      ()       (v_u32 s_b128 s_u32 v_b96)  Store 0  [];
+        0x07 buffer_store_format_xyzw     ()       (v_u32 s_b128 s_u32 v_b128) Store 0  [];
+        0x08 buffer_load_format_d16_x     (v_b32)  (v_u32 s_b128 s_u32)        Load 0   [READS_DST];
+        0x09 buffer_load_format_d16_xy    (v_b32)  (v_u32 s_b128 s_u32)        Load 0   [];
+        0x0a buffer_load_format_d16_xyz   (v_b64)  (v_u32 s_b128 s_u32)        Load 0   [];
+        0x0b buffer_load_format_d16_xyzw  (v_b64)  (v_u32 s_b128 s_u32)        Load 0   [];
+        0x0c buffer_store_format_d16_x    ()       (v_u32 s_b128 s_u32 v_b32)  Store 0  [];
+        0x0d buffer_store_format_d16_xy   ()       (v_u32 s_b128 s_u32 v_b32)  Store 0  [];
+        0x0e buffer_store_format_d16_xyz  ()       (v_u32 s_b128 s_u32 v_b64)  Store 0  [];
+        0x0f buffer_store_format_d16_xyzw ()       (v_u32 s_b128 s_u32 v_b64)  Store 0  [];
+        0x10 buffer_load_ubyte            (v_b32)  (v_u32 s_b128 s_u32)        Load 1   [LDS_FORM];
+        0x11 buffer_load_sbyte            (v_b32)  (v_u32 s_b128 s_u32)        Load 1   [LDS_FORM];
+        0x12 buffer_load_ushort           (v_b32)  (v_u32 s_b128 s_u32)        Load 2   [LDS_FORM];
+        0x13 buffer_load_sshort           (v_b32)  (v_u32 s_b128 s_u32)        Load 2   [LDS_FORM];
+        0x14 buffer_load_dword            (v_b32)  (v_u32 s_b128 s_u32)        Load 4   [LDS_FORM];
+        0x15 buffer_load_dwordx2          (v_b64)  (v_u32 s_b128 s_u32)        Load 8   [];
+        0x16 buffer_load_dwordx3          (v_b96)  (v_u32 s_b128 s_u32)        Load 12  [];
+        0x17 buffer_load_dwordx4          (v_b128) (v_u32 s_b128 s_u32)        Load 16  [];
+        0x18 buffer_store_byte            ()       (v_u32 s_b128 s_u32 v_b32)  Store 1  [];
+        0x19 buffer_store_byte_d16_hi     ()       (v_u32 s_b128 s_u32 v_b32)  Store 1  [];
+        0x1a buffer_store_short           ()       (v_u32 s_b128 s_u32 v_b32)  Store 2  [];
+        0x1b buffer_store_short_d16_hi    ()       (v_u32 s_b128 s_u32 v_b32)  Store 2  [];
+        0x1c buffer_store_dword           ()       (v_u32 s_b128 s_u32 v_b32)  Store 4  [];
+        0x1d buffer_store_dwordx2         ()       (v_u32 s_b128 s_u32 v_b64)  Store 8  [];
+        0x1e buffer_store_dwordx3         ()       (v_u32 s_b128 s_u32 v_b96)  Store 12 [];
+        0x1f buffer_store_dwordx4         ()       (v_u32 s_b128 s_u32 v_b128) Store 16 [];
+        0x20 buffer_load_ubyte_d16        (v_b32)  (v_u32 s_b128 s_u32)        Load 1   [READS_DST];
+        0x21 buffer_load_ubyte_d16_hi     (v_b32)  (v_u32 s_b128 s_u32)        Load 1   [READS_DST];
+        0x22 buffer_load_sbyte_d16        (v_b32)  (v_u32 s_b128 s_u32)        Load 1   [READS_DST];
+        0x23 buffer_load_sbyte_d16_hi     (v_b32)  (v_u32 s_b128 s_u32)        Load 1   [READS_DST];
+        0x24 buffer_load_short_d16        (v_b32)  (v_u32 s_b128 s_u32)        Load 2   [READS_DST];
+        0x25 buffer_load_short_d16_hi     (v_b32)  (v_u32 s_b128 s_u32)        Load 2   [READS_DST];
+        0x26 buffer_load_format_d16_hi_x  (v_b32)  (v_u32 s_b128 s_u32)        Load 0   [READS_DST];
+        0x27 buffer_store_format_d16_hi_x ()       (v_u32 s_b128 s_u32 v_b32)  Store 0  [];
+        0x3d buffer_store_lds_dword       ()       (v_u32 s_b128 s_u32)        Store 4  [LDS_ONLY];
+        0x3e buffer_wbinvl1               ()       ()                          Cache 0  [IGNORES_EXEC];
+        0x3f buffer_wbinvl1_vol           ()       ()                          Cache 0  [IGNORES_EXEC];
+        0x40 buffer_atomic_swap           (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x41 buffer_atomic_cmpswap        (v_b32)  (v_u32 s_b128 s_u32 v_b64)  Atomic 4 [];
+        0x42 buffer_atomic_add            (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x43 buffer_atomic_sub            (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x44 buffer_atomic_smin           (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x45 buffer_atomic_umin           (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x46 buffer_atomic_smax           (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x47 buffer_atomic_umax           (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x48 buffer_atomic_and            (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x49 buffer_atomic_or             (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x4a buffer_atomic_xor            (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x4b buffer_atomic_inc            (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x4c buffer_atomic_dec            (v_b32)  (v_u32 s_b128 s_u32 v_b32)  Atomic 4 [];
+        0x60 buffer_atomic_swap_x2        (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x61 buffer_atomic_cmpswap_x2     (v_b64)  (v_u32 s_b128 s_u32 v_b128) Atomic 8 [];
+        0x62 buffer_atomic_add_x2         (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x63 buffer_atomic_sub_x2         (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x64 buffer_atomic_smin_x2        (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x65 buffer_atomic_umin_x2        (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x66 buffer_atomic_smax_x2        (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x67 buffer_atomic_umax_x2        (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x68 buffer_atomic_and_x2         (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x69 buffer_atomic_or_x2          (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x6a buffer_atomic_xor_x2         (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x6b buffer_atomic_inc_x2         (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+        0x6c buffer_atomic_dec_x2         (v_b64)  (v_u32 s_b128 s_u32 v_b64)  Atomic 8 [];
+    ] } };
+}
+pub(crate) use mubuf;

@@ -1,0 +1,132 @@
+//! Whatever the words, decoding and printing end without a panic.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use strobe_isa::{Op, decode};
+
+/// SplitMix64.
+fn random(state: &mut u64) -> u32 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ z >> 31) as u32
+}
+
+/// Decodes, and uses everything that is offered on the result.
+fn exercise(words: &[u32], text: &mut String) -> Option<Op> {
+    text.clear();
+    match decode(words) {
+        Ok(inst) => {
+            assert!(
+                usize::from(inst.size) <= 4 * words.len(),
+                "{words:x?} is longer than given"
+            );
+            write!(text, "{inst}").expect("what decodes can be printed");
+            assert!(
+                text.starts_with(inst.op.name()),
+                "{words:x?} prints as {text}"
+            );
+            let mut registers = 0;
+            inst.for_each_read(|_| registers += 1);
+            inst.for_each_write(|_| registers += 1);
+            assert!(registers <= 16, "{text} has {registers} operands");
+            Some(inst.op)
+        }
+        Err(error) => {
+            write!(text, "{error}").expect("an error can be printed");
+            assert!(!text.is_empty(), "{words:x?} are refused without a reason");
+            None
+        }
+    }
+}
+
+#[test]
+fn random_words() {
+    let mut state = 0x5eed;
+    let mut text = String::new();
+    let mut decoded = 0;
+    for _ in 0..2_000_000 {
+        let words = [random(&mut state), random(&mut state), random(&mut state)];
+        decoded += usize::from(exercise(&words, &mut text).is_some());
+    }
+    assert!(decoded > 200_000, "only {decoded} of the words decode");
+}
+
+/// Every first word with a few second words: each opcode of each encoding comes up.
+#[test]
+fn every_operation_decodes() {
+    let seconds = [
+        0,
+        4,
+        0x804,
+        0x14_0804,
+        0x1e00_0000,
+        0x1e00_0004,
+        0x1e00_0804,
+        0x1e14_0804,
+        0x7f_0804,
+        0x1e7f_0004,
+        0x0012_0804,
+        0x0402_0504,
+        0x0002_0904,
+        0x0000_0104,
+        0x0012_1104,
+        0x0002_0104,
+        0x0000_0800,
+        0x1e00_0800,
+    ];
+    let mut seen = HashSet::new();
+    let mut text = String::new();
+    // The low bits hold operands that any operation takes: s4 or v4, s2.
+    for high in 0..=0xffffu32 {
+        for low in [0x0104, 0x0004, 0x0204, 0x0400, 0x4000, 0x8000, 0] {
+            let first = high << 16 | low;
+            for second in seconds {
+                seen.extend(exercise(&[first, second], &mut text));
+            }
+        }
+    }
+    // SOP1, VOP1 have their opcode in the low half.
+    for low in 0..=0xffffu32 {
+        for high in [0xbe84, 0x7e08, 0x7e00] {
+            seen.extend(exercise(&[high << 16 | low, 0], &mut text));
+        }
+    }
+    let missing: Vec<_> = Op::ALL.iter().filter(|op| !seen.contains(op)).collect();
+    assert!(missing.is_empty(), "never decoded: {missing:?}");
+}
+
+/// A decoder must not read beyond the words it has.
+#[test]
+fn truncated_words() {
+    let mut state = 0x7a11;
+    let mut text = String::new();
+    assert!(decode(&[]).is_err(), "no words are no instruction");
+    for _ in 0..500_000 {
+        let words = [random(&mut state), random(&mut state)];
+        if let Ok(inst) = decode(&words)
+            && inst.size == 8
+        {
+            assert!(
+                decode(&words[..1]).is_err(),
+                "{inst} decodes from half of its words"
+            );
+        }
+        exercise(&words[..1], &mut text);
+    }
+}
+
+/// What LLVM aborts on: selections that SDWA does not have.
+#[test]
+fn reserved_sdwa_selections() {
+    // v_add_f32_sdwa v10, v4, v20
+    let first = 1 << 25 | 10 << 17 | 20 << 9 | 249;
+    let good = 0x0606_0604;
+    assert!(decode(&[first, good]).is_ok(), "the plain form decodes");
+    for field in [7 << 8, 3 << 11, 7 << 16, 7 << 24] {
+        let error = decode(&[first, good | field]).expect_err("a reserved selection");
+        assert!(error.to_string().contains("Vop2 opcode 0x1"), "{error}");
+    }
+}

@@ -1,0 +1,204 @@
+//! The one agent of the process.
+
+use crate::fault;
+use crate::gate::Gate;
+use crate::kernel::Kernels;
+use crate::module::Modules;
+use crate::observed::{Observed, RawStream};
+use crate::registration::Registrations;
+use crate::registry::Registry;
+use crate::ring::Ring;
+use crate::saving::Save;
+use crate::trace::Trace;
+use crate::{control, page};
+use parking_lot::{Mutex, RwLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use strobe_hip::Api;
+use strobe_proto::page::AgentPage;
+
+/// Units of 64 bytes in the ring of records: 8192 usual launches.
+const RING_UNITS: usize = 1 << 14;
+
+pub(crate) static GATE: Gate = Gate::new();
+pub(crate) static KERNELS: Kernels = Kernels::new();
+pub(crate) static REGISTRATIONS: Registrations = Registrations::new();
+static AGENT: OnceLock<Option<Agent>> = OnceLock::new();
+
+/// What the program's threads and the control thread share. Locks are taken in the order `saving`,
+/// `trace`, and none is held across a call of the program's own.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) page: &'static AgentPage,
+    pub(crate) ring: Ring,
+    /// Device memory as it is now; the trace has its own, as it was.
+    pub(crate) registry: Registry,
+    pub(crate) modules: Modules,
+    pub(crate) trace: Mutex<Trace>,
+    /// Streams that the program has created.
+    pub(crate) streams: RwLock<Vec<usize>>,
+    /// Whether a thread has used a stream of its own.
+    pub(crate) per_thread_streams: AtomicBool,
+    /// Stream captures that have begun and not ended.
+    pub(crate) captures: AtomicU32,
+    /// From the cut to the last saved chunk: calls apply their own observations and keep the cut's
+    /// content from being overwritten. Changes only while the gate is closed and empty.
+    pub(crate) synchronous: AtomicBool,
+    pub(crate) save: Save,
+    pub(crate) control: control::Shared,
+}
+
+/// The agent, made at the first call; `None` in forked children and after a fault.
+#[inline]
+pub(crate) fn agent() -> Option<&'static Agent> {
+    match page::state() {
+        page::State::Live if !fault::is_off() => AGENT.get()?.as_ref(),
+        page::State::Unused => start(),
+        _ => None,
+    }
+}
+
+/// The agent, if it has been made.
+pub(crate) fn existing() -> Option<&'static Agent> {
+    AGENT.get()?.as_ref()
+}
+
+#[cold]
+fn start() -> Option<&'static Agent> {
+    fault::install_hook();
+    let agent = AGENT.get_or_init(|| match page::create() {
+        Ok(page) => Some(Agent::new(page)),
+        Err(error) => {
+            fault::turn_off(&format!("no agent page: {error}"));
+            None
+        }
+    });
+    let agent = agent.as_ref()?;
+    control::start(agent);
+    Some(agent)
+}
+
+impl Agent {
+    fn new(page: &'static AgentPage) -> Agent {
+        Agent {
+            page,
+            ring: Ring::new(RING_UNITS),
+            registry: Registry::new(),
+            modules: Modules::default(),
+            trace: Mutex::new(Trace::new()),
+            streams: RwLock::default(),
+            per_thread_streams: AtomicBool::new(false),
+            captures: AtomicU32::new(0),
+            synchronous: AtomicBool::new(false),
+            save: Save::default(),
+            control: control::Shared::default(),
+        }
+    }
+
+    /// A call is about to do this. Off-checkpoint it leaves a record; during a checkpoint it goes
+    /// on when the cut's content is safe. `stream` is where the device waits; without one, the
+    /// thread does.
+    #[inline]
+    pub(crate) fn observe(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
+        if self.synchronous.load(Ordering::Acquire) {
+            self.observe_now(observed, stream);
+        } else {
+            self.ring
+                .push(observed.record_len(), |bytes| observed.write(bytes));
+        }
+    }
+
+    #[cold]
+    pub(crate) fn observe_now(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
+        if stream.is_some_and(|stream| self.is_capturing(stream)) {
+            // Recorded into a graph, not executed: the launch of the graph is what writes.
+            return;
+        }
+        let effect = self.trace.lock().apply(observed);
+        if !effect.writes.is_none() {
+            let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
+            self.save.before_write(self, writer, &effect.writes);
+        }
+    }
+
+    /// Applies the records that have come in. Returns how many there were.
+    pub(crate) fn drain_ring(&self, most: usize) -> usize {
+        let mut trace = self.trace.lock();
+        let count = self.ring.drain(most, |bytes| {
+            // SAFETY: only `observe` and the launch path push, and what they push is a record.
+            if let Some(observed) = unsafe { Observed::read(bytes) } {
+                trace.apply(&observed);
+            }
+        });
+        let lost = self.ring.take_dropped();
+        if lost > 0 {
+            trace.resume_after_loss(&self.registry.extents(), lost);
+        }
+        let counts = trace.counts();
+        drop(trace);
+        let page = self.page;
+        page.launches.store(counts.launches, Ordering::Relaxed);
+        page.footprints_exact.store(counts.exact, Ordering::Relaxed);
+        page.footprints_conservative
+            .store(counts.conservative, Ordering::Relaxed);
+        let (allocations, bytes) = self.registry.totals();
+        page.allocations.store(allocations, Ordering::Relaxed);
+        page.tracked_bytes.store(bytes, Ordering::Relaxed);
+        count
+    }
+
+    /// Asks HIP what the device is, once.
+    pub(crate) fn find_device(&self) {
+        /// `hipDeviceProp_t` of ROCm 5.2.3: its size, and where `gcnArchName` lies in it.
+        const BYTES: usize = 792;
+        const NAME: std::ops::Range<usize> = 396..652;
+        if self.modules.device().is_some() {
+            return;
+        }
+        // Room for what newer versions add.
+        let mut properties = [0u64; BYTES.div_ceil(8) * 4];
+        // SAFETY: room for more than HIP writes.
+        let status =
+            unsafe { strobe_hip::next::hipGetDeviceProperties(properties.as_mut_ptr().cast(), 0) };
+        if status.ok().is_err() {
+            return;
+        }
+        let bytes: Vec<u8> = properties
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        let name = &bytes[NAME];
+        let len = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+        if let Ok(name) = std::str::from_utf8(&name[..len]) {
+            self.modules.set_device(name.to_owned());
+        }
+    }
+
+    fn is_capturing(&self, stream: RawStream) -> bool {
+        if self.captures.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        let mut status = 0;
+        // SAFETY: asks about a stream of the program, which is about to use it.
+        let answer =
+            unsafe { strobe_hip::next::hipStreamIsCapturing(stream.handle(), &mut status) };
+        answer.ok().is_ok() && status == strobe_hip::CAPTURE_STATUS_ACTIVE
+    }
+}
+
+/// A refused function that the program has used, if any; set by the thunks of `libstrobe.so`.
+pub(crate) fn used_refused() -> Option<Api> {
+    let used = USED.get()?;
+    let at = used
+        .iter()
+        .position(|byte| byte.load(Ordering::Relaxed) != 0)?;
+    Api::REFUSED.get(at).copied()
+}
+
+static USED: OnceLock<&'static [std::sync::atomic::AtomicU8]> = OnceLock::new();
+
+/// Says where the thunks mark the refused functions that were used, in the order of
+/// [`Api::REFUSED`].
+pub fn watch_refused(used: &'static [std::sync::atomic::AtomicU8]) {
+    USED.get_or_init(|| used);
+}

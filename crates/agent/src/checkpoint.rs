@@ -1,0 +1,438 @@
+//! The course of one checkpoint, on the control thread.
+//!
+//! ```text
+//! Preparing -> Armed -> Closing -> Cut -> Copying -> Idle
+//!     |          |         |        |        |
+//!     +----------+---------+--------+--------+--> Refused (gate open, the program goes on)
+//!                                   +-> Idle (aborted by the plugin, or restored from the image)
+//! ```
+//! Whatever happens, the gate is open and nothing is held back when this returns.
+
+use crate::after;
+use crate::agent::{Agent, GATE, used_refused};
+use crate::connection::Connection;
+use crate::copying;
+use crate::drain::{self, NotDrained};
+use crate::observed::RawStream;
+use crate::page::{controller_lives, now_ns, refuse, set_phase, start_time, verdict};
+use crate::resources::Resources;
+use crate::saving::{Saving, name_of};
+use prost::Message;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use strobe_engine::{Config, Engine};
+use strobe_hip::next;
+use strobe_proto::page::{AgentPage, Phase, Verdict};
+use strobe_proto::{
+    Begin, Extent as ExtentMessage, HandOver, Mode, Prepared, from_agent, to_agent,
+};
+
+/// How long HIP may take to make the resources.
+const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long an armed agent waits for the dump to begin.
+const ARMED_PATIENCE: Duration = Duration::from_secs(300);
+/// How long a cut may last. CRIU writes the program's whole host memory in this time.
+const CUT_PATIENCE: Duration = Duration::from_secs(1800);
+/// How often the page is looked at while the program goes on, and while it stands still.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const LOOK_AGAIN_AT_CUT: Duration = Duration::from_micros(500);
+/// Between looks at whether the controller lives.
+const LIVENESS: Duration = Duration::from_millis(10);
+/// Pause after a gate that could not be drained, times the number of the attempt.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
+/// Bytes of the pinned ring, about; it is never less than this many slots.
+const RING_BYTES: u64 = 32 << 20;
+const RING_SLOTS: (u64, u64) = (4, 64);
+const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 4096..=256 << 20;
+const ATTEMPTS: std::ops::RangeInclusive<u32> = 1..=100;
+const DRAIN_MS: std::ops::RangeInclusive<u32> = 1..=600_000;
+
+/// Takes the checkpoint that the page asks for.
+pub(crate) fn run(agent: &'static Agent) {
+    let page = agent.page;
+    page.verdict
+        .store(Verdict::Pending as u32, Ordering::Release);
+    page.gate_request.store(0, Ordering::Release);
+    page.attempts.store(0, Ordering::Relaxed);
+    set_phase(page, Phase::Preparing);
+    match course(agent) {
+        Ok(()) => set_phase(page, Phase::Idle),
+        Err(why) => refuse(page, &why),
+    }
+}
+
+fn course(agent: &'static Agent) -> Result<(), String> {
+    let begin = prepare(agent)?;
+    set_phase(agent.page, Phase::Armed);
+    wait_for_dump(agent)?;
+    set_phase(agent.page, Phase::Closing);
+    close_and_drain(agent, &begin)?;
+    // From here on the gate is closed and empty and the GPU idle.
+    let hand_over = match cut(agent, &begin) {
+        Ok(hand_over) => hand_over,
+        Err(why) => {
+            GATE.open();
+            return Err(why);
+        }
+    };
+    let page = agent.page;
+    page.hand_over
+        .store(hand_over.as_ptr() as u64, Ordering::Relaxed);
+    page.hand_over_len
+        .store(hand_over.len() as u64, Ordering::Relaxed);
+    page.drained_ns.store(now_ns(), Ordering::Relaxed);
+    set_phase(page, Phase::Cut);
+    let verdict = wait_for_verdict(agent);
+    page.hand_over_len.store(0, Ordering::Relaxed);
+    drop(hand_over);
+    match verdict {
+        Ok(Verdict::Dumped) => copying::run(agent, &begin),
+        Ok(Verdict::Restored) => {
+            restored(agent);
+            Ok(())
+        }
+        Ok(Verdict::Aborted | Verdict::Pending) => {
+            open(agent);
+            let_go(agent);
+            Ok(())
+        }
+        Err(why) => {
+            open(agent);
+            let_go(agent);
+            Err(why)
+        }
+    }
+}
+
+/// Talks to the controller and makes what the checkpoint needs.
+fn prepare(agent: &'static Agent) -> Result<Begin, String> {
+    let lost = |error: std::io::Error| format!("the controller cannot be reached: {error}");
+    let mut connection = Connection::open(agent.page).map_err(lost)?;
+    let begin = match connection.receive().map_err(lost)? {
+        to_agent::Body::Begin(begin) => begin,
+        _ => return Err("the controller did not begin with Begin".into()),
+    };
+    let prepared = check(&begin).and_then(|()| make_resources(agent, &begin));
+    let answer = match &prepared {
+        Ok(()) => {
+            let (allocations, tracked_bytes) = agent.registry.totals();
+            from_agent::Body::Prepared(Prepared {
+                tracked_bytes,
+                allocations,
+            })
+        }
+        Err(reason) => from_agent::Body::Refused(strobe_proto::Refused {
+            reason: reason.clone(),
+        }),
+    };
+    connection.send(answer).map_err(lost)?;
+    prepared.map(|()| begin)
+}
+
+fn check(begin: &Begin) -> Result<(), String> {
+    if let Some(api) = used_refused() {
+        return Err(format!(
+            "the program has used {}, which is not supported",
+            api.name()
+        ));
+    }
+    let asks_sense = begin.chunk_bytes.is_power_of_two()
+        && CHUNK_BYTES.contains(&begin.chunk_bytes)
+        && ATTEMPTS.contains(&begin.drain_attempts)
+        && DRAIN_MS.contains(&begin.drain_timeout_ms)
+        && begin.mode() != Mode::Unspecified;
+    if !asks_sense {
+        return Err(format!("the controller asks for what cannot be: {begin:?}"));
+    }
+    Ok(())
+}
+
+fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
+    let chunk_bytes = begin.chunk_bytes;
+    let pool_bytes = match begin.mode() {
+        Mode::Cow => begin.aside_bytes,
+        _ => 0,
+    };
+    let made = agent
+        .control
+        .supervisor
+        .run(Instant::now() + PREPARE_PATIENCE, move || {
+            let devices = device_count()?;
+            if devices != 1 {
+                return Err(format!(
+                    "the program sees {devices} GPUs; only one is supported \
+                     (HIP_VISIBLE_DEVICES chooses)"
+                ));
+            }
+            agent.find_device();
+            let mut spare = agent.control.spare.lock();
+            let made = Resources::make(spare.take(), pool_bytes, chunk_bytes)?;
+            *spare = Some(made);
+            Ok(())
+        });
+    made.unwrap_or_else(|_| Err(hangs(agent)))
+}
+
+fn device_count() -> Result<i32, String> {
+    let mut count = 0;
+    // SAFETY: writes to a local.
+    let status = unsafe { next::hipGetDeviceCount(&mut count) };
+    status
+        .ok()
+        .map_err(|error| format!("counting GPUs failed: {}", name_of(error)))?;
+    Ok(count)
+}
+
+/// HIP does not come back: something on the GPU does not end.
+fn hangs(agent: &Agent) -> String {
+    agent.drain_ring(usize::MAX);
+    match agent.trace.lock().latest_kernel() {
+        Some(kernel) => format!("GPU work does not end; the kernel launched last is {kernel}"),
+        None => "HIP does not answer".into(),
+    }
+}
+
+fn wait_for_dump(agent: &'static Agent) -> Result<(), String> {
+    let page = agent.page;
+    let deadline = Instant::now() + ARMED_PATIENCE;
+    let mut watch = Watch::new(page);
+    while page.gate_request.load(Ordering::Acquire) == 0 {
+        if verdict(page) == Verdict::Aborted {
+            return Err("the dump did not begin".into());
+        }
+        if Instant::now() >= deadline {
+            return Err("the dump did not begin in time".into());
+        }
+        watch.look(agent)?;
+        agent.drain_ring(usize::MAX);
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long.
+fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
+    let page = agent.page;
+    let mut why = String::new();
+    for attempt in 1..=begin.drain_attempts {
+        page.attempts.store(attempt, Ordering::Relaxed);
+        let patience = Duration::from_millis(begin.drain_timeout_ms.into());
+        match attempt_drain(agent, patience) {
+            Ok(()) => return Ok(()),
+            Err(reason) => why = reason,
+        }
+        GATE.open();
+        let mut watch = Watch::new(page);
+        let resume = Instant::now() + BETWEEN_ATTEMPTS * attempt;
+        while Instant::now() < resume {
+            watch.look(agent)?;
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+    Err(why)
+}
+
+/// One attempt. The gate is closed afterwards, whatever the result.
+fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String> {
+    let deadline = Instant::now() + patience;
+    while agent.captures.load(Ordering::Acquire) > 0 {
+        if Instant::now() >= deadline {
+            return Err("a stream capture does not end".into());
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    GATE.close();
+    agent.page.gate_closed_ns.store(now_ns(), Ordering::Relaxed);
+    if let Err(thread) = GATE.wait_until_empty(deadline) {
+        // Nothing can be asked of HIP: that thread may hold its locks.
+        agent.drain_ring(usize::MAX);
+        let kernel = agent.trace.lock().latest_kernel();
+        return Err(format!(
+            "thread {thread} is inside a call of HIP that does not return; \
+             the kernel launched last is {}",
+            kernel.unwrap_or("none")
+        ));
+    }
+    if agent.captures.load(Ordering::Acquire) > 0 {
+        return Err("a stream capture has begun".into());
+    }
+    if let Some(api) = used_refused() {
+        return Err(format!(
+            "the program has used {}, which is not supported",
+            api.name()
+        ));
+    }
+    let streams = agent.streams.read().clone();
+    // The call itself ends at the deadline where it can.
+    let grace = Duration::from_millis(100);
+    let drained = agent
+        .control
+        .supervisor
+        .run(deadline + grace, move || drain::wait(streams, 1, deadline));
+    match drained {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(NotDrained::Busy(stream))) => {
+            agent.drain_ring(usize::MAX);
+            let kernel = agent.trace.lock().last_kernel(RawStream(stream as u64));
+            Err(match kernel {
+                Some(kernel) => format!("kernel {kernel} does not end"),
+                None => "a stream stays busy".into(),
+            })
+        }
+        Ok(Err(NotDrained::Failed(what, error))) => Err(format!("{what} failed: {error}")),
+        Err(_) => Err(hangs(agent)),
+    }
+}
+
+/// The gate is closed, the GPU idle: fixes what the checkpoint holds. The result is the encoded
+/// hand-over for the plugin.
+fn cut(agent: &'static Agent, begin: &Begin) -> Result<Vec<u8>, String> {
+    while !agent.ring.is_empty() {
+        agent.drain_ring(usize::MAX);
+    }
+    agent.trace.lock().look_up_tables(after::read_memory);
+    GATE.take_held_back();
+    let resources = agent.control.spare.lock().take();
+    let resources = resources.ok_or("the copy streams are gone: the device was reset")?;
+    let tracked = agent.registry.extents();
+    let pool = resources.pool;
+    let mode = match begin.mode() {
+        Mode::Stop => strobe_engine::Mode::Stop,
+        _ => strobe_engine::Mode::Cow,
+    };
+    let engine = Engine::begin(Config {
+        mode,
+        chunk_bytes: begin.chunk_bytes,
+        ring_slots: ring_slots(begin.chunk_bytes),
+        aside_bytes: pool.map_or(0, strobe_extent::Extent::len),
+        tracked: tracked.clone(),
+        copy_order: agent.trace.lock().copy_order(),
+    });
+    let engine = match engine {
+        Ok(engine) => engine,
+        Err(error) => {
+            *agent.control.spare.lock() = Some(resources);
+            return Err(error.to_string());
+        }
+    };
+    agent
+        .save
+        .begin(Saving::new(engine, resources, begin.chunk_bytes));
+    agent.synchronous.store(true, Ordering::Release);
+    let message = |extent: strobe_extent::Extent| ExtentMessage {
+        start: extent.start(),
+        len: extent.len(),
+    };
+    let hand_over = HandOver {
+        checkpoint_id: begin.checkpoint_id.clone(),
+        mode: begin.mode,
+        chunk_bytes: begin.chunk_bytes,
+        tracked: tracked.into_iter().map(message).collect(),
+        dead: pool.into_iter().map(message).collect(),
+        target: agent
+            .modules
+            .device()
+            .and_then(|name| name.split(':').next())
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    Ok(hand_over.encode_to_vec())
+}
+
+/// Slots of the pinned ring.
+pub(crate) fn ring_slots(chunk_bytes: u64) -> u32 {
+    (RING_BYTES / chunk_bytes).clamp(RING_SLOTS.0, RING_SLOTS.1) as u32
+}
+
+fn wait_for_verdict(agent: &Agent) -> Result<Verdict, String> {
+    let page = agent.page;
+    let deadline = Instant::now() + CUT_PATIENCE;
+    let mut watch = Watch::new(page);
+    loop {
+        match verdict(page) {
+            Verdict::Pending => {}
+            decided => return Ok(decided),
+        }
+        if let Err(why) = watch.look(agent) {
+            // It may have been written by who then went away.
+            return match verdict(page) {
+                Verdict::Restored => Ok(Verdict::Restored),
+                _ => Err(why),
+            };
+        }
+        if Instant::now() >= deadline {
+            return Err("the dump does not end".into());
+        }
+        std::thread::sleep(LOOK_AGAIN_AT_CUT);
+    }
+}
+
+/// This process came out of an image and believes that it is at the cut.
+fn restored(agent: &'static Agent) {
+    let page = agent.page;
+    page.pid.store(std::process::id(), Ordering::Relaxed);
+    if let Some(start) = start_time(std::process::id()) {
+        page.start_time.store(start, Ordering::Relaxed);
+    }
+    let_go(agent);
+    open(agent);
+}
+
+/// Opens the gate.
+pub(crate) fn open(agent: &Agent) {
+    agent.page.opened_ns.store(now_ns(), Ordering::Relaxed);
+    GATE.open();
+}
+
+/// Nothing is kept any more; the resources go back to HIP.
+pub(crate) fn let_go(agent: &'static Agent) {
+    agent.synchronous.store(false, Ordering::Release);
+    let Some(saving) = agent.save.end() else {
+        return;
+    };
+    if agent.control.is_exiting() {
+        // HIP is about to be torn down; what is left goes with the process.
+        return;
+    }
+    let (ring, mut resources) = saving.into_parts();
+    let deadline = Instant::now() + PREPARE_PATIENCE;
+    // When it takes longer it goes on alone, and the next checkpoint waits for it.
+    let _ = agent.control.supervisor.run(deadline, move || {
+        resources.wait_until_idle();
+        if ring != 0 {
+            // SAFETY: the pinned ring, which no copy uses any more.
+            let _ = unsafe { next::hipHostFree(ring as strobe_hip::Ptr) };
+        }
+        resources.free_pool();
+        *agent.control.spare.lock() = Some(resources);
+    });
+}
+
+/// Looks at reasons to give up, now and then.
+pub(crate) struct Watch {
+    page: &'static AgentPage,
+    next: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(page: &'static AgentPage) -> Watch {
+        Watch {
+            page,
+            next: Instant::now(),
+        }
+    }
+
+    pub(crate) fn look(&mut self, agent: &Agent) -> Result<(), String> {
+        if let Some(why) = agent.control.given_up() {
+            return Err(why.to_owned());
+        }
+        let now = Instant::now();
+        if now >= self.next {
+            self.next = now + LIVENESS;
+            if !controller_lives(self.page) {
+                return Err("the controller is gone".into());
+            }
+        }
+        Ok(())
+    }
+}

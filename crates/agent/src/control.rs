@@ -1,0 +1,184 @@
+//! The control thread: reads the trace, and answers the controller.
+//!
+//! It starts with the first GPU call, takes no signals, and only ever connects out. Until somebody
+//! asks for a checkpoint it looks at the agent page now and then.
+
+use crate::agent::{Agent, GATE, existing};
+use crate::call::{hip_is_up, mark_own_thread};
+use crate::checkpoint;
+use crate::fault::{self, guarded};
+use crate::page::{refuse, set_phase};
+use crate::resources::Resources;
+use crate::supervise::{Supervisor, prepare_own_thread};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use strobe_proto::page::Phase;
+
+/// How often the page is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long the program's exit waits for the thread to let go of HIP.
+const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a device reset waits for a checkpoint to be given up.
+const ABANDON_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What other threads may ask of the control thread.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    started: AtomicBool,
+    running: AtomicBool,
+    exiting: AtomicBool,
+    abandon: Mutex<Option<&'static str>>,
+    /// The number of the last request that was taken up.
+    taken_up: AtomicU32,
+    pub(crate) supervisor: Supervisor,
+    /// What earlier checkpoints have left for the next.
+    pub(crate) spare: Mutex<Option<Resources>>,
+}
+
+impl Shared {
+    /// Why the checkpoint under way is to be given up, if it is.
+    pub(crate) fn given_up(&self) -> Option<&'static str> {
+        if self.exiting.load(Ordering::Acquire) {
+            return Some("the program is exiting");
+        }
+        if fault::is_off() {
+            return Some("the agent has failed");
+        }
+        *self.abandon.lock()
+    }
+
+    pub(crate) fn is_exiting(&self) -> bool {
+        self.exiting.load(Ordering::Acquire)
+    }
+
+    /// Gives up a checkpoint under way and waits until that has happened.
+    pub(crate) fn abandon(&self, agent: &Agent, why: &'static str) {
+        let at_rest = || {
+            let phase = Phase::from_word(agent.page.phase.load(Ordering::Acquire));
+            matches!(phase, None | Some(Phase::Idle | Phase::Refused))
+        };
+        if !at_rest() {
+            *self.abandon.lock() = Some(why);
+            let deadline = Instant::now() + ABANDON_PATIENCE;
+            while !at_rest() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            *self.abandon.lock() = None;
+        }
+        // What lies there is about to be gone with everything on the device.
+        self.spare.lock().take();
+    }
+}
+
+/// Starts the thread, once.
+pub(crate) fn start(agent: &'static Agent) {
+    let shared = &agent.control;
+    if shared.started.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    shared.running.store(true, Ordering::Release);
+    let started = without_signals(|| {
+        std::thread::Builder::new()
+            .name("strobe-agent".into())
+            .spawn(move || {
+                if guarded(|| run(agent)).is_none() {
+                    fail_open(agent);
+                }
+                agent.control.running.store(false, Ordering::Release);
+            })
+    });
+    if let Err(error) = started {
+        shared.running.store(false, Ordering::Release);
+        fault::turn_off(&format!("no control thread: {error}"));
+        return;
+    }
+    // Handlers run last in, first out: ours, of the first GPU call, comes before those that HIP
+    // registered when it was loaded.
+    // SAFETY: the handler does not unwind.
+    unsafe { libc::atexit(at_exit) };
+}
+
+extern "C" fn at_exit() {
+    guarded(|| {
+        if crate::page::state() != crate::page::State::Live {
+            return;
+        }
+        let Some(agent) = existing() else { return };
+        agent.control.exiting.store(true, Ordering::Release);
+        let deadline = Instant::now() + EXIT_PATIENCE;
+        while agent.control.running.load(Ordering::Acquire) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        if std::env::var_os("STROBE_LOG").is_some_and(|level| level == "debug") {
+            report(agent);
+        }
+    });
+}
+
+/// What was traced, and what could not be resolved.
+fn report(agent: &Agent) {
+    agent.drain_ring(usize::MAX);
+    let trace = agent.trace.lock();
+    for (kernel, reason) in trace.unresolved() {
+        fault::say(&format!("strobe: {kernel} may write anything: {reason}\n"));
+    }
+    let counts = trace.counts();
+    drop(trace);
+    fault::say(&format!(
+        "strobe: pid {} launches {} exact {} conservative {} checkpoints {}\n",
+        std::process::id(),
+        counts.launches,
+        counts.exact,
+        counts.conservative,
+        agent.page.checkpoints.load(Ordering::Relaxed),
+    ));
+}
+
+fn run(agent: &'static Agent) {
+    mark_own_thread();
+    while !agent.control.exiting.load(Ordering::Acquire) && !fault::is_off() {
+        agent.drain_ring(usize::MAX);
+        if !hip_is_up() {
+            std::thread::sleep(LOOK_AGAIN);
+            continue;
+        }
+        let request = agent.page.request.load(Ordering::Acquire);
+        if agent.control.taken_up.swap(request, Ordering::AcqRel) != request {
+            prepare_own_thread();
+            checkpoint::run(agent);
+        } else {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+    if fault::is_off() {
+        fail_open(agent);
+    }
+}
+
+/// Lets the program go on without us.
+fn fail_open(agent: &Agent) {
+    agent.synchronous.store(false, Ordering::Release);
+    agent.save.end();
+    GATE.open();
+    let phase = agent.page.phase.load(Ordering::Acquire);
+    if phase == Phase::Idle as u32 {
+        set_phase(agent.page, Phase::Idle);
+    } else {
+        refuse(agent.page, "the agent has failed");
+    }
+}
+
+/// Runs `body` with all signals blocked: a thread started in it inherits that.
+fn without_signals<R>(body: impl FnOnce() -> R) -> R {
+    // SAFETY: plain data; both sets are valid when they are used.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = body();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}

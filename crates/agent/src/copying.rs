@@ -1,0 +1,227 @@
+//! After the dump: the content goes out through a pinned ring, from which the controller reads it.
+
+use crate::agent::{Agent, GATE};
+use crate::checkpoint::{Watch, let_go, open, ring_slots};
+use crate::connection::Connection;
+use crate::page::{now_ns, set_phase};
+use crate::saving::name_of;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use strobe_engine::Source;
+use strobe_hip::{Ptr, next};
+use strobe_proto::page::Phase;
+use strobe_proto::{
+    Aborted, Begin, ChunkReady, Done, Extent as ExtentMessage, Mode, Ring, Statistics, from_agent,
+    to_agent,
+};
+
+/// How long a look at the socket waits while copies are under way.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
+/// How long the controller may take to commit.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Delivers the content of the cut and waits for the commit. Nothing is held back afterwards.
+pub(crate) fn run(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
+    let page = agent.page;
+    if begin.mode() == Mode::Cow {
+        open(agent);
+    }
+    set_phase(page, Phase::Copying);
+    let started = now_ns();
+    let mut connection = Connection::open(page);
+    let delivered = match &mut connection {
+        Ok(connection) => deliver(agent, begin, connection),
+        Err(error) => Err(format!("the controller cannot be reached: {error}")),
+    };
+    let finished = now_ns();
+    let statistics = statistics(agent, started, finished);
+    if GATE.is_closed() {
+        open(agent);
+    }
+    let_go(agent);
+    let mut connection = connection.map_err(|error| error.to_string())?;
+    if let Err(reason) = delivered {
+        // The controller may be the one that is gone.
+        let _ = connection.send(from_agent::Body::Aborted(Aborted {
+            reason: reason.clone(),
+        }));
+        return Err(reason);
+    }
+    let lost = |error: std::io::Error| format!("the controller is gone: {error}");
+    connection
+        .send(from_agent::Body::Done(Done {
+            statistics: Some(Statistics {
+                opened_ns: page.opened_ns.load(Ordering::Relaxed),
+                ..statistics
+            }),
+        }))
+        .map_err(lost)?;
+    wait_for_commit(agent, &mut connection)
+}
+
+fn deliver(
+    agent: &'static Agent,
+    begin: &Begin,
+    connection: &mut Connection,
+) -> Result<(), String> {
+    let slots = ring_slots(begin.chunk_bytes);
+    let address = pinned_ring(begin.chunk_bytes * u64::from(slots))?;
+    match &mut *agent.save.lock() {
+        Some(saving) => saving.ring = address,
+        None => return Err("the checkpoint is over".into()),
+    }
+    let lost = |error: std::io::Error| format!("the controller is gone: {error}");
+    connection
+        .send(from_agent::Body::Ring(Ring {
+            address,
+            slots,
+            slot_bytes: begin.chunk_bytes,
+        }))
+        .map_err(lost)?;
+    let mut watch = Watch::new(agent.page);
+    loop {
+        watch.look(agent).inspect_err(|why| give_up(agent, why))?;
+        let (arrived, saved, finished) = step(agent)?;
+        let progress = !arrived.is_empty();
+        for message in arrived {
+            connection
+                .send(from_agent::Body::Chunk(message))
+                .map_err(lost)
+                .inspect_err(|why| give_up(agent, why))?;
+        }
+        if saved && GATE.is_closed() {
+            open(agent);
+        }
+        if finished {
+            return Ok(());
+        }
+        let mut wait = if progress { Duration::ZERO } else { LOOK_AGAIN };
+        while let Some(message) = connection
+            .receive_within(wait)
+            .map_err(lost)
+            .inspect_err(|why| give_up(agent, why))?
+        {
+            answer(agent, message)?;
+            wait = Duration::ZERO;
+        }
+    }
+}
+
+/// Reports what has arrived and orders new copies.
+fn step(agent: &Agent) -> Result<(Vec<ChunkReady>, bool, bool), String> {
+    let mut guard = agent.save.lock();
+    let Some(saving) = guard.as_mut() else {
+        return Err("the checkpoint is over".into());
+    };
+    let arrived = saving.arrivals();
+    saving.order_copies();
+    if let Some(why) = &saving.failed {
+        return Err(why.clone());
+    }
+    let (saved, finished) = (saving.engine.is_saved(), saving.engine.finished());
+    drop(guard);
+    if !arrived.is_empty() {
+        agent.save.notify();
+    }
+    let messages = arrived
+        .into_iter()
+        .map(|copy| ChunkReady {
+            slot: copy.slot.0,
+            extent: Some(ExtentMessage {
+                start: copy.extent.start(),
+                len: copy.extent.len(),
+            }),
+            from_aside: matches!(copy.source, Source::Pool(_)),
+        })
+        .collect();
+    Ok((messages, saved, finished))
+}
+
+fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), String> {
+    match message {
+        to_agent::Body::SlotFree(free) => {
+            if let Some(saving) = agent.save.lock().as_mut() {
+                saving.slot_free(free.slot);
+            }
+            Ok(())
+        }
+        to_agent::Body::Abandon(abandon) => {
+            let why = format!("abandoned by the controller: {}", abandon.reason);
+            give_up(agent, &why);
+            Err(why)
+        }
+        to_agent::Body::Begin(_) | to_agent::Body::Committed(_) => {
+            let why = "the controller's messages come in the wrong order";
+            give_up(agent, why);
+            Err(why.into())
+        }
+    }
+}
+
+fn give_up(agent: &Agent, why: &str) {
+    if let Some(saving) = agent.save.lock().as_mut() {
+        saving.give_up(why);
+    }
+    agent.save.notify();
+}
+
+fn wait_for_commit(agent: &Agent, connection: &mut Connection) -> Result<(), String> {
+    let deadline = Instant::now() + COMMIT_PATIENCE;
+    let mut watch = Watch::new(agent.page);
+    while Instant::now() < deadline {
+        watch.look(agent)?;
+        agent.drain_ring(usize::MAX);
+        let message = connection.receive_within(Duration::from_millis(10));
+        match message.map_err(|error| format!("the controller is gone: {error}"))? {
+            None | Some(to_agent::Body::SlotFree(_)) => {}
+            Some(to_agent::Body::Committed(_)) => {
+                agent.page.checkpoints.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Some(to_agent::Body::Abandon(abandon)) => {
+                return Err(format!("abandoned by the controller: {}", abandon.reason));
+            }
+            Some(to_agent::Body::Begin(_)) => {
+                return Err("the controller's messages come in the wrong order".into());
+            }
+        }
+    }
+    Err("the controller does not commit".into())
+}
+
+fn pinned_ring(bytes: u64) -> Result<u64, String> {
+    let mut address: Ptr = std::ptr::null_mut();
+    let bytes = usize::try_from(bytes).map_err(|error| error.to_string())?;
+    // SAFETY: writes to a local.
+    unsafe { next::hipHostMalloc(&mut address, bytes, 0) }
+        .ok()
+        .map_err(|error| format!("no pinned memory for copying: {}", name_of(error)))?;
+    Ok(address as u64)
+}
+
+fn statistics(agent: &Agent, started: u64, finished: u64) -> Statistics {
+    agent.drain_ring(usize::MAX);
+    let page = agent.page;
+    let (engine, launches) = agent
+        .save
+        .lock()
+        .as_ref()
+        .map_or_else(Default::default, |saving| {
+            (saving.engine.statistics(), saving.launches)
+        });
+    Statistics {
+        launches: page.launches.load(Ordering::Relaxed),
+        footprints_exact: page.footprints_exact.load(Ordering::Relaxed),
+        footprints_conservative: page.footprints_conservative.load(Ordering::Relaxed),
+        tracked_bytes: engine.tracked_bytes,
+        copied_out_bytes: engine.bytes_out,
+        copied_aside_bytes: engine.bytes_aside,
+        gate_closed_ns: page.gate_closed_ns.load(Ordering::Relaxed),
+        drained_ns: page.drained_ns.load(Ordering::Relaxed),
+        opened_ns: page.opened_ns.load(Ordering::Relaxed),
+        copy_started_ns: started,
+        copy_finished_ns: finished,
+        launch_wait_ns: GATE.take_held_back(),
+        kernels_since_open: launches,
+    }
+}

@@ -1,0 +1,187 @@
+//! Kernel launches.
+
+use super::begin;
+use crate::agent::{Agent, KERNELS, REGISTRATIONS};
+use crate::call::{Call, raw_stream};
+use crate::kernarg::{Arguments, LONGEST};
+use crate::kernel::Kernel;
+use crate::observed::{HEADER, Launch, Observed, RawStream, UNKNOWN_ARGUMENTS, write_launch};
+use std::ffi::CStr;
+use std::sync::atomic::Ordering;
+use strobe_hip::{ConstPtr, Dim3, Ptr, Stream};
+
+/// `hipLaunchKernel` and its kin: by the address of the host stub, grid in work-groups.
+#[inline]
+pub unsafe fn launch_stub(
+    stub: ConstPtr,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut Ptr,
+    lds: usize,
+    stream: Stream,
+) -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    let key = stub.addr();
+    let kernel = match KERNELS.find(key) {
+        Some(kernel) => kernel,
+        None => first_launch(agent, key),
+    };
+    let arguments = if args.is_null() && !kernel.places.is_empty() {
+        Arguments::Unknown
+    } else {
+        Arguments::Pointers(args.cast_const())
+    };
+    // SAFETY: the program's arguments for this kernel.
+    unsafe {
+        launch(
+            agent,
+            kernel,
+            groups(grid, block),
+            block,
+            arguments,
+            lds,
+            stream,
+        )
+    };
+    call
+}
+
+/// `hipModuleLaunchKernel`: grid in work-groups.
+#[inline]
+pub unsafe fn launch_function(
+    kernel: strobe_hip::Kernel,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut Ptr,
+    extra: *mut Ptr,
+    lds: usize,
+    stream: Stream,
+) -> Call {
+    // SAFETY: handed through.
+    unsafe { launch_items(kernel, groups(grid, block), block, args, extra, lds, stream) }
+}
+
+/// `hipExtModuleLaunchKernel`: grid in work-items.
+#[inline]
+pub unsafe fn launch_items(
+    kernel: strobe_hip::Kernel,
+    items: Dim3,
+    block: Dim3,
+    args: *mut Ptr,
+    extra: *mut Ptr,
+    lds: usize,
+    stream: Stream,
+) -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    let Some(kernel) = KERNELS.find(kernel.0) else {
+        anything(agent, Some(stream));
+        return call;
+    };
+    // SAFETY: the program's lists for this launch.
+    unsafe {
+        let arguments = Arguments::of_module_launch(args, extra);
+        launch(agent, kernel, items, block, arguments, lds, stream);
+    }
+    call
+}
+
+/// Launches kernels that are not known from the call.
+pub unsafe fn launch_anything() -> Call {
+    // SAFETY: no pointers.
+    unsafe { launch_graph(Stream::NULL) }
+}
+
+/// Launches a graph: whatever its nodes do now, they may do to anything.
+pub unsafe fn launch_graph(stream: Stream) -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    anything(agent, Some(stream));
+    call
+}
+
+fn anything(agent: &Agent, stream: Option<Stream>) {
+    let stream = stream.map(raw_stream);
+    agent.observe(&Observed::Anything { stream }, stream);
+}
+
+/// Work-items of a grid of work-groups.
+#[inline]
+fn groups(grid: Dim3, block: Dim3) -> Dim3 {
+    Dim3::new(
+        grid.x.saturating_mul(block.x),
+        grid.y.saturating_mul(block.y),
+        grid.z.saturating_mul(block.z),
+    )
+}
+
+/// Off-checkpoint the arguments go straight into the ring: no copy, no allocation, no lock.
+#[inline]
+unsafe fn launch(
+    agent: &Agent,
+    kernel: &'static Kernel,
+    items: Dim3,
+    block: Dim3,
+    arguments: Arguments,
+    lds: usize,
+    stream: Stream,
+) {
+    let stream = raw_stream(stream);
+    let mut launch = Launch {
+        kernel,
+        stream,
+        items: [items.x, items.y, items.z],
+        block: [block.x, block.y, block.z],
+        lds: u32::try_from(lds).unwrap_or(u32::MAX),
+        kernarg: Err(UNKNOWN_ARGUMENTS),
+    };
+    let len = kernel.explicit_bytes;
+    if !agent.synchronous.load(Ordering::Acquire) {
+        agent.ring.push(HEADER + len, |bytes| {
+            write_launch(bytes, &launch, |payload| {
+                // SAFETY: the program's arguments for this kernel, laid out as its metadata says.
+                unsafe { arguments.write(&kernel.places, payload) }
+            });
+        });
+        return;
+    }
+    let mut bytes = [0u8; LONGEST];
+    let bytes = &mut bytes[..len];
+    // SAFETY: as above.
+    if unsafe { arguments.write(&kernel.places, bytes) } {
+        launch.kernarg = Ok(bytes);
+    }
+    observe_launch(agent, launch, stream);
+}
+
+#[cold]
+fn observe_launch(agent: &Agent, launch: Launch<'_>, stream: RawStream) {
+    agent.observe_now(&Observed::Launch(launch), Some(stream));
+}
+
+/// Finds the kernel of a stub that has not been launched before.
+#[cold]
+fn first_launch(agent: &Agent, stub: usize) -> &'static Kernel {
+    agent.find_device();
+    let kernel = match REGISTRATIONS.find(stub) {
+        Some((module, name)) => {
+            if !agent.modules.contains(module)
+                && let Some(image) = REGISTRATIONS.image(module)
+            {
+                // SAFETY: mapped with the library that registered it, which is in use.
+                unsafe { agent.modules.load_image(module, image) };
+            }
+            // SAFETY: a string constant of the same library.
+            agent
+                .modules
+                .kernel(module, unsafe { CStr::from_ptr(name) })
+        }
+        None => Box::leak(Box::new(Kernel::unknown("(unregistered)"))),
+    };
+    KERNELS.insert(stub, kernel);
+    kernel
+}

@@ -1,0 +1,51 @@
+//! Streams, stream capture, the device as a whole.
+
+use super::begin;
+use crate::call::{After, Call, raw_stream};
+use crate::observed::Observed;
+use std::sync::atomic::Ordering;
+use strobe_hip::Stream;
+
+/// `hipStreamCreate` and its kin.
+pub unsafe fn create_stream(place: *mut Stream) -> Call {
+    let after = After::CreatedStream { place };
+    begin()
+        .map(|(_, call)| call.then(after))
+        .unwrap_or_default()
+}
+
+/// `hipStreamDestroy`: HIP finishes its work first.
+pub unsafe fn destroy_stream(stream: Stream) -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    agent.streams.write().retain(|known| *known != stream.0);
+    let stream = raw_stream(stream);
+    agent.observe(&Observed::DestroyStream { stream }, None);
+    call
+}
+
+/// `hipStreamBeginCapture`. There is no cut until it ends.
+pub unsafe fn begin_capture() -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    agent.captures.fetch_add(1, Ordering::AcqRel);
+    call
+}
+
+/// `hipStreamEndCapture`.
+pub unsafe fn end_capture() -> Call {
+    begin()
+        .map(|(_, call)| call.then(After::EndedCapture))
+        .unwrap_or_default()
+}
+
+/// `hipDeviceReset`: everything on the device goes. A checkpoint under way is given up first.
+pub unsafe fn reset() -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    agent.control.abandon(agent, "the program reset the device");
+    call.then(After::Reset)
+}

@@ -1,0 +1,40 @@
+//! The agent: what runs inside the program.
+//!
+//! `libstrobe.so` wraps HIP's functions; each wrapper calls [`enter`] with the effect of the call
+//! (see [`effect`]), then HIP, then [`leave`]. Off-checkpoint a launch costs a record in a ring,
+//! which the control thread turns into the launch DAG. During a checkpoint calls pass a gate, and
+//! what they are about to write is kept first.
+//!
+//! What must hold: the program cannot see us. Calls of HIP on its threads happen only before its own
+//! call, which sets the thread's last error anew; everything else happens on threads of ours. A
+//! fault here turns tracing off and nothing else; a forked child passes everything through.
+
+mod after;
+mod agent;
+mod call;
+mod checkpoint;
+mod connection;
+mod control;
+mod copying;
+mod drain;
+pub mod effect;
+mod fault;
+mod gate;
+mod image;
+mod kernarg;
+mod kernel;
+mod lane;
+mod module;
+mod observed;
+pub mod page;
+mod registration;
+mod registry;
+mod resources;
+mod ring;
+mod saving;
+mod supervise;
+mod tables;
+mod trace;
+
+pub use agent::watch_refused;
+pub use call::{Call, Outcome, enter, leave};

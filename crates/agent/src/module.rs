@@ -1,0 +1,183 @@
+//! Modules: images that HIP has loaded, and the kernels in them.
+
+use crate::image;
+use crate::kernel::Kernel;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::CStr;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use strobe_code_object::{CodeObject, Extracted, Limits, extract};
+
+/// The kernels of one code object, made as they are asked for. Never freed: records point to them.
+#[derive(Debug)]
+pub(crate) struct Object {
+    code: Arc<CodeObject>,
+    kernels: Mutex<HashMap<String, &'static Kernel>>,
+}
+
+impl Object {
+    /// The kernel `name`, mangled.
+    pub(crate) fn kernel(&self, name: &str) -> Option<&'static Kernel> {
+        let mut kernels = self.kernels.lock();
+        if let Some(kernel) = kernels.get(name) {
+            return Some(kernel);
+        }
+        let index = self.code.kernels.iter().position(|k| k.name == name)?;
+        let kernel: &'static Kernel = Box::leak(Box::new(Kernel::of(&self.code, index)));
+        kernels.insert(name.to_owned(), kernel);
+        Some(kernel)
+    }
+}
+
+/// What is loaded, by HIP's handle. A fat binary and a module share no handle: both are addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    loaded: Mutex<HashMap<usize, Loaded>>,
+    /// Code objects by the hash of their bytes: the same image is often loaded again.
+    objects: Mutex<HashMap<u64, Arc<Object>>>,
+    /// What the device is, for example "gfx906:sramecc+:xnack-".
+    device: OnceLock<String>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    object: Option<Arc<Object>>,
+    /// `hipFunction_t` handles that came from it.
+    handles: Vec<usize>,
+}
+
+impl Modules {
+    /// Says what the device is; until then, and where there is no such object, an image that holds
+    /// several objects is unknown.
+    pub(crate) fn set_device(&self, name: String) {
+        self.device.get_or_init(|| name);
+    }
+
+    /// The device's target id.
+    pub(crate) fn device(&self) -> Option<&str> {
+        self.device.get().map(String::as_str)
+    }
+
+    /// `module` was loaded from `bytes`.
+    pub(crate) fn load(&self, module: usize, bytes: Option<&[u8]>) {
+        let object = bytes.and_then(|bytes| self.object(bytes));
+        let loaded = Loaded {
+            object,
+            handles: Vec::new(),
+        };
+        self.loaded.lock().insert(module, loaded);
+    }
+
+    /// `module` was loaded from the file at `path`.
+    pub(crate) fn load_file(&self, module: usize, path: &Path) {
+        self.load(module, std::fs::read(path).ok().as_deref());
+    }
+
+    /// Whether `module` is loaded.
+    pub(crate) fn contains(&self, module: usize) -> bool {
+        self.loaded.lock().contains_key(&module)
+    }
+
+    /// `module` was loaded from the image at `address`.
+    ///
+    /// # Safety
+    /// Nobody unmaps or writes the image meanwhile.
+    pub(crate) unsafe fn load_image(&self, module: usize, address: *const u8) {
+        // SAFETY: the caller's promise.
+        self.load(module, unsafe { image::at(address) });
+    }
+
+    /// The kernel `name` of `module`, unknown if it cannot be found.
+    pub(crate) fn kernel(&self, module: usize, name: &CStr) -> &'static Kernel {
+        let name = name.to_string_lossy();
+        let loaded = self.loaded.lock();
+        let object = loaded.get(&module).and_then(|m| m.object.as_ref());
+        let kernel = object.and_then(|object| object.kernel(&name));
+        kernel.unwrap_or_else(|| Box::leak(Box::new(Kernel::unknown(&name))))
+    }
+
+    /// `handle` came from `module`.
+    pub(crate) fn add_handle(&self, module: usize, handle: usize) {
+        if let Some(loaded) = self.loaded.lock().get_mut(&module) {
+            loaded.handles.push(handle);
+        }
+    }
+
+    /// `module` is unloaded; the handles that came from it.
+    pub(crate) fn unload(&self, module: usize) -> Vec<usize> {
+        let loaded = self.loaded.lock().remove(&module);
+        loaded.map(|loaded| loaded.handles).unwrap_or_default()
+    }
+
+    /// The object for this device in an image.
+    fn object(&self, bytes: &[u8]) -> Option<Arc<Object>> {
+        let found = extract(bytes, &Limits::default()).ok()?;
+        let chosen = match found.as_slice() {
+            [only] => only,
+            many => choose(many, self.device()?)?,
+        };
+        let mut hasher = DefaultHasher::new();
+        chosen.bytes.hash(&mut hasher);
+        let hash = hasher.finish();
+        if let Some(object) = self.objects.lock().get(&hash)
+            && object.code.bytes() == &*chosen.bytes
+        {
+            return Some(Arc::clone(object));
+        }
+        let code = CodeObject::parse(&chosen.bytes, &Limits::default()).ok()?;
+        let object = Arc::new(Object {
+            code: Arc::new(code),
+            kernels: Mutex::default(),
+        });
+        self.objects.lock().insert(hash, Arc::clone(&object));
+        Some(object)
+    }
+}
+
+/// The object that HIP takes for `device`: same processor, no feature that differs, and of those
+/// the one that says most.
+fn choose<'a, 'b>(found: &'b [Extracted<'a>], device: &str) -> Option<&'b Extracted<'a>> {
+    let mut device = device.split(':');
+    let processor = device.next()?;
+    let features: Vec<&str> = device.collect();
+    found
+        .iter()
+        .filter(|object| {
+            let target = object.triple.rsplit("--").next().unwrap_or_default();
+            let mut target = target.split(':');
+            target.next() == Some(processor) && target.all(|f| features.contains(&f))
+        })
+        .max_by_key(|object| object.triple.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    #[test]
+    fn the_most_specific_object_that_fits_is_chosen() {
+        let objects: Vec<Extracted<'_>> = [
+            "hipv4-amdgcn-amd-amdhsa--gfx90a",
+            "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+",
+            "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
+            "hipv4-amdgcn-amd-amdhsa--gfx906",
+        ]
+        .iter()
+        .map(|triple| Extracted {
+            triple: (*triple).to_owned(),
+            at: 0,
+            bytes: Cow::Borrowed(&[]),
+        })
+        .collect();
+        let chosen =
+            |device| choose(&objects, device).map(|o| o.triple.rsplit("--").next().unwrap());
+        assert_eq!(chosen("gfx90a:sramecc+:xnack-"), Some("gfx90a:xnack-"));
+        assert_eq!(chosen("gfx90a"), Some("gfx90a"));
+        assert_eq!(chosen("gfx906:sramecc+:xnack-"), Some("gfx906"));
+        assert_eq!(chosen("gfx1030"), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! What a checkpoint needs on the device before the cut: two streams and the copy-aside pool.
+//!
+//! The streams stay for the next checkpoint: HIP 5.2 never returns from `hipStreamDestroy` when the
+//! program has freed stream-ordered memory (it walks the pool's free list without moving on). So
+//! does the pool after a refusal, because freeing device memory waits for the whole device. At the
+//! cut all this is part of the program, and of a restored one.
+
+use crate::lane::Lane;
+use crate::saving::name_of;
+use strobe_extent::Extent;
+use strobe_hip::{Ptr, next};
+
+#[derive(Debug)]
+pub(crate) struct Resources {
+    /// The copy-aside pool; none when copying aside is not wanted or there is no memory for it.
+    pub(crate) pool: Option<Extent>,
+    pub(crate) aside: Lane,
+    pub(crate) out: Lane,
+}
+
+impl Resources {
+    /// Makes them, or takes `spare` where it fits. The pool is smaller than `pool_bytes` when
+    /// memory is short, but holds a chunk at least.
+    pub(crate) fn make(
+        spare: Option<Resources>,
+        pool_bytes: u64,
+        chunk_bytes: u64,
+    ) -> Result<Resources, String> {
+        let mut made = match spare {
+            Some(mut spare) => {
+                spare.aside.start_over();
+                spare.out.start_over();
+                spare
+            }
+            None => {
+                let failed = |status| format!("no stream for copying: {}", name_of(status));
+                Resources {
+                    pool: None,
+                    aside: Lane::create_with_own_queue().map_err(failed)?,
+                    out: Lane::create().map_err(failed)?,
+                }
+            }
+        };
+        if made.pool.is_some_and(|pool| pool.len() != pool_bytes) {
+            made.free_pool();
+        }
+        let mut bytes = pool_bytes;
+        while made.pool.is_none() && bytes >= chunk_bytes {
+            made.pool = allocate(bytes);
+            bytes /= 2;
+        }
+        Ok(made)
+    }
+
+    /// Waits until both lanes are: their copies use the pool and the ring.
+    pub(crate) fn wait_until_idle(&self) {
+        for lane in [&self.aside, &self.out] {
+            // SAFETY: our stream.
+            let _ = unsafe { next::hipStreamSynchronize(lane.stream()) };
+        }
+    }
+
+    /// Gives the pool back to HIP; waits for the device.
+    pub(crate) fn free_pool(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            // SAFETY: our allocation; both lanes are idle.
+            let _ = unsafe { next::hipFree(pool.start() as Ptr) };
+        }
+    }
+}
+
+fn allocate(bytes: u64) -> Option<Extent> {
+    let mut address: Ptr = std::ptr::null_mut();
+    // SAFETY: writes to a local.
+    unsafe { next::hipMalloc(&mut address, usize::try_from(bytes).ok()?) }
+        .ok()
+        .ok()?;
+    Extent::with_len(address as u64, bytes).ok()
+}

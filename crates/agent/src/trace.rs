@@ -1,0 +1,345 @@
+//! The trace: everything observed, applied in the order of the calls.
+//!
+//! Off-checkpoint the control thread applies records some milliseconds later; from the cut until
+//! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
+//! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
+
+use crate::observed::{Launch, Observed, RawStream};
+use crate::registry::Registry;
+use crate::tables::Tables;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use strobe_engine::StreamId;
+use strobe_extent::{Access, Extent, Reason, Side};
+use strobe_footprint::Memory;
+use strobe_graph::{Kind, LaunchGraph, Operation, Stream};
+
+/// Operations that the graph remembers: some rounds of a training loop.
+const GRAPH_OPERATIONS: usize = 8192;
+
+/// Launches so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub launches: u64,
+    /// Launches whose writes are known.
+    pub exact: u64,
+    /// Launches that may write anything.
+    pub conservative: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    registry: Registry,
+    tables: Tables,
+    graph: LaunchGraph,
+    streams: Streams,
+    /// The kernel launched last on each stream.
+    last: HashMap<RawStream, &'static str>,
+    latest: Option<&'static str>,
+    counts: Counts,
+    /// Kernels that may write anything, and why.
+    unresolved: BTreeMap<&'static str, Reason>,
+}
+
+/// What has been learned from one observation: who may write what.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    /// The stream it was enqueued on, if any.
+    pub stream: Option<StreamId>,
+    pub writes: Side,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    ids: HashMap<RawStream, u64>,
+    created: u64,
+}
+
+impl Streams {
+    /// The number of a stream, never used twice.
+    fn id(&mut self, stream: RawStream) -> u64 {
+        if stream == RawStream(0) {
+            return Stream::LEGACY.0;
+        }
+        *self.ids.entry(stream).or_insert_with(|| {
+            self.created += 1;
+            self.created
+        })
+    }
+}
+
+struct Known<'a> {
+    registry: &'a Registry,
+    tables: &'a Tables,
+}
+
+impl Memory for Known<'_> {
+    fn allocation(&self, address: u64) -> Option<Extent> {
+        self.registry.find(address).map(|buffer| buffer.extent)
+    }
+
+    fn known_bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
+        self.tables.known(address, len)
+    }
+}
+
+impl Trace {
+    #[allow(clippy::new_without_default, reason = "an empty trace is a decision")]
+    pub(crate) fn new() -> Trace {
+        Trace {
+            registry: Registry::new(),
+            tables: Tables::default(),
+            graph: LaunchGraph::new(GRAPH_OPERATIONS),
+            streams: Streams::default(),
+            last: HashMap::new(),
+            latest: None,
+            counts: Counts::default(),
+            unresolved: BTreeMap::new(),
+        }
+    }
+
+    /// Applies one observation.
+    pub(crate) fn apply(&mut self, observed: &Observed<'_>) -> Effect {
+        match *observed {
+            Observed::Launch(launch) => self.launch(&launch),
+            Observed::Write { stream, start, len } => {
+                let writes = Extent::with_len(start, len).map_or(Side::none(), Side::from);
+                let kind = if stream.is_some() {
+                    Kind::Copy
+                } else {
+                    Kind::Host
+                };
+                self.operation(kind, stream, len, writes)
+            }
+            Observed::Anything { stream } => {
+                let writes = Side::Unknown(Reason::NotAnalysed);
+                self.operation(Kind::Kernel, stream, 0, writes)
+            }
+            Observed::Content { address, bytes } => {
+                self.tables.learn(address, bytes);
+                Effect::none()
+            }
+            Observed::Allocate { start, len } => {
+                if let Ok(extent) = Extent::with_len(start, len) {
+                    self.registry.insert(extent);
+                    self.graph.allocate(extent);
+                }
+                Effect::none()
+            }
+            Observed::Free { start } => {
+                self.graph.free(start);
+                let freed = self.registry.remove(start);
+                if let Some(buffer) = freed {
+                    self.tables.freed(buffer.extent);
+                }
+                let writes = freed.map_or(Side::none(), |buffer| buffer.extent.into());
+                Effect {
+                    stream: None,
+                    writes,
+                }
+            }
+            Observed::CreateStream { stream } | Observed::DestroyStream { stream } => {
+                if let Some(id) = self.streams.ids.remove(&stream) {
+                    self.graph.destroy_stream(Stream(id));
+                }
+                self.last.remove(&stream);
+                Effect::none()
+            }
+            Observed::Reset => {
+                self.registry.clear();
+                self.tables.clear();
+                self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
+                self.streams.ids.clear();
+                self.last.clear();
+                Effect::none()
+            }
+        }
+    }
+
+    /// Records were lost: `live` is what is allocated, and nothing else is known any more.
+    pub(crate) fn resume_after_loss(&mut self, live: &[Extent], lost: u64) {
+        self.counts.launches += lost;
+        self.counts.conservative += lost;
+        self.tables.clear();
+        self.registry.clear();
+        for extent in live {
+            self.registry.insert(*extent);
+        }
+    }
+
+    /// Nothing is under way: reads the tables that have been written to since they were known.
+    pub(crate) fn look_up_tables(&mut self, read: impl FnMut(u64, &mut [u8]) -> bool) {
+        self.tables.look_up_again(read);
+    }
+
+    /// Extents in the order in which they are expected to be written.
+    pub(crate) fn copy_order(&self) -> Vec<Extent> {
+        self.graph.predict().copy_order()
+    }
+
+    /// The kernel launched last on `stream`.
+    pub(crate) fn last_kernel(&self, stream: RawStream) -> Option<&'static str> {
+        self.last.get(&stream).copied()
+    }
+
+    /// The kernel launched last on any stream.
+    pub(crate) fn latest_kernel(&self) -> Option<&'static str> {
+        self.latest
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The kernels whose launches may write anything, and why the latest one did.
+    pub(crate) fn unresolved(&self) -> impl Iterator<Item = (&'static str, Reason)> + '_ {
+        self.unresolved
+            .iter()
+            .map(|(name, reason)| (*name, *reason))
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Effect {
+        let kernel = launch.kernel;
+        self.last.insert(launch.stream, &kernel.name);
+        self.latest = Some(&kernel.name);
+        let access = match (launch.kernarg, kernel.footprint()) {
+            (Ok(kernarg), Some(footprint)) => footprint.evaluate(
+                &strobe_footprint::Launch {
+                    kernarg,
+                    grid: launch.items,
+                    block: launch.block,
+                    dynamic_lds: launch.lds,
+                },
+                &Known {
+                    registry: &self.registry,
+                    tables: &self.tables,
+                },
+            ),
+            (Err(reason), _) => Access::unknown(reason),
+            (_, None) => Access::unknown(Reason::NotAnalysed),
+        };
+        self.counts.launches += 1;
+        match access.writes.reason() {
+            Some(reason) => {
+                self.counts.conservative += 1;
+                self.unresolved.insert(&kernel.name, reason);
+            }
+            None => self.counts.exact += 1,
+        }
+        self.tables.written(&access.writes);
+        let mut hasher = DefaultHasher::new();
+        (&kernel.name, launch.items, launch.block).hash(&mut hasher);
+        let stream = self.streams.id(launch.stream);
+        let writes = access.writes.clone();
+        self.graph.push(Operation {
+            kind: Kind::Kernel,
+            stream: Some(Stream(stream)),
+            signature: hasher.finish(),
+            access,
+        });
+        Effect {
+            stream: Some(StreamId(stream)),
+            writes,
+        }
+    }
+
+    fn operation(
+        &mut self,
+        kind: Kind,
+        stream: Option<RawStream>,
+        signature: u64,
+        writes: Side,
+    ) -> Effect {
+        self.tables.written(&writes);
+        let stream = stream.map(|stream| self.streams.id(stream));
+        let access = Access {
+            reads: Side::none(),
+            writes: writes.clone(),
+        };
+        self.graph.push(Operation {
+            kind,
+            stream: stream.map(Stream),
+            signature,
+            access,
+        });
+        Effect {
+            stream: stream.map(StreamId),
+            writes,
+        }
+    }
+}
+
+impl Effect {
+    fn none() -> Effect {
+        Effect {
+            stream: None,
+            writes: Side::none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+
+    fn launch(name: &str) -> Observed<'static> {
+        Observed::Launch(Launch {
+            kernel: Box::leak(Box::new(Kernel::unknown(name))),
+            stream: RawStream(0x55),
+            items: [1; 3],
+            block: [1; 3],
+            lds: 0,
+            kernarg: Ok(&[]),
+        })
+    }
+
+    #[test]
+    fn a_launch_that_may_write_anything_makes_tables_unknown() {
+        let mut trace = Trace::new();
+        let content = Observed::Content {
+            address: 0x1000,
+            bytes: &[1, 2],
+        };
+        trace.apply(&content);
+        assert!(trace.tables.known(0x1000, 2).is_some());
+        let effect = trace.apply(&launch("k"));
+        assert!(effect.writes.is_unknown());
+        assert!(trace.tables.known(0x1000, 2).is_none());
+        assert_eq!(trace.last_kernel(RawStream(0x55)), Some("k"));
+        let counts = Counts {
+            launches: 1,
+            exact: 0,
+            conservative: 1,
+        };
+        assert_eq!(trace.counts(), counts);
+    }
+
+    #[test]
+    fn a_stream_that_takes_over_a_handle_is_another_stream() {
+        let mut trace = Trace::new();
+        let before = trace.apply(&launch("k")).stream;
+        assert_eq!(trace.apply(&launch("k")).stream, before);
+        let stream = RawStream(0x55);
+        trace.apply(&Observed::DestroyStream { stream });
+        trace.apply(&Observed::CreateStream { stream });
+        assert_ne!(trace.apply(&launch("k")).stream, before);
+        let null = Observed::Write {
+            stream: Some(RawStream(0)),
+            start: 1,
+            len: 1,
+        };
+        assert_eq!(trace.apply(&null).stream, Some(StreamId(0)));
+    }
+
+    #[test]
+    fn a_free_writes_the_buffer_it_frees() {
+        let mut trace = Trace::new();
+        let (start, len) = (0x1000, 0x100);
+        trace.apply(&Observed::Allocate { start, len });
+        let freed = trace.apply(&Observed::Free { start });
+        assert_eq!(freed.writes, Extent::with_len(start, len).unwrap().into());
+        assert!(trace.apply(&Observed::Free { start }).writes.is_none());
+    }
+}

@@ -1,0 +1,201 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::size::parse_size;
+
+const CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (nothing was changed).
+run, softgpu and restore --wait pass on the program's own code.
+STROBE_LOG=error|warn|info|debug|trace says how much is reported on stderr.";
+
+/// Takes checkpoints of GPU programs while they run, and brings them back.
+#[derive(Debug, Parser)]
+#[command(name = "strobe", version, after_help = CODES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    Run(RunArguments),
+    Softgpu(SoftgpuArguments),
+    Checkpoint(CheckpointArguments),
+    Restore(RestoreArguments),
+    Ps(PsArguments),
+    Inspect(InspectArguments),
+    Verify(VerifyArguments),
+    Doctor(DoctorArguments),
+    #[command(hide = true)]
+    Session(SessionArguments),
+}
+
+/// Run a program so that it can be checkpointed.
+///
+/// The program leads a session of its own. Output to a terminal or a pipe passes through a file, as
+/// CRIU cannot save the other end of those.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe run -- ./train --steps 1000
+  strobe softgpu -- strobe run -- ./train       on a machine without a GPU")]
+pub(crate) struct RunArguments {
+    /// Write the process id of the program to this file once it has started.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pid_file: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Run a program on a software GPU (needs root).
+///
+/// A new device is made for the program and is gone when it ends. The ROCm libraries are the
+/// machine's own, unmodified.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe softgpu -- rocminfo
+  strobe softgpu --vram 4G --link-rate 13M --device-rate 390M -- strobe run -- ./train")]
+pub(crate) struct SoftgpuArguments {
+    /// Memory of the device.
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
+    pub(crate) vram: u64,
+    /// The CPU cannot map the device's memory.
+    #[arg(long)]
+    pub(crate) private_vram: bool,
+    /// Bytes a second between host and device; full speed without.
+    #[arg(long, value_name = "RATE", value_parser = parse_size)]
+    pub(crate) link_rate: Option<u64>,
+    /// Bytes a second of a copy inside the device; full speed without.
+    #[arg(long, value_name = "RATE", value_parser = parse_size)]
+    pub(crate) device_rate: Option<u64>,
+    /// Shortest time of a kernel, in microseconds.
+    #[arg(long, value_name = "MICROSECONDS")]
+    pub(crate) kernel_floor: Option<u64>,
+    /// Write what each launch really read and wrote to this file, a JSON line a launch.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Take a checkpoint of a running program.
+///
+/// The program goes on, unless --kill is given. If anything fails, it goes on too, and DIR is as it
+/// was before.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe checkpoint 4711 -o monday
+  strobe checkpoint 4711 -o monday --mode stop --kill")]
+pub(crate) struct CheckpointArguments {
+    /// Process id of the program; strobe ps lists them.
+    pub(crate) pid: u32,
+    /// Directory to make; it must not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// How the program and the copying share the device.
+    #[arg(long, value_enum, default_value_t = Mode::Cow)]
+    pub(crate) mode: Mode,
+    /// An older checkpoint: chunks that have not changed since are shared with it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) base: Option<PathBuf>,
+    /// Seconds to wait for GPU work to end before giving way to the program; a few attempts are made.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) drain_timeout: u32,
+    /// End the program once the checkpoint is complete.
+    #[arg(long)]
+    pub(crate) kill: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// The program goes on while memory is copied.
+    Cow,
+    /// The program stands still until everything is copied.
+    Stop,
+}
+
+/// Bring a program back from a checkpoint.
+///
+/// It gets its old process ids back, so they must be free, and runs on its own from then on.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe restore monday
+  strobe restore monday --wait      ends when the program ends, with its exit code
+  strobe softgpu -- strobe restore monday --wait")]
+pub(crate) struct RestoreArguments {
+    /// Directory of the checkpoint.
+    pub(crate) directory: PathBuf,
+    /// Wait for the program and pass on its exit code.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the programs that run under strobe.
+#[derive(Debug, Args)]
+pub(crate) struct PsArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print what the kernels of a file read and write.
+///
+/// From their machine code: which memory each kernel of a code object, executable or shared library
+/// touches, in terms of its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe inspect ./train
+  strobe inspect --json /usr/lib/x86_64-linux-gnu/librocrand.so.1")]
+pub(crate) struct InspectArguments {
+    /// Code object, executable, shared library or offload bundle.
+    pub(crate) file: PathBuf,
+    /// Only code for this processor.
+    #[arg(long, value_name = "TARGET", default_value = "gfx906")]
+    pub(crate) target: Option<String>,
+    /// Print a JSON array of one object a kernel, with a summary object at its end.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Check every byte of a checkpoint.
+///
+/// Ends with 1 and names the first file that is not what was written.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// Directory of the checkpoint.
+    pub(crate) directory: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Check whether this machine has what checkpoints need.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The start of a program under `strobe run`, between fork and exec.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    #[arg(required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,49 @@
+//! The `strobe` command.
+//!
+//! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (nothing was changed). `run`, `softgpu`
+//! and a `restore` that waits pass on the program's own code, 128 plus the signal when one ended it.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod checkpoint;
+mod delivery;
+mod doctor;
+mod gpu;
+mod inspect;
+mod link;
+mod log;
+mod outcome;
+mod progress;
+mod ps;
+mod report;
+mod restore;
+mod run;
+mod session;
+mod signals;
+mod size;
+mod softgpu;
+mod spool;
+mod verify;
+
+use std::process::ExitCode;
+
+use arguments::{Action, Arguments};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    log::start();
+    let arguments = Arguments::parse();
+    let result = match arguments.action {
+        Action::Run(a) => run::run(&a),
+        Action::Softgpu(a) => softgpu::run(&a),
+        Action::Checkpoint(a) => checkpoint::run(&a),
+        Action::Restore(a) => restore::run(&a),
+        Action::Ps(a) => ps::run(&a),
+        Action::Inspect(a) => inspect::run(&a),
+        Action::Verify(a) => verify::run(&a),
+        Action::Doctor(a) => doctor::run(&a),
+        Action::Session(a) => session::run(&a),
+    };
+    outcome::exit(result)
+}

@@ -1,0 +1,63 @@
+//! `strobe ps`: the programs that run under strobe.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use strobe_criu::agent::{RemoteAgent, Snapshot};
+use strobe_criu::process;
+
+use crate::arguments::PsArguments;
+use crate::outcome::Outcome;
+use crate::size::show_size;
+
+#[derive(Debug, Serialize)]
+struct Row {
+    pid: u32,
+    phase: String,
+    tracked_bytes: u64,
+    allocations: u64,
+    launches: u64,
+    checkpoints: u64,
+    command: String,
+}
+
+pub(crate) fn run(arguments: &PsArguments) -> Outcome {
+    let rows: Vec<Row> = process::all()?.into_iter().filter_map(row).collect();
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        print_table(&rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `None`: no agent, gone meanwhile, or somebody else's.
+fn row(pid: u32) -> Option<Row> {
+    let snapshot: Snapshot = RemoteAgent::find(pid).ok()?.snapshot().ok()?;
+    let phase = snapshot
+        .phase
+        .map_or("unknown".into(), |phase| format!("{phase:?}"));
+    Some(Row {
+        pid,
+        phase: phase.to_lowercase(),
+        tracked_bytes: snapshot.tracked_bytes,
+        allocations: snapshot.allocations,
+        launches: snapshot.launches,
+        checkpoints: snapshot.checkpoints,
+        command: process::command_line(pid).unwrap_or_default().join(" "),
+    })
+}
+
+fn print_table(rows: &[Row]) {
+    println!(
+        "{:>7}  {:<9} {:>10} {:>9} {:>11}  COMMAND",
+        "PID", "PHASE", "MEMORY", "LAUNCHES", "CHECKPOINTS"
+    );
+    for row in rows {
+        let (memory, launches) = (show_size(row.tracked_bytes), row.launches);
+        println!(
+            "{:>7}  {:<9} {memory:>10} {launches:>9} {:>11}  {}",
+            row.pid, row.phase, row.checkpoints, row.command
+        );
+    }
+}

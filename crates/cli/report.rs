@@ -1,0 +1,69 @@
+//! What a checkpoint and a restore report: for people and, with `--json`, for programs.
+//!
+//! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
+
+use serde::Serialize;
+
+use crate::size::show_size;
+
+/// One finished checkpoint.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct CheckpointReport {
+    pub(crate) directory: String,
+    /// "cow" or "stop".
+    pub(crate) mode: String,
+    pub(crate) pid: u32,
+    pub(crate) killed: bool,
+    /// How long the program was held back in all.
+    pub(crate) stall_ms: f64,
+    /// From the start of CRIU to the closing of the gate; the program runs meanwhile.
+    pub(crate) criu_start_ms: f64,
+    /// Waiting for GPU work, the gate closed.
+    pub(crate) drain_ms: f64,
+    /// CRIU's own frozen time, without the plugin's copying.
+    pub(crate) criu_freeze_ms: f64,
+    /// The plugin's copying of what the agent does not deliver, inside the freeze.
+    pub(crate) residual_ms: f64,
+    /// Added by copying after the freeze: the closed gate (stop), or launches held back (cow).
+    pub(crate) copy_added_ms: f64,
+    /// Bytes of GPU memory in the checkpoint.
+    pub(crate) state_bytes: u64,
+    pub(crate) residual_bytes: u64,
+    pub(crate) copied_out_bytes: u64,
+    pub(crate) copied_aside_bytes: u64,
+    pub(crate) copy_bytes_per_s: f64,
+    /// Launches traced since the program started.
+    pub(crate) launches: u64,
+    pub(crate) footprints_exact: u64,
+    pub(crate) footprints_conservative: u64,
+}
+
+impl CheckpointReport {
+    pub(crate) fn print(&self) {
+        println!("checkpoint of {} in {}", self.pid, self.directory);
+        println!("  state          {}", show_size(self.state_bytes));
+        println!("  stall          {:.1} ms", self.stall_ms);
+        println!("    GPU work     {:.1} ms", self.drain_ms);
+        println!("    CRIU freeze  {:.1} ms", self.criu_freeze_ms);
+        println!("    residual     {:.1} ms", self.residual_ms);
+        println!("    copying      {:.1} ms", self.copy_added_ms);
+        println!(
+            "  copied         {}/s",
+            show_size(self.copy_bytes_per_s as u64)
+        );
+        println!("  copied aside   {}", show_size(self.copied_aside_bytes));
+        println!(
+            "  launches       {} ({} exact, {} conservative)",
+            self.launches, self.footprints_exact, self.footprints_conservative
+        );
+    }
+}
+
+/// One finished restore.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct RestoreReport {
+    pub(crate) directory: String,
+    pub(crate) pid: u32,
+    /// Until the program runs again.
+    pub(crate) restore_ms: f64,
+}

@@ -1,0 +1,268 @@
+//! `strobe restore`: a program comes back from a checkpoint.
+//!
+//! Everything that can be known before is checked before. The program's files are cut back last,
+//! and put forward again if CRIU then fails.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use strobe_criu::agent::RemoteAgent;
+use strobe_criu::locate::{self, Criu};
+use strobe_criu::plugin_folder::PluginFolder;
+use strobe_criu::process::{self, Identity};
+use strobe_criu::run::{Setting, softgpu_library, work_folder};
+use strobe_criu::shared_memory;
+use strobe_criu::writable_files::{self, Growth};
+use strobe_proto::Manifest;
+use strobe_proto::page::Phase;
+use strobe_store::Checkpoint;
+
+use crate::arguments::RestoreArguments;
+use crate::checkpoint::hex;
+use crate::outcome::{Outcome, Refused, of_program};
+use crate::report::RestoreReport;
+use crate::{gpu, progress, signals};
+
+/// For the zombie of a program that was just killed to go away.
+const PID_PATIENCE: Duration = Duration::from_secs(5);
+/// For the restored agent to say that it goes on.
+const AGENT_PATIENCE: Duration = Duration::from_secs(60);
+const CRIU_LIMIT: Duration = Duration::from_secs(1200);
+const POLL: Duration = Duration::from_millis(1);
+
+pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
+    let started = Instant::now();
+    let checkpoint = Checkpoint::open(&arguments.directory).map_err(refused)?;
+    let manifest = checkpoint.manifest();
+    let bar = progress::bytes(
+        "verifying",
+        manifest.files.iter().map(|file| file.len).sum(),
+    );
+    let verified = checkpoint.verify_files(&mut |bytes| bar.inc(bytes));
+    bar.finish_and_clear();
+    verified.map_err(refused)?;
+    let softgpu = check_gpu(manifest)?;
+    check_numbers(&checkpoint)?;
+    let growths = writable_files::check(&manifest.writable_files, &hex(&manifest.checkpoint_id))
+        .map_err(refused)?;
+    let tools = Tools {
+        criu: Criu::find(None).map_err(refused)?,
+        plugin: locate::find_plugin().map_err(refused)?,
+        softgpu,
+    };
+    if !nix::unistd::geteuid().is_root() {
+        return Err(refused("CRIU needs root; run this command as root"));
+    }
+    shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
+
+    let pid = bring_back(&checkpoint, &tools, &growths)?;
+    let result = wait_for_agent(pid, manifest);
+    if let Err(error) = result {
+        let _ = kill(as_pid(pid), Signal::SIGKILL);
+        return Err(error);
+    }
+    let report = RestoreReport {
+        directory: arguments.directory.display().to_string(),
+        pid,
+        restore_ms: started.elapsed().as_secs_f64() * 1e3,
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        eprintln!("restored {pid} in {:.0} ms", report.restore_ms);
+    }
+    if arguments.wait {
+        wait(pid)
+    } else {
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+struct Tools {
+    criu: Criu,
+    plugin: PathBuf,
+    softgpu: Option<PathBuf>,
+}
+
+fn refused(error: impl std::fmt::Display) -> anyhow::Error {
+    Refused(error.to_string()).into()
+}
+
+/// Checks that there is a GPU for the program; the software GPU's library, if it is that.
+fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
+    let softgpu = softgpu_library(std::process::id())?;
+    if manifest.gpu_environment == "softgpu" && softgpu.is_none() {
+        return Err(refused(
+            "the program ran on the software GPU: use `strobe softgpu -- strobe restore DIR`",
+        ));
+    }
+    if !gpu::has_driver() {
+        return Err(refused("this machine has no GPU driver (/dev/kfd)"));
+    }
+    let targets = gpu::targets().context("the driver's list of GPUs cannot be read")?;
+    let target = &manifest.target;
+    if !target.is_empty() && !gpu::is_among(target, &targets) {
+        return Err(refused(format!(
+            "the program needs a GPU of target {target}; this machine has {}",
+            if targets.is_empty() {
+                "none".into()
+            } else {
+                targets.join(", ")
+            }
+        )));
+    }
+    Ok(softgpu)
+}
+
+/// Checks that the numbers of all the program's processes and threads are free. Those of a program
+/// that was just killed stay taken until somebody has waited for it.
+fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PID_PATIENCE;
+    for pid in numbers(checkpoint)? {
+        while process::exists(pid) {
+            let dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
+            if !dead || Instant::now() > deadline {
+                let command = process::command_line(pid).unwrap_or_default().join(" ");
+                return Err(refused(format!(
+                    "process number {pid} is in use ({command})"
+                )));
+            }
+            thread::sleep(POLL);
+        }
+    }
+    Ok(())
+}
+
+/// CRIU writes a file `core-NUMBER.img` for each process and thread.
+fn numbers(checkpoint: &Checkpoint) -> anyhow::Result<Vec<u32>> {
+    let mut numbers = vec![checkpoint.manifest().pid];
+    for entry in fs::read_dir(checkpoint.criu_dir())? {
+        let name = entry?.file_name();
+        let number: Option<u32> = name.to_str().and_then(|name| {
+            name.strip_prefix("core-")?
+                .strip_suffix(".img")?
+                .parse()
+                .ok()
+        });
+        numbers.extend(number);
+    }
+    Ok(numbers)
+}
+
+/// Runs CRIU. The program becomes our child.
+fn bring_back(checkpoint: &Checkpoint, tools: &Tools, growths: &[Growth]) -> anyhow::Result<u32> {
+    let mut cut: Vec<&Growth> = Vec::new();
+    let mut restored = || {
+        for growth in growths {
+            growth.cut_back()?;
+            cut.push(growth);
+        }
+        restore(checkpoint, tools)
+    };
+    let result = restored();
+    for growth in cut {
+        match &result {
+            Ok(_) => eprintln!(
+                "strobe: {} was cut back to {} bytes; the {} bytes beyond are in {}",
+                growth.path.display(),
+                growth.size,
+                growth.grown,
+                growth.tail.display()
+            ),
+            Err(_) => {
+                if let Err(error) = growth.undo() {
+                    eprintln!("strobe: {error}");
+                }
+            }
+        }
+    }
+    result
+}
+
+fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
+    let work = Scratch(work_folder(None)?);
+    let mut plugins = vec![tools.plugin.as_path()];
+    plugins.extend(tools.softgpu.as_deref());
+    let plugins = PluginFolder::create(work.0.join("plugins"), &plugins)?;
+    let setting = Setting {
+        criu: &tools.criu,
+        images: &fs::canonicalize(checkpoint.criu_dir())?,
+        work: &work.0,
+        plugins: plugins.path(),
+        softgpu: tools.softgpu.as_deref(),
+        time_out: CRIU_LIMIT,
+    };
+    let bar = progress::spinner("restoring");
+    let result = setting.restore().and_then(|running| running.finish(|| {}));
+    bar.finish_and_clear();
+    if let Err(error) = result {
+        // Where CRIU itself succeeded, there is a program that must not run.
+        if let Ok(pid) = setting.restored_pid() {
+            let _ = kill(as_pid(pid), Signal::SIGKILL);
+            let _ = waitpid(as_pid(pid), None);
+        }
+        return Err(error.into());
+    }
+    setting
+        .restored_pid()
+        .context("CRIU does not say which process it restored")
+}
+
+/// The agent finds out that it was restored, puts its affairs in order and opens the gate.
+fn wait_for_agent(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
+    if manifest.agent_page == 0 {
+        return Ok(());
+    }
+    let program = Identity::of(pid).map_err(|_| anyhow!("the program has ended at once"))?;
+    let agent = RemoteAgent::at(program, manifest.agent_page)?;
+    let deadline = Instant::now() + AGENT_PATIENCE;
+    loop {
+        match agent.phase() {
+            Ok(Some(Phase::Idle)) => return Ok(()),
+            // It may run to its end while we look.
+            _ if !program.is_alive() => return Ok(()),
+            Err(error) => return Err(error.into()),
+            Ok(Some(Phase::Refused)) => bail!("{}", agent.snapshot()?.reason),
+            Ok(_) => {}
+        }
+        ensure!(
+            Instant::now() < deadline,
+            "the restored program's agent does not answer; the program was ended"
+        );
+        thread::sleep(POLL);
+    }
+}
+
+/// Waits for the program, our child, and passes on its code.
+fn wait(pid: u32) -> Outcome {
+    signals::hold()?;
+    let status = signals::forward(pid, || {
+        Ok(match waitpid(as_pid(pid), Some(WaitPidFlag::WNOHANG))? {
+            WaitStatus::Exited(_, code) => Some(ExitStatus::from_raw(code << 8)),
+            WaitStatus::Signaled(_, signal, _) => Some(ExitStatus::from_raw(signal as i32)),
+            _ => None,
+        })
+    })?;
+    Ok(of_program(status))
+}
+
+fn as_pid(pid: u32) -> Pid {
+    Pid::from_raw(pid.cast_signed())
+}
+
+/// A folder that goes away with everything in it.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(Path::new(&self.0));
+    }
+}

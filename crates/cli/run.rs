@@ -1,0 +1,85 @@
+//! `strobe run`: a program with libstrobe.so in it, in a shape that CRIU can save.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use anyhow::{Context, bail};
+
+use crate::arguments::RunArguments;
+use crate::outcome::{Outcome, of_program};
+use crate::signals;
+use crate::spool::{Spool, is_needed};
+
+/// The library that is preloaded, with its path.
+pub(crate) fn library(name: &str) -> anyhow::Result<PathBuf> {
+    let executable = env::current_exe().context("cannot tell where strobe is")?;
+    let folder = executable.parent().context("strobe is in no folder")?;
+    // The second is where `cargo test` puts it.
+    for candidate in [folder.join(name), folder.join("deps").join(name)] {
+        if candidate.is_file() {
+            return Ok(candidate);
+        }
+    }
+    bail!(
+        "{name} is not beside {}; build it with cargo xtask build",
+        executable.display()
+    )
+}
+
+/// The value of `LD_PRELOAD` for the program: our library first, then what was there.
+pub(crate) fn preload_list() -> anyhow::Result<OsString> {
+    let mut list = library("libstrobe.so")?.into_os_string();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    Ok(list)
+}
+
+pub(crate) fn run(arguments: &RunArguments) -> Outcome {
+    library("libstrobe.so")?;
+    signals::hold()?;
+    let mut command = Command::new(env::current_exe()?);
+    command.arg("session").arg("--").args(&arguments.command);
+    if io::stdin().is_terminal() {
+        command.stdin(Stdio::null());
+    }
+    let mut spool = None;
+    if is_needed(&io::stdout()) || is_needed(&io::stderr()) {
+        let spool = spool.insert(Spool::create().context("cannot make a folder for the output")?);
+        if is_needed(&io::stdout()) {
+            command.stdout(spool.through("stdout", io::stdout())?);
+        }
+        if is_needed(&io::stderr()) {
+            command.stderr(spool.through("stderr", io::stderr())?);
+        }
+    }
+    let mut child = command.spawn().context("cannot start the program")?;
+    if let Some(path) = &arguments.pid_file {
+        write_whole(path, &format!("{}\n", child.id()))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let status = signals::forward(child.id(), || child.try_wait())?;
+    if let Some(spool) = spool {
+        let killed = status.signal().is_some();
+        if killed {
+            tracing::info!(folder = %spool.folder().display(), "the program's output stays");
+        }
+        spool
+            .finish(killed)
+            .context("cannot pass on the rest of the output")?;
+    }
+    Ok(of_program(status))
+}
+
+/// Readers see the whole text or no file.
+fn write_whole(path: &std::path::Path, text: &str) -> io::Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    fs::write(&part, text)?;
+    fs::rename(&part, path)
+}

@@ -1,0 +1,65 @@
+//! `strobe verify`: is every byte of a checkpoint what was written?
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::json;
+use strobe_store::{Checkpoint, Damage};
+
+use crate::arguments::VerifyArguments;
+use crate::outcome::Outcome;
+use crate::progress;
+use crate::size::show_size;
+
+pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
+    let start = Instant::now();
+    let result = verify(arguments);
+    let seconds = start.elapsed().as_secs_f64();
+    if !arguments.json {
+        let (checkpoint, summary) = result?;
+        let manifest = checkpoint.manifest();
+        println!(
+            "{} is complete: {} of GPU memory in {} chunks, {} files, target {}",
+            arguments.directory.display(),
+            show_size(summary.tracked_bytes),
+            summary.chunks,
+            summary.files,
+            manifest.target,
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (report, code) = match result {
+        Ok((checkpoint, summary)) => {
+            let report = json!({
+                "complete": true,
+                "tracked_bytes": summary.tracked_bytes,
+                "chunks": summary.chunks,
+                "files": summary.files,
+                "target": checkpoint.manifest().target,
+                "seconds": seconds,
+            });
+            (report, ExitCode::SUCCESS)
+        }
+        Err(damage) => {
+            let path = damage.path.display().to_string();
+            let reason = damage.to_string();
+            (
+                json!({ "complete": false, "path": path, "reason": reason }),
+                ExitCode::FAILURE,
+            )
+        }
+    };
+    println!("{report:#}");
+    Ok(code)
+}
+
+fn verify(arguments: &VerifyArguments) -> Result<(Checkpoint, strobe_store::Summary), Damage> {
+    let checkpoint = Checkpoint::open(&arguments.directory)?;
+    let bar = progress::bytes("verifying", 0);
+    let summary = checkpoint.verify(&mut |progress| {
+        bar.set_length(progress.total);
+        bar.set_position(progress.done);
+    })?;
+    bar.finish_and_clear();
+    Ok((checkpoint, summary))
+}

@@ -1,0 +1,385 @@
+//! Which bytes of which buffer object go where.
+//!
+//! Only VRAM and GTT hold content of their own. Every byte of it is in exactly one of three
+//! parts: tracked (the agent delivers it), dead (nobody needs it), residual (we copy it).
+
+use strobe_extent::{Extent, ExtentSet};
+use strobe_kfd::criu::BoBucket;
+use strobe_kfd::memory::{GTT, VRAM};
+use strobe_proto::{Extent as ExtentMessage, HandOver, ResidualRange};
+
+/// Bytes of one buffer object, and their place in a file or another source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Index in the list of buffer objects.
+    pub(crate) bo: usize,
+    /// Offset in the buffer object.
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) place: u64,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ContentsError {
+    #[error("the agent's table has a range of {len} bytes at {start:#x} that is no address range")]
+    Range { start: u64, len: u64 },
+    #[error("the agent promises the range {0} that lies in no buffer object of the driver")]
+    Unknown(Extent),
+    #[error("the agent calls bytes of {0} dead that it also promises")]
+    Contradiction(Extent),
+    #[error(
+        "the program uses a buffer object of {size} bytes without an address (virtual memory \
+         management), which cannot be saved"
+    )]
+    NoAddress { size: u64 },
+    #[error("the driver reports a buffer object of {size} bytes at {addr:#x}")]
+    BufferObject { addr: u64, size: u64 },
+    #[error("the image names bytes {offset:#x}+{len:#x} of buffer object {bo}, which has fewer")]
+    OutOfBounds { bo: u32, offset: u64, len: u64 },
+    #[error("the image leaves out {0}, which the checkpoint has no content for")]
+    Missing(Extent),
+}
+
+pub(crate) fn has_content(bo: &BoBucket) -> bool {
+    bo.alloc_flags & (VRAM | GTT) != 0
+}
+
+/// All content of one GPU (the id the program knows), back to back.
+pub(crate) fn whole(bos: &[BoBucket], gpu: u32) -> Vec<Piece> {
+    let mut place = 0;
+    bos.iter()
+        .enumerate()
+        .filter(|(_, bo)| bo.gpu_id == gpu && has_content(bo))
+        .map(|(index, bo)| {
+            let piece = Piece {
+                bo: index,
+                offset: 0,
+                len: bo.size,
+                place,
+            };
+            place += bo.size;
+            piece
+        })
+        .collect()
+}
+
+fn extents(messages: &[ExtentMessage]) -> Result<Vec<Extent>, ContentsError> {
+    let extent = |m: &ExtentMessage| {
+        Extent::with_len(m.start, m.len).map_err(|_| ContentsError::Range {
+            start: m.start,
+            len: m.len,
+        })
+    };
+    messages.iter().filter(|m| m.len != 0).map(extent).collect()
+}
+
+fn set(extents: &[Extent]) -> ExtentSet {
+    let mut set = ExtentSet::new();
+    extents.iter().for_each(|&extent| set.insert(extent));
+    set
+}
+
+/// Where the content of each buffer object lies in the program's address space.
+fn placed(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
+    bos.iter()
+        .enumerate()
+        .filter(|(_, bo)| has_content(bo))
+        .map(
+            |(index, bo)| match (bo.addr, Extent::with_len(bo.addr, bo.size)) {
+                (0, _) => Err(ContentsError::NoAddress { size: bo.size }),
+                (_, Ok(extent)) => Ok((index, extent)),
+                (addr, Err(_)) => Err(ContentsError::BufferObject {
+                    addr,
+                    size: bo.size,
+                }),
+            },
+        )
+        .collect()
+}
+
+/// What is neither promised nor dead, in the order of the buffer objects and back to back in the
+/// file. A promise about memory the driver does not know is refused: it would be kept by nobody.
+pub(crate) fn residual(
+    bos: &[BoBucket],
+    hand_over: &HandOver,
+) -> Result<Vec<ResidualRange>, ContentsError> {
+    let placed = placed(bos)?;
+    let known = set(&placed.iter().map(|(_, extent)| *extent).collect::<Vec<_>>());
+    let tracked = extents(&hand_over.tracked)?;
+    let dead = extents(&hand_over.dead)?;
+    if let Some(unknown) = tracked.iter().find(|&&extent| !known.contains(extent)) {
+        return Err(ContentsError::Unknown(*unknown));
+    }
+    let promised = set(&tracked);
+    if let Some(both) = dead.iter().find(|&&extent| promised.overlaps(extent)) {
+        return Err(ContentsError::Contradiction(*both));
+    }
+    let mut left_out = promised;
+    left_out.union_with(&set(&dead));
+    let mut file_offset = 0;
+    let mut ranges = Vec::new();
+    for (index, extent) in placed {
+        let rest = set(&[extent]).subtract(&left_out);
+        for part in rest.iter() {
+            ranges.push(ResidualRange {
+                bo_index: index as u32,
+                bo_offset: part.start() - extent.start(),
+                len: part.len(),
+                file_offset,
+            });
+            file_offset += part.len();
+        }
+    }
+    Ok(ranges)
+}
+
+/// The pieces of a residual image; `place` is the offset in its data area.
+pub(crate) fn residual_pieces(
+    bos: &[BoBucket],
+    ranges: &[ResidualRange],
+) -> Result<Vec<Piece>, ContentsError> {
+    ranges
+        .iter()
+        .map(|range| {
+            let bad = ContentsError::OutOfBounds {
+                bo: range.bo_index,
+                offset: range.bo_offset,
+                len: range.len,
+            };
+            let inside = bos
+                .get(range.bo_index as usize)
+                .zip(range.bo_offset.checked_add(range.len))
+                .is_some_and(|(bo, end)| has_content(bo) && end <= bo.size);
+            let place = range
+                .file_offset
+                .checked_add(range.len)
+                .map(|_| range.file_offset);
+            match place {
+                Some(place) if inside => Ok(Piece {
+                    bo: range.bo_index as usize,
+                    offset: range.bo_offset,
+                    len: range.len,
+                    place,
+                }),
+                _ => Err(bad),
+            }
+        })
+        .collect()
+}
+
+/// The pieces of chunks that start at these addresses; `place` is the chunk's index.
+pub(crate) fn chunk_pieces(
+    bos: &[BoBucket],
+    chunks: impl Iterator<Item = (u64, u64)>,
+) -> Result<Vec<Piece>, ContentsError> {
+    let mut placed = placed(bos)?;
+    placed.sort_unstable_by_key(|(_, extent)| extent.start());
+    chunks
+        .enumerate()
+        .map(|(number, (start, len))| {
+            let chunk =
+                Extent::with_len(start, len).map_err(|_| ContentsError::Range { start, len })?;
+            let after = placed.partition_point(|(_, extent)| extent.start() <= start);
+            let home = after.checked_sub(1).map(|i| placed[i]);
+            match home {
+                Some((bo, extent)) if extent.contains(chunk) => Ok(Piece {
+                    bo,
+                    offset: start - extent.start(),
+                    len,
+                    place: number as u64,
+                }),
+                _ => Err(ContentsError::Unknown(chunk)),
+            }
+        })
+        .collect()
+}
+
+/// Checks that everything the residual leaves to the agent is among the delivered extents.
+pub(crate) fn check_delivered(
+    left_out: &[ExtentMessage],
+    delivered: &[ExtentMessage],
+) -> Result<(), ContentsError> {
+    let missing = set(&extents(left_out)?).subtract(&set(&extents(delivered)?));
+    match missing.iter().next() {
+        Some(extent) => Err(ContentsError::Missing(extent)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe_kfd::memory::USERPTR;
+
+    fn bo(addr: u64, size: u64, alloc_flags: u32) -> BoBucket {
+        BoBucket {
+            addr,
+            size,
+            gpu_id: 9,
+            alloc_flags,
+            ..Default::default()
+        }
+    }
+
+    fn message(start: u64, len: u64) -> ExtentMessage {
+        ExtentMessage { start, len }
+    }
+
+    fn hand_over(tracked: &[(u64, u64)], dead: &[(u64, u64)]) -> HandOver {
+        let messages = |list: &[(u64, u64)]| list.iter().map(|&(s, l)| message(s, l)).collect();
+        HandOver {
+            tracked: messages(tracked),
+            dead: messages(dead),
+            ..Default::default()
+        }
+    }
+
+    fn range(bo_index: u32, bo_offset: u64, len: u64, file_offset: u64) -> ResidualRange {
+        ResidualRange {
+            bo_index,
+            bo_offset,
+            len,
+            file_offset,
+        }
+    }
+
+    #[test]
+    fn the_residual_is_what_nobody_else_accounts_for() {
+        let bos = [
+            bo(0x10000, 0x4000, VRAM),
+            bo(0x90000, 0x1000, USERPTR),
+            bo(0x20000, 0x1000, GTT),
+            bo(0x30000, 0x2000, VRAM),
+        ];
+        let promise = hand_over(&[(0x11000, 0x800), (0x30000, 0x2000)], &[(0x13000, 0x1000)]);
+        let expected = [
+            range(0, 0, 0x1000, 0),
+            range(0, 0x1800, 0x1800, 0x1000),
+            range(2, 0, 0x1000, 0x2800),
+        ];
+        let ranges = residual(&bos, &promise).unwrap();
+        assert_eq!(ranges, expected);
+        let pieces = residual_pieces(&bos, &ranges).unwrap();
+        assert_eq!(
+            pieces[1],
+            Piece {
+                bo: 0,
+                offset: 0x1800,
+                len: 0x1800,
+                place: 0x1000
+            }
+        );
+    }
+
+    #[test]
+    fn a_promise_nobody_can_keep_is_refused() {
+        let bos = [bo(0x10000, 0x1000, VRAM), bo(0x20000, 0x1000, USERPTR)];
+        let beyond = residual(&bos, &hand_over(&[(0x10800, 0x1000)], &[]));
+        assert!(
+            matches!(beyond, Err(ContentsError::Unknown(_))),
+            "{beyond:?}"
+        );
+        let host = residual(&bos, &hand_over(&[(0x20000, 0x1000)], &[]));
+        assert!(
+            matches!(host, Err(ContentsError::Unknown(_))),
+            "host memory is CRIU's: {host:?}"
+        );
+        let both = residual(&bos, &hand_over(&[(0x10000, 0x800)], &[(0x10400, 0x800)]));
+        assert!(
+            matches!(both, Err(ContentsError::Contradiction(_))),
+            "{both:?}"
+        );
+        let wraps = residual(&bos, &hand_over(&[(u64::MAX, 2)], &[]));
+        assert!(
+            matches!(wraps, Err(ContentsError::Range { .. })),
+            "{wraps:?}"
+        );
+        let vmm = residual(&[bo(0, 0x1000, VRAM)], &hand_over(&[], &[]));
+        assert_eq!(vmm, Err(ContentsError::NoAddress { size: 0x1000 }));
+    }
+
+    #[test]
+    fn all_content_of_one_gpu_lies_back_to_back() {
+        let mut bos = [
+            bo(0x1000, 0x1000, GTT),
+            bo(0x8000, 0x2000, VRAM),
+            bo(0x2000, 1, USERPTR),
+        ];
+        let piece = |bo, len, place| Piece {
+            bo,
+            offset: 0,
+            len,
+            place,
+        };
+        assert_eq!(
+            whole(&bos, 9),
+            [piece(0, 0x1000, 0), piece(1, 0x2000, 0x1000)]
+        );
+        bos[0].gpu_id = 8;
+        assert_eq!(
+            whole(&bos, 9),
+            [piece(1, 0x2000, 0)],
+            "the other GPU has its own file"
+        );
+    }
+
+    #[test]
+    fn an_image_that_points_outside_is_refused() {
+        let bos = [bo(0x1000, 0x1000, VRAM), bo(0x8000, 0x1000, USERPTR)];
+        let cases = [
+            range(0, 0x800, 0x801, 0),
+            range(1, 0, 1, 0),
+            range(2, 0, 1, 0),
+            range(0, u64::MAX, 2, 0),
+        ];
+        for bad in cases {
+            assert!(residual_pieces(&bos, &[bad]).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn chunks_find_their_buffer_object() {
+        let bos = [bo(0x20000, 0x3000, VRAM), bo(0x10000, 0x1000, VRAM)];
+        let pieces = chunk_pieces(&bos, [(0x21000, 0x2000), (0x10000, 0x800)].into_iter());
+        let expected = [
+            Piece {
+                bo: 0,
+                offset: 0x1000,
+                len: 0x2000,
+                place: 0,
+            },
+            Piece {
+                bo: 1,
+                offset: 0,
+                len: 0x800,
+                place: 1,
+            },
+        ];
+        assert_eq!(pieces.unwrap(), expected);
+        assert!(
+            chunk_pieces(&bos, [(0x22000, 0x2000)].into_iter()).is_err(),
+            "over the end"
+        );
+        assert!(
+            chunk_pieces(&bos, [(0x8000, 1)].into_iter()).is_err(),
+            "before all"
+        );
+    }
+
+    #[test]
+    fn content_that_was_never_delivered_is_named() {
+        let left_out = [message(0x1000, 0x2000)];
+        assert!(
+            check_delivered(
+                &left_out,
+                &[message(0x2000, 0x1000), message(0x1000, 0x1000)]
+            )
+            .is_ok()
+        );
+        let error = check_delivered(&left_out, &[message(0x1000, 0x1800)]).unwrap_err();
+        assert_eq!(
+            error,
+            ContentsError::Missing(Extent::new(0x2800, 0x3000).unwrap())
+        );
+    }
+}

@@ -1,0 +1,487 @@
+//! A dump: the gate, the driver's state, contents, and letting everything run again.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use strobe_criu::writable_files::{self, WritableFileError};
+use strobe_kfd::client::compute::{self, Bo, Checkpoint, ProcessInfo};
+use strobe_kfd::client::render::RenderNode;
+use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
+use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
+use strobe_proto::page::Verdict;
+use strobe_proto::{PluginStatistics, Residual, WritableFiles, frame};
+
+use crate::contents::{self, ContentsError, Piece, has_content};
+use crate::descriptor;
+use crate::devices::{self, Device, Devices};
+use crate::hand_over::{self, AtCut, GateError, now_ns};
+use crate::host::{self, Level};
+use crate::images::{self, ImageError, Images};
+use crate::sdma::{Content, Copier, SdmaError};
+use crate::topology::{self, TopologyError};
+
+/// The thunk's file whose size and first word upstream's image records.
+const SHARED_MEMORY: &str = "/dev/shm/hsakmt_shared_mem";
+/// A GEM handle that names nothing.
+const NO_HANDLE: u32 = u32::MAX;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DumpError {
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    #[error(transparent)]
+    Sdma(#[from] SdmaError),
+    #[error(transparent)]
+    WritableFile(#[from] WritableFileError),
+    #[error("CRIU's image folder cannot be used: {0}")]
+    Folder(io::Error),
+    #[error("CRIU does not take note of the plugin: {0}")]
+    Inventory(io::Error),
+    #[error("the GPU driver cannot be asked for its version: {0}")]
+    Version(io::Error),
+    #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]
+    OldDriver(u32, u32),
+    #[error("the GPU driver does not stop the program's queues: {0}")]
+    Stop(io::Error),
+    #[error("the GPU driver does not save the program's state: {0}")]
+    State(io::Error),
+    #[error("process {0} has opened the GPU driver twice, which cannot be saved")]
+    Twice(u32),
+    #[error("GPU {0:#x} of the program is not in the driver's topology")]
+    UnknownGpu(u32),
+    #[error("the program holds a dma-buf descriptor, which cannot be saved")]
+    DmaBuf,
+    #[error("render node {path} cannot be opened: {error}")]
+    RenderNode { path: PathBuf, error: io::Error },
+    #[error("a thread that copies contents has failed")]
+    Thread,
+}
+
+/// A dump in progress.
+#[derive(Debug)]
+pub(crate) struct Dump {
+    devices: Devices,
+    images: Option<Images>,
+    noted: bool,
+    agents: Vec<AtCut>,
+    /// Each stands for one stop of a process's queues.
+    stopped: Vec<OwnedFd>,
+    dumped: Vec<u32>,
+    /// Render node images written so far, with the id of their GPU here.
+    render_nodes: Vec<(u32, CriuRenderNode)>,
+    /// Of each GPU, the id here and the one the program knows.
+    gpu_ids: Vec<(u32, u32)>,
+    writable_files: WritableFiles,
+    statistics: PluginStatistics,
+}
+
+impl Dump {
+    pub(crate) fn new() -> Self {
+        Self {
+            devices: Devices::read(),
+            images: None,
+            noted: false,
+            agents: Vec::new(),
+            stopped: Vec::new(),
+            dumped: Vec::new(),
+            render_nodes: Vec::new(),
+            gpu_ids: Vec::new(),
+            writable_files: WritableFiles::default(),
+            statistics: PluginStatistics::default(),
+        }
+    }
+
+    fn images(&mut self) -> Result<&Images, DumpError> {
+        if self.images.is_none() {
+            let folder = host::image_folder().map_err(DumpError::Folder)?;
+            self.images = Some(Images::new(folder));
+        }
+        Ok(self.images.as_ref().expect("just set"))
+    }
+
+    fn note_plugin(&mut self) -> Result<(), DumpError> {
+        if !self.noted {
+            host::require_plugin(descriptor::NAME).map_err(DumpError::Inventory)?;
+            self.noted = true;
+        }
+        Ok(())
+    }
+
+    /// Whether a mapping of this device is ours to bring back.
+    pub(crate) fn accepts_mapping(&mut self, rdev: u64) -> Result<bool, DumpError> {
+        let ours = self.devices.find(rdev).is_some();
+        if ours {
+            self.note_plugin()?;
+        }
+        Ok(ours)
+    }
+
+    /// The process still runs: this is where its gate closes.
+    pub(crate) fn pause(&mut self, pid: u32) -> Result<(), DumpError> {
+        if let Some(at_cut) = hand_over::close_gate(pid)? {
+            let waited = at_cut.waited.as_millis();
+            host::log(
+                Level::Info,
+                &format!("the agent of {pid} is at the cut after {waited} ms"),
+            );
+            self.statistics.gate_wait_ns += at_cut.waited.as_nanos() as u64;
+            self.statistics.cut_seen_ns = at_cut.seen_ns;
+            self.statistics.target.clone_from(&at_cut.promise.target);
+            self.agents.push(at_cut);
+        }
+        Ok(())
+    }
+
+    /// All processes are frozen.
+    pub(crate) fn frozen(&mut self, pid: u32) -> Result<(), DumpError> {
+        if !self.agents.is_empty() {
+            self.writable_files
+                .files
+                .extend(writable_files::record(pid)?);
+        }
+        Ok(())
+    }
+
+    /// Saves what is behind a descriptor; `false` if it is none of ours. `link` is its name.
+    pub(crate) fn file(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        rdev: u64,
+        link: &Path,
+        id: i32,
+    ) -> Result<bool, DumpError> {
+        match self.devices.find(rdev) {
+            Some(Device::Kfd) => self.kfd(fd, id).map(|()| true),
+            Some(Device::Render { minor }) => self.render_node(minor, id).map(|()| true),
+            None if link.to_string_lossy().starts_with("/dmabuf") => Err(DumpError::DmaBuf),
+            None => Ok(false),
+        }
+    }
+
+    fn render_node(&mut self, minor: u32, id: i32) -> Result<(), DumpError> {
+        let here = topology::read()?;
+        let gpu_id = here
+            .iter()
+            .find(|node| node.gpu_id != 0 && node.drm_render_minor == minor)
+            .map_or(0, |node| node.gpu_id);
+        self.note_plugin()?;
+        let image = CriuRenderNode {
+            gpu_id,
+            id: Some(id as u32),
+            drm_render_minor: Some(minor),
+            num_of_bos: Some(0),
+            bo_entries: Vec::new(),
+        };
+        self.render_nodes.push((gpu_id, image));
+        self.write_render_nodes()
+    }
+
+    /// The driver tells the ids the program knows only with the process: whichever of the two
+    /// descriptors comes first, the images end up with those.
+    fn write_render_nodes(&mut self) -> Result<(), DumpError> {
+        for (here, image) in &mut self.render_nodes {
+            let known = self.gpu_ids.iter().find(|(actual, _)| actual == here);
+            image.gpu_id = known.map_or(*here, |(_, user)| *user);
+        }
+        let written: Vec<CriuRenderNode> = self
+            .render_nodes
+            .iter()
+            .map(|(_, image)| image.clone())
+            .collect();
+        let images = self.images()?;
+        for image in &written {
+            images.write(&images::render_node(image.id() as i32), image)?;
+        }
+        Ok(())
+    }
+
+    fn kfd(&mut self, fd: BorrowedFd<'_>, id: i32) -> Result<(), DumpError> {
+        let own = devices::open_kfd().map_err(DumpError::Version)?;
+        let (major, minor) = compute::version(own.as_fd()).map_err(DumpError::Version)?;
+        if major != 1 || minor < MINIMUM_MINOR {
+            return Err(DumpError::OldDriver(major, minor));
+        }
+        self.note_plugin()?;
+        let copy = fd.try_clone_to_owned().map_err(DumpError::Stop)?;
+        let info = compute::process_info(fd).map_err(DumpError::Stop)?;
+        // From here on `finish` lets the queues run again, whatever happens.
+        self.stopped.push(copy);
+        if self.dumped.contains(&info.pid) {
+            return Err(DumpError::Twice(info.pid));
+        }
+        self.dumped.push(info.pid);
+        let state = compute::checkpoint(fd, &info).map_err(DumpError::State)?;
+        self.gpu_ids.extend(
+            state
+                .devices
+                .iter()
+                .map(|d| (d.actual_gpu_id, d.user_gpu_id)),
+        );
+        self.write_render_nodes()?;
+        let here = topology::read()?;
+        let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
+        self.statistics.buffer_objects += buckets.len() as u64;
+
+        let image = kfd_image(&info, &state, &here)?;
+        self.images()?.write(&images::kfd(id), &image)?;
+        let started = now_ns();
+        let promise = self
+            .agents
+            .iter()
+            .position(|a| a.agent.identity().pid == info.pid);
+        let copied = match promise {
+            Some(agent) => self.residual(id, &state, &buckets, &here, agent)?,
+            None => self.pages(id, &state, &buckets, &here)?,
+        };
+        self.statistics.residual_bytes += copied;
+        self.statistics.residual_ns += now_ns() - started;
+        Ok(())
+    }
+
+    /// Everything, in the files and form of CRIU's own plugin.
+    fn pages(
+        &mut self,
+        id: i32,
+        state: &Checkpoint,
+        buckets: &[BoBucket],
+        here: &[KfdDeviceEntry],
+    ) -> Result<u64, DumpError> {
+        let mut jobs = Vec::new();
+        let mut total = 0;
+        for device in &state.devices {
+            let pieces = contents::whole(buckets, device.user_gpu_id);
+            let bytes: u64 = pieces.iter().map(|piece| piece.len).sum();
+            if bytes == 0 {
+                continue;
+            }
+            let name = images::pages(id, device.user_gpu_id);
+            let file = self.images()?.create(&name)?;
+            file.write_all_at(&bytes.to_le_bytes(), 0)
+                .map_err(|e| images::write_error(&name, e))?;
+            jobs.push(Job {
+                device: *device,
+                pieces,
+                file,
+                name,
+                start: 8,
+            });
+            total += bytes;
+        }
+        copy_all(jobs, &state.bos, here)?;
+        Ok(total)
+    }
+
+    /// What the agent does not deliver.
+    fn residual(
+        &mut self,
+        id: i32,
+        state: &Checkpoint,
+        buckets: &[BoBucket],
+        here: &[KfdDeviceEntry],
+        agent: usize,
+    ) -> Result<u64, DumpError> {
+        let promise = &self.agents[agent].promise;
+        let ranges = contents::residual(buckets, promise)?;
+        let pieces = contents::residual_pieces(buckets, &ranges)?;
+        let total = pieces.iter().map(|piece| piece.len).sum();
+        let image = Residual {
+            ranges,
+            tracked: promise.tracked.clone(),
+            dead: promise.dead.clone(),
+        };
+        let name = images::residual(id);
+        let file = self.images()?.create(&name)?;
+        let failed = |e| DumpError::from(images::write_error(&name, e));
+        let mut writer = BufWriter::new(&file);
+        frame::write_image(&mut writer, &image).map_err(failed)?;
+        writer.flush().map_err(failed)?;
+        drop(writer);
+        let start = file.metadata().map_err(failed)?.len();
+        let mut jobs = Vec::new();
+        for device in &state.devices {
+            let pieces: Vec<Piece> = pieces
+                .iter()
+                .filter(|piece| buckets[piece.bo].gpu_id == device.user_gpu_id)
+                .copied()
+                .collect();
+            if !pieces.is_empty() {
+                let file = file.try_clone().map_err(failed)?;
+                jobs.push(Job {
+                    device: *device,
+                    pieces,
+                    file,
+                    name: name.clone(),
+                    start,
+                });
+            }
+        }
+        copy_all(jobs, &state.bos, here)?;
+        Ok(total)
+    }
+
+    /// The last word, with the processes still frozen: queues run again, agents learn the verdict.
+    pub(crate) fn finish(mut self, succeeded: bool) {
+        let complain = |what: &str, error: &dyn std::fmt::Display| {
+            host::log(Level::Warning, &format!("{what}: {error}"));
+        };
+        for kfd in self.stopped.drain(..) {
+            if let Err(error) = compute::unpause(kfd.as_fd()) {
+                complain("the program's queues cannot be started again", &error);
+            }
+        }
+        if self.agents.is_empty() {
+            return;
+        }
+        self.statistics.finished_ns = now_ns();
+        if succeeded {
+            let statistics = std::mem::take(&mut self.statistics);
+            let files = std::mem::take(&mut self.writable_files);
+            let written = self.images().and_then(|images| {
+                images.write(images::STATISTICS, &statistics)?;
+                Ok(images.write(images::WRITABLE_FILES, &files)?)
+            });
+            // The command that started CRIU misses the files and abandons the checkpoint.
+            if let Err(error) = written {
+                complain("facts of the checkpoint are lost", &error);
+            }
+        }
+        let verdict = if succeeded {
+            Verdict::Dumped
+        } else {
+            Verdict::Aborted
+        };
+        for at_cut in &self.agents {
+            if let Err(error) = at_cut.agent.set_verdict(verdict) {
+                complain("the agent cannot be told the verdict", &error);
+            }
+        }
+    }
+}
+
+fn kfd_image(
+    info: &ProcessInfo,
+    state: &Checkpoint,
+    here: &[KfdDeviceEntry],
+) -> Result<CriuKfd, DumpError> {
+    let mut entries = Vec::new();
+    for node in here {
+        let mut entry = node.clone();
+        if node.gpu_id != 0 {
+            // A program may see only some of the machine's GPUs.
+            let Some(device) = state
+                .devices
+                .iter()
+                .find(|d| d.actual_gpu_id == node.gpu_id)
+            else {
+                continue;
+            };
+            entry.gpu_id = device.user_gpu_id;
+        }
+        entries.push(entry);
+    }
+    for device in &state.devices {
+        render_minor(here, device)?;
+    }
+    let bo_entries = state
+        .bos
+        .iter()
+        .map(|bo| bo_entry(&bo.bucket))
+        .collect::<Vec<_>>();
+    let (shared_mem_size, shared_mem_magic) = shared_memory();
+    let gpus = state.devices.len();
+    Ok(CriuKfd {
+        pid: info.pid,
+        num_of_gpus: gpus as u32,
+        num_of_cpus: (entries.len() - gpus) as u32,
+        device_entries: entries,
+        num_of_bos: bo_entries.len() as u64,
+        bo_entries,
+        num_of_objects: info.objects,
+        shared_mem_size,
+        shared_mem_magic,
+        priv_data: state.private.clone(),
+    })
+}
+
+fn bo_entry(bo: &BoBucket) -> KfdBoEntry {
+    KfdBoEntry {
+        addr: bo.addr,
+        size: bo.size,
+        offset: bo.offset,
+        alloc_flags: bo.alloc_flags,
+        gpu_id: bo.gpu_id,
+        handle: Some(NO_HANDLE),
+    }
+}
+
+/// Size and first word of the thunk's file; zeros where there is none.
+fn shared_memory() -> (u64, u32) {
+    let read = || {
+        let file = File::open(SHARED_MEMORY)?;
+        let mut magic = [0; 4];
+        file.read_exact_at(&mut magic, 0)?;
+        Ok::<_, io::Error>((file.metadata()?.len(), u32::from_le_bytes(magic)))
+    };
+    read().unwrap_or((0, 0))
+}
+
+fn render_minor(here: &[KfdDeviceEntry], device: &DeviceBucket) -> Result<u32, DumpError> {
+    here.iter()
+        .find(|node| node.gpu_id == device.actual_gpu_id)
+        .map(|node| node.drm_render_minor)
+        .ok_or(DumpError::UnknownGpu(device.actual_gpu_id))
+}
+
+/// The copies of one GPU.
+struct Job {
+    device: DeviceBucket,
+    pieces: Vec<Piece>,
+    file: File,
+    name: String,
+    /// Where the pieces' places count from.
+    start: u64,
+}
+
+/// Runs the copies of all GPUs at the same time.
+fn copy_all(jobs: Vec<Job>, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs
+            .iter()
+            .map(|job| scope.spawn(|| copy_out(job, bos, here)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or(Err(DumpError::Thread)))
+            .fold(Ok(()), Result::and)
+    })
+}
+
+fn copy_out(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+    let path = devices::render_path(render_minor(here, &job.device)?);
+    let node = RenderNode::open(&path).map_err(|error| DumpError::RenderNode { path, error })?;
+    let contents: Vec<Option<Content<'_>>> = bos
+        .iter()
+        .map(|bo| {
+            let dmabuf = bo.content.as_ref()?.as_fd();
+            has_content(&bo.bucket).then_some(Content {
+                dmabuf,
+                size: bo.bucket.size,
+            })
+        })
+        .collect();
+    Copier::new(&node)?.copy_out(&contents, &job.pieces, |place, bytes| {
+        job.file
+            .write_all_at(bytes, job.start + place)
+            .map_err(|e| images::write_error(&job.name, e).into())
+    })
+}

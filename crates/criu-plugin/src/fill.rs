@@ -1,0 +1,250 @@
+//! Fills restored buffer objects: from CRIU's own pages files, or from the residual and the chunk
+//! store of the checkpoint directory.
+//!
+//! This runs in the process being restored, whose memory is replaced soon: all threads end here.
+
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use strobe_kfd::client::compute::Bo;
+use strobe_kfd::client::render::RenderNode;
+use strobe_kfd::criu::{BoBucket, DeviceBucket};
+use strobe_proto::amdgpu::KfdDeviceEntry;
+use strobe_proto::{ChunkRef, Residual, frame};
+use strobe_store::{Checkpoint, Damage};
+
+use crate::contents::{self, Piece, has_content};
+use crate::devices;
+use crate::images::{self, Images};
+use crate::restore::{RestoreError, open_checkpoint};
+use crate::sdma::{Content, Copier};
+
+/// Threads that read chunks for one GPU, and how many each is ahead.
+const READERS: usize = 4;
+const READ_AHEAD: usize = 4;
+
+/// Fills the buffer objects, all GPUs at the same time.
+pub(crate) fn fill(
+    images: &Images,
+    id: i32,
+    bos: &[Bo],
+    devices: &[DeviceBucket],
+    here: &[KfdDeviceEntry],
+) -> Result<(), RestoreError> {
+    let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
+    let plan = Plan::read(images, id, &buckets, devices)?;
+    thread::scope(|scope| {
+        let threads: Vec<_> = devices
+            .iter()
+            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, here)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or(Err(RestoreError::Thread)))
+            .fold(Ok(()), Result::and)
+    })
+}
+
+/// Where the contents come from.
+struct Plan {
+    files: Vec<Stored>,
+    chunks: Option<Chunks>,
+}
+
+/// Contents of one file.
+struct Stored {
+    file: File,
+    name: String,
+    start: u64,
+    pieces: Vec<Piece>,
+}
+
+/// Contents of the checkpoint's chunk store; `place` of a piece is an index into `chunks`.
+struct Chunks {
+    checkpoint: Checkpoint,
+    chunks: Vec<ChunkRef>,
+    pieces: Vec<Piece>,
+}
+
+impl Plan {
+    fn read(
+        images: &Images,
+        id: i32,
+        buckets: &[BoBucket],
+        devices: &[DeviceBucket],
+    ) -> Result<Self, RestoreError> {
+        let name = images::residual(id);
+        if let Some(file) = images.open(&name)? {
+            return Self::with_residual(images, name, file, buckets);
+        }
+        let mut files = Vec::new();
+        for device in devices {
+            let pieces = contents::whole(buckets, device.user_gpu_id);
+            let bytes: u64 = pieces.iter().map(|piece| piece.len).sum();
+            if bytes == 0 {
+                continue;
+            }
+            let name = images::pages(id, device.user_gpu_id);
+            let mut file = images
+                .open(&name)?
+                .ok_or_else(|| RestoreError::MissingImage(name.clone()))?;
+            let found =
+                frame::read_image_len(&mut file).map_err(|e| images::read_error(&name, e))?;
+            if found != bytes {
+                return Err(RestoreError::PagesLength(name, found, bytes));
+            }
+            files.push(Stored {
+                file,
+                name,
+                start: 8,
+                pieces,
+            });
+        }
+        Ok(Self {
+            files,
+            chunks: None,
+        })
+    }
+
+    fn with_residual(
+        images: &Images,
+        name: String,
+        mut file: File,
+        buckets: &[BoBucket],
+    ) -> Result<Self, RestoreError> {
+        let residual: Residual =
+            frame::read_image(&mut file).map_err(|e| images::read_error(&name, e))?;
+        let start = file
+            .stream_position()
+            .map_err(|e| images::read_error(&name, e))?;
+        let pieces = contents::residual_pieces(buckets, &residual.ranges)?;
+        let chunks = if residual.tracked.is_empty() {
+            None
+        } else {
+            Some(Chunks::find(images, &residual, buckets)?)
+        };
+        Ok(Self {
+            files: vec![Stored {
+                file,
+                name,
+                start,
+                pieces,
+            }],
+            chunks,
+        })
+    }
+}
+
+impl Chunks {
+    fn find(
+        images: &Images,
+        residual: &Residual,
+        buckets: &[BoBucket],
+    ) -> Result<Self, RestoreError> {
+        let checkpoint = open_checkpoint(images)?.ok_or(RestoreError::NoCheckpoint)?;
+        let tracked = &checkpoint.manifest().tracked;
+        let delivered: Vec<_> = tracked.iter().filter_map(|t| t.extent).collect();
+        contents::check_delivered(&residual.tracked, &delivered)?;
+        let mut chunks = Vec::new();
+        let mut places = Vec::new();
+        for extent in tracked {
+            let mut at = extent.extent.unwrap_or_default().start;
+            for chunk in &extent.chunks {
+                places.push((at, chunk.len));
+                at = at.saturating_add(chunk.len);
+                chunks.push(chunk.clone());
+            }
+        }
+        let pieces = contents::chunk_pieces(buckets, places.into_iter())?;
+        Ok(Self {
+            checkpoint,
+            chunks,
+            pieces,
+        })
+    }
+}
+
+fn fill_gpu(
+    plan: &Plan,
+    device: &DeviceBucket,
+    bos: &[Bo],
+    here: &[KfdDeviceEntry],
+) -> Result<(), RestoreError> {
+    let ours = |piece: &&Piece| bos[piece.bo].bucket.gpu_id == device.user_gpu_id;
+    let entry = here
+        .iter()
+        .find(|node| node.gpu_id == device.actual_gpu_id)
+        .ok_or(RestoreError::UnknownGpu(device.actual_gpu_id))?;
+    let path = devices::render_path(entry.drm_render_minor);
+    let node = RenderNode::open(&path).map_err(|error| RestoreError::RenderNode { path, error })?;
+    let contents: Vec<Option<Content<'_>>> = bos
+        .iter()
+        .map(|bo| {
+            let dmabuf = bo.content.as_ref()?.as_fd();
+            has_content(&bo.bucket).then_some(Content {
+                dmabuf,
+                size: bo.bucket.size,
+            })
+        })
+        .collect();
+    let mut copier = Copier::new(&node)?;
+    for stored in &plan.files {
+        let pieces: Vec<Piece> = stored.pieces.iter().filter(ours).copied().collect();
+        copier.copy_in(&contents, &pieces, |piece, offset, bytes| {
+            stored
+                .file
+                .read_exact_at(bytes, stored.start + pieces[piece].place + offset)
+                .map_err(|e| RestoreError::from(images::read_error(&stored.name, e)))
+        })?;
+    }
+    if let Some(chunks) = &plan.chunks {
+        let pieces: Vec<Piece> = chunks.pieces.iter().filter(ours).copied().collect();
+        fill_from_chunks(&mut copier, &contents, &pieces, chunks)?;
+    }
+    Ok(())
+}
+
+/// Some threads read ahead, each every so manyth chunk; this one hands them to the engine in order.
+fn fill_from_chunks(
+    copier: &mut Copier<'_>,
+    contents: &[Option<Content<'_>>],
+    pieces: &[Piece],
+    chunks: &Chunks,
+) -> Result<(), RestoreError> {
+    thread::scope(|scope| {
+        let readers: Vec<Receiver<Result<Vec<u8>, Damage>>> = (0..READERS)
+            .map(|reader| {
+                let (sender, receiver) = sync_channel(READ_AHEAD);
+                scope.spawn(move || {
+                    for piece in pieces.iter().skip(reader).step_by(READERS) {
+                        let chunk = &chunks.chunks[piece.place as usize];
+                        // The other end is gone when the copy has failed.
+                        if sender.send(chunks.checkpoint.read_chunk(chunk)).is_err() {
+                            break;
+                        }
+                    }
+                });
+                receiver
+            })
+            .collect();
+        let mut current = (usize::MAX, Vec::new());
+        copier.copy_in(contents, pieces, |piece, offset, bytes| {
+            if current.0 != piece {
+                let chunk = readers[piece % READERS]
+                    .recv()
+                    .map_err(|_| RestoreError::Thread)?;
+                current = (piece, chunk?);
+            }
+            let part = current
+                .1
+                .get(offset as usize..)
+                .and_then(|rest| rest.get(..bytes.len()));
+            bytes.copy_from_slice(part.ok_or(RestoreError::Thread)?);
+            Ok::<(), RestoreError>(())
+        })
+    })
+}

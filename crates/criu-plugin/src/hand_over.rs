@@ -1,0 +1,82 @@
+//! The agent's gate and its promise.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::time::{ClockId, clock_gettime};
+use strobe_criu::agent::{AgentError, RemoteAgent, Snapshot};
+use strobe_proto::HandOver;
+use strobe_proto::page::Phase;
+
+/// Longer than any drain the agent attempts; the command that started CRIU has its own, shorter.
+const GATE_LIMIT: Duration = Duration::from_secs(600);
+const POLL: Duration = Duration::from_millis(1);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GateError {
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error("{0}")]
+    Refused(String),
+    #[error("another checkpoint of process {0} is under way")]
+    Busy(u32),
+    #[error("the agent of process {0} did not close its gate in time")]
+    TimeOut(u32),
+}
+
+/// An agent at the cut.
+#[derive(Debug)]
+pub(crate) struct AtCut {
+    pub(crate) agent: RemoteAgent,
+    pub(crate) promise: HandOver,
+    pub(crate) waited: Duration,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) seen_ns: u64,
+}
+
+/// CLOCK_MONOTONIC in nanoseconds.
+pub(crate) fn now_ns() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+        now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+    })
+}
+
+/// Closes the gate of a process that still runs, if its agent was told to expect us. `None` where
+/// there is no agent or nobody asked it: all content is then copied by us.
+pub(crate) fn close_gate(pid: u32) -> Result<Option<AtCut>, GateError> {
+    let agent = match RemoteAgent::find(pid) {
+        Ok(agent) => agent,
+        Err(AgentError::NoAgent(_) | AgentError::Unused(_) | AgentError::Forked(_)) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match agent.phase()? {
+        Some(Phase::Armed) => {}
+        Some(Phase::Idle) | None => return Ok(None),
+        Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
+        Some(Phase::Preparing | Phase::Closing | Phase::Cut | Phase::Copying) => {
+            return Err(GateError::Busy(pid));
+        }
+    }
+    let started = Instant::now();
+    agent.close_gate()?;
+    loop {
+        match agent.phase()? {
+            Some(Phase::Cut) => break,
+            Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
+            _ if started.elapsed() > GATE_LIMIT => return Err(GateError::TimeOut(pid)),
+            _ => thread::sleep(POLL),
+        }
+    }
+    Ok(Some(AtCut {
+        promise: agent.hand_over()?,
+        waited: started.elapsed(),
+        seen_ns: now_ns(),
+        agent,
+    }))
+}
+
+fn refusal(snapshot: &Snapshot) -> GateError {
+    GateError::Refused(snapshot.reason.clone())
+}

@@ -1,0 +1,165 @@
+//! What CRIU calls. Panics and errors end here, as one line in CRIU's log and a negative result.
+//!
+//! CRIU asks one plugin after the other until one does not answer `-ENOTSUP`. Hooks about a whole
+//! process therefore always answer that when all is well: other plugins have a part in it too.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use nix::sys::stat::fstat;
+
+use crate::descriptor::NAME;
+use crate::dump::Dump;
+use crate::host::{self, Level};
+use crate::restore::{self, Restore};
+
+const NOT_OURS: c_int = -libc::ENOTSUP;
+const STAGE_DUMP: c_int = 0;
+const STAGE_RESTORE: c_int = 2;
+
+enum Stage {
+    Idle,
+    Dump(Box<Dump>),
+    Restore(Box<Restore>),
+    /// Nothing here is ours.
+    Off,
+}
+
+static STAGE: Mutex<Stage> = Mutex::new(Stage::Idle);
+
+/// Runs a hook's body.
+fn guard(body: impl FnOnce(&mut Stage) -> Result<c_int, String>) -> c_int {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut stage = STAGE
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        body(&mut stage)
+    }));
+    match result {
+        Ok(Ok(value)) => value,
+        Ok(Err(sentence)) => {
+            host::log(Level::Error, &sentence);
+            -1
+        }
+        Err(_) => {
+            host::log(Level::Error, "the plugin has failed by a defect of its own");
+            -1
+        }
+    }
+}
+
+fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, crate::dump::DumpError>) -> c_int {
+    guard(|stage| match stage {
+        Stage::Dump(dump) => body(dump).map_err(|e| e.to_string()),
+        _ => Ok(NOT_OURS),
+    })
+}
+
+fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, restore::RestoreError>) -> c_int {
+    guard(|stage| match stage {
+        Stage::Restore(restore) => body(restore).map_err(|e| e.to_string()),
+        _ => Ok(NOT_OURS),
+    })
+}
+
+pub(crate) extern "C" fn init(stage: c_int) -> c_int {
+    guard(|current| {
+        *current = match stage {
+            STAGE_DUMP => Stage::Dump(Box::new(Dump::new())),
+            STAGE_RESTORE if host::is_required(NAME) => {
+                let restore = Restore::prepare().map_err(|e| e.to_string())?;
+                Stage::Restore(Box::new(restore))
+            }
+            _ => Stage::Off,
+        };
+        Ok(0)
+    })
+}
+
+pub(crate) extern "C" fn exit(_stage: c_int, result: c_int) {
+    guard(|current| {
+        if let Stage::Dump(dump) = std::mem::replace(current, Stage::Idle) {
+            dump.finish(result == 0);
+        }
+        Ok(0)
+    });
+}
+
+pub(crate) extern "C" fn pause_devices(pid: c_int) -> c_int {
+    in_dump(|dump| dump.pause(pid as u32).map(|()| NOT_OURS))
+}
+
+pub(crate) extern "C" fn checkpoint_devices(pid: c_int) -> c_int {
+    in_dump(|dump| dump.frozen(pid as u32).map(|()| NOT_OURS))
+}
+
+pub(crate) extern "C" fn dump_file(fd: c_int, id: c_int) -> c_int {
+    in_dump(|dump| {
+        // SAFETY: CRIU keeps its copy of the program's descriptor open during this call.
+        let file = unsafe { BorrowedFd::borrow_raw(fd) };
+        let Ok(stat) = fstat(file) else {
+            return Ok(NOT_OURS);
+        };
+        let device = matches!(stat.st_mode & libc::S_IFMT, libc::S_IFCHR | libc::S_IFBLK);
+        let rdev = if device { stat.st_rdev } else { 0 };
+        let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or(PathBuf::new());
+        let ours = dump.file(file, rdev, &link, id)?;
+        Ok(if ours { 0 } else { NOT_OURS })
+    })
+}
+
+pub(crate) extern "C" fn handle_device_vma(_fd: c_int, stat: *const libc::stat) -> c_int {
+    in_dump(|dump| {
+        if stat.is_null() {
+            return Ok(NOT_OURS);
+        }
+        // SAFETY: CRIU passes the result of its own fstat, alive during this call.
+        let rdev = unsafe { (*stat).st_rdev };
+        Ok(if dump.accepts_mapping(rdev)? {
+            0
+        } else {
+            NOT_OURS
+        })
+    })
+}
+
+/// `retry` exists from CRIU 4.3 on; before, the register holds anything.
+pub(crate) extern "C" fn restore_file(id: c_int, retry: *mut bool) -> c_int {
+    if !retry.is_null() && host::has_retry_argument() {
+        // SAFETY: this CRIU has the argument and passes a variable of its own, not yet set.
+        unsafe { retry.write(false) };
+    }
+    in_restore(|restore| Ok(restore.file(id)?.map_or(NOT_OURS, IntoRawFd::into_raw_fd)))
+}
+
+pub(crate) extern "C" fn update_vma_map(
+    path: *const c_char,
+    address: u64,
+    old: u64,
+    new: *mut u64,
+    fd: *mut c_int,
+) -> c_int {
+    in_restore(|restore| {
+        if path.is_null() || new.is_null() || fd.is_null() {
+            return Ok(NOT_OURS);
+        }
+        // SAFETY: CRIU passes a path as a C string, alive during this call.
+        let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
+        let Some((offset, file)) = restore.mapping(&path, address, old)? else {
+            return Ok(NOT_OURS);
+        };
+        // SAFETY: both point to variables of CRIU for our answer; the descriptor becomes CRIU's.
+        unsafe {
+            new.write(offset);
+            fd.write(file.map_or(-1, IntoRawFd::into_raw_fd));
+        }
+        Ok(1)
+    })
+}
+
+pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
+    in_restore(|_| restore::resume(pid as u32).map(|()| NOT_OURS))
+}

@@ -1,0 +1,115 @@
+//! What CRIU offers a plugin, looked up by name at run time.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use std::os::fd::FromRawFd;
+
+/// CRIU's log levels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Level {
+    Error = 1,
+    Warning = 2,
+    Info = 3,
+}
+
+/// Looks a function of CRIU up.
+///
+/// # Safety
+/// `F` is the type of a pointer to the function of this name.
+unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut libc::c_void>()) };
+    // SAFETY: dlsym takes any name.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: F is a pointer to the function found, as the caller promises.
+    (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+}
+
+/// Writes one line to CRIU's log.
+pub(crate) fn log(level: Level, line: &str) {
+    type Print = unsafe extern "C" fn(u32, *const c_char, ...);
+    // SAFETY: the signature is CRIU's.
+    let Some(print) = (unsafe { function::<Print>(c"print_on_level") }) else {
+        return;
+    };
+    let prefix = match level {
+        Level::Error => strobe_criu::failure::PLUGIN_PREFIX,
+        Level::Warning => "Warn  (strobe): ",
+        Level::Info => "(strobe): ",
+    };
+    let line = line.replace(['\0', '\n'], " ");
+    let Ok(text) = CString::new(format!("{prefix}{line}\n")) else {
+        return;
+    };
+    // SAFETY: the format takes exactly one string, which lives during the call.
+    unsafe { print(level as u32, c"%s".as_ptr(), text.as_ptr()) };
+}
+
+/// Our own copy of the descriptor of the image folder.
+pub(crate) fn image_folder() -> io::Result<OwnedFd> {
+    type GetImageDir = unsafe extern "C" fn() -> c_int;
+    // SAFETY: the signature is CRIU's.
+    let get = unsafe { function::<GetImageDir>(c"criu_get_image_dir") }
+        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    // SAFETY: it takes nothing and returns a descriptor that CRIU keeps open.
+    let fd = unsafe { get() };
+    if fd < 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // SAFETY: checked to be a descriptor, which CRIU keeps open during this call.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    fd.try_clone_to_owned()
+}
+
+/// Makes a restore of this checkpoint fail where no plugin of our name is present.
+pub(crate) fn require_plugin(name: &CStr) -> io::Result<()> {
+    type Add = unsafe extern "C" fn(*const c_char) -> c_int;
+    // SAFETY: the signature is CRIU's.
+    let Some(add) = (unsafe { function::<Add>(c"add_inventory_plugin") }) else {
+        // Before CRIU 4.1 there is no such list.
+        return Ok(());
+    };
+    // SAFETY: CRIU copies the string.
+    match unsafe { add(name.as_ptr()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// Whether the checkpoint being restored needs a plugin of our name; crosses it off CRIU's list.
+pub(crate) fn is_required(name: &CStr) -> bool {
+    // CRIU 4.3 takes the name only; the length is in a register it does not look at.
+    type Check = unsafe extern "C" fn(*const c_char, usize) -> bool;
+    // SAFETY: the signature is that of CRIU 4.1, and callable as 4.3's in this calling convention.
+    match unsafe { function::<Check>(c"check_and_remove_inventory_plugin") } {
+        // SAFETY: the string lives during the call, its length is right.
+        Some(check) => unsafe { check(name.as_ptr(), name.count_bytes()) },
+        None => true,
+    }
+}
+
+/// Whether RESTORE_EXT_FILE has a second argument that must be written (CRIU 4.3).
+pub(crate) fn has_retry_argument() -> bool {
+    type GetOptions = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
+    // SAFETY: it is only asked for, never called.
+    unsafe { function::<GetOptions>(c"criu_plugin_get_options") }.is_some()
+}
+
+/// Moves a descriptor to a number that the process being restored does not use.
+pub(crate) fn out_of_the_way(fd: OwnedFd) -> io::Result<OwnedFd> {
+    type FindUnused = unsafe extern "C" fn(c_int) -> c_int;
+    // SAFETY: the signature is CRIU's.
+    let Some(find) = (unsafe { function::<FindUnused>(c"find_unused_fd_pid") }) else {
+        return Ok(fd);
+    };
+    // SAFETY: it looks our own process up in CRIU's tables.
+    let number = unsafe { find(std::process::id() as c_int) };
+    if number < 0 {
+        return Ok(fd);
+    }
+    let copy = fcntl(&fd, FcntlArg::F_DUPFD_CLOEXEC(number))?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}

@@ -1,0 +1,119 @@
+//! Files in CRIU's image folder: names, and whole messages.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use strobe_proto::frame;
+
+/// Facts of the checkpoint for the command that made it.
+pub(crate) const STATISTICS: &str = "strobe-plugin.img";
+/// The program's writable files at the freeze.
+pub(crate) const WRITABLE_FILES: &str = "strobe-files.img";
+
+pub(crate) fn kfd(id: i32) -> String {
+    format!("amdgpu-kfd-{id}.img")
+}
+
+pub(crate) fn render_node(id: i32) -> String {
+    format!("amdgpu-renderD-{id}.img")
+}
+
+/// `gpu` is the id the program knows.
+pub(crate) fn pages(id: i32, gpu: u32) -> String {
+    format!("amdgpu-pages-{id}-{gpu:04x}.img")
+}
+
+pub(crate) fn residual(id: i32) -> String {
+    format!("strobe-residual-{id}.img")
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("image {name} cannot be {action}: {error}")]
+pub(crate) struct ImageError {
+    pub(crate) name: String,
+    action: &'static str,
+    error: io::Error,
+}
+
+/// The image folder.
+#[derive(Debug)]
+pub(crate) struct Images(OwnedFd);
+
+impl Images {
+    pub(crate) fn new(folder: OwnedFd) -> Self {
+        Self(folder)
+    }
+
+    /// The folder as it is named now.
+    pub(crate) fn path(&self) -> io::Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        std::fs::read_link(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
+    }
+
+    /// Makes a file anew.
+    pub(crate) fn create(&self, name: &str) -> Result<File, ImageError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_CLOEXEC;
+        openat(&self.0, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+            .map(File::from)
+            .map_err(|e| write_error(name, e.into()))
+    }
+
+    /// Opens a file, if there is one.
+    pub(crate) fn open(&self, name: &str) -> Result<Option<File>, ImageError> {
+        match openat(
+            &self.0,
+            name,
+            OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        ) {
+            Ok(fd) => Ok(Some(File::from(fd))),
+            Err(nix::errno::Errno::ENOENT) => Ok(None),
+            Err(e) => Err(read_error(name, e.into())),
+        }
+    }
+
+    /// Writes a file of one message.
+    pub(crate) fn write(
+        &self,
+        name: &str,
+        message: &impl prost::Message,
+    ) -> Result<(), ImageError> {
+        let mut writer = BufWriter::new(self.create(name)?);
+        frame::write_image(&mut writer, message)
+            .and_then(|()| writer.flush())
+            .map_err(|e| write_error(name, e))
+    }
+
+    /// Reads a file of one message, if there is one.
+    pub(crate) fn read<M: prost::Message + Default>(
+        &self,
+        name: &str,
+    ) -> Result<Option<M>, ImageError> {
+        let Some(file) = self.open(name)? else {
+            return Ok(None);
+        };
+        frame::read_image(&mut BufReader::new(file))
+            .map(Some)
+            .map_err(|e| read_error(name, e))
+    }
+}
+
+pub(crate) fn write_error(name: &str, error: io::Error) -> ImageError {
+    ImageError {
+        name: name.to_owned(),
+        action: "written",
+        error,
+    }
+}
+
+pub(crate) fn read_error(name: &str, error: io::Error) -> ImageError {
+    ImageError {
+        name: name.to_owned(),
+        action: "read",
+        error,
+    }
+}

@@ -1,0 +1,39 @@
+//! `amdgpu_plugin.so`: CRIU's amdgpu plugin, and Strobe's part in the freeze.
+//!
+//! A drop-in: the same plugin name, hooks and images as CRIU's own. With an agent in the program
+//! it does less: the agent promises to deliver the content of most of VRAM, so only the rest (the
+//! residual) is copied while the program stands still.
+//!
+//! | module | job |
+//! |---|---|
+//! | `descriptor`, `hooks` | what CRIU calls; no panic gets out |
+//! | `host` | what CRIU offers, resolved at run time |
+//! | `devices` | which descriptors and mappings are the GPU's |
+//! | `hand_over` | the agent's gate and its promise |
+//! | `dump`, `restore` | the flow of each |
+//! | `fill` | contents of restored buffer objects |
+//! | `contents` | which bytes of which buffer object go where |
+//! | `sdma` | copies between buffer objects and files, by the GPU's DMA engine |
+//! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `vma` | where mappings of buffer objects have gone |
+//! | `images` | files in CRIU's image folder |
+//!
+//! What must hold: queues that were stopped run again on every path, once; what CRIU lacks in some
+//! version is looked up by name, because one missing symbol would keep the plugin from loading
+//! and with it all of CRIU; nothing here knows of any particular driver below the kernel's
+//! interface.
+
+mod contents;
+mod descriptor;
+mod devices;
+mod dump;
+mod fill;
+mod hand_over;
+mod hooks;
+mod host;
+mod images;
+mod mapping;
+mod restore;
+mod sdma;
+mod topology;
+mod vma;

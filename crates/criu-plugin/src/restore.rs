@@ -1,0 +1,366 @@
+//! A restore: the driver's state, contents, mappings, and letting the queues run.
+//!
+//! [`Restore`] lives in the process being restored, where descriptors and mappings are made;
+//! [`resume`] runs in CRIU's main process, which shares no variables with it.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+
+use strobe_criu::agent::{AgentError, RemoteAgent};
+use strobe_criu::process::Identity;
+use strobe_criu::shared_memory::{self, SharedMemoryError};
+use strobe_kfd::client::compute::{self, Bo};
+use strobe_kfd::criu::{BoBucket, DeviceBucket};
+use strobe_kfd::memory::{DOORBELL, GTT, MMIO_REMAP, VRAM};
+use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
+use strobe_proto::page::Verdict;
+use strobe_store::{Checkpoint, Damage};
+
+use crate::contents::{ContentsError, has_content};
+use crate::devices::{self, Device};
+use crate::fill;
+use crate::host::{self, Level};
+use crate::images::{self, ImageError, Images};
+use crate::mapping::{self, Checks, MappingError};
+use crate::sdma::SdmaError;
+use crate::topology::{self, TopologyError};
+use crate::vma::{self, Moved, Source};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RestoreError {
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    #[error(transparent)]
+    Sdma(#[from] SdmaError),
+    #[error(transparent)]
+    Damage(#[from] Damage),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    SharedMemory(#[from] SharedMemoryError),
+    #[error("CRIU's image folder cannot be used: {0}")]
+    Folder(io::Error),
+    #[error("the checkpoint needs a GPU, and this machine has no GPU driver (/dev/kfd): {0}")]
+    NoDriver(io::Error),
+    #[error("{path} cannot be opened: {error}")]
+    RenderNode { path: PathBuf, error: io::Error },
+    #[error("the GPU driver does not restore the program's state: {0}")]
+    State(io::Error),
+    #[error("image {0} has {1} bytes of content, the buffer objects {2}")]
+    PagesLength(String, u64, u64),
+    #[error("image {0} is missing")]
+    MissingImage(String),
+    #[error("the images leave contents to a checkpoint directory: use `strobe restore`")]
+    NoCheckpoint,
+    #[error("the image names GPU {0:#x}, which it does not describe")]
+    UnknownGpu(u32),
+    #[error("a mapping of {path} at {address:#x} belongs to no buffer object")]
+    Mapped { path: String, address: u64 },
+    #[error("descriptors cannot be moved out of the program's way: {0}")]
+    Descriptor(io::Error),
+    #[error("the GPU driver does not start the program's queues: {0}")]
+    Resume(io::Error),
+    #[error("a thread that copies contents has failed")]
+    Thread,
+}
+
+/// State of the process being restored.
+#[derive(Debug, Default)]
+pub(crate) struct Restore {
+    /// Render nodes opened, by the id of the GPU here. The program's own descriptors are copies:
+    /// the driver lets only the opener of a render node map what was restored into it.
+    nodes: Vec<(u32, Node)>,
+    moved: Vec<Moved>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Ours(OwnedFd),
+    /// A descriptor of the program.
+    Programs(RawFd),
+}
+
+impl Restore {
+    /// In CRIU's main process, before any other is made: the thunk's shared files must be there
+    /// when the program's mappings of them come back.
+    pub(crate) fn prepare() -> Result<Self, RestoreError> {
+        let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+        if let Some(image) = first_kfd_image(&images)?
+            && image.shared_mem_size != 0
+        {
+            shared_memory::make_anew(image.shared_mem_size, image.shared_mem_magic)?;
+        }
+        Ok(Self::default())
+    }
+
+    /// Makes the descriptor that the image of this number describes; `None` if it is none of ours.
+    pub(crate) fn file(&mut self, id: i32) -> Result<Option<OwnedFd>, RestoreError> {
+        let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+        if let Some(image) = images.read::<CriuKfd>(&images::kfd(id))? {
+            return self.kfd(&images, id, image).map(Some);
+        }
+        if let Some(image) = images.read::<CriuRenderNode>(&images::render_node(id))? {
+            return self.render_node(&images, &image).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn render_node(
+        &mut self,
+        images: &Images,
+        image: &CriuRenderNode,
+    ) -> Result<OwnedFd, RestoreError> {
+        let here = topology::read()?;
+        // The GPUs of the checkpoint stand in the image of its /dev/kfd.
+        let there = first_kfd_image(images)?
+            .map(|kfd| kfd.device_entries)
+            .unwrap_or_default();
+        let gpu = if there.is_empty() {
+            image.gpu_id
+        } else {
+            let mapping = mapping::map(&there, &here, Checks::from_environment())?;
+            mapping
+                .get(&image.gpu_id)
+                .ok_or(RestoreError::UnknownGpu(image.gpu_id))?
+                .gpu_id
+        };
+        self.node(gpu, &here)?
+            .try_clone()
+            .map_err(RestoreError::Descriptor)
+    }
+
+    /// The render node of a GPU here, opened once.
+    fn node(&mut self, gpu: u32, here: &[KfdDeviceEntry]) -> Result<&OwnedFd, RestoreError> {
+        let known = self.nodes.iter().position(|(known, _)| *known == gpu);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.nodes.push((gpu, Node::Ours(open_node(gpu, here)?)));
+                self.nodes.len() - 1
+            }
+        };
+        match &self.nodes[at].1 {
+            Node::Ours(fd) => Ok(fd),
+            // Mappings come after all descriptors.
+            Node::Programs(_) => Err(RestoreError::UnknownGpu(gpu)),
+        }
+    }
+
+    fn kfd(
+        &mut self,
+        images: &Images,
+        id: i32,
+        mut image: CriuKfd,
+    ) -> Result<OwnedFd, RestoreError> {
+        let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
+        let here = topology::read()?;
+        let mapping = mapping::map(&image.device_entries, &here, Checks::from_environment())?;
+        let mut devices = Vec::new();
+        for entry in image
+            .device_entries
+            .iter()
+            .filter(|entry| entry.gpu_id != 0)
+        {
+            let target = mapping[&entry.gpu_id];
+            devices.push(DeviceBucket {
+                user_gpu_id: entry.gpu_id,
+                actual_gpu_id: target.gpu_id,
+                drm_fd: self.node(target.gpu_id, &here)?.as_raw_fd() as u32,
+                pad: 0,
+            });
+        }
+        let buckets: Vec<BoBucket> = image
+            .bo_entries
+            .iter()
+            .map(|bo| BoBucket {
+                addr: bo.addr,
+                size: bo.size,
+                offset: bo.offset,
+                gpu_id: bo.gpu_id,
+                alloc_flags: bo.alloc_flags,
+                ..BoBucket::default()
+            })
+            .collect();
+        let objects = image.num_of_objects;
+        let bos = compute::restore(
+            kfd.as_fd(),
+            &mut devices,
+            buckets,
+            &mut image.priv_data,
+            objects,
+        )
+        .map_err(RestoreError::State)?;
+        self.note_moved(&image, &bos, &devices)?;
+        fill::fill(images, id, &bos, &devices, &here)?;
+        Ok(kfd.into())
+    }
+
+    fn note_moved(
+        &mut self,
+        image: &CriuKfd,
+        bos: &[Bo],
+        devices: &[DeviceBucket],
+    ) -> Result<(), RestoreError> {
+        let mapped = VRAM | GTT | MMIO_REMAP | DOORBELL;
+        for bo in bos
+            .iter()
+            .map(|bo| &bo.bucket)
+            .filter(|bo| bo.alloc_flags & mapped != 0)
+        {
+            let unknown = RestoreError::UnknownGpu(bo.gpu_id);
+            let (device, source) = if has_content(bo) {
+                let entry = image.device_entries.iter().find(|e| e.gpu_id == bo.gpu_id);
+                let bucket = devices.iter().find(|d| d.user_gpu_id == bo.gpu_id);
+                let (entry, bucket) = entry.zip(bucket).ok_or(unknown)?;
+                let device = Device::Render {
+                    minor: entry.drm_render_minor,
+                };
+                (
+                    device,
+                    Source::Render {
+                        gpu: bucket.actual_gpu_id,
+                    },
+                )
+            } else {
+                (Device::Kfd, Source::Kfd)
+            };
+            self.moved.push(Moved {
+                device,
+                address: bo.addr,
+                len: bo.size,
+                old: bo.offset,
+                new: bo.restored_offset,
+                source,
+            });
+        }
+        Ok(())
+    }
+
+    /// The new offset of a mapping and the descriptor to map (`None`: CRIU opens the path). `None`
+    /// if the path is none of our devices.
+    pub(crate) fn mapping(
+        &mut self,
+        path: &str,
+        address: u64,
+        old: u64,
+    ) -> Result<Option<(u64, Option<OwnedFd>)>, RestoreError> {
+        let Some(device) = devices::of_path(path.as_ref()) else {
+            return Ok(None);
+        };
+        let unknown = || RestoreError::Mapped {
+            path: path.to_owned(),
+            address,
+        };
+        let (new, source) = vma::find(&self.moved, device, address, old).ok_or_else(unknown)?;
+        let Source::Render { gpu } = source else {
+            return Ok(Some((new, None)));
+        };
+        let fd = self.node_to_map(gpu).ok_or_else(unknown)?;
+        Ok(Some((new, Some(fd.map_err(RestoreError::Descriptor)?))))
+    }
+
+    /// A copy of a GPU's render node. By now the program's own descriptors are in place: where one
+    /// of them is a copy of ours, ours is closed, else it would stay open in the program.
+    fn node_to_map(&mut self, gpu: u32) -> Option<io::Result<OwnedFd>> {
+        let at = self.nodes.iter().position(|(known, _)| *known == gpu)?;
+        if let Node::Ours(ours) = &self.nodes[at].1
+            && let Some(program) = copy_of(ours)
+        {
+            self.nodes[at].1 = Node::Programs(program);
+        }
+        Some(match &self.nodes[at].1 {
+            Node::Ours(fd) => fd.try_clone(),
+            // SAFETY: nothing closes the program's descriptors between their restore and its run.
+            Node::Programs(fd) => unsafe { BorrowedFd::borrow_raw(*fd) }.try_clone_to_owned(),
+        })
+    }
+}
+
+fn open_node(gpu: u32, here: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreError> {
+    let node = here
+        .iter()
+        .find(|n| n.gpu_id == gpu)
+        .ok_or(RestoreError::UnknownGpu(gpu))?;
+    let path = devices::render_path(node.drm_render_minor);
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .map_err(|error| RestoreError::RenderNode { path, error })?;
+    host::out_of_the_way(file.into()).map_err(RestoreError::Descriptor)
+}
+
+/// Another descriptor of ours for the same open file.
+fn copy_of(fd: &OwnedFd) -> Option<RawFd> {
+    const KCMP_FILE: libc::c_int = 0;
+    let pid = std::process::id();
+    let same = |other: RawFd| {
+        // SAFETY: the call compares two entries of our own descriptor table.
+        let order =
+            unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, fd.as_raw_fd(), other) };
+        order == 0
+    };
+    fs::read_dir("/proc/self/fd")
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .find(|&other| other != fd.as_raw_fd() && same(other))
+}
+
+/// The checkpoint directory that holds the images, if it is one.
+pub(crate) fn open_checkpoint(images: &Images) -> Result<Option<Checkpoint>, RestoreError> {
+    let path = images.path().map_err(RestoreError::Folder)?;
+    match path
+        .parent()
+        .filter(|parent| parent.join("manifest.pb").exists())
+    {
+        Some(parent) => Ok(Some(Checkpoint::open(parent)?)),
+        None => Ok(None),
+    }
+}
+
+fn first_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
+    let folder = images.path().map_err(RestoreError::Folder)?;
+    for entry in fs::read_dir(folder).map_err(RestoreError::Folder)? {
+        let name = entry.map_err(RestoreError::Folder)?.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.starts_with("amdgpu-kfd-")) {
+            return Ok(images.read(name)?);
+        }
+    }
+    Ok(None)
+}
+
+/// Lets a restored process's queues run, and tells its agent where it is. The process has not run
+/// yet. Runs in CRIU's main process.
+pub(crate) fn resume(pid: u32) -> Result<(), RestoreError> {
+    if let Ok(kfd) = devices::open_kfd() {
+        match compute::resume(kfd.as_fd(), pid) {
+            // A process of the tree that does not use the GPU.
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {
+                host::log(Level::Info, &format!("process {pid} has no queues"));
+            }
+            other => {
+                other.map_err(RestoreError::Resume)?;
+                host::log(Level::Info, &format!("the queues of process {pid} run"));
+            }
+        }
+    }
+    let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+    let Some(checkpoint) = open_checkpoint(&images)? else {
+        return Ok(());
+    };
+    let manifest = checkpoint.manifest();
+    if manifest.pid == pid && manifest.agent_page != 0 {
+        let identity = Identity::of(pid).map_err(|_| AgentError::Gone(pid))?;
+        let agent = RemoteAgent::at(identity, manifest.agent_page)?;
+        agent.set_verdict(Verdict::Restored)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! Copies between buffer objects and files, by the GPU's DMA engine.
+//!
+//! The content of VRAM is out of the CPU's reach, so it goes through staging memory of ours that
+//! the device writes or reads. There are two slots: while the device works on one, the other is
+//! written to its file or filled from it. Memory stays bounded however large a buffer object is.
+//!
+//! Everything happens in the address space of a render node opened for this, which no other
+//! process shares.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use nix::time::{ClockId, clock_gettime};
+use strobe_kfd::client::render::{Buffer, Context, Fence, HostMemory, RenderNode, SharedMemory};
+use strobe_kfd::render::info::FAMILY_AI;
+use strobe_kfd::sdma::CopyLinear;
+use zerocopy::IntoBytes;
+
+use crate::contents::Piece;
+
+const SLOT_BYTES: u64 = 16 << 20;
+const PACKETS_BYTES: usize = 64 << 10;
+/// Less than any engine's limit (4 MiB on Vega).
+const PACKET_LIMIT: u64 = 2 << 20;
+/// Packet buffers end on this boundary; a zero word is a no-operation.
+const PACKETS_ALIGN: usize = 32;
+/// Segments start on this boundary in a slot, as the engine likes it.
+const SEGMENT_ALIGN: u64 = 256;
+/// Segments a batch holds at most: each is at most one packet more than its whole 2 MiB parts.
+const SEGMENT_LIMIT: usize = 2000;
+const WAIT_SECONDS: u64 = 120;
+/// Addresses are handed out from here on, in steps of this.
+const FIRST_ADDRESS: u64 = 4 << 30;
+const ADDRESS_STEP: u64 = 2 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SdmaError {
+    #[error("the GPU's family {0} is older than Vega, whose DMA engine is the oldest known")]
+    Family(u32),
+    #[error("the GPU's DMA engine cannot be set up: {0}")]
+    SetUp(io::Error),
+    #[error("buffer object {bo} cannot be opened for copying: {error}")]
+    Import { bo: usize, error: io::Error },
+    #[error("the driver gave no content of buffer object {0}")]
+    NoContent(usize),
+    #[error("the GPU's DMA engine refuses a copy: {0}")]
+    Submit(io::Error),
+    #[error("the GPU's DMA engine does not finish a copy: {0}")]
+    Wait(io::Error),
+}
+
+/// The content of a buffer object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content<'a> {
+    pub(crate) dmabuf: BorrowedFd<'a>,
+    pub(crate) size: u64,
+}
+
+/// A contiguous copy inside one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    bo: usize,
+    bo_offset: u64,
+    slot_offset: u64,
+    len: u64,
+    /// Which piece, and where in it.
+    piece: usize,
+    piece_offset: u64,
+}
+
+/// Cuts pieces into batches that fill a slot. A piece is split only where it exceeds a slot.
+fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
+    let mut batches = Vec::new();
+    let mut batch: Vec<Segment> = Vec::new();
+    let mut used = 0u64;
+    for (number, piece) in pieces.iter().enumerate() {
+        let mut done = 0;
+        while done < piece.len {
+            let len = (piece.len - done).min(SLOT_BYTES);
+            if used + len > SLOT_BYTES || batch.len() == SEGMENT_LIMIT {
+                batches.push(std::mem::take(&mut batch));
+                used = 0;
+            }
+            batch.push(Segment {
+                bo: piece.bo,
+                bo_offset: piece.offset + done,
+                slot_offset: used,
+                len,
+                piece: number,
+                piece_offset: done,
+            });
+            done += len;
+            used = (used + len).next_multiple_of(SEGMENT_ALIGN);
+        }
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    batches
+}
+
+struct Slot<'n> {
+    staging: SharedMemory<'n>,
+    staging_address: u64,
+    packets: Buffer<'n>,
+    packets_address: u64,
+    packets_memory: HostMemory,
+    pending: Option<Fence>,
+}
+
+/// The DMA engine of one GPU.
+pub(crate) struct Copier<'n> {
+    node: &'n RenderNode,
+    // Before the slots: no work may be in flight when they go.
+    context: Context<'n>,
+    slots: [Slot<'n>; 2],
+    next_address: u64,
+}
+
+impl<'n> Copier<'n> {
+    pub(crate) fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
+        let info = node.device_info().map_err(SdmaError::SetUp)?;
+        if info.family < FAMILY_AI {
+            return Err(SdmaError::Family(info.family));
+        }
+        let mut next_address = info.virtual_address_offset.max(FIRST_ADDRESS);
+        let mut slot = || {
+            let memory = HostMemory::anonymous(SLOT_BYTES as usize)?;
+            let mut staging = node.share(memory)?;
+            let staging_address = take_address(&mut next_address, SLOT_BYTES);
+            staging.buffer_mut().map_at(staging_address, SLOT_BYTES)?;
+            let mut packets = node.create_gtt(PACKETS_BYTES)?;
+            let packets_address = take_address(&mut next_address, PACKETS_BYTES as u64);
+            packets.map_at(packets_address, PACKETS_BYTES as u64)?;
+            let packets_memory = packets.map_for_cpu(PACKETS_BYTES)?;
+            Ok(Slot {
+                staging,
+                staging_address,
+                packets,
+                packets_address,
+                packets_memory,
+                pending: None,
+            })
+        };
+        let slots = [
+            slot().map_err(SdmaError::SetUp)?,
+            slot().map_err(SdmaError::SetUp)?,
+        ];
+        let context = node.context().map_err(SdmaError::SetUp)?;
+        Ok(Self {
+            node,
+            context,
+            slots,
+            next_address,
+        })
+    }
+
+    /// Copies pieces out of buffer objects. `sink` gets each part with its place.
+    pub(crate) fn copy_out<E: From<SdmaError>>(
+        &mut self,
+        contents: &[Option<Content<'_>>],
+        pieces: &[Piece],
+        mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut window = Window::new(self.node, contents, self.next_address);
+        let batches = batches(pieces);
+        let mut drain = |slot: &mut Slot<'_>, context: &Context<'_>, batch: &[Segment]| {
+            slot.wait(context)?;
+            let end = batch.last().map_or(0, |s| s.slot_offset + s.len);
+            // SAFETY: the only work that uses this slot was just waited for.
+            let bytes = unsafe { slot.staging.bytes(end as usize) };
+            for segment in batch {
+                let part = &bytes[segment.slot_offset as usize..][..segment.len as usize];
+                sink(pieces[segment.piece].place + segment.piece_offset, part)?;
+            }
+            Ok::<(), E>(())
+        };
+        for (number, batch) in batches.iter().enumerate() {
+            let [slot, other] = self
+                .slots
+                .get_disjoint_mut([number % 2, (number + 1) % 2])
+                .expect("two slots");
+            slot.submit(&self.context, &mut window, batch, Direction::Out)?;
+            if let Some(previous) = number.checked_sub(1) {
+                drain(other, &self.context, &batches[previous])?;
+            }
+        }
+        if let Some(last) = batches.len().checked_sub(1) {
+            drain(&mut self.slots[last % 2], &self.context, &batches[last])?;
+        }
+        Ok(())
+    }
+
+    /// Copies pieces into buffer objects. `source` fills a part of the piece of this number, from
+    /// this offset in it on.
+    pub(crate) fn copy_in<E: From<SdmaError>>(
+        &mut self,
+        contents: &[Option<Content<'_>>],
+        pieces: &[Piece],
+        mut source: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut window = Window::new(self.node, contents, self.next_address);
+        for (number, batch) in batches(pieces).iter().enumerate() {
+            let slot = &mut self.slots[number % 2];
+            slot.wait(&self.context)?;
+            let end = batch.last().map_or(0, |s| s.slot_offset + s.len);
+            // SAFETY: the only work that uses this slot was just waited for.
+            let bytes = unsafe { slot.staging.bytes_mut(end as usize) };
+            for segment in batch {
+                let part = &mut bytes[segment.slot_offset as usize..][..segment.len as usize];
+                source(segment.piece, segment.piece_offset, part)?;
+            }
+            slot.submit(&self.context, &mut window, batch, Direction::In)?;
+        }
+        for slot in &mut self.slots {
+            slot.wait(&self.context)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Copier<'_> {
+    fn drop(&mut self) {
+        // After an error work may still be in flight.
+        for slot in &mut self.slots {
+            let _ = slot.wait(&self.context);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Out,
+    In,
+}
+
+impl Slot<'_> {
+    fn submit(
+        &mut self,
+        context: &Context<'_>,
+        window: &mut Window<'_, '_>,
+        batch: &[Segment],
+        direction: Direction,
+    ) -> Result<(), SdmaError> {
+        let mut packets = Vec::new();
+        for segment in batch {
+            let outside = window.address(segment.bo)? + segment.bo_offset;
+            let staging = self.staging_address + segment.slot_offset;
+            let (from, to) = match direction {
+                Direction::Out => (outside, staging),
+                Direction::In => (staging, outside),
+            };
+            let mut done = 0;
+            while done < segment.len {
+                let len = (segment.len - done).min(PACKET_LIMIT);
+                let packet = CopyLinear::new(from + done, to + done, len as u32);
+                packets.extend_from_slice(packet.as_bytes());
+                done += len;
+            }
+        }
+        packets.resize(packets.len().next_multiple_of(PACKETS_ALIGN), 0);
+        self.packets_memory.write(0, &packets);
+        let mut buffers = vec![self.staging.buffer(), &self.packets];
+        let mut used: Vec<usize> = batch.iter().map(|segment| segment.bo).collect();
+        used.dedup();
+        used.sort_unstable();
+        used.dedup();
+        buffers.extend(used.iter().filter_map(|bo| window.buffer(*bo)));
+        let fence = context
+            .submit_dma(&buffers, self.packets_address, packets.len() as u32)
+            .map_err(SdmaError::Submit)?;
+        self.pending = Some(fence);
+        Ok(())
+    }
+
+    fn wait(&mut self, context: &Context<'_>) -> Result<(), SdmaError> {
+        let Some(fence) = self.pending.take() else {
+            return Ok(());
+        };
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(|e| SdmaError::Wait(e.into()))?;
+        let deadline = (now.tv_sec() as u64 + WAIT_SECONDS) * 1_000_000_000;
+        context.wait(fence, deadline).map_err(SdmaError::Wait)
+    }
+}
+
+/// Buffer objects mapped for the engine, when they are first used.
+struct Window<'n, 'c> {
+    node: &'n RenderNode,
+    contents: &'c [Option<Content<'c>>],
+    mapped: BTreeMap<usize, (Buffer<'n>, u64)>,
+    next_address: u64,
+}
+
+impl<'n, 'c> Window<'n, 'c> {
+    fn new(node: &'n RenderNode, contents: &'c [Option<Content<'c>>], next_address: u64) -> Self {
+        Self {
+            node,
+            contents,
+            mapped: BTreeMap::new(),
+            next_address,
+        }
+    }
+
+    fn address(&mut self, bo: usize) -> Result<u64, SdmaError> {
+        if let Some((_, address)) = self.mapped.get(&bo) {
+            return Ok(*address);
+        }
+        let content = self
+            .contents
+            .get(bo)
+            .copied()
+            .flatten()
+            .ok_or(SdmaError::NoContent(bo))?;
+        let address = take_address(&mut self.next_address, content.size);
+        let open = || {
+            let mut buffer = self.node.import(content.dmabuf)?;
+            buffer.map_at(address, content.size)?;
+            Ok(buffer)
+        };
+        let buffer = open().map_err(|error| SdmaError::Import { bo, error })?;
+        self.mapped.insert(bo, (buffer, address));
+        Ok(address)
+    }
+
+    fn buffer(&self, bo: usize) -> Option<&Buffer<'n>> {
+        self.mapped.get(&bo).map(|(buffer, _)| buffer)
+    }
+}
+
+fn take_address(next: &mut u64, len: u64) -> u64 {
+    let address = next.next_multiple_of(ADDRESS_STEP);
+    *next = address + len;
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(bo: usize, len: u64) -> Piece {
+        Piece {
+            bo,
+            offset: 0,
+            len,
+            place: 0,
+        }
+    }
+
+    #[test]
+    fn batches_cover_every_byte_once_and_fit_a_slot() {
+        let mut pieces: Vec<Piece> = (1..5000).map(|n| piece(n % 7, n as u64 * 37)).collect();
+        pieces.push(piece(3, 5 * SLOT_BYTES + 1));
+        pieces.push(piece(4, 0));
+        let mut covered = vec![0; pieces.len()];
+        for batch in batches(&pieces) {
+            assert!(!batch.is_empty() && batch.len() <= SEGMENT_LIMIT);
+            let mut end = 0;
+            for segment in batch {
+                assert!(segment.slot_offset >= end, "segments overlap");
+                assert_eq!(segment.slot_offset % SEGMENT_ALIGN, 0);
+                end = segment.slot_offset + segment.len;
+                assert!(end <= SLOT_BYTES);
+                assert_eq!(covered[segment.piece], segment.piece_offset, "a gap");
+                assert_eq!(segment.bo_offset, segment.piece_offset);
+                covered[segment.piece] += segment.len;
+            }
+        }
+        let lens: Vec<u64> = pieces.iter().map(|p| p.len).collect();
+        assert_eq!(covered, lens);
+    }
+
+    #[test]
+    fn a_piece_that_fits_a_slot_is_never_split() {
+        let pieces = [
+            piece(0, SLOT_BYTES - 1),
+            piece(1, 2 << 20),
+            piece(2, SLOT_BYTES),
+        ];
+        let parts: Vec<usize> = batches(&pieces).iter().map(Vec::len).collect();
+        assert_eq!(parts, [1, 1, 1]);
+    }
+
+    #[test]
+    fn the_packets_of_any_batch_fit_their_buffer() {
+        // Each segment ends in at most one packet that is not full.
+        let packets = SEGMENT_LIMIT as u64 + SLOT_BYTES / PACKET_LIMIT;
+        let bytes = packets as usize * size_of::<CopyLinear>();
+        assert!(
+            bytes.next_multiple_of(PACKETS_ALIGN) <= PACKETS_BYTES,
+            "{bytes}"
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! CRIU from the outside: find it, run it in the namespaces of the program, read what it says.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`locate`] | find CRIU and the plugin |
+//! | [`plugin_folder`] | the folder of plugins for one run |
+//! | [`namespaces`] | enter the program's namespaces |
+//! | [`run`] | spawn `criu dump` and `criu restore` |
+//! | [`failure`] | one clear sentence from CRIU's log |
+//! | [`statistics`] | CRIU's own times |
+//! | [`process`], [`maps`] | facts of /proc/PID |
+//! | [`agent`] | the agent's page in another process |
+//! | [`shared_memory`], [`writable_files`] | files of the program that CRIU leaves where they are |
+
+pub mod agent;
+pub mod failure;
+pub mod locate;
+pub mod maps;
+pub mod namespaces;
+pub mod plugin_folder;
+pub mod process;
+pub mod run;
+pub mod shared_memory;
+pub mod statistics;
+pub mod writable_files;

@@ -1,0 +1,144 @@
+//! The program's namespaces.
+//!
+//! CRIU must run in the mount namespace of the program: from outside, a dump succeeds whose
+//! restore crashes. An abstract socket is found only in its own network namespace.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sched::{CloneFlags, setns};
+
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    #[error("the namespaces of process {pid} cannot be read: {error}")]
+    Read { pid: u32, error: io::Error },
+    #[error("process {pid} runs in another {kind} namespace: run this command in there")]
+    Other { pid: u32, kind: &'static str },
+    #[error("process {pid} does not see {path}: choose a place both of you see")]
+    Unseen { pid: u32, path: PathBuf },
+}
+
+/// Those namespaces of a process that differ from ours, held open.
+#[derive(Debug)]
+pub struct Namespaces(Vec<(OwnedFd, CloneFlags)>);
+
+const ENTERED: [(&str, CloneFlags); 4] = [
+    ("net", CloneFlags::CLONE_NEWNET),
+    ("ipc", CloneFlags::CLONE_NEWIPC),
+    ("uts", CloneFlags::CLONE_NEWUTS),
+    ("mnt", CloneFlags::CLONE_NEWNS),
+];
+
+impl Namespaces {
+    /// Opens the namespaces of `pid`. Another pid or user namespace is refused: there the process
+    /// has another number, and our privileges count for nothing.
+    pub fn of(pid: u32) -> Result<Self, NamespaceError> {
+        for kind in ["pid", "user"] {
+            if differs(pid, kind).map_err(|error| NamespaceError::Read { pid, error })? {
+                return Err(NamespaceError::Other { pid, kind });
+            }
+        }
+        let mut open = Vec::new();
+        for (kind, flag) in ENTERED {
+            let file = differs(pid, kind)
+                .and_then(|other| other.then(|| File::open(of_process(pid, kind))).transpose())
+                .map_err(|error| NamespaceError::Read { pid, error })?;
+            open.extend(file.map(|file| (OwnedFd::from(file), flag)));
+        }
+        Ok(Self(open))
+    }
+
+    /// Makes the command enter them when it is spawned. Its program is looked up in there.
+    pub fn enter_on_spawn(self, command: &mut Command) {
+        if self.0.is_empty() {
+            return;
+        }
+        let enter = move || {
+            self.0
+                .iter()
+                .try_for_each(|(fd, kind)| setns(fd, *kind).map_err(io::Error::from))
+        };
+        // SAFETY: the closure runs between fork and exec, where only async-signal-safe functions
+        // are allowed: setns is a bare system call, and nothing is allocated.
+        unsafe { command.pre_exec(enter) };
+    }
+}
+
+fn of_process(pid: u32, kind: &str) -> String {
+    format!("/proc/{pid}/ns/{kind}")
+}
+
+fn differs(pid: u32, kind: &str) -> io::Result<bool> {
+    Ok(fs::read_link(of_process(pid, kind))? != fs::read_link(format!("/proc/self/ns/{kind}"))?)
+}
+
+/// Checks that the process sees the same file or folder under this absolute path as we do.
+pub fn check_seen(pid: u32, path: &Path) -> Result<(), NamespaceError> {
+    let theirs =
+        Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path));
+    let identity = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino()));
+    match (identity(path), identity(&theirs)) {
+        (Ok(ours), Ok(theirs)) if ours == theirs => Ok(()),
+        _ => Err(NamespaceError::Unseen {
+            pid,
+            path: path.to_path_buf(),
+        }),
+    }
+}
+
+/// Listens on an abstract socket in the network namespace of a process.
+pub fn listen_abstract(pid: u32, name: &[u8]) -> io::Result<UnixListener> {
+    let bind = || UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?);
+    if !differs(pid, "net")? {
+        return bind();
+    }
+    let namespace = File::open(of_process(pid, "net"))?;
+    // A network namespace belongs to a thread: enter it in one that ends here.
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET)?;
+            bind()
+        });
+        thread
+            .join()
+            .map_err(|_| io::Error::other("the thread that listens has failed"))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn our_own_namespaces_need_no_entering() {
+        let namespaces = Namespaces::of(std::process::id()).expect("ours");
+        assert!(namespaces.0.is_empty());
+        let mut command = Command::new("true");
+        namespaces.enter_on_spawn(&mut command);
+        assert!(command.status().expect("it starts").success());
+    }
+
+    #[test]
+    fn a_path_we_do_not_share_is_named() {
+        let pid = std::process::id();
+        check_seen(pid, Path::new("/proc")).expect("we see what we see");
+        let error = check_seen(pid, Path::new("/absent/folder")).unwrap_err();
+        assert!(error.to_string().contains("/absent/folder"), "{error}");
+    }
+
+    #[test]
+    fn an_abstract_socket_can_be_connected_to() {
+        let name = format!("strobe-test-{}", std::process::id());
+        let _listener = listen_abstract(std::process::id(), name.as_bytes()).expect("listens");
+        let address = SocketAddr::from_abstract_name(name.as_bytes()).unwrap();
+        UnixStream::connect_addr(&address).expect("connects");
+    }
+}

@@ -1,0 +1,131 @@
+//! Facts of a process from `/proc/PID`.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+use strobe_proto::start_time::{is_same_start, start_time};
+
+/// A process by number and start time: numbers are used again, the pair is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub pid: u32,
+    /// As [`strobe_proto::start_time`] gives it.
+    pub start_time: u64,
+}
+
+impl Identity {
+    /// The process that has this number now.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        Ok(Self {
+            pid,
+            start_time: start_time(pid)?,
+        })
+    }
+
+    /// Whether this very process still runs (a zombie does not).
+    pub fn is_alive(self) -> bool {
+        start_time(self.pid).is_ok_and(|start| is_same_start(start, self.start_time))
+            && stat(self.pid).is_ok_and(|stat| !stat.is_dead())
+    }
+}
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub state: char,
+    pub parent: u32,
+}
+
+impl Stat {
+    /// A zombie, or gone any moment.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+}
+
+/// Reads `/proc/PID/stat`.
+pub fn stat(pid: u32) -> io::Result<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    parse_stat(&text)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat")))
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    // The second field is the name in parentheses, and may hold blanks and parentheses.
+    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    Some(Stat { state, parent })
+}
+
+/// Whether a process or a zombie has this number.
+pub fn exists(pid: u32) -> bool {
+    fs::exists(format!("/proc/{pid}")).unwrap_or(false)
+}
+
+/// All process numbers, ascending.
+pub fn all() -> io::Result<Vec<u32>> {
+    let mut pids: Vec<u32> = fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+/// The program's file, as its own namespace names it.
+pub fn executable(pid: u32) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe"))
+}
+
+/// The program's arguments, the name it was started by first.
+pub fn command_line(pid: u32) -> io::Result<Vec<String>> {
+    let text = fs::read(format!("/proc/{pid}/cmdline"))?;
+    let text = text.strip_suffix(b"\0").unwrap_or(&text);
+    Ok(text
+        .split(|&b| b == 0)
+        .map(|a| String::from_utf8_lossy(a).into_owned())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let text = "42 (a) Z (b) S 7 42 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 98765 1 2";
+        let expected = Stat {
+            state: 'S',
+            parent: 7,
+        };
+        assert_eq!(parse_stat(text), Some(expected));
+    }
+
+    #[test]
+    fn identity_tells_ourselves_from_another_with_our_number() {
+        let me = Identity::of(std::process::id()).expect("we run");
+        assert!(me.is_alive());
+        assert!(
+            !Identity {
+                start_time: me.start_time + 2,
+                ..me
+            }
+            .is_alive()
+        );
+    }
+
+    #[test]
+    fn a_zombie_is_not_alive() {
+        let mut child = std::process::Command::new("true")
+            .spawn()
+            .expect("true starts");
+        let identity = Identity::of(child.id()).expect("not yet waited for");
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while identity.is_alive() {
+            assert!(std::time::Instant::now() < deadline, "true does not end");
+            std::thread::yield_now();
+        }
+        assert!(exists(child.id()), "the zombie keeps its number");
+        child.wait().expect("it was our child");
+    }
+}

@@ -1,0 +1,217 @@
+//! Runs `criu dump` and `criu restore`.
+
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
+
+use crate::failure;
+use crate::locate::Criu;
+use crate::maps;
+use crate::namespaces::{NamespaceError, Namespaces};
+
+/// File name of the library that puts the software GPU under a process.
+const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
+/// Tells that library that it is in CRIU, not in a program.
+const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
+/// The end of a log that is read for its errors.
+const LOG_LIMIT: usize = 64 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    #[error("{path} does not start: {error}")]
+    Spawn { path: PathBuf, error: io::Error },
+    #[error("{0}")]
+    Failed(String),
+    #[error("CRIU did not finish within {} s and was killed", .0.as_secs())]
+    TimeOut(Duration),
+}
+
+/// The library of the software GPU, if the process runs on it.
+pub fn softgpu_library(pid: u32) -> io::Result<Option<PathBuf>> {
+    let maps = maps::read(pid)?;
+    Ok(maps
+        .into_iter()
+        .find(|m| m.is_file_named(SOFTGPU_LIBRARY))
+        .map(|m| m.path))
+}
+
+/// What dump and restore have in common. All paths are absolute.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    pub criu: &'a Criu,
+    /// Holds the images.
+    pub images: &'a Path,
+    /// An existing folder for logs and statistics.
+    pub work: &'a Path,
+    /// Folder of plugins.
+    pub plugins: &'a Path,
+    /// The software GPU's library ([`softgpu_library`]), which CRIU then needs under it too.
+    pub softgpu: Option<&'a Path>,
+    /// After this CRIU is killed.
+    pub time_out: Duration,
+}
+
+/// A CRIU at work. Killed when dropped unfinished.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    log: PathBuf,
+    messages: PathBuf,
+    started: Instant,
+    time_out: Duration,
+}
+
+impl Setting<'_> {
+    /// Starts a dump of the process tree under `pid`, in its namespaces.
+    pub fn dump(&self, pid: u32, leave_running: bool) -> Result<Running, RunError> {
+        let mut command = self.command("dump", "dump.log");
+        command.args(["-t", &pid.to_string()]);
+        if leave_running {
+            command.arg("--leave-running");
+        }
+        command.stdin(Stdio::null());
+        Namespaces::of(pid)?.enter_on_spawn(&mut command);
+        self.spawn(command, "dump.log")
+    }
+
+    /// Starts a restore; the program becomes a child of ours ([`Self::restored_pid`]).
+    pub fn restore(&self) -> Result<Running, RunError> {
+        let mut command = self.command("restore", "restore.log");
+        command.args(["--restore-detached", "--restore-sibling", "--pidfile"]);
+        command.arg(self.pid_file());
+        self.spawn(command, "restore.log")
+    }
+
+    /// The number of the restored root process.
+    pub fn restored_pid(&self) -> io::Result<u32> {
+        let text = fs::read_to_string(self.pid_file())?;
+        text.trim()
+            .parse()
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, text))
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.work.join("pidfile")
+    }
+
+    fn command(&self, action: &str, log: &str) -> Command {
+        let mut command = Command::new(&self.criu.path);
+        command.arg(action).arg("--images-dir").arg(self.images);
+        command
+            .arg("--work-dir")
+            .arg(self.work)
+            .arg("--libdir")
+            .arg(self.plugins);
+        command.args(["--log-file", log, "-v4", "--shell-job", "--file-locks"]);
+        // CRIU's own alarm while it stops the tasks, during which the plugin waits for the GPU.
+        command
+            .arg("--timeout")
+            .arg(self.time_out.as_secs().max(1).to_string());
+        match self.softgpu {
+            Some(library) => {
+                command
+                    .env("LD_PRELOAD", library)
+                    .env(SOFTGPU_VARIABLE, "1");
+            }
+            None => {
+                command.env_remove("LD_PRELOAD");
+            }
+        }
+        command
+    }
+
+    fn spawn(&self, mut command: Command, log: &str) -> Result<Running, RunError> {
+        let failed = |error| RunError::Spawn {
+            path: self.criu.path.clone(),
+            error,
+        };
+        let messages = self.work.join("messages");
+        let file = File::create(&messages).map_err(failed)?;
+        let copy = file.try_clone().map_err(failed)?;
+        // A terminal's interrupt must not end CRIU halfway, with the program in its hands.
+        command.process_group(0);
+        let child = command.stdout(copy).stderr(file).spawn().map_err(failed)?;
+        Ok(Running {
+            child,
+            log: self.work.join(log),
+            messages,
+            started: Instant::now(),
+            time_out: self.time_out,
+        })
+    }
+}
+
+impl Running {
+    /// When CRIU was started.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Waits for the end; `tick` is called every few milliseconds.
+    pub fn finish(mut self, mut tick: impl FnMut()) -> Result<(), RunError> {
+        loop {
+            let status = self.child.try_wait().map_err(|error| RunError::Spawn {
+                path: self.log.clone(),
+                error,
+            })?;
+            if let Some(status) = status {
+                return self.judge(status);
+            }
+            if self.started.elapsed() > self.time_out {
+                return Err(RunError::TimeOut(self.time_out));
+            }
+            tick();
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn judge(&self, status: ExitStatus) -> Result<(), RunError> {
+        let text = tail(&self.log) + &tail(&self.messages);
+        // Some of CRIU's versions go on when the plugin's last hook of a restore fails.
+        if status.success() && !text.contains(failure::PLUGIN_PREFIX) {
+            return Ok(());
+        }
+        let sentence = failure::explain(&text).unwrap_or_else(|| match status.signal() {
+            Some(signal) => format!("CRIU was ended by signal {signal}"),
+            None => match text.lines().last() {
+                Some(line) => format!("CRIU failed; it says last: {line}"),
+                None => format!("CRIU failed with {status} and says nothing"),
+            },
+        });
+        Err(RunError::Failed(sentence))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when CRIU has ended and was waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn tail(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let start = bytes.len().saturating_sub(LOG_LIMIT);
+    String::from_utf8_lossy(&bytes[start..]).into_owned()
+}
+
+/// A new folder for one run's logs, readable by nobody else.
+pub fn work_folder(parent: Option<&Path>) -> io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt;
+    let parent = parent.map_or_else(env::temp_dir, Path::to_path_buf);
+    for number in 0..1000 {
+        let path = parent.join(format!("strobe-criu-{}-{number}", std::process::id()));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return path.canonicalize(),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}

@@ -1,0 +1,359 @@
+//! The life of the chunks of one checkpoint.
+
+use crate::pool::Pool;
+use crate::ring::Ring;
+use crate::waited::Waited;
+use crate::{
+    BeginError, Config, Lane, Mode, RingSlot, SlotError, Statistics, Ticket, Waits, Writer,
+};
+use std::collections::VecDeque;
+use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
+
+/// A copy to issue at once on [`Lane::Aside`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyAside {
+    /// What to copy: a chunk as it was allocated at the cut.
+    pub extent: Extent,
+    /// Where to, in bytes from the start of the pool.
+    pub pool_offset: u64,
+}
+
+/// A copy to issue at once on [`Lane::Out`], whose event is then recorded as `ticket`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyOut {
+    /// The chunk, by its addresses at the cut.
+    pub extent: Extent,
+    /// Where its content is now.
+    pub source: Source,
+    /// Where to: the start of this slot.
+    pub slot: RingSlot,
+    /// The point of [`Lane::Out`] that this copy is.
+    pub ticket: Ticket,
+    /// Make [`Lane::Out`] wait for this point of [`Lane::Aside`] first.
+    pub after: Option<Ticket>,
+}
+
+/// Where the content of a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Where it was at the cut.
+    Original,
+    /// In the pool, this many bytes from its start.
+    Pool(u64),
+}
+
+/// What has to happen before a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteDecision {
+    /// Issue these now, in this order, even when the write is blocked.
+    pub asides: Vec<CopyAside>,
+    /// Record this point of [`Lane::Aside`] after the last of them; there when they are.
+    pub ticket: Option<Ticket>,
+    /// What becomes of the write itself.
+    pub proceed: Proceed,
+}
+
+/// Whether a write may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proceed {
+    /// After these waits: in its stream, or by the thread for [`Writer::Host`].
+    After(Waits),
+    /// Not yet: ask again after the next [`Engine::copy_done`] or [`Engine::abort`].
+    Blocked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its only copy is where it was at the cut.
+    Unsaved,
+    /// On its way from where it was to the ring.
+    OutInFlight(Ticket),
+    /// In the pool or on its way there; perhaps on its way on to the ring.
+    Aside(Ticket),
+    /// In the ring or beyond.
+    Saved,
+}
+
+/// One checkpoint of one device. See the crate's documentation for what the driver must hold to.
+#[derive(Debug)]
+pub struct Engine {
+    mode: Mode,
+    aborted: bool,
+    map: ChunkMap,
+    states: Vec<State>,
+    /// The chunks in `State::Unsaved`.
+    unsaved: ChunkSet,
+    /// Unsaved chunks that a blocked writer is after.
+    urgent: ChunkSet,
+    /// Chunks in `State::Saved`.
+    saved: usize,
+    /// Every chunk once, in the order in which unsaved ones are copied out; `cursor` runs over it.
+    order: Vec<ChunkIndex>,
+    cursor: usize,
+    /// Chunks set aside that no copy-out has been ordered for, oldest first.
+    set_aside: VecDeque<(ChunkIndex, Extent)>,
+    pool: Pool,
+    ring: Ring,
+    last_aside: Ticket,
+    last_out: Ticket,
+    /// The latest copy on `Lane::Out` that reads tracked memory.
+    last_original: Ticket,
+    aside_done: Ticket,
+    out_done: Ticket,
+    /// The furthest point of `Lane::Aside` that `Lane::Out` waits for.
+    out_waited: Ticket,
+    waited: Waited,
+    statistics: Statistics,
+}
+
+impl Engine {
+    /// Starts a checkpoint at the cut.
+    pub fn begin(config: Config) -> Result<Engine, BeginError> {
+        if config.ring_slots == 0 {
+            return Err(BeginError::NoRingSlot);
+        }
+        let map = ChunkMap::new(config.tracked, config.chunk_bytes)?;
+        let order = order(&map, &config.copy_order);
+        let statistics = Statistics {
+            chunks: map.len() as u64,
+            tracked_bytes: map.bytes(),
+            ..Statistics::default()
+        };
+        Ok(Engine {
+            mode: config.mode,
+            aborted: false,
+            states: vec![State::Unsaved; map.len()],
+            unsaved: ChunkSet::full(map.len()),
+            urgent: ChunkSet::empty(map.len()),
+            saved: 0,
+            map,
+            order,
+            cursor: 0,
+            set_aside: VecDeque::new(),
+            pool: Pool::new(config.aside_bytes),
+            ring: Ring::new(config.ring_slots),
+            last_aside: Ticket(0),
+            last_out: Ticket(0),
+            last_original: Ticket(0),
+            aside_done: Ticket(0),
+            out_done: Ticket(0),
+            out_waited: Ticket(0),
+            waited: Waited::default(),
+            statistics,
+        })
+    }
+
+    /// `writer` is about to write, or give up, what `writes` may touch. What is decided is to be
+    /// carried out before anyone else calls.
+    pub fn before_write(&mut self, writer: Writer, writes: &Side) -> WriteDecision {
+        let mut decision = WriteDecision {
+            asides: Vec::new(),
+            ticket: None,
+            proceed: Proceed::After(Waits::default()),
+        };
+        if self.aborted || self.is_saved() || writes.is_none() {
+            self.statistics.writes += 1;
+            return decision;
+        }
+        if self.mode == Mode::Stop {
+            self.statistics.blocked += 1;
+            decision.proceed = Proceed::Blocked;
+            return decision;
+        }
+        let ticket = Ticket(self.last_aside.0 + 1);
+        let mut waits = Waits::default();
+        let mut blocked = false;
+        let chunks: Vec<ChunkIndex> = match writes {
+            Side::Extents(set) => self.map.touching_set(set).collect(),
+            Side::Unknown(_) => {
+                // The latest points cover every chunk that is on its way.
+                waits.add(Lane::Aside, self.last_aside);
+                waits.add(Lane::Out, self.last_original);
+                self.unsaved.iter().collect()
+            }
+        };
+        for chunk in chunks {
+            match self.states[chunk.0 as usize] {
+                State::Saved => {}
+                State::OutInFlight(ticket) => waits.add(Lane::Out, ticket),
+                State::Aside(ticket) => waits.add(Lane::Aside, ticket),
+                State::Unsaved => match self.put_aside(chunk, ticket) {
+                    Some(copy) => {
+                        decision.asides.push(copy);
+                        waits.add(Lane::Aside, ticket);
+                    }
+                    None => {
+                        self.urgent.set(chunk);
+                        blocked = true;
+                    }
+                },
+            }
+        }
+        if !decision.asides.is_empty() {
+            self.last_aside = ticket;
+            decision.ticket = Some(ticket);
+        }
+        if blocked {
+            self.statistics.blocked += 1;
+            decision.proceed = Proceed::Blocked;
+            return decision;
+        }
+        waits.skip_passed(Lane::Aside, self.aside_done);
+        waits.skip_passed(Lane::Out, self.out_done);
+        let waits = self.waited.reduce(writer, waits);
+        self.statistics.writes += 1;
+        self.statistics.conservative_writes += u64::from(writes.is_unknown());
+        self.statistics.waits += waits.count();
+        decision.proceed = Proceed::After(waits);
+        decision
+    }
+
+    /// The next chunk to copy into the ring, if there is one and a slot is free. The copy is to be
+    /// issued before anyone else calls.
+    pub fn next_copy(&mut self) -> Option<CopyOut> {
+        if self.aborted || !self.ring.has_room() {
+            return None;
+        }
+        let ticket = Ticket(self.last_out.0 + 1);
+        let (chunk, room) = self.choose()?;
+        let slot = self
+            .ring
+            .fill(chunk, ticket, room)
+            .expect("the ring has room");
+        self.last_out = ticket;
+        let extent = self.map.extent(chunk);
+        let state = &mut self.states[chunk.0 as usize];
+        let (source, after) = match (room, *state) {
+            (Some(room), State::Aside(aside)) => {
+                let after = Some(aside).filter(|t| *t > self.aside_done && *t > self.out_waited);
+                self.out_waited = self.out_waited.max(aside);
+                (Source::Pool(room.start()), after)
+            }
+            (None, State::Unsaved) => {
+                *state = State::OutInFlight(ticket);
+                self.last_original = ticket;
+                self.unsaved.clear(chunk);
+                self.urgent.clear(chunk);
+                (Source::Original, None)
+            }
+            (_, state) => panic!("chunk {} was chosen in {state:?}", chunk.0),
+        };
+        Some(CopyOut {
+            extent,
+            source,
+            slot,
+            ticket,
+            after,
+        })
+    }
+
+    /// The copy into `slot` has arrived in host memory; the controller may be told. Panics when no
+    /// such copy was under way.
+    pub fn copy_done(&mut self, slot: RingSlot) {
+        let (chunk, ticket, room) = self.ring.arrived(slot);
+        self.out_done = self.out_done.max(ticket);
+        match room {
+            None => assert_eq!(self.states[chunk.0 as usize], State::OutInFlight(ticket)),
+            Some(room) => {
+                assert!(matches!(self.states[chunk.0 as usize], State::Aside(_)));
+                self.pool.release(room);
+            }
+        }
+        self.states[chunk.0 as usize] = State::Saved;
+        self.saved += 1;
+        self.statistics.bytes_out += self.map.extent(chunk).len();
+    }
+
+    /// The controller has stored the content of `slot`.
+    pub fn slot_free(&mut self, slot: RingSlot) -> Result<(), SlotError> {
+        self.ring.stored(slot)
+    }
+
+    /// [`Lane::Aside`] has passed `ticket`. Reporting it saves waits; it is not needed otherwise.
+    /// Panics when there was no such ticket.
+    pub fn aside_done(&mut self, ticket: Ticket) {
+        assert!(ticket <= self.last_aside, "{ticket:?} was never given");
+        self.aside_done = self.aside_done.max(ticket);
+    }
+
+    /// Whether the cut's content has left tracked memory and pool: nothing is held back any more.
+    /// In [`Mode::Stop`] the gate opens now.
+    pub fn is_saved(&self) -> bool {
+        self.saved == self.states.len()
+    }
+
+    /// Whether the controller has stored everything.
+    pub fn finished(&self) -> bool {
+        if self.aborted || !self.is_saved() || !self.ring.is_empty() {
+            return false;
+        }
+        assert!(self.set_aside.is_empty() && self.unsaved.is_empty() && self.pool.is_unused());
+        assert_eq!(self.statistics.bytes_out, self.statistics.tracked_bytes);
+        true
+    }
+
+    /// Gives the checkpoint up: no write is held back and no copy ordered any more. Copies under
+    /// way still use pool and ring; wait for both lanes before these are freed.
+    pub fn abort(&mut self) {
+        self.aborted = true;
+    }
+
+    /// Whether the checkpoint was given up.
+    pub fn is_aborted(&self) -> bool {
+        self.aborted
+    }
+
+    /// What it has cost so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    fn put_aside(&mut self, chunk: ChunkIndex, ticket: Ticket) -> Option<CopyAside> {
+        let extent = self.map.extent(chunk);
+        let room = self.pool.take(extent.len())?;
+        self.states[chunk.0 as usize] = State::Aside(ticket);
+        self.unsaved.clear(chunk);
+        self.urgent.clear(chunk);
+        self.set_aside.push_back((chunk, room));
+        self.statistics.bytes_aside += extent.len();
+        Some(CopyAside {
+            extent,
+            pool_offset: room.start(),
+        })
+    }
+
+    /// What to copy out next, and where in the pool it is. First what a writer is blocked on; then
+    /// the pool, when it runs short; then what is predicted to be written next.
+    fn choose(&mut self) -> Option<(ChunkIndex, Option<Extent>)> {
+        if let Some(chunk) = self.urgent.first_from(ChunkIndex(0)) {
+            return Some((chunk, None));
+        }
+        if !self.pool.is_tight()
+            && let Some(chunk) = self.next_in_order()
+        {
+            return Some((chunk, None));
+        }
+        if let Some((chunk, room)) = self.set_aside.pop_front() {
+            return Some((chunk, Some(room)));
+        }
+        self.next_in_order().map(|chunk| (chunk, None))
+    }
+
+    fn next_in_order(&mut self) -> Option<ChunkIndex> {
+        let rest = &self.order[self.cursor..];
+        let skip = rest.iter().position(|chunk| self.unsaved.contains(*chunk));
+        self.cursor += skip.unwrap_or(rest.len());
+        self.order.get(self.cursor).copied()
+    }
+}
+
+/// Every chunk once: first those that `wanted` names, in its order.
+fn order(map: &ChunkMap, wanted: &[Extent]) -> Vec<ChunkIndex> {
+    let mut missing = ChunkSet::full(map.len());
+    let mut order = Vec::with_capacity(map.len());
+    for extent in wanted {
+        order.extend(map.touching(*extent).filter(|chunk| missing.clear(*chunk)));
+    }
+    order.extend(missing.iter());
+    order
+}

@@ -1,0 +1,46 @@
+//! The checkpoint state machine: soft copy-on-write and stop-the-world, at chunk granularity.
+//!
+//! Sans-IO: no thread, no clock, no file, no FFI. Whoever drives it (the agent, or a simulator)
+//! reports events and carries out what is decided. [`Engine::begin`] is called at the cut, with
+//! the gate closed and the device drained; from then on every chunk goes
+//!
+//! ```text
+//!               next_copy                copy_done
+//! unsaved ------------------> out in flight ----------------------------> saved
+//!    |  before_write                       next_copy           copy_done    ^
+//!    +-------------> aside(ticket) -----------------> (from the pool) ------+
+//! ```
+//!
+//! What the driver must hold to, or the image is wrong:
+//! - One engine per device. A call, the copies that its answer orders and the waits that it puts
+//!   into a stream are one critical section: so copies are issued in the order of their tickets,
+//!   the event of a ticket is recorded before anyone is told to wait for it, and a stream that
+//!   counts as waiting for it does wait before anybody's next launch. Only the waits of
+//!   [`Writer::Host`] and of [`Proceed::Blocked`] are outside.
+//! - Asides are issued on one in-order stream of the agent's own ([`Lane::Aside`]), copy-outs on
+//!   another ([`Lane::Out`]); neither ever waits for a stream of the program.
+//! - Every operation that may write tracked memory, or take it away, asks [`Engine::before_write`]
+//!   first and obeys. Frees, memsets, copies and mapped CPU access are writes like launches.
+//! - At the cut nothing is under way that writes tracked memory.
+//!
+//! `tests/simulator/driver.rs` is a complete driver; `tests/simulator` breaks each of these rules on
+//! purpose and finds the wrong image.
+//!
+//! What holds in return: the bytes that reach the ring for a chunk are its bytes at the cut.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod engine;
+mod pool;
+mod ring;
+mod statistics;
+mod ticket;
+mod waited;
+
+pub use config::{BeginError, Config, Mode};
+pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
+pub use ring::{RingSlot, SlotError};
+pub use statistics::Statistics;
+pub use ticket::{Lane, Ticket, Waits};
+pub use waited::{StreamId, Writer};

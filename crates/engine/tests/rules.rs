@@ -1,0 +1,290 @@
+//! The engine's rules, one at a time.
+
+use strobe_engine::{
+    BeginError, Config, CopyAside, CopyOut, Engine, Mode, Proceed, RingSlot, SlotError, Source,
+    StreamId, Ticket, Waits, Writer,
+};
+use strobe_extent::{Extent, Reason, Side};
+
+const A: Writer = Writer::Stream(StreamId(1));
+const B: Writer = Writer::Stream(StreamId(2));
+const CHUNK: u64 = 0x1000;
+
+fn e(start: u64, len: u64) -> Extent {
+    Extent::with_len(start, len).unwrap()
+}
+
+/// Four chunks at 0x10000 and a short one at 0x20000.
+fn config() -> Config {
+    Config {
+        mode: Mode::Cow,
+        chunk_bytes: CHUNK,
+        ring_slots: 2,
+        aside_bytes: 4 * CHUNK,
+        tracked: vec![e(0x20000, 0x100), e(0x10000, 4 * CHUNK)],
+        copy_order: Vec::new(),
+    }
+}
+
+fn begin(change: impl FnOnce(&mut Config)) -> Engine {
+    let mut config = config();
+    change(&mut config);
+    Engine::begin(config).unwrap()
+}
+
+fn write(start: u64) -> Side {
+    e(start, 4).into()
+}
+
+fn waits(aside: u64, out: u64) -> Proceed {
+    let ticket = |t| (t > 0).then_some(Ticket(t));
+    Proceed::After(Waits {
+        aside: ticket(aside),
+        out: ticket(out),
+    })
+}
+
+/// Copies and stores everything that is left.
+fn finish(engine: &mut Engine) -> Vec<CopyOut> {
+    let mut copies = Vec::new();
+    while let Some(copy) = engine.next_copy() {
+        copies.push(copy);
+        engine.copy_done(copy.slot);
+        engine.slot_free(copy.slot).unwrap();
+    }
+    assert!(engine.finished());
+    copies
+}
+
+#[test]
+fn a_write_copies_aside_only_what_it_touches_and_waits_once() {
+    let mut engine = begin(|_| {});
+    let first = engine.before_write(A, &e(0x10ffc, 8).into());
+    assert_eq!(
+        first.asides,
+        [
+            CopyAside {
+                extent: e(0x10000, CHUNK),
+                pool_offset: 0
+            },
+            CopyAside {
+                extent: e(0x11000, CHUNK),
+                pool_offset: CHUNK
+            },
+        ]
+    );
+    assert_eq!(
+        (first.ticket, first.proceed),
+        (Some(Ticket(1)), waits(1, 0))
+    );
+    let again = engine.before_write(A, &write(0x10000));
+    assert!(again.asides.is_empty(), "the chunk is safe already");
+    assert_eq!(again.proceed, waits(0, 0), "the stream waits already");
+    assert_eq!(engine.before_write(B, &write(0x10000)).proceed, waits(1, 0));
+    assert_eq!(
+        engine.before_write(Writer::Host, &write(0x10000)).proceed,
+        waits(1, 0)
+    );
+    engine.aside_done(Ticket(1));
+    assert_eq!(
+        engine.before_write(Writer::Host, &write(0x10000)).proceed,
+        waits(0, 0)
+    );
+    assert_eq!(engine.statistics().bytes_aside, 2 * CHUNK);
+    assert_eq!(engine.statistics().waits, 3);
+}
+
+#[test]
+fn a_later_ticket_covers_the_earlier_ones() {
+    let mut engine = begin(|_| {});
+    engine.before_write(A, &write(0x10000));
+    assert_eq!(engine.before_write(B, &write(0x11000)).proceed, waits(2, 0));
+    assert_eq!(engine.before_write(B, &write(0x10000)).proceed, waits(0, 0));
+    assert_eq!(engine.before_write(A, &write(0x11000)).proceed, waits(2, 0));
+}
+
+#[test]
+fn a_write_waits_for_a_copy_out_under_way_and_not_for_one_from_the_pool() {
+    let mut engine = begin(|c| c.aside_bytes = CHUNK);
+    let out = engine.next_copy().unwrap();
+    assert_eq!(
+        (out.extent, out.source),
+        (e(0x10000, CHUNK), Source::Original)
+    );
+    assert_eq!(engine.before_write(A, &write(0x10000)).proceed, waits(0, 1));
+    assert_eq!(engine.before_write(A, &write(0x11000)).proceed, waits(1, 0));
+    // The pool is full now, so it is drained before the rest.
+    let from_pool = engine.next_copy().unwrap();
+    assert_eq!(
+        (from_pool.extent, from_pool.source),
+        (e(0x11000, CHUNK), Source::Pool(0))
+    );
+    assert_eq!(
+        from_pool.after,
+        Some(Ticket(1)),
+        "the bytes must be in the pool first"
+    );
+    assert_eq!(engine.before_write(B, &write(0x11000)).proceed, waits(1, 0));
+    engine.copy_done(out.slot);
+    engine.copy_done(from_pool.slot);
+    let all = engine.before_write(B, &e(0x10000, 2 * CHUNK).into());
+    assert_eq!((all.asides.len(), all.proceed), (0, waits(0, 0)));
+}
+
+#[test]
+fn an_unknown_write_takes_everything_that_is_unsaved() {
+    let mut engine = begin(|c| c.aside_bytes = 8 * CHUNK);
+    let out = engine.next_copy().unwrap();
+    engine.before_write(B, &write(0x11000));
+    let decision = engine.before_write(A, &Side::Unknown(Reason::NotAnalysed));
+    let aside: Vec<Extent> = decision.asides.iter().map(|copy| copy.extent).collect();
+    assert_eq!(
+        aside,
+        [e(0x12000, CHUNK), e(0x13000, CHUNK), e(0x20000, 0x100)]
+    );
+    assert_eq!(decision.proceed, waits(2, 1), "{out:?} is under way too");
+    assert_eq!(engine.statistics().conservative_writes, 1);
+}
+
+#[test]
+fn memory_outside_the_cut_is_free_to_write() {
+    let mut engine = begin(|_| {});
+    for writes in [write(0x20100), write(0xfffc), write(0x14000), Side::none()] {
+        let decision = engine.before_write(A, &writes);
+        assert_eq!(
+            (decision.asides.len(), decision.proceed),
+            (0, waits(0, 0)),
+            "{writes}"
+        );
+    }
+    assert_eq!(
+        engine.before_write(A, &write(0xffff)).asides.len(),
+        1,
+        "one byte inside is enough"
+    );
+}
+
+#[test]
+fn a_full_pool_blocks_until_the_writers_chunk_is_copied_out_first() {
+    let mut engine = begin(|c| c.aside_bytes = CHUNK);
+    engine.before_write(A, &write(0x10000));
+    let blocked = engine.before_write(B, &write(0x13000));
+    assert_eq!(
+        (blocked.asides.len(), blocked.proceed),
+        (0, Proceed::Blocked)
+    );
+    let out = engine.next_copy().unwrap();
+    assert_eq!(
+        out.extent,
+        e(0x13000, CHUNK),
+        "what a writer is blocked on goes first"
+    );
+    assert_eq!(engine.before_write(B, &write(0x13000)).proceed, waits(0, 1));
+}
+
+#[test]
+fn a_blocked_write_keeps_what_it_got() {
+    let mut engine = begin(|c| c.aside_bytes = CHUNK);
+    let both: Side = e(0x10ffc, 8).into();
+    let blocked = engine.before_write(A, &both);
+    assert_eq!((blocked.asides.len(), blocked.ticket), (1, Some(Ticket(1))));
+    assert_eq!(blocked.proceed, Proceed::Blocked);
+    assert_eq!(engine.next_copy().unwrap().extent, e(0x11000, CHUNK));
+    // The wait that the blocked decision did not hand out is still due.
+    assert_eq!(engine.before_write(A, &both).proceed, waits(1, 1));
+}
+
+#[test]
+fn without_a_pool_every_write_waits_for_its_copy_out() {
+    let mut engine = begin(|c| c.aside_bytes = 0);
+    assert_eq!(
+        engine.before_write(A, &write(0x20000)).proceed,
+        Proceed::Blocked
+    );
+    assert_eq!(engine.next_copy().unwrap().extent, e(0x20000, 0x100));
+    assert_eq!(engine.before_write(A, &write(0x20000)).proceed, waits(0, 1));
+}
+
+#[test]
+fn copies_follow_the_order_asked_for_and_cover_everything() {
+    let order = vec![e(0x20000, 1), e(0x500, 4), e(0x12800, CHUNK), e(0x12000, 1)];
+    let mut engine = begin(|c| c.copy_order = order);
+    let copies: Vec<Extent> = finish(&mut engine).iter().map(|copy| copy.extent).collect();
+    let starts: Vec<u64> = copies.iter().map(|extent| extent.start()).collect();
+    assert_eq!(starts, [0x20000, 0x12000, 0x13000, 0x10000, 0x11000]);
+    assert_eq!(engine.statistics().bytes_out, 4 * CHUNK + 0x100);
+}
+
+#[test]
+fn stopping_holds_every_write_until_all_is_saved() {
+    let mut engine = begin(|c| c.mode = Mode::Stop);
+    assert_eq!(
+        engine.before_write(A, &write(0x10000)).proceed,
+        Proceed::Blocked
+    );
+    assert!(!engine.is_saved());
+    finish(&mut engine);
+    assert!(engine.is_saved());
+    assert_eq!(engine.before_write(A, &write(0x10000)).proceed, waits(0, 0));
+}
+
+#[test]
+fn saved_comes_before_finished() {
+    let mut engine = begin(|c| c.tracked = vec![e(0x10000, 16)]);
+    let copy = engine.next_copy().unwrap();
+    engine.copy_done(copy.slot);
+    assert!(
+        engine.is_saved() && !engine.finished(),
+        "the controller has not stored it"
+    );
+    engine.slot_free(copy.slot).unwrap();
+    assert!(engine.finished());
+}
+
+#[test]
+fn nothing_tracked_is_finished_at_once() {
+    let mut engine = begin(|c| c.tracked.clear());
+    assert!(engine.finished() && engine.next_copy().is_none());
+}
+
+#[test]
+fn an_aborted_checkpoint_holds_nobody_back() {
+    let mut engine = begin(|c| c.mode = Mode::Stop);
+    engine.next_copy().unwrap();
+    engine.abort();
+    assert_eq!(engine.before_write(A, &write(0x10000)).proceed, waits(0, 0));
+    assert!(engine.next_copy().is_none() && !engine.finished());
+}
+
+#[test]
+fn false_reports_of_the_controller_are_refused() {
+    let mut engine = begin(|_| {});
+    let copy = engine.next_copy().unwrap();
+    assert_eq!(engine.slot_free(RingSlot(7)), Err(SlotError::NoSuchSlot(7)));
+    assert_eq!(
+        engine.slot_free(copy.slot),
+        Err(SlotError::NotFull(copy.slot.0))
+    );
+    engine.copy_done(copy.slot);
+    assert_eq!(engine.slot_free(copy.slot), Ok(()));
+    assert_eq!(
+        engine.slot_free(copy.slot),
+        Err(SlotError::NotFull(copy.slot.0))
+    );
+}
+
+#[test]
+fn impossible_configurations_are_refused() {
+    let mut no_ring = config();
+    no_ring.ring_slots = 0;
+    assert_eq!(Engine::begin(no_ring).unwrap_err(), BeginError::NoRingSlot);
+    let mut overlap = config();
+    overlap.tracked.push(e(0x10010, 1));
+    assert!(matches!(Engine::begin(overlap), Err(BeginError::Chunks(_))));
+}
+
+#[test]
+#[should_panic(expected = "no copy into")]
+fn an_arrival_that_was_never_ordered_is_a_bug() {
+    begin(|_| {}).copy_done(RingSlot(0));
+}

@@ -1,0 +1,259 @@
+//! The model of the agent and the controller: what drives the engine, carries out its answers, and
+//! collects the image. A [`Mutation`] makes it break one of the engine's rules.
+
+use crate::device::{Device, LaneOp, Op, Place};
+use crate::random::Random;
+use std::collections::VecDeque;
+use strobe_engine::{
+    Config, CopyAside, CopyOut, Engine, Lane, Mode, Proceed, RingSlot, Source, StreamId, Ticket,
+    Waits, Writer,
+};
+use strobe_extent::{Extent, Side};
+
+/// A rule of the driver that is broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mutation {
+    /// Streams are not told to wait.
+    SkipWait,
+    /// Some launches leave a written extent out of their footprint.
+    LieInFootprint,
+    /// Frees are not announced.
+    SilentFree,
+    /// Copies by the CPU do not wait.
+    HurriedHost,
+    /// A wait is enqueued after another thread may have launched on the stream.
+    LateWait,
+    /// A copy-out does not wait for the copy into the pool.
+    HurriedCopyOut,
+    /// The cut is taken while kernels run.
+    SkipDrain,
+    /// A slot is reported stored before it is.
+    EarlySlotFree,
+}
+
+/// A chunk on its way to the controller.
+#[derive(Clone, Copy, Debug)]
+struct Delivery {
+    slot: RingSlot,
+    extent: Extent,
+    ticket: Ticket,
+}
+
+/// What a thread has to do after it asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Go,
+    /// The thread itself waits.
+    HostWait(Waits),
+    /// Only under [`Mutation::LateWait`]: the thread enqueues the wait later.
+    EnqueueLater(Waits),
+    Blocked,
+}
+
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) engine: Option<Engine>,
+    pub(crate) mutation: Option<Mutation>,
+    copying: VecDeque<Delivery>,
+    inbox: Vec<Delivery>,
+    pub(crate) image: Vec<(Extent, Vec<u8>)>,
+    /// Tickets count on over checkpoints of one process; the engine's start anew.
+    aside_base: u64,
+    out_base: u64,
+}
+
+impl Driver {
+    pub(crate) fn new(mutation: Option<Mutation>) -> Driver {
+        Driver {
+            engine: None,
+            mutation,
+            copying: VecDeque::new(),
+            inbox: Vec::new(),
+            image: Vec::new(),
+            aside_base: 0,
+            out_base: 0,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, config: Config, device: &mut Device) {
+        assert!(device.lanes_idle());
+        device.pool = vec![0xaa; config.aside_bytes as usize];
+        device.ring = vec![vec![0x55; config.chunk_bytes as usize]; config.ring_slots as usize];
+        self.aside_base = device.aside.passed.0;
+        self.out_base = device.out.passed.0;
+        self.image.clear();
+        self.copying.clear();
+        self.inbox.clear();
+        self.engine =
+            Some(Engine::begin(config).expect("the simulator's configurations are valid"));
+    }
+
+    /// Whether the gate may be open.
+    pub(crate) fn may_run(&self, mode: Mode) -> bool {
+        mode == Mode::Cow || self.engine.as_ref().is_none_or(Engine::is_saved)
+    }
+
+    /// Asks before a write and carries out what is decided: one critical section.
+    pub(crate) fn before_write(
+        &mut self,
+        stream: Option<usize>,
+        writes: &Side,
+        device: &mut Device,
+    ) -> Answer {
+        let Some(engine) = &mut self.engine else {
+            return Answer::Go;
+        };
+        let writer = stream.map_or(Writer::Host, |s| Writer::Stream(StreamId(s as u64)));
+        let decision = engine.before_write(writer, writes);
+        for CopyAside {
+            extent,
+            pool_offset,
+        } in decision.asides
+        {
+            let (from, to) = (vram(extent), Place::Pool(pool_offset as usize));
+            let copy = LaneOp::Copy {
+                from,
+                to,
+                len: extent.len() as usize,
+                done: 0,
+            };
+            device.enqueue_lane(Lane::Aside, copy);
+        }
+        if let Some(ticket) = decision.ticket {
+            device.enqueue_lane(
+                Lane::Aside,
+                LaneOp::Event(Ticket(ticket.0 + self.aside_base)),
+            );
+        }
+        let waits = match decision.proceed {
+            Proceed::Blocked => return Answer::Blocked,
+            Proceed::After(waits) => Waits {
+                aside: waits.aside.map(|t| Ticket(t.0 + self.aside_base)),
+                out: waits.out.map(|t| Ticket(t.0 + self.out_base)),
+            },
+        };
+        match (stream, self.mutation) {
+            (Some(_), Some(Mutation::SkipWait)) => Answer::Go,
+            (Some(_), Some(Mutation::LateWait)) => Answer::EnqueueLater(waits),
+            (None, Some(Mutation::HurriedHost)) => Answer::Go,
+            (Some(stream), _) => {
+                enqueue_waits(stream, waits, device);
+                Answer::Go
+            }
+            (None, _) => Answer::HostWait(waits),
+        }
+    }
+
+    /// Orders and issues one copy-out: one critical section.
+    pub(crate) fn issue_copy(&mut self, device: &mut Device) -> bool {
+        let Some(engine) = &mut self.engine else {
+            return false;
+        };
+        let Some(CopyOut {
+            extent,
+            source,
+            slot,
+            ticket,
+            after,
+        }) = engine.next_copy()
+        else {
+            return false;
+        };
+        if let Some(after) = after.filter(|_| self.mutation != Some(Mutation::HurriedCopyOut)) {
+            let after = Ticket(after.0 + self.aside_base);
+            device.enqueue_lane(Lane::Out, LaneOp::WaitAside(after));
+        }
+        let from = match source {
+            Source::Original => vram(extent),
+            Source::Pool(offset) => Place::Pool(offset as usize),
+        };
+        let to = Place::Ring {
+            slot: slot.0 as usize,
+        };
+        let copy = LaneOp::Copy {
+            from,
+            to,
+            len: extent.len() as usize,
+            done: 0,
+        };
+        device.enqueue_lane(Lane::Out, copy);
+        let ticket = Ticket(ticket.0 + self.out_base);
+        device.enqueue_lane(Lane::Out, LaneOp::Event(ticket));
+        self.copying.push_back(Delivery {
+            slot,
+            extent,
+            ticket,
+        });
+        true
+    }
+
+    /// Notices one copy that arrived.
+    pub(crate) fn notice_arrival(&mut self, device: &Device) -> bool {
+        let Some(engine) = &mut self.engine else {
+            return false;
+        };
+        let arrived = |d: &mut Delivery| d.ticket <= device.out.passed;
+        let Some(delivery) = self.copying.pop_front_if(arrived) else {
+            return false;
+        };
+        if engine.is_aborted() {
+            return true;
+        }
+        engine.copy_done(delivery.slot);
+        self.inbox.push(delivery);
+        if self.mutation == Some(Mutation::EarlySlotFree) {
+            engine.slot_free(delivery.slot).expect("the slot is full");
+        }
+        true
+    }
+
+    /// Notices how far the aside lane is.
+    pub(crate) fn notice_asides(&mut self, device: &Device) -> bool {
+        let Some(engine) = &mut self.engine else {
+            return false;
+        };
+        if let Some(passed) = device.aside.passed.0.checked_sub(self.aside_base) {
+            engine.aside_done(Ticket(passed));
+        }
+        false
+    }
+
+    /// The controller stores one chunk, whichever it gets to first.
+    pub(crate) fn store_one(&mut self, random: &mut Random, device: &Device) -> bool {
+        let Some(engine) = self.engine.as_mut().filter(|_| !self.inbox.is_empty()) else {
+            return false;
+        };
+        let at = random.below(self.inbox.len() as u64) as usize;
+        let Delivery { slot, extent, .. } = self.inbox.swap_remove(at);
+        let bytes = device.ring[slot.0 as usize][..extent.len() as usize].to_vec();
+        self.image.push((extent, bytes));
+        if self.mutation != Some(Mutation::EarlySlotFree) {
+            engine.slot_free(slot).expect("the slot is full");
+        }
+        true
+    }
+
+    /// Whether every chunk has been stored.
+    pub(crate) fn finished(&self) -> bool {
+        self.inbox.is_empty() && self.engine.as_ref().is_some_and(Engine::finished)
+    }
+
+    /// Ends the checkpoint, finished or aborted.
+    pub(crate) fn end(&mut self) -> Engine {
+        self.copying.clear();
+        self.inbox.clear();
+        self.engine.take().expect("a checkpoint is under way")
+    }
+}
+
+pub(crate) fn enqueue_waits(stream: usize, waits: Waits, device: &mut Device) {
+    for (lane, wait) in [(Lane::Aside, waits.aside), (Lane::Out, waits.out)] {
+        if let Some(ticket) = wait {
+            device.enqueue(stream, Op::WaitLane(lane, ticket));
+        }
+    }
+}
+
+fn vram(extent: Extent) -> Place {
+    Place::Vram(extent.start() as usize)
+}

@@ -1,0 +1,100 @@
+//! The engine under a seeded simulator: tens of thousands of interleavings of threads, streams, the
+//! agent's lanes and the controller, each committed image compared with the state at its cut.
+//!
+//! `STROBE_SIM_SEED=n` replays one seed, `STROBE_SIM_RUNS=n` runs that many.
+
+#![forbid(unsafe_code)]
+
+mod device;
+mod driver;
+mod program;
+mod random;
+mod world;
+
+use driver::Mutation;
+use world::{Report, run};
+
+/// Seeds of one test run.
+const RUNS: u64 = 30_000;
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={value} is no number")),
+    )
+}
+
+#[test]
+fn every_committed_image_is_the_state_at_its_cut() {
+    let seeds = match setting("STROBE_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..setting("STROBE_SIM_RUNS").unwrap_or(RUNS),
+    };
+    let replay = seeds.end - seeds.start == 1;
+    let mut sum = Report::default();
+    for seed in seeds {
+        let outcome = std::panic::catch_unwind(|| run(seed, None));
+        let report = match outcome {
+            Ok(Ok(report)) => report,
+            Ok(Err(difference)) => panic!("seed={seed}: {difference}"),
+            Err(_) => panic!("seed={seed}: the engine or the simulator panicked, see above"),
+        };
+        sum.committed += report.committed;
+        sum.aborted += report.aborted;
+        sum.frees += report.frees;
+        sum.reuses += report.reuses;
+        sum.statistics.bytes_aside += report.statistics.bytes_aside;
+        sum.statistics.bytes_out += report.statistics.bytes_out;
+        sum.statistics.writes += report.statistics.writes;
+        sum.statistics.conservative_writes += report.statistics.conservative_writes;
+        sum.statistics.waits += report.statistics.waits;
+        sum.statistics.blocked += report.statistics.blocked;
+    }
+    println!("{sum:?}");
+    // A simulation that never gets into trouble proves nothing.
+    let s = sum.statistics;
+    let reached = [
+        ("committed", sum.committed),
+        ("aborted", sum.aborted),
+        ("frees", sum.frees),
+        ("address reuses", sum.reuses),
+        ("bytes aside", s.bytes_aside),
+        ("conservative writes", s.conservative_writes),
+        ("waits", s.waits),
+        ("blocked", s.blocked),
+    ];
+    for (what, count) in reached {
+        assert!(
+            replay || count > 1000,
+            "the runs hardly reached: {what} ({count})"
+        );
+    }
+}
+
+/// The comparison can fail: each broken rule of the driver leads to a wrong image in some run.
+#[test]
+fn every_broken_rule_is_found() {
+    let mutations = [
+        Mutation::SkipWait,
+        Mutation::LieInFootprint,
+        Mutation::SilentFree,
+        Mutation::HurriedHost,
+        Mutation::LateWait,
+        Mutation::HurriedCopyOut,
+        Mutation::SkipDrain,
+        Mutation::EarlySlotFree,
+    ];
+    for mutation in mutations {
+        let found = (0..5000).find_map(|seed| Some((seed, run(seed, Some(mutation)).err()?)));
+        let Some((seed, difference)) = found else {
+            panic!("{mutation:?} went unnoticed in 5000 runs");
+        };
+        println!("{mutation:?} is noticed at seed {seed}: {difference}");
+        assert!(
+            difference.contains("not as it was at the cut"),
+            "{mutation:?}: {difference}"
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! One run: a program, a device, an agent and a controller, in an order drawn from the seed.
+
+use crate::device::Device;
+use crate::driver::{Driver, Mutation};
+use crate::program::Program;
+use crate::random::Random;
+use strobe_engine::{Config, Lane, Mode, Statistics};
+use strobe_extent::Extent;
+
+/// More steps than any run takes that does not hang.
+const MOST_STEPS: u64 = 400_000;
+
+/// What a run went through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) committed: u64,
+    pub(crate) aborted: u64,
+    pub(crate) frees: u64,
+    pub(crate) reuses: u64,
+    pub(crate) statistics: Statistics,
+}
+
+/// Where a checkpoint stands.
+#[derive(Debug)]
+enum Checkpoint {
+    None,
+    /// The gate is closed; calls and kernels end.
+    Closing,
+    /// Being copied; with the content at the cut.
+    Copying {
+        cut: Vec<(Extent, Vec<u8>)>,
+        mode: Mode,
+        keep_gate: bool,
+    },
+    /// Given up; the agent's lanes run empty.
+    Aborting,
+}
+
+struct World {
+    random: Random,
+    device: Device,
+    program: Program,
+    driver: Driver,
+    checkpoint: Checkpoint,
+    checkpoints_left: u64,
+    abort_chance: u64,
+    report: Report,
+}
+
+/// Runs one seed to its end. The error says how an image differs from its cut, or what hangs.
+pub(crate) fn run(seed: u64, mutation: Option<Mutation>) -> Result<Report, String> {
+    let mut random = Random::new(seed);
+    let streams = random.between(1, 4) as usize;
+    let device = Device::new(streams);
+    let program = Program::new(&mut random);
+    let checkpoints_left = random.between(1, 3);
+    let abort_chance = if random.chance(25) { 2 } else { 0 };
+    // Some parties are much slower than others, differently in each run.
+    let actors = program.threads() + streams + 7;
+    let weights: Vec<u64> = (0..actors)
+        .map(|_| [1, 4, 16, 64][random.below(4) as usize])
+        .collect();
+    let total: u64 = weights.iter().sum();
+    let mut world = World {
+        random,
+        device,
+        program,
+        driver: Driver::new(mutation),
+        checkpoint: Checkpoint::None,
+        checkpoints_left,
+        abort_chance,
+        report: Report::default(),
+    };
+    let mut idle = 0;
+    for _ in 0..MOST_STEPS {
+        let mut at = world.random.below(total);
+        let actor = weights
+            .iter()
+            .position(|weight| {
+                let hit = at < *weight;
+                at = at.saturating_sub(*weight);
+                hit
+            })
+            .expect("the weights cover the total");
+        idle = if world.step(actor)? { 0 } else { idle + 1 };
+        if idle > 50 {
+            let mut moved = false;
+            for actor in 0..actors {
+                moved |= world.step(actor)?;
+            }
+            if !moved {
+                return world.end();
+            }
+            idle = 0;
+        }
+    }
+    Err("the run does not come to an end".to_owned())
+}
+
+impl World {
+    fn step(&mut self, actor: usize) -> Result<bool, String> {
+        let threads = self.program.threads();
+        let streams = self.device.streams.len();
+        if actor < threads {
+            let open = self.gate_open();
+            let World {
+                random,
+                device,
+                program,
+                driver,
+                ..
+            } = self;
+            return Ok(program.step(actor, open, random, device, driver));
+        }
+        let actor = actor - threads;
+        if actor < streams {
+            return Ok(self.device.step_stream(actor));
+        }
+        Ok(match actor - streams {
+            0 => self.device.step_lane(Lane::Aside),
+            1 => self.device.step_lane(Lane::Out),
+            2 => self.driver.issue_copy(&mut self.device),
+            3 => self.driver.notice_arrival(&self.device),
+            4 => self.driver.notice_asides(&self.device),
+            5 => self.driver.store_one(&mut self.random, &self.device),
+            _ => return self.step_checkpoint(),
+        })
+    }
+
+    fn gate_open(&self) -> bool {
+        match &self.checkpoint {
+            Checkpoint::None | Checkpoint::Aborting => true,
+            Checkpoint::Closing => false,
+            Checkpoint::Copying {
+                mode, keep_gate, ..
+            } => !*keep_gate || self.driver.may_run(*mode),
+        }
+    }
+
+    fn step_checkpoint(&mut self) -> Result<bool, String> {
+        match &self.checkpoint {
+            Checkpoint::None => {
+                let due = self.program.is_done() || self.random.chance(20);
+                if self.checkpoints_left == 0 || !due {
+                    return Ok(false);
+                }
+                self.checkpoints_left -= 1;
+                self.checkpoint = Checkpoint::Closing;
+                Ok(true)
+            }
+            Checkpoint::Closing => {
+                let drained =
+                    self.device.is_idle() || self.driver.mutation == Some(Mutation::SkipDrain);
+                if !self.program.is_outside() || !drained {
+                    return Ok(false);
+                }
+                self.cut();
+                Ok(true)
+            }
+            Checkpoint::Copying { cut, .. } => {
+                if self.driver.finished() {
+                    compare(cut, &mut self.driver.image)?;
+                    self.report.committed += 1;
+                    self.end_checkpoint();
+                    return Ok(true);
+                }
+                if self.random.chance(self.abort_chance) {
+                    self.driver.engine.as_mut().expect("under way").abort();
+                    self.checkpoint = Checkpoint::Aborting;
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+            Checkpoint::Aborting => {
+                if !self.device.lanes_idle() {
+                    return Ok(false);
+                }
+                self.report.aborted += 1;
+                self.end_checkpoint();
+                Ok(true)
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        let random = &mut self.random;
+        let tracked = self.program.live().to_vec();
+        let cut = tracked
+            .iter()
+            .map(|e| (*e, self.device.bytes(*e).to_vec()))
+            .collect();
+        let mut copy_order = Vec::new();
+        for _ in 0..random.below(4) {
+            copy_order.extend(random.pick(&tracked).copied());
+        }
+        let config = Config {
+            mode: if random.chance(85) {
+                Mode::Cow
+            } else {
+                Mode::Stop
+            },
+            chunk_bytes: 16 << random.below(4),
+            ring_slots: random.between(1, 4) as u32,
+            aside_bytes: [0, 256, 512, 2048, 16384][random.below(5) as usize],
+            copy_order,
+            tracked,
+        };
+        // The engine holds writers back in stop mode even where the gate does not.
+        let keep_gate = config.mode == Mode::Stop && random.chance(50);
+        self.checkpoint = Checkpoint::Copying {
+            cut,
+            mode: config.mode,
+            keep_gate,
+        };
+        self.driver.begin(config, &mut self.device);
+    }
+
+    fn end_checkpoint(&mut self) {
+        let engine = self.driver.end();
+        let (sum, one) = (&mut self.report.statistics, engine.statistics());
+        sum.bytes_out += one.bytes_out;
+        sum.bytes_aside += one.bytes_aside;
+        sum.writes += one.writes;
+        sum.conservative_writes += one.conservative_writes;
+        sum.waits += one.waits;
+        sum.blocked += one.blocked;
+        self.checkpoint = Checkpoint::None;
+    }
+
+    fn end(mut self) -> Result<Report, String> {
+        let checkpoint_over = matches!(self.checkpoint, Checkpoint::None);
+        if !checkpoint_over || !self.program.is_done() || !self.device.is_idle() {
+            return Err(format!(
+                "nothing can go on: checkpoint {:?}, program {:?}, {:?}",
+                self.checkpoint, self.program, self.driver
+            ));
+        }
+        self.report.frees = self.program.frees;
+        self.report.reuses = self.program.reuses;
+        Ok(self.report)
+    }
+}
+
+/// The image holds every byte of the cut exactly once, as it was.
+fn compare(cut: &[(Extent, Vec<u8>)], image: &mut [(Extent, Vec<u8>)]) -> Result<(), String> {
+    image.sort_by_key(|(extent, _)| *extent);
+    if let Some(pair) = image.windows(2).find(|pair| pair[0].0.overlaps(pair[1].0)) {
+        return Err(format!(
+            "{} and {} are both in the image",
+            pair[0].0, pair[1].0
+        ));
+    }
+    for (allocation, want) in cut {
+        let mut at = allocation.start();
+        for (extent, got) in image.iter().filter(|(e, _)| e.overlaps(*allocation)) {
+            if extent.start() != at || !allocation.contains(*extent) {
+                return Err(format!(
+                    "{at:#x} of {allocation} is missing before {extent}"
+                ));
+            }
+            let from = (extent.start() - allocation.start()) as usize;
+            if let Some(byte) = (0..got.len()).find(|b| got[*b] != want[from + *b]) {
+                let address = extent.start() + byte as u64;
+                return Err(format!(
+                    "byte {address:#x} of {allocation} is not as it was at the cut"
+                ));
+            }
+            at = extent.end();
+        }
+        if at != allocation.end() {
+            return Err(format!("{at:#x} to the end of {allocation} is missing"));
+        }
+    }
+    Ok(())
+}

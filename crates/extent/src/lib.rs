@@ -1,0 +1,20 @@
+//! Where memory is touched: extents of GPU virtual addresses, sets of them, chunks of them, and the
+//! one type that travels between the analysis and the engine, [`Access`].
+//!
+//! An [`Extent`] is never empty. An [`ExtentSet`] is sorted, disjoint and without adjacent members, so
+//! two sets of the same bytes are equal. A [`ChunkMap`] never lets a chunk cross the border of a
+//! region, so a chunk belongs to exactly one allocation.
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod chunk_map;
+mod chunk_set;
+mod extent;
+mod set;
+
+pub use access::{Access, Reason, Side};
+pub use chunk_map::{ChunkIndex, ChunkMap, ChunkMapError};
+pub use chunk_set::ChunkSet;
+pub use extent::{Extent, ExtentError};
+pub use set::ExtentSet;

@@ -1,0 +1,19 @@
+//! The launch DAG: what the program has enqueued, what happens before what, and what it will
+//! probably write next.
+//!
+//! Built by a background thread from launch records, off the launch path, and bounded: the oldest
+//! operations are forgotten. Nothing here is needed for a checkpoint to be right; a prediction only
+//! decides in which order chunks are copied.
+
+#![forbid(unsafe_code)]
+
+mod buffers;
+mod graph;
+mod operation;
+mod period;
+mod prediction;
+
+pub use buffers::Epoch;
+pub use graph::{Counts, LaunchGraph};
+pub use operation::{Edge, Event, Kind, Operation, Sequence, Stream};
+pub use prediction::Prediction;

@@ -1,0 +1,62 @@
+//! The nodes and edges of the DAG.
+
+use strobe_extent::Access;
+
+/// The place of an operation in the order in which operations were enqueued, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sequence(pub u64);
+
+/// A stream of the program; never reused, even when HIP reuses a handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stream(pub u64);
+
+impl Stream {
+    /// The legacy default stream: it waits for all blocking streams, and they wait for it.
+    pub const LEGACY: Stream = Stream(0);
+}
+
+/// An event of the program; never reused, even when HIP reuses a handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Event(pub u64);
+
+/// What kind of operation a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A kernel.
+    Kernel,
+    /// A copy in any direction.
+    Copy,
+    /// A memset.
+    Memset,
+    /// Something the host does to device memory, or a callback.
+    Host,
+    /// The host waiting for a stream or for everything.
+    Synchronisation,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it was enqueued; `None` for what the host does itself.
+    pub stream: Option<Stream>,
+    /// What identifies it when a loop comes round again: function and launch geometry, but no
+    /// argument that changes from round to round.
+    pub signature: u64,
+    /// What it may touch.
+    pub access: Access,
+}
+
+/// Why one operation happens before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Edge {
+    /// Enqueued earlier on the same stream.
+    SameStream,
+    /// Recorded in an event that the later one waits for.
+    Event,
+    /// One of the two is on the legacy default stream.
+    Legacy,
+    /// The host waited for the earlier one before it went on.
+    Host,
+}

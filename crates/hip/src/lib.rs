@@ -1,0 +1,12 @@
+//! HIP as a C interface: its types as far as modelled, the one list of its functions, and the table
+//! through which the real ones are called. ROCm 5.2.3.
+
+#[macro_use]
+pub mod list;
+
+pub mod api;
+pub mod next;
+pub mod types;
+
+pub use api::{Api, Class, Signature};
+pub use types::*;

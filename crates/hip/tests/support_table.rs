@@ -1,0 +1,56 @@
+//! The published support table says what the list says.
+
+use expect_test::expect_file;
+use std::fmt::Write;
+use strobe_hip::{Api, Class};
+
+#[test]
+fn the_published_table_is_fresh() {
+    let mut text = String::from(
+        "# What Strobe does with each function of HIP\n\n\
+         Generated from `crates/hip/src/list.rs` (`UPDATE_EXPECT=1 cargo test -p strobe-hip`). The \
+         list is that of\n`libamdhip64.so.5`, ROCm 5.2.3.\n\n\
+         - **modelled**: wrapped; what it does to GPU memory is known.\n\
+         - **pure**: changes nothing that a checkpoint would have to know.\n\
+         - **refused**: passed on, but a program that has used it is not checkpointed; the refusal \
+         names it.\n\n",
+    );
+    let count = |class| Api::ALL.iter().filter(|api| api.class() == class).count();
+    writeln!(
+        text,
+        "{} functions: {} modelled, {} pure, {} refused.\n",
+        Api::ALL.len(),
+        count(Class::Modelled),
+        count(Class::Pure),
+        count(Class::Refused)
+    )
+    .unwrap();
+    text.push_str("| function | since | class | effect |\n|---|---|---|---|\n");
+    let mut all: Vec<&Api> = Api::ALL.iter().collect();
+    all.sort_by_key(|api| (api.name().trim_start_matches('_'), api.symbol()));
+    for api in all {
+        let class = match api.class() {
+            Class::Modelled => "modelled",
+            Class::Pure => "pure",
+            Class::Refused => "refused",
+        };
+        let effect = api.effect().unwrap_or_default().replace('_', " ");
+        writeln!(
+            text,
+            "| `{}` | {} | {class} | {effect} |",
+            api.name(),
+            api.since()
+        )
+        .unwrap();
+    }
+    expect_file!["../../../interpose/API.md"].assert_eq(&text);
+}
+
+#[test]
+fn no_function_is_named_twice() {
+    let mut symbols: Vec<_> = Api::ALL.iter().map(|api| api.symbol()).collect();
+    symbols.sort_unstable();
+    let before = symbols.len();
+    symbols.dedup();
+    assert_eq!(symbols.len(), before);
+}

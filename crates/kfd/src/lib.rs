@@ -1,0 +1,18 @@
+//! The amdkfd and amdgpu-drm kernel interfaces: argument structs, request numbers, constants.
+//!
+//! One file per kernel object. Both sides use them: the CRIU plugin as a client of the real driver,
+//! the software GPU as a driver of its own. What must hold: sizes, offsets and request numbers are
+//! the kernel's (`include/uapi/linux/kfd_ioctl.h`, `include/uapi/drm/amdgpu_drm.h`,
+//! `include/uapi/drm/drm.h`), checked at compile time beside each struct.
+
+pub mod client;
+pub mod criu;
+pub mod event;
+mod ioctl;
+pub mod memory;
+pub mod process;
+pub mod queue;
+pub mod render;
+pub mod sdma;
+
+pub use ioctl::{Request, call, number, number_parts};

@@ -1,0 +1,352 @@
+//! What stands in the state device. Zero is the empty state of every table.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
+pub(crate) const VERSION: u32 = 1;
+
+pub(crate) const PROCESSES: usize = 16;
+pub(crate) const RENDER_FILES: usize = 64;
+pub(crate) const OBJECTS: usize = 1 << 14;
+pub(crate) const BUFFERS: usize = 1 << 14;
+pub(crate) const GEM_HANDLES: usize = 1 << 12;
+pub(crate) const MAPPINGS: usize = 1 << 15;
+pub(crate) const QUEUES: usize = 256;
+/// Signal events have ids 1..SIGNAL_EVENTS, the others from there.
+pub(crate) const SIGNAL_EVENTS: usize = 4096;
+pub(crate) const EVENTS: usize = SIGNAL_EVENTS + 64;
+/// 64-bit doorbells of a process.
+pub(crate) const DOORBELLS: usize = 1024;
+pub(crate) const ACCESS_LOG_PATH: usize = 1024;
+
+/// Never changes after the device was made.
+#[derive(Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: u64,
+    pub(crate) version: u32,
+    pub(crate) gpu_id: u32,
+    pub(crate) generation: u64,
+    /// Device numbers of the two nodes.
+    pub(crate) state_rdev: u64,
+    pub(crate) memory_rdev: u64,
+    pub(crate) vram_bytes: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) large_bar: u32,
+    pub(crate) access_log_len: u32,
+    /// Rates of the time model; 0 is as fast as it goes.
+    pub(crate) link_bytes_per_s: u64,
+    pub(crate) device_bytes_per_s: u64,
+    pub(crate) kernel_floor_ns: u64,
+    pub(crate) access_log: [u8; ACCESS_LOG_PATH],
+}
+
+/// The head of the state device.
+#[repr(C)]
+pub(crate) struct State {
+    pub(crate) header: Header,
+    /// Owner of the tables: pid << 32 | tid, or 0.
+    pub(crate) lock: AtomicU64,
+    pub(crate) lock_wake: AtomicU32,
+    pub(crate) padding: u32,
+    pub(crate) live: [Live; PROCESSES],
+    pub(crate) tables: UnsafeCell<Tables>,
+}
+
+/// What the workers and waiters of a process use without the lock.
+#[repr(C)]
+pub(crate) struct Live {
+    /// Workers take no packet while it is 1.
+    pub(crate) pause: AtomicU32,
+    /// Packets being executed. While it is not 0 the process cannot be checkpointed.
+    pub(crate) resident: AtomicU32,
+    /// Changes with every change of the process's queues.
+    pub(crate) queue_epoch: AtomicU32,
+    /// Changes with every change of the process's address space.
+    pub(crate) mapping_epoch: AtomicU32,
+    /// Futex: changes with every event that is set.
+    pub(crate) event_sequence: AtomicU32,
+    pub(crate) padding: u32,
+    /// One for each doorbell: the waves of its queue let go when it changes.
+    pub(crate) evict: [AtomicU32; DOORBELLS],
+    pub(crate) events: [Event; EVENTS],
+}
+
+/// One event. `kind` is set last when it is made and cleared first when it goes.
+#[repr(C)]
+pub(crate) struct Event {
+    /// Type plus 1; 0 is free.
+    pub(crate) kind: AtomicU32,
+    pub(crate) auto_reset: AtomicU32,
+    pub(crate) signaled: AtomicU32,
+    /// Memory faults: bit 0 not present, bit 1 read-only.
+    pub(crate) fault_flags: AtomicU32,
+    pub(crate) fault_va: AtomicU64,
+}
+
+/// Touched only under the lock.
+#[repr(C)]
+pub(crate) struct Tables {
+    pub(crate) vram_used: u64,
+    pub(crate) next_fence: u64,
+    pub(crate) next_serial: u32,
+    pub(crate) padding: u32,
+    pub(crate) processes: [Process; PROCESSES],
+    pub(crate) render_files: [RenderFile; RENDER_FILES],
+    pub(crate) queues: [Queue; QUEUES],
+    pub(crate) objects: Table<Object, OBJECTS>,
+    pub(crate) buffers: Table<Buffer, BUFFERS>,
+    pub(crate) handles: Table<GemHandle, GEM_HANDLES>,
+    pub(crate) mappings: Table<Mapping, MAPPINGS>,
+}
+
+/// An entry that knows whether it is free.
+pub(crate) trait Entry: Copy {
+    fn is_free(&self) -> bool;
+    fn clear(&mut self);
+}
+
+/// Entries with a bound on the used ones, so that a search looks only at those.
+#[repr(C)]
+pub(crate) struct Table<T, const N: usize> {
+    /// All entries from here on are free.
+    bound: u64,
+    entries: [T; N],
+}
+
+impl<T: Entry, const N: usize> Table<T, N> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &T)> {
+        let bound = (self.bound as usize).min(N);
+        self.entries[..bound]
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| !entry.is_free())
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        self.entries.get(index).filter(|entry| !entry.is_free())
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.entries.get_mut(index).filter(|entry| !entry.is_free())
+    }
+
+    /// Puts `entry` into the first free place.
+    pub(crate) fn insert(&mut self, entry: T) -> Option<usize> {
+        let bound = (self.bound as usize).min(N);
+        let index = self.entries[..bound]
+            .iter()
+            .position(Entry::is_free)
+            .or((bound < N).then_some(bound))?;
+        self.entries[index] = entry;
+        self.bound = self.bound.max(index as u64 + 1);
+        Some(index)
+    }
+
+    /// Removes the first entry that `wanted` accepts.
+    pub(crate) fn take(&mut self, wanted: impl Fn(&T) -> bool) -> Option<T> {
+        let (index, entry) = self.iter().find(|(_, entry)| wanted(entry))?;
+        let entry = *entry;
+        self.remove(index);
+        Some(entry)
+    }
+
+    pub(crate) fn remove(&mut self, index: usize) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.clear();
+        }
+        while self.bound > 0 && self.entries[self.bound as usize - 1].is_free() {
+            self.bound -= 1;
+        }
+    }
+}
+
+macro_rules! entry {
+    ($ty:ty, $used:ident) => {
+        impl Entry for $ty {
+            fn is_free(&self) -> bool {
+                self.$used == 0
+            }
+            fn clear(&mut self) {
+                self.$used = 0;
+            }
+        }
+    };
+}
+
+/// A process that opened /dev/kfd.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Process {
+    /// 0 is free.
+    pub(crate) pid: u32,
+    /// The render file whose address space is the process's, plus 1.
+    pub(crate) vm: u32,
+    /// Tells it from a later process of the same pid.
+    pub(crate) identity: u64,
+    /// The id by which the program knows the GPU (that of its first device).
+    pub(crate) gpu_id: u32,
+    /// Whether PROCESS_INFO stopped its queues, and how often.
+    pub(crate) paused: u32,
+    pub(crate) scratch_va: u64,
+    /// Tells program images of one process apart; 0: not known yet (restored).
+    pub(crate) image: u64,
+    pub(crate) xnack: u32,
+    pub(crate) next_queue: u32,
+}
+
+/// An open render node that holds objects or mappings.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct RenderFile {
+    /// Its opener; 0 is free.
+    pub(crate) pid: u32,
+    pub(crate) next_context: u32,
+    pub(crate) identity: u64,
+}
+
+/// Where an object's bytes are.
+pub(crate) mod place {
+    pub(crate) const VRAM: u32 = 1;
+    pub(crate) const GTT: u32 = 2;
+    /// `offset` is a host address of the owner.
+    pub(crate) const USER: u32 = 3;
+    /// Doorbells and registers: `offset` is one of the state device.
+    pub(crate) const STATE: u32 = 4;
+}
+
+/// A run of memory, shared by buffers, handles and mappings.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Object {
+    /// One of [`place`]; 0 is free.
+    pub(crate) place: u32,
+    /// Buffers, handles and mappings that use it.
+    pub(crate) references: u32,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    /// KFD's allocation flags.
+    pub(crate) flags: u32,
+    /// Counts the uses of this place in the table, so that an old dma-buf is known as such.
+    pub(crate) serial: u32,
+}
+
+/// A buffer object of the compute driver.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Buffer {
+    /// Process slot plus 1; 0 is free.
+    pub(crate) owner: u32,
+    /// The low half of its handle.
+    pub(crate) index: u32,
+    pub(crate) object: u32,
+    pub(crate) flags: u32,
+    pub(crate) va: u64,
+    pub(crate) size: u64,
+    /// mmap offset as told to the program; of user memory the host address.
+    pub(crate) offset: u64,
+    pub(crate) mapped: u32,
+    pub(crate) padding: u32,
+}
+
+/// A graphics handle.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct GemHandle {
+    /// Render file plus 1; 0 is free.
+    pub(crate) file: u32,
+    pub(crate) handle: u32,
+    pub(crate) object: u32,
+    pub(crate) imported: u32,
+    pub(crate) domains: u64,
+    pub(crate) alloc_flags: u64,
+    pub(crate) alignment: u64,
+}
+
+/// A range of an address space.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Mapping {
+    /// Render file plus 1; 0 is free.
+    pub(crate) file: u32,
+    pub(crate) object: u32,
+    pub(crate) va: u64,
+    pub(crate) size: u64,
+    pub(crate) object_offset: u64,
+    /// `AMDGPU_VM_PAGE_*`.
+    pub(crate) flags: u32,
+    /// The graphics handle it was made by; 0: a buffer of the compute driver.
+    pub(crate) handle: u32,
+}
+
+/// A user-mode queue.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Queue {
+    /// Process slot plus 1; 0 is free.
+    pub(crate) owner: u32,
+    pub(crate) id: u32,
+    pub(crate) kind: u32,
+    pub(crate) ring_size: u32,
+    pub(crate) ring: u64,
+    pub(crate) write_pointer: u64,
+    pub(crate) read_pointer: u64,
+    /// Index of its 64-bit doorbell.
+    pub(crate) doorbell: u32,
+    pub(crate) percentage: u32,
+    pub(crate) priority: u32,
+    /// Set when it met what it cannot execute; it does not go on.
+    pub(crate) failed: u32,
+    pub(crate) eop_address: u64,
+    pub(crate) eop_size: u64,
+    pub(crate) save_address: u64,
+    pub(crate) save_size: u32,
+    pub(crate) stack_size: u32,
+    /// Restored, and not yet resumed.
+    pub(crate) evicted: u32,
+    pub(crate) padding: u32,
+}
+
+entry!(Object, place);
+entry!(Buffer, owner);
+entry!(GemHandle, file);
+entry!(Mapping, file);
+
+impl Tables {
+    /// The slot of a live process.
+    pub(crate) fn process(&self, slot: usize) -> Option<&Process> {
+        self.processes.get(slot).filter(|process| process.pid != 0)
+    }
+
+    pub(crate) fn queue_mut(&mut self, slot: usize, id: u32) -> Option<&mut Queue> {
+        let owner = slot as u32 + 1;
+        self.queues
+            .iter_mut()
+            .find(|queue| queue.owner == owner && queue.id == id)
+    }
+
+    pub(crate) fn queues_of(&self, slot: usize) -> impl Iterator<Item = &Queue> {
+        let owner = slot as u32 + 1;
+        self.queues.iter().filter(move |queue| queue.owner == owner)
+    }
+
+    /// The buffer with this index, and its place in the table.
+    pub(crate) fn buffer(&self, slot: usize, index: u32) -> Option<(usize, Buffer)> {
+        let owner = slot as u32 + 1;
+        self.buffers
+            .iter()
+            .find(|(_, buffer)| buffer.owner == owner && buffer.index == index)
+            .map(|(place, buffer)| (place, *buffer))
+    }
+
+    pub(crate) fn handle(&self, file: usize, handle: u32) -> Option<(usize, GemHandle)> {
+        let file = file as u32 + 1;
+        self.handles
+            .iter()
+            .find(|(_, entry)| entry.file == file && entry.handle == handle)
+            .map(|(place, entry)| (place, *entry))
+    }
+}

@@ -1,0 +1,593 @@
+//! Checkpoint and restore of a process's compute state, as amdkfd does it (`kfd_chardev.c`).
+//!
+//! The private blob has the kernel's order and sizes (process, device, buffers, queues, events) with
+//! a content of our own: nobody but the driver may look into it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use strobe_kfd::criu::{
+    BoBucket, CHECKPOINT, CriuOp, DeviceBucket, PRIVATE_BO_SIZE, PRIVATE_DEVICE_SIZE,
+    PRIVATE_EVENT_SIZE, PRIVATE_PROCESS_SIZE, PRIVATE_QUEUE_SIZE, PROCESS_INFO, RESTORE, RESUME,
+    UNPAUSE,
+};
+use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::caller::{find, own_pid, render_file};
+use super::memory::{NewBuffer, create, map_buffer, share};
+use super::{Caller, event, queue, report};
+use crate::device::{Device, Event, Queue, Tables, fd};
+use crate::worker;
+
+/// How long PROCESS_INFO waits for packets that are being executed.
+const DRAIN: Duration = Duration::from_millis(100);
+
+const BLOB_VERSION: u32 = 1;
+const TYPE_QUEUE: u32 = 0;
+const TYPE_EVENT: u32 = 1;
+
+#[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct ProcessBlob {
+    version: u32,
+    xnack: u32,
+}
+
+#[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct DeviceBlob {
+    scratch_va: u64,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct BufferBlob {
+    user_addr: u64,
+    index: u32,
+    /// The first word counts whether the one GPU maps it.
+    mapped_gpu_ids: [u32; 64],
+    pad: u32,
+}
+
+/// The register state of a compute queue (`struct v9_mqd`) is 512 words; ours fits the head.
+const REGISTERS: usize = 2048;
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct QueueBlob {
+    object_type: u32,
+    id: u32,
+    ring: u64,
+    write_pointer: u64,
+    read_pointer: u64,
+    eop_address: u64,
+    eop_size: u64,
+    save_address: u64,
+    save_size: u32,
+    stack_size: u32,
+    ring_size: u32,
+    kind: u32,
+    percentage: u32,
+    priority: u32,
+    doorbell: u32,
+    failed: u32,
+    doorbell_value: u64,
+    spare: [u64; 3],
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct EventBlob {
+    object_type: u32,
+    id: u32,
+    auto_reset: u32,
+    kind: u32,
+    signaled: u32,
+    fault_flags: u32,
+    fault_va: u64,
+    spare: [u64; 4],
+}
+
+const _: () = assert!(size_of::<ProcessBlob>() == PRIVATE_PROCESS_SIZE);
+const _: () = assert!(size_of::<DeviceBlob>() == PRIVATE_DEVICE_SIZE);
+const _: () = assert!(size_of::<BufferBlob>() == PRIVATE_BO_SIZE);
+const _: () = assert!(size_of::<QueueBlob>() == PRIVATE_QUEUE_SIZE);
+const _: () = assert!(size_of::<EventBlob>() == PRIVATE_EVENT_SIZE);
+
+/// # Safety
+/// The array and blob pointers must be valid for the numbers beside them.
+pub(super) unsafe fn operate(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+    match args.op {
+        PROCESS_INFO => process_info(caller, args),
+        // SAFETY: passed on.
+        CHECKPOINT => unsafe { checkpoint(caller, args) },
+        UNPAUSE => unpause(caller),
+        // SAFETY: passed on.
+        RESTORE => unsafe { restore(caller, args) },
+        RESUME => resume(caller, args),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// The slot of the file's process, which must be the caller or traced by the calling thread.
+fn target(caller: &Caller<'_>) -> Result<(usize, u32), Errno> {
+    let (slot, pid) = caller.any_slot()?;
+    if pid == own_pid() || tracer(pid) == Some(nix::unistd::gettid().as_raw()) {
+        Ok((slot, pid))
+    } else {
+        Err(Errno::EPERM)
+    }
+}
+
+fn tracer(pid: u32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
+struct Counts {
+    buffers: usize,
+    queues: usize,
+    events: usize,
+}
+
+impl Counts {
+    fn of(device: &Device, tables: &Tables, slot: usize) -> Self {
+        let owner = slot as u32 + 1;
+        Self {
+            buffers: tables
+                .buffers
+                .iter()
+                .filter(|(_, buffer)| buffer.owner == owner)
+                .count(),
+            queues: tables.queues_of(slot).count(),
+            events: events(device, slot).count(),
+        }
+    }
+
+    fn blob_bytes(&self) -> usize {
+        PRIVATE_PROCESS_SIZE
+            + PRIVATE_DEVICE_SIZE
+            + self.buffers * PRIVATE_BO_SIZE
+            + self.queues * (PRIVATE_QUEUE_SIZE + REGISTERS)
+            + self.events * PRIVATE_EVENT_SIZE
+    }
+}
+
+fn events(device: &Device, slot: usize) -> impl Iterator<Item = (usize, &Event)> {
+    let events = device.state().live[slot].events.iter().enumerate();
+    events.filter(|(_, event)| event.kind.load(Ordering::Acquire) != 0)
+}
+
+/// Stops the queues and counts what there is.
+fn process_info(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+    let (slot, pid) = target(caller)?;
+    pause(caller, slot)?;
+    let tables = caller.lock()?;
+    let counts = Counts::of(caller.device, &tables, slot);
+    args.num_devices = 1;
+    args.num_bos = counts.buffers as u32;
+    args.num_objects = (counts.queues + counts.events) as u32;
+    args.priv_data_size = counts.blob_bytes() as u64;
+    args.pid = pid;
+    Ok(())
+}
+
+/// Makes workers take no more packets. Waves cannot be saved, so none may be resident.
+fn pause(caller: &Caller<'_>, slot: usize) -> Result<(), Errno> {
+    let live = &caller.device.state().live[slot];
+    let mut tables = caller.lock()?;
+    let process = &mut tables.processes[slot];
+    process.paused += 1;
+    if process.paused == 1 {
+        live.pause.fetch_or(1, Ordering::SeqCst);
+    }
+    drop(tables);
+    let start = Instant::now();
+    while live.resident.load(Ordering::SeqCst) != 0 {
+        if start.elapsed() > DRAIN {
+            report("cannot checkpoint: a kernel or copy is being executed");
+            unpause(caller)?;
+            return Err(Errno::EBUSY);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+fn unpause(caller: &Caller<'_>) -> Result<(), Errno> {
+    let (slot, _) = target(caller)?;
+    let mut tables = caller.lock()?;
+    let process = &mut tables.processes[slot];
+    process.paused = process.paused.checked_sub(1).ok_or(Errno::EINVAL)?;
+    if process.paused == 0 {
+        caller.device.state().live[slot]
+            .pause
+            .fetch_and(!1, Ordering::SeqCst);
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As for [`operate`].
+unsafe fn checkpoint(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+    let (slot, _) = target(caller)?;
+    let device = caller.device;
+    let tables = caller.lock()?;
+    let process = *tables.process(slot).ok_or(Errno::ESRCH)?;
+    let counts = Counts::of(device, &tables, slot);
+    let agrees = process.paused > 0
+        && args.num_devices == 1
+        && args.num_bos as usize == counts.buffers
+        && args.num_objects as usize == counts.queues + counts.events
+        && args.priv_data_size == counts.blob_bytes() as u64;
+    if !agrees || args.devices == 0 || args.priv_data == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut blob = Vec::with_capacity(counts.blob_bytes());
+    blob.extend(
+        ProcessBlob {
+            version: BLOB_VERSION,
+            xnack: process.xnack,
+        }
+        .as_bytes(),
+    );
+    blob.extend(
+        DeviceBlob {
+            scratch_va: process.scratch_va,
+        }
+        .as_bytes(),
+    );
+    let mut buckets = Vec::with_capacity(counts.buffers);
+    let result = save_buffers(
+        device,
+        &tables,
+        slot,
+        process.gpu_id,
+        &mut blob,
+        &mut buckets,
+    );
+    if let Err(error) = result {
+        close_all(&buckets);
+        return Err(error);
+    }
+    save_objects(device, &tables, slot, &mut blob);
+    let devices = DeviceBucket {
+        user_gpu_id: process.gpu_id,
+        actual_gpu_id: device.header().gpu_id,
+        drm_fd: INVALID_FD,
+        pad: 0,
+    };
+    // SAFETY: the caller's promise; the lengths were compared above.
+    unsafe {
+        (args.devices as *mut DeviceBucket).write_unaligned(devices);
+        let buckets = buckets.as_bytes();
+        buckets
+            .as_ptr()
+            .copy_to_nonoverlapping(args.bos as *mut u8, buckets.len());
+        blob.as_ptr()
+            .copy_to_nonoverlapping(args.priv_data as *mut u8, blob.len());
+    }
+    Ok(())
+}
+
+/// Buffers in the kernel's order: by handle.
+fn save_buffers(
+    device: &Device,
+    tables: &Tables,
+    slot: usize,
+    gpu_id: u32,
+    blob: &mut Vec<u8>,
+    buckets: &mut Vec<BoBucket>,
+) -> Result<(), Errno> {
+    let owner = slot as u32 + 1;
+    let mut buffers: Vec<_> = tables
+        .buffers
+        .iter()
+        .filter(|(_, b)| b.owner == owner)
+        .map(|(_, b)| *b)
+        .collect();
+    buffers.sort_unstable_by_key(|buffer| buffer.index);
+    for buffer in buffers {
+        let has_content = buffer.flags & (VRAM | GTT) != 0;
+        let dmabuf_fd = if has_content {
+            share(device, tables, buffer.object)?.cast_unsigned()
+        } else {
+            INVALID_FD
+        };
+        buckets.push(BoBucket {
+            addr: buffer.va,
+            size: buffer.size,
+            offset: buffer.offset,
+            restored_offset: 0,
+            gpu_id,
+            alloc_flags: buffer.flags,
+            dmabuf_fd,
+            pad: 0,
+        });
+        let mut mapped_gpu_ids = [0; 64];
+        mapped_gpu_ids[0] = buffer.mapped;
+        let user_addr = if buffer.flags & USERPTR != 0 {
+            buffer.offset
+        } else {
+            0
+        };
+        let private = BufferBlob {
+            user_addr,
+            index: buffer.index,
+            mapped_gpu_ids,
+            pad: 0,
+        };
+        blob.extend(private.as_bytes());
+    }
+    Ok(())
+}
+
+fn save_objects(device: &Device, tables: &Tables, slot: usize, blob: &mut Vec<u8>) {
+    for queue in tables.queues_of(slot) {
+        let private = QueueBlob {
+            object_type: TYPE_QUEUE,
+            id: queue.id,
+            ring: queue.ring,
+            write_pointer: queue.write_pointer,
+            read_pointer: queue.read_pointer,
+            eop_address: queue.eop_address,
+            eop_size: queue.eop_size,
+            save_address: queue.save_address,
+            save_size: queue.save_size,
+            stack_size: queue.stack_size,
+            ring_size: queue.ring_size,
+            kind: queue.kind,
+            percentage: queue.percentage,
+            priority: queue.priority,
+            doorbell: queue.doorbell,
+            failed: queue.failed,
+            doorbell_value: device
+                .doorbell(slot, queue.doorbell)
+                .load(Ordering::Acquire),
+            spare: [0; 3],
+        };
+        blob.extend(private.as_bytes());
+        blob.resize(blob.len() + REGISTERS, 0);
+    }
+    for (id, event) in events(device, slot) {
+        let private = EventBlob {
+            object_type: TYPE_EVENT,
+            id: id as u32,
+            auto_reset: event.auto_reset.load(Ordering::Relaxed),
+            kind: event.kind.load(Ordering::Relaxed) - 1,
+            signaled: event.signaled.load(Ordering::Relaxed),
+            fault_flags: event.fault_flags.load(Ordering::Relaxed),
+            fault_va: event.fault_va.load(Ordering::Relaxed),
+            spare: [0; 4],
+        };
+        blob.extend(private.as_bytes());
+    }
+}
+
+fn close_all(buckets: &[BoBucket]) {
+    for bucket in buckets
+        .iter()
+        .filter(|bucket| bucket.dmabuf_fd != INVALID_FD)
+    {
+        // SAFETY: opened by this request and not yet told to the caller.
+        unsafe { libc::close(bucket.dmabuf_fd.cast_signed()) };
+    }
+}
+
+/// # Safety
+/// As for [`operate`].
+unsafe fn restore(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    if args.num_devices != 1 || args.devices == 0 || args.priv_data == 0 {
+        return Err(Errno::EINVAL);
+    }
+    if args.num_bos > 0 && args.bos == 0 {
+        return Err(Errno::EINVAL);
+    }
+    // SAFETY: the caller's promise.
+    let (device_bucket, buckets, blob) = unsafe {
+        (
+            (args.devices as *const DeviceBucket).read_unaligned(),
+            std::slice::from_raw_parts_mut(args.bos as *mut BoBucket, args.num_bos as usize),
+            std::slice::from_raw_parts(args.priv_data as *const u8, args.priv_data_size as usize),
+        )
+    };
+    if device_bucket.actual_gpu_id != caller.device.header().gpu_id {
+        return Err(Errno::EINVAL);
+    }
+    let drm_fd = device_bucket.drm_fd.cast_signed();
+    if !matches!(fd::node(drm_fd), Some((_, fd::Node::Render))) {
+        return Err(Errno::EINVAL);
+    }
+    let file = render_file(caller.device, drm_fd)?;
+    let mut reader = Reader { rest: blob };
+    let process: ProcessBlob = reader.next()?;
+    let device: DeviceBlob = reader.next()?;
+    if process.version != BLOB_VERSION {
+        return Err(Errno::EINVAL);
+    }
+    let mut tables = caller.lock()?;
+    let tables = &mut *tables;
+    let counts = Counts::of(caller.device, tables, slot);
+    let entry = &mut tables.processes[slot];
+    if entry.vm != 0 || counts.buffers + counts.queues + counts.events > 0 {
+        return Err(Errno::EINVAL);
+    }
+    entry.vm = file as u32 + 1;
+    entry.gpu_id = device_bucket.user_gpu_id;
+    entry.scratch_va = device.scratch_va;
+    entry.xnack = process.xnack;
+    // The program whose memory comes back is another image than the restorer's.
+    entry.image = 0;
+    caller.device.state().live[slot]
+        .pause
+        .store(0, Ordering::SeqCst);
+    let restored = restore_buffers(caller.device, tables, slot, buckets, &mut reader)
+        .and_then(|()| restore_objects(caller.device, tables, slot, args.num_objects, &mut reader))
+        .and_then(|()| reader.finish());
+    if restored.is_err() {
+        close_all(buckets);
+    }
+    restored
+}
+
+/// Takes the blob apart from its front.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn next<T: FromBytes>(&mut self) -> Result<T, Errno> {
+        let (value, rest) = T::read_from_prefix(self.rest).map_err(|_| Errno::EINVAL)?;
+        self.rest = rest;
+        Ok(value)
+    }
+
+    /// The whole blob must have been understood.
+    fn finish(&self) -> Result<(), Errno> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Errno::EINVAL)
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) -> Result<(), Errno> {
+        self.rest = self.rest.get(bytes..).ok_or(Errno::EINVAL)?;
+        Ok(())
+    }
+}
+
+fn restore_buffers(
+    device: &Device,
+    tables: &mut Tables,
+    slot: usize,
+    buckets: &mut [BoBucket],
+    reader: &mut Reader<'_>,
+) -> Result<(), Errno> {
+    // None is open yet, whatever the caller left there.
+    for bucket in &mut *buckets {
+        bucket.dmabuf_fd = INVALID_FD;
+    }
+    for bucket in buckets {
+        let private: BufferBlob = reader.next()?;
+        let new = NewBuffer {
+            va: bucket.addr,
+            size: bucket.size,
+            flags: bucket.alloc_flags,
+            host: private.user_addr,
+            index: Some(private.index),
+        };
+        if tables.buffer(slot, private.index).is_some() {
+            return Err(Errno::EINVAL);
+        }
+        let buffer = create(device, tables, slot, &new)?;
+        let (place, buffer) = tables.buffer(slot, buffer.index).ok_or(Errno::ENOENT)?;
+        if private.mapped_gpu_ids[0] != 0 {
+            map_buffer(device, tables, slot, place, buffer)?;
+        }
+        bucket.restored_offset = buffer.offset;
+        if buffer.flags & (VRAM | GTT) != 0 {
+            bucket.dmabuf_fd = share(device, tables, buffer.object)?.cast_unsigned();
+        }
+    }
+    Ok(())
+}
+
+fn restore_objects(
+    device: &Device,
+    tables: &mut Tables,
+    slot: usize,
+    count: u32,
+    reader: &mut Reader<'_>,
+) -> Result<(), Errno> {
+    for _ in 0..count {
+        let kind = u32::read_from_prefix(reader.rest)
+            .map_err(|_| Errno::EINVAL)?
+            .0;
+        match kind {
+            TYPE_QUEUE => {
+                let private: QueueBlob = reader.next()?;
+                reader.skip(REGISTERS)?;
+                restore_queue(device, tables, slot, &private)?;
+            }
+            TYPE_EVENT => {
+                let private: EventBlob = reader.next()?;
+                let live = &device.state().live[slot];
+                let event = live.events.get(private.id as usize).ok_or(Errno::EINVAL)?;
+                let signaled = private.signaled != 0;
+                event::make(event, private.kind, private.auto_reset, signaled);
+                event
+                    .fault_flags
+                    .store(private.fault_flags, Ordering::Relaxed);
+                event.fault_va.store(private.fault_va, Ordering::Relaxed);
+            }
+            _ => return Err(Errno::EINVAL),
+        }
+    }
+    Ok(())
+}
+
+fn restore_queue(
+    device: &Device,
+    tables: &mut Tables,
+    slot: usize,
+    private: &QueueBlob,
+) -> Result<(), Errno> {
+    if !private.ring_size.is_power_of_two() || tables.queue_mut(slot, private.id).is_some() {
+        return Err(Errno::EINVAL);
+    }
+    let queue = Queue {
+        owner: slot as u32 + 1,
+        id: private.id,
+        kind: private.kind,
+        ring_size: private.ring_size,
+        ring: private.ring,
+        write_pointer: private.write_pointer,
+        read_pointer: private.read_pointer,
+        doorbell: private.doorbell,
+        percentage: private.percentage,
+        priority: private.priority,
+        failed: private.failed,
+        eop_address: private.eop_address,
+        eop_size: private.eop_size,
+        save_address: private.save_address,
+        save_size: private.save_size,
+        stack_size: private.stack_size,
+        evicted: 1,
+        padding: 0,
+    };
+    let process = &mut tables.processes[slot];
+    process.next_queue = process.next_queue.max(private.id.saturating_add(1));
+    let wanted = Some(private.doorbell);
+    queue::insert(device, tables, slot, queue, wanted, private.doorbell_value).map(drop)
+}
+
+/// Lets the queues of a restored process run.
+fn resume(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+    let mut tables = caller.lock()?;
+    let slot = find(&tables, args.pid).ok_or(Errno::ESRCH)?;
+    let owner = slot as u32 + 1;
+    for queue in tables
+        .queues
+        .iter_mut()
+        .filter(|queue| queue.owner == owner)
+    {
+        queue.evicted = 0;
+    }
+    caller.device.state().live[slot]
+        .queue_epoch
+        .fetch_add(1, Ordering::Release);
+    drop(tables);
+    if args.pid == own_pid() {
+        worker::start();
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! Events: made and waited for by threads, set by the GPU's engines.
+//!
+//! An event is a place in the process's row of the state device, so it survives no device but its
+//! id does: after a restore the row is made again with the same ids, and a thread that was waiting
+//! finds its events there.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use strobe_kfd::event::{
+    CreateEvent, DestroyEvent, EventData, MEMORY, MemoryException, ResetEvent, SIGNAL, SetEvent,
+    WAIT_COMPLETE, WAIT_FAIL, WAIT_TIMEOUT, WaitEvents,
+};
+
+use strobe_kfd::memory::{MMAP_TYPE_EVENTS, MMAP_TYPE_SHIFT};
+
+use super::Caller;
+use crate::device::{Device, EVENTS, Event, Live, SIGNAL_EVENTS};
+use crate::futex;
+
+/// Upper bound of one sleep: a waiter looks again at least this often, whatever it missed.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Bits of an event's fault flags.
+const NOT_PRESENT: u32 = 1;
+const READ_ONLY: u32 = 2;
+
+pub(super) fn create(caller: &Caller<'_>, args: &mut CreateEvent) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let _tables = caller.lock()?;
+    let live = &caller.device.state().live[slot];
+    let ids = if args.event_type == SIGNAL {
+        1..SIGNAL_EVENTS
+    } else {
+        SIGNAL_EVENTS..EVENTS
+    };
+    let id = ids
+        .into_iter()
+        .find(|id| live.events[*id].kind.load(Ordering::Relaxed) == 0)
+        .ok_or(Errno::ENOSPC)?;
+    make(&live.events[id], args.event_type, args.auto_reset, false);
+    args.event_id = id as u32;
+    args.event_trigger_data = id as u32;
+    if args.event_type == SIGNAL {
+        args.event_slot_index = id as u32;
+        // Not zero: runtimes take it as "events have slots in the page", to which the GPU writes.
+        args.event_page_offset = MMAP_TYPE_EVENTS << MMAP_TYPE_SHIFT;
+    }
+    Ok(())
+}
+
+/// Fills a free place.
+pub(super) fn make(event: &Event, kind: u32, auto_reset: u32, signaled: bool) {
+    event.auto_reset.store(auto_reset, Ordering::Relaxed);
+    event.signaled.store(u32::from(signaled), Ordering::Relaxed);
+    event.fault_flags.store(0, Ordering::Relaxed);
+    event.fault_va.store(0, Ordering::Relaxed);
+    event.kind.store(kind + 1, Ordering::Release);
+}
+
+fn lookup(live: &Live, id: u32) -> Option<&Event> {
+    live.events
+        .get(id as usize)
+        .filter(|event| event.kind.load(Ordering::Acquire) != 0)
+}
+
+pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyEvent) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let _tables = caller.lock()?;
+    let live = &caller.device.state().live[slot];
+    lookup(live, args.event_id)
+        .ok_or(Errno::EINVAL)?
+        .kind
+        .store(0, Ordering::Release);
+    announce(live);
+    Ok(())
+}
+
+pub(super) fn set(caller: &Caller<'_>, args: &mut SetEvent) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    if signal(caller.device, slot, args.event_id) {
+        Ok(())
+    } else {
+        Err(Errno::EINVAL)
+    }
+}
+
+pub(super) fn reset(caller: &Caller<'_>, args: &mut ResetEvent) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let live = &caller.device.state().live[slot];
+    let event = lookup(live, args.event_id).ok_or(Errno::EINVAL)?;
+    event.signaled.store(0, Ordering::Release);
+    Ok(())
+}
+
+/// Sets an event, as an interrupt does. False when there is no such event.
+pub(crate) fn signal(device: &Device, slot: usize, id: u32) -> bool {
+    let live = &device.state().live[slot];
+    let Some(event) = lookup(live, id) else {
+        return false;
+    };
+    event.signaled.store(1, Ordering::Release);
+    announce(live);
+    true
+}
+
+/// Sets every signal event: an interrupt that does not say which one it means.
+pub(crate) fn signal_all(device: &Device, slot: usize) {
+    let live = &device.state().live[slot];
+    for event in &live.events[1..SIGNAL_EVENTS] {
+        if event.kind.load(Ordering::Acquire) != 0 {
+            event.signaled.store(1, Ordering::Release);
+        }
+    }
+    announce(live);
+}
+
+/// Reports a memory fault to the process.
+pub(crate) fn memory_fault(device: &Device, slot: usize, va: u64, write: bool, mapped: bool) {
+    let live = &device.state().live[slot];
+    for event in &live.events[SIGNAL_EVENTS..] {
+        if event.kind.load(Ordering::Acquire) == MEMORY + 1 {
+            let flags = if write && mapped {
+                READ_ONLY
+            } else {
+                NOT_PRESENT
+            };
+            event.fault_flags.store(flags, Ordering::Relaxed);
+            event.fault_va.store(va & !4095, Ordering::Relaxed);
+            event.signaled.store(1, Ordering::Release);
+        }
+    }
+    announce(live);
+}
+
+fn announce(live: &Live) {
+    live.event_sequence.fetch_add(1, Ordering::Release);
+    futex::wake_all(&live.event_sequence);
+}
+
+/// # Safety
+/// The array pointer must be valid for the number of elements beside it.
+pub(super) unsafe fn wait(caller: &Caller<'_>, args: &mut WaitEvents) -> Result<(), Errno> {
+    let deadline = match args.timeout {
+        u32::MAX => None,
+        timeout => Some(Instant::now() + Duration::from_millis(u64::from(timeout))),
+    };
+    let count = args.num_events as usize;
+    let data = args.events_ptr as *mut EventData;
+    if count > 0 && (data.is_null() || count > EVENTS) {
+        return Err(Errno::EINVAL);
+    }
+    loop {
+        // Again in each round: the process may have been restored onto another device.
+        let slot = caller.own_slot()?;
+        let live = &caller.device.state().live[slot];
+        let seen = live.event_sequence.load(Ordering::Acquire);
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { poll(caller, live, slot, data, count, args.wait_for_all != 0)? };
+        if let Some(result) = outcome {
+            args.wait_result = result;
+            return Ok(());
+        }
+        let left = match deadline {
+            None => SLICE,
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    args.wait_result = WAIT_TIMEOUT;
+                    return Ok(());
+                }
+                left.min(SLICE)
+            }
+        };
+        futex::wait(&live.event_sequence, seen, left);
+    }
+}
+
+/// Looks whether the wait is over, and consumes the events if so.
+///
+/// # Safety
+/// `data` must be valid for `count` elements.
+unsafe fn poll(
+    caller: &Caller<'_>,
+    live: &Live,
+    slot: usize,
+    data: *mut EventData,
+    count: usize,
+    all: bool,
+) -> Result<Option<u32>, Errno> {
+    let id_at = |index: usize| {
+        // SAFETY: inside the array.
+        unsafe { (&raw const (*data.add(index)).event_id).read_unaligned() }
+    };
+    let mut ready = 0;
+    for index in 0..count {
+        let Some(event) = lookup(live, id_at(index)) else {
+            return Ok(Some(WAIT_FAIL));
+        };
+        ready += usize::from(event.signaled.load(Ordering::Acquire) != 0);
+    }
+    if (all && ready < count) || (!all && ready == 0 && count > 0) {
+        return Ok(None);
+    }
+    let gpu_id = caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.gpu_id;
+    for index in 0..count {
+        let Some(event) = lookup(live, id_at(index)) else {
+            continue;
+        };
+        if event.signaled.load(Ordering::Acquire) == 0 {
+            continue;
+        }
+        if event.kind.load(Ordering::Relaxed) == MEMORY + 1 {
+            let flags = event.fault_flags.load(Ordering::Relaxed);
+            let exception = MemoryException {
+                not_present: u32::from(flags & NOT_PRESENT != 0),
+                read_only: u32::from(flags & READ_ONLY != 0),
+                no_execute: 0,
+                imprecise: 0,
+                va: event.fault_va.load(Ordering::Relaxed),
+                gpu_id,
+                error_type: 0,
+            };
+            // SAFETY: inside the array.
+            unsafe { (&raw mut (*data.add(index)).memory).write_unaligned(exception) };
+        }
+        if event.auto_reset.load(Ordering::Relaxed) != 0 {
+            event.signaled.store(0, Ordering::Release);
+        }
+    }
+    Ok(Some(WAIT_COMPLETE))
+}

@@ -1,0 +1,139 @@
+//! Requests about the process: version, apertures, address space, clocks.
+
+use nix::errno::Errno;
+use strobe_kfd::process::{
+    AcquireVm, Apertures, GetClockCounters, GetProcessApertures, GetProcessAperturesNew,
+    GetTileConfig, GetVersion, SetScratchBackingVa, SetXnackMode,
+};
+
+use super::Caller;
+use super::caller::render_file;
+use crate::device::fd;
+use crate::{clock, wave};
+
+/// From 1.14 on current runtimes find all they ask for.
+const MAJOR: u32 = 1;
+const MINOR: u32 = 14;
+
+/// GPU addresses that a process may use.
+const GPUVM_BASE: u64 = 0x4000;
+const GPUVM_LIMIT: u64 = (1 << 47) - 1;
+
+pub(super) fn version(args: &mut GetVersion) -> Result<(), Errno> {
+    *args = GetVersion {
+        major: MAJOR,
+        minor: MINOR,
+    };
+    Ok(())
+}
+
+pub(super) fn clocks(args: &mut GetClockCounters) -> Result<(), Errno> {
+    args.gpu_clock_counter = clock::ticks();
+    args.cpu_clock_counter = clock::cpu_ns();
+    args.system_clock_counter = clock::system_ns();
+    args.system_clock_freq = 1_000_000_000;
+    Ok(())
+}
+
+fn device_apertures(gpu_id: u32) -> Apertures {
+    let window = |base: u64| (base, base + u64::from(u32::MAX));
+    let (lds_base, lds_limit) = window(wave::LDS_APERTURE);
+    let (scratch_base, scratch_limit) = window(wave::PRIVATE_APERTURE);
+    Apertures {
+        lds_base,
+        lds_limit,
+        scratch_base,
+        scratch_limit,
+        gpuvm_base: GPUVM_BASE,
+        gpuvm_limit: GPUVM_LIMIT,
+        gpu_id,
+        pad: 0,
+    }
+}
+
+/// The GPU's id as the calling process knows it.
+fn user_gpu_id(caller: &Caller<'_>) -> Result<u32, Errno> {
+    let slot = caller.own_slot()?;
+    Ok(caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.gpu_id)
+}
+
+pub(super) fn apertures_old(
+    caller: &Caller<'_>,
+    args: &mut GetProcessApertures,
+) -> Result<(), Errno> {
+    args.apertures[0] = device_apertures(user_gpu_id(caller)?);
+    args.num_of_nodes = 1;
+    Ok(())
+}
+
+/// # Safety
+/// The array pointer must be valid for the number of elements beside it.
+pub(super) unsafe fn apertures(
+    caller: &Caller<'_>,
+    args: &mut GetProcessAperturesNew,
+) -> Result<(), Errno> {
+    let apertures = device_apertures(user_gpu_id(caller)?);
+    if args.num_of_nodes > 0 && args.apertures_ptr != 0 {
+        // SAFETY: room for at least one element, by the caller's promise.
+        unsafe { (args.apertures_ptr as *mut Apertures).write_unaligned(apertures) };
+    }
+    args.num_of_nodes = 1;
+    Ok(())
+}
+
+pub(super) fn acquire_vm(caller: &Caller<'_>, args: &mut AcquireVm) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let drm_fd = args.drm_fd.cast_signed();
+    if !matches!(fd::node(drm_fd), Some((_, fd::Node::Render))) {
+        return Err(Errno::EINVAL);
+    }
+    let file = render_file(caller.device, drm_fd)?;
+    let mut tables = caller.lock()?;
+    let process = &mut tables.processes[slot];
+    if args.gpu_id != process.gpu_id {
+        return Err(Errno::EINVAL);
+    }
+    let vm = file as u32 + 1;
+    if process.vm != 0 && process.vm != vm {
+        return Err(Errno::EBUSY);
+    }
+    process.vm = vm;
+    Ok(())
+}
+
+pub(super) fn scratch(caller: &Caller<'_>, args: &mut SetScratchBackingVa) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    caller.lock()?.processes[slot].scratch_va = args.va_addr;
+    Ok(())
+}
+
+/// # Safety
+/// The array pointers must be valid for the numbers of elements beside them.
+pub(super) unsafe fn tile_config(args: &mut GetTileConfig) -> Result<(), Errno> {
+    // Vega has no tiling tables; images, which would need them, do not exist here.
+    for (pointer, count) in [
+        (args.tile_config_ptr, args.num_tile_configs),
+        (args.macro_tile_config_ptr, args.num_macro_tile_configs),
+    ] {
+        if pointer != 0 && count > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { (pointer as *mut u32).write_bytes(0, count.min(64) as usize) };
+        }
+    }
+    args.gb_addr_config = 0x2a11_0042;
+    args.num_banks = 0;
+    args.num_ranks = 0;
+    Ok(())
+}
+
+pub(super) fn xnack(caller: &Caller<'_>, args: &mut SetXnackMode) -> Result<(), Errno> {
+    caller.own_slot()?;
+    match args.xnack_enabled {
+        0 => Ok(()),
+        1 => Err(Errno::EPERM),
+        _ => {
+            args.xnack_enabled = 0;
+            Ok(())
+        }
+    }
+}

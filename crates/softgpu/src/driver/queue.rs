@@ -1,0 +1,147 @@
+//! User-mode queues: tables only; the worker runs them.
+
+use std::sync::atomic::Ordering;
+
+use nix::errno::Errno;
+use strobe_kfd::queue::{
+    COMPUTE_AQL, CreateQueue, DestroyQueue, MIN_RING_SIZE, SDMA, SDMA_BY_ENGINE, SDMA_XGMI,
+    SetCuMask, UpdateQueue,
+};
+
+use super::Caller;
+use crate::device::{DOORBELL_BYTES, Device, Queue, Tables, doorbell_page};
+use crate::worker;
+
+/// The doorbell of an AQL queue that was never rung: packet -1.
+const NEVER_RUNG: u64 = u64::MAX;
+
+pub(super) fn create(caller: &Caller<'_>, args: &mut CreateQueue) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let mut tables = caller.lock()?;
+    let tables = &mut *tables;
+    let process = &mut tables.processes[slot];
+    if args.gpu_id != process.gpu_id || process.vm == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let kind = match args.queue_type {
+        COMPUTE_AQL => COMPUTE_AQL,
+        SDMA | SDMA_XGMI | SDMA_BY_ENGINE => SDMA,
+        // PM4 queues: no runtime makes them on this GPU.
+        _ => return Err(Errno::EOPNOTSUPP),
+    };
+    if !args.ring_size.is_power_of_two() || args.ring_size < MIN_RING_SIZE {
+        return Err(Errno::EINVAL);
+    }
+    process.next_queue += 1;
+    let id = process.next_queue - 1;
+    let queue = Queue {
+        owner: slot as u32 + 1,
+        id,
+        kind,
+        ring: args.ring_base_address,
+        ring_size: args.ring_size,
+        write_pointer: args.write_pointer_address,
+        read_pointer: args.read_pointer_address,
+        doorbell: 0,
+        percentage: args.queue_percentage,
+        priority: args.queue_priority,
+        failed: 0,
+        eop_address: args.eop_buffer_address,
+        eop_size: args.eop_buffer_size,
+        save_address: args.ctx_save_restore_address,
+        save_size: args.ctx_save_restore_size,
+        stack_size: args.ctl_stack_size,
+        evicted: 0,
+        padding: 0,
+    };
+    let initial = if kind == COMPUTE_AQL { NEVER_RUNG } else { 0 };
+    let doorbell = insert(caller.device, tables, slot, queue, None, initial)?;
+    args.queue_id = id;
+    args.doorbell_offset = doorbell_page(slot) + u64::from(doorbell) * 8;
+    worker::start();
+    Ok(())
+}
+
+/// Puts a queue into the table and gives it a doorbell: the given one, or the lowest free.
+pub(super) fn insert(
+    device: &Device,
+    tables: &mut Tables,
+    slot: usize,
+    queue: Queue,
+    doorbell: Option<u32>,
+    doorbell_value: u64,
+) -> Result<u32, Errno> {
+    let taken = |doorbell: u32| {
+        tables
+            .queues_of(slot)
+            .any(|queue| queue.doorbell == doorbell)
+    };
+    let doorbell = match doorbell {
+        Some(wanted) if taken(wanted) || u64::from(wanted) * 8 >= DOORBELL_BYTES => {
+            return Err(Errno::EBUSY);
+        }
+        Some(wanted) => wanted,
+        None => (0..(DOORBELL_BYTES / 8) as u32)
+            .find(|d| !taken(*d))
+            .ok_or(Errno::ENOSPC)?,
+    };
+    let free = tables
+        .queues
+        .iter_mut()
+        .find(|queue| queue.owner == 0)
+        .ok_or(Errno::ENOSPC)?;
+    device
+        .doorbell(slot, doorbell)
+        .store(doorbell_value, Ordering::Relaxed);
+    *free = Queue { doorbell, ..queue };
+    device.state().live[slot]
+        .queue_epoch
+        .fetch_add(1, Ordering::Release);
+    Ok(doorbell)
+}
+
+pub(super) fn update(caller: &Caller<'_>, args: &mut UpdateQueue) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let mut tables = caller.lock()?;
+    let queue = tables.queue_mut(slot, args.queue_id).ok_or(Errno::EINVAL)?;
+    if args.ring_base_address != 0 {
+        if !args.ring_size.is_power_of_two() || args.ring_size < MIN_RING_SIZE {
+            return Err(Errno::EINVAL);
+        }
+        queue.ring = args.ring_base_address;
+        queue.ring_size = args.ring_size;
+    }
+    queue.percentage = args.queue_percentage;
+    queue.priority = args.queue_priority;
+    caller.device.state().live[slot]
+        .queue_epoch
+        .fetch_add(1, Ordering::Release);
+    Ok(())
+}
+
+pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyQueue) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    {
+        let mut tables = caller.lock()?;
+        tables
+            .queue_mut(slot, args.queue_id)
+            .ok_or(Errno::EINVAL)?
+            .owner = 0;
+        caller.device.state().live[slot]
+            .queue_epoch
+            .fetch_add(1, Ordering::Release);
+    }
+    // The program may free the ring as soon as this returns.
+    worker::retire(args.queue_id);
+    Ok(())
+}
+
+/// Every compute unit runs everything: a mask changes placement only.
+pub(super) fn set_cu_mask(caller: &Caller<'_>, args: &mut SetCuMask) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    caller
+        .lock()?
+        .queue_mut(slot, args.queue_id)
+        .map(drop)
+        .ok_or(Errno::EINVAL)
+}

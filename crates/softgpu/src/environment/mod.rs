@@ -1,0 +1,219 @@
+//! A place where programs find the software GPU: two loop devices and a mount namespace.
+//!
+//! Why loop block devices: to CRIU they are devices it does not know, so descriptors and mappings of
+//! them go to plugins and no content is saved, as with a real GPU; yet they map at memory speed.
+//! Why a mount namespace: device nodes and sysfs files are real files there, so CRIU's plugin, which
+//! runs without hooks, sees them like any program does.
+//!
+//! What must hold: the devices exist only as long as an [`Environment`] or a process in it does; a
+//! new environment is a new device, with another generation and nothing in its memory.
+
+mod loop_device;
+mod namespace;
+mod stdio;
+mod topology;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::{SigHandler, Signal, signal};
+use thiserror::Error;
+
+use crate::device;
+use crate::options::Options;
+use loop_device::LoopDevice;
+
+/// Why there is no environment.
+#[derive(Debug, Error)]
+pub enum EnvironmentError {
+    #[error("the software GPU needs root (mount namespaces and loop devices)")]
+    NotRoot,
+    #[error("cannot {what}")]
+    Io { what: String, source: io::Error },
+    #[error("the preload library {0} does not exist")]
+    NoPreload(PathBuf),
+}
+
+impl EnvironmentError {
+    fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}
+
+/// A software GPU and the mount namespace that shows it.
+#[derive(Debug)]
+pub struct Environment {
+    /// Held so that the devices are not released between two programs.
+    _state: LoopDevice,
+    _memory: LoopDevice,
+    namespace: OwnedFd,
+    generation: u64,
+    preload: PathBuf,
+}
+
+impl Environment {
+    /// Creates a device and its namespace. `preload` is the path of `libsoftgpu.so`.
+    ///
+    /// # Errors
+    /// Without root, loop devices, or the library.
+    pub fn create(options: &Options, preload: &Path) -> Result<Self, EnvironmentError> {
+        if !nix::unistd::geteuid().is_root() {
+            return Err(EnvironmentError::NotRoot);
+        }
+        let preload = preload
+            .canonicalize()
+            .map_err(|_| EnvironmentError::NoPreload(preload.to_owned()))?;
+        let state = LoopDevice::create(device::STATE_BYTES).map_err(EnvironmentError::io(
+            "set up a loop device for the device state",
+        ))?;
+        let memory = LoopDevice::create(device::memory_bytes(options)).map_err(
+            EnvironmentError::io("set up a loop device for the device memory"),
+        )?;
+        let generation = random_u64().map_err(EnvironmentError::io("get random bytes"))?;
+        device::initialise(
+            state.node(),
+            generation,
+            options,
+            state.rdev(),
+            memory.rdev(),
+        )
+        .map_err(EnvironmentError::io("initialise the device state"))?;
+        let namespace = namespace::create(options, state.rdev(), memory.rdev())?;
+        Ok(Self {
+            _state: state,
+            _memory: memory,
+            namespace,
+            generation,
+            preload,
+        })
+    }
+
+    /// A random number that no other device has.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The mount namespace, for `setns`.
+    pub fn namespace(&self) -> impl AsFd {
+        &self.namespace
+    }
+
+    /// Starts a program in the environment.
+    ///
+    /// Its standard files are opened again inside the namespace (CRIU cannot look up a file of
+    /// another one), other descriptors are closed, and without a terminal it leads a session.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn spawn(&self, mut command: Command) -> Result<Child, EnvironmentError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        self.prepare(&mut command)
+            .and_then(|()| command.spawn())
+            .map_err(EnvironmentError::io(format!("run {program}")))
+    }
+
+    /// Makes `command` start inside the environment, with the software GPU preloaded.
+    ///
+    /// # Errors
+    /// When the namespace's descriptor cannot be duplicated.
+    pub fn prepare(&self, command: &mut Command) -> io::Result<()> {
+        let set = |name: &str| {
+            command
+                .get_envs()
+                .find(|(key, _)| *key == name)
+                .map_or_else(
+                    || std::env::var_os(name),
+                    |(_, value)| value.map(Into::into),
+                )
+        };
+        let mut preload = self.preload.clone().into_os_string();
+        if let Some(others) = set("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        let mut path = std::ffi::OsString::from(namespace::PROGRAMS);
+        path.push(":");
+        path.push(set("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()));
+        command.env("LD_PRELOAD", preload).env("PATH", path);
+        let namespace = self.namespace.try_clone()?;
+        // SAFETY: the closure runs in the forked child, alone in its process, and makes system
+        // calls only; it touches no lock that another thread of the parent could hold.
+        unsafe { command.pre_exec(move || enter(&namespace)) };
+        Ok(())
+    }
+}
+
+/// What a child does between fork and exec.
+fn enter(namespace: &OwnedFd) -> io::Result<()> {
+    let directory = nix::unistd::getcwd();
+    setns(namespace, CloneFlags::CLONE_NEWNS)?;
+    if let Ok(directory) = directory {
+        nix::unistd::chdir(&directory)?;
+    }
+    stdio::reopen()?;
+    if !stdio::has_terminal() {
+        // Fails only for a process that leads a group already.
+        let _ = nix::unistd::setsid();
+    }
+    stdio::close_others_on_exec();
+    Ok(())
+}
+
+/// Runs `command` on a new software GPU and waits for it; answers the exit code a shell would
+/// (128 plus the signal when one ended it). Interrupt, hang-up and termination are passed on.
+///
+/// # Errors
+/// When the environment cannot be made or the command not be started.
+pub fn run(options: &Options, preload: &Path, command: Command) -> Result<i32, EnvironmentError> {
+    let environment = Environment::create(options, preload)?;
+    let mut child = environment.spawn(command)?;
+    forward_signals(&child);
+    let status = child
+        .wait()
+        .map_err(EnvironmentError::io("wait for the program"))?;
+    stdio::follow_child();
+    Ok(status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+static FORWARD_TO: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+
+extern "C" fn forward(number: i32) {
+    let child = FORWARD_TO.load(std::sync::atomic::Ordering::Relaxed);
+    if child > 0 {
+        // SAFETY: kill is async-signal-safe and takes no pointers.
+        unsafe { libc::kill(child, number) };
+    }
+}
+
+/// From here on this process passes on the signals that would end it.
+fn forward_signals(child: &Child) {
+    FORWARD_TO.store(
+        child.id().cast_signed(),
+        std::sync::atomic::Ordering::Relaxed,
+    );
+    for number in [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+    ] {
+        // SAFETY: the handler only loads an atomic and calls kill, both async-signal-safe.
+        let _ = unsafe { signal(number, SigHandler::Handler(forward)) };
+    }
+}
+
+fn random_u64() -> io::Result<u64> {
+    use std::io::Read;
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    // Zero means "no device" in the caches that hold a generation.
+    Ok(u64::from_le_bytes(bytes).max(1))
+}

@@ -1,0 +1,261 @@
+//! The read-modify-write operations of global memory and LDS.
+
+use super::float::{double, single};
+
+/// What a read-modify-write operation stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rmw {
+    Swap,
+    /// Stores the first data value where the second (global: the one after) was found.
+    CompareSwap,
+    Add,
+    Sub,
+    ReverseSub,
+    SMin,
+    UMin,
+    SMax,
+    UMax,
+    And,
+    Or,
+    Xor,
+    /// Counts up to the data value, then starts at zero.
+    Inc,
+    /// Counts down from the data value.
+    Dec,
+    /// Clears the bits of the first data value, sets those of the second.
+    MaskOr,
+    Wrap,
+    FAdd,
+    FMin,
+    FMax,
+    /// Compare and swap that compares as floats.
+    FCompareSwap,
+}
+
+impl Rmw {
+    /// By the operation's name after `flat_atomic_` and such, without `_x2`.
+    pub(super) fn of_memory(name: &str) -> Option<Self> {
+        Some(match name {
+            "swap" => Self::Swap,
+            "cmpswap" => Self::CompareSwap,
+            "add" => Self::Add,
+            "sub" => Self::Sub,
+            "smin" => Self::SMin,
+            "umin" => Self::UMin,
+            "smax" => Self::SMax,
+            "umax" => Self::UMax,
+            "and" => Self::And,
+            "or" => Self::Or,
+            "xor" => Self::Xor,
+            "inc" => Self::Inc,
+            "dec" => Self::Dec,
+            _ => return None,
+        })
+    }
+
+    /// By the operation's name after `ds_`, without `_rtn`.
+    pub(super) fn of_lds(name: &str) -> Option<Self> {
+        let (verb, ty) = name.rsplit_once('_')?;
+        Some(match (verb, ty.as_bytes().first()?) {
+            ("wrxchg", _) => Self::Swap,
+            ("cmpst", b'f') => Self::FCompareSwap,
+            ("cmpst", _) => Self::CompareSwap,
+            ("add", b'f') => Self::FAdd,
+            ("add", _) => Self::Add,
+            ("sub", _) => Self::Sub,
+            ("rsub", _) => Self::ReverseSub,
+            ("min", b'f') => Self::FMin,
+            ("max", b'f') => Self::FMax,
+            ("min", b'i') => Self::SMin,
+            ("max", b'i') => Self::SMax,
+            ("min", _) => Self::UMin,
+            ("max", _) => Self::UMax,
+            ("and", _) => Self::And,
+            ("or", _) => Self::Or,
+            ("xor", _) => Self::Xor,
+            ("inc", _) => Self::Inc,
+            ("dec", _) => Self::Dec,
+            ("mskor", _) => Self::MaskOr,
+            ("wrap", _) => Self::Wrap,
+            _ => return None,
+        })
+    }
+
+    const ALL: [Self; 20] = [
+        Self::Swap,
+        Self::CompareSwap,
+        Self::Add,
+        Self::Sub,
+        Self::ReverseSub,
+        Self::SMin,
+        Self::UMin,
+        Self::SMax,
+        Self::UMax,
+        Self::And,
+        Self::Or,
+        Self::Xor,
+        Self::Inc,
+        Self::Dec,
+        Self::MaskOr,
+        Self::Wrap,
+        Self::FAdd,
+        Self::FMin,
+        Self::FMax,
+        Self::FCompareSwap,
+    ];
+
+    /// The operation of a step, which keeps it as a number.
+    pub(super) fn from_index(index: u8) -> Self {
+        Self::ALL[usize::from(index) % Self::ALL.len()]
+    }
+
+    pub(super) fn index(self) -> u8 {
+        Self::ALL.iter().position(|&op| op == self).unwrap_or(0) as u8
+    }
+
+    /// The new 32-bit value; `a` and `b` are the data values in the order LDS instructions have
+    /// them (compare-and-swap: `a` compared, `b` stored).
+    #[inline(always)]
+    pub(super) fn apply32(self, old: u32, a: u32, b: u32) -> u32 {
+        let (old_f, a_f) = (f32::from_bits(old), f32::from_bits(a));
+        match self {
+            Self::Swap => a,
+            Self::CompareSwap => {
+                if old == a {
+                    b
+                } else {
+                    old
+                }
+            }
+            Self::Add => old.wrapping_add(a),
+            Self::Sub => old.wrapping_sub(a),
+            Self::ReverseSub => a.wrapping_sub(old),
+            Self::SMin => old.cast_signed().min(a.cast_signed()).cast_unsigned(),
+            Self::SMax => old.cast_signed().max(a.cast_signed()).cast_unsigned(),
+            Self::UMin => old.min(a),
+            Self::UMax => old.max(a),
+            Self::And => old & a,
+            Self::Or => old | a,
+            Self::Xor => old ^ a,
+            Self::Inc => {
+                if old >= a {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Self::Dec => {
+                if old == 0 || old > a {
+                    a
+                } else {
+                    old - 1
+                }
+            }
+            Self::MaskOr => old & !a | b,
+            Self::Wrap => {
+                if old >= a {
+                    old - a
+                } else {
+                    old.wrapping_add(b)
+                }
+            }
+            Self::FAdd => (old_f + a_f).to_bits(),
+            Self::FMin => single::min(old_f, a_f).to_bits(),
+            Self::FMax => single::max(old_f, a_f).to_bits(),
+            Self::FCompareSwap => {
+                if old_f == a_f {
+                    b
+                } else {
+                    old
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn apply64(self, old: u64, a: u64, b: u64) -> u64 {
+        let (old_f, a_f) = (f64::from_bits(old), f64::from_bits(a));
+        match self {
+            Self::Swap => a,
+            Self::CompareSwap => {
+                if old == a {
+                    b
+                } else {
+                    old
+                }
+            }
+            Self::Add => old.wrapping_add(a),
+            Self::Sub => old.wrapping_sub(a),
+            Self::ReverseSub => a.wrapping_sub(old),
+            Self::SMin => old.cast_signed().min(a.cast_signed()).cast_unsigned(),
+            Self::SMax => old.cast_signed().max(a.cast_signed()).cast_unsigned(),
+            Self::UMin => old.min(a),
+            Self::UMax => old.max(a),
+            Self::And => old & a,
+            Self::Or => old | a,
+            Self::Xor => old ^ a,
+            Self::Inc => {
+                if old >= a {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Self::Dec => {
+                if old == 0 || old > a {
+                    a
+                } else {
+                    old - 1
+                }
+            }
+            Self::MaskOr => old & !a | b,
+            Self::Wrap => {
+                if old >= a {
+                    old - a
+                } else {
+                    old.wrapping_add(b)
+                }
+            }
+            Self::FAdd => (old_f + a_f).to_bits(),
+            Self::FMin => double::min(old_f, a_f).to_bits(),
+            Self::FMax => double::max(old_f, a_f).to_bits(),
+            Self::FCompareSwap => {
+                if old_f == a_f {
+                    b
+                } else {
+                    old
+                }
+            }
+        }
+    }
+
+    pub(super) fn compares(self) -> bool {
+        matches!(self, Self::CompareSwap | Self::FCompareSwap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_operations_and_back() {
+        assert_eq!(Rmw::of_memory("umin"), Some(Rmw::UMin));
+        assert_eq!(Rmw::of_lds("min_i32"), Some(Rmw::SMin));
+        assert_eq!(Rmw::of_lds("cmpst_f32"), Some(Rmw::FCompareSwap));
+        assert_eq!(Rmw::of_lds("append"), None);
+        for op in Rmw::ALL {
+            assert_eq!(Rmw::from_index(op.index()), op);
+        }
+    }
+
+    #[test]
+    fn counters_wrap() {
+        assert_eq!(Rmw::Inc.apply32(4, 5, 0), 5);
+        assert_eq!(Rmw::Inc.apply32(5, 5, 0), 0);
+        assert_eq!(Rmw::Dec.apply32(0, 5, 0), 5);
+        assert_eq!(Rmw::Dec.apply32(9, 5, 0), 5);
+        assert_eq!(Rmw::SMin.apply64(u64::MAX, 1, 0), u64::MAX);
+        assert_eq!(Rmw::UMin.apply64(u64::MAX, 1, 0), 1);
+    }
+}

@@ -1,0 +1,328 @@
+//! FLAT, GLOBAL and SCRATCH instructions: one 64-bit address a lane.
+
+use strobe_isa::{Class, Inst, Operand, Space};
+
+use super::atomics::Rmw;
+use super::group::Group;
+use super::lanes::compiled_twice;
+use super::memory::{Fault, active};
+use super::private::Private;
+use super::state::{Addresses, Lanes, Wave};
+use super::step::{Handler, Outcome, Src, Step};
+use super::transfer::Transfer;
+use super::{LDS_APERTURE, PRIVATE_APERTURE};
+
+/// How the address is made, as kept in `Step::sdst`.
+const FLAT: u8 = 0;
+const GLOBAL: u8 = 1;
+const SCRATCH: u8 = 2;
+
+/// Translates; `None` if the instruction is not known.
+pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
+    if inst.lds || inst.tfe {
+        return None;
+    }
+    let info = inst.op.info();
+    let mode = match info.space {
+        Space::Flat => FLAT,
+        Space::Global => GLOBAL,
+        Space::Scratch => SCRATCH,
+        _ => return None,
+    };
+    // The second data operand of no instruction: place 2 is the scalar base.
+    let base = Step { sdst: mode, ..base };
+    if info.class == Class::Atomic {
+        let (_, name) = info.name.split_once("_atomic_")?;
+        let op = Rmw::of_memory(name.strip_suffix("_x2").unwrap_or(name))?;
+        let returns = u64::from(inst.dsts[0] != Operand::None && inst.glc);
+        let aux = u64::from(info.bytes) | returns << 8;
+        return Some(Step {
+            run: compiled_twice!(wide, atomic),
+            sel: op.index(),
+            aux,
+            ..base
+        });
+    }
+    let shape = Transfer::of(info.name, info.bytes)?;
+    let handler: Handler = match (info.class, info.bytes) {
+        (Class::Load, 4) => compiled_twice!(wide, load::<1>),
+        (Class::Load, 8) => compiled_twice!(wide, load::<2>),
+        (Class::Load, 12) => compiled_twice!(wide, load::<3>),
+        (Class::Load, 16) => compiled_twice!(wide, load::<4>),
+        (Class::Store, 4) => compiled_twice!(wide, store::<1>),
+        (Class::Store, 8) => compiled_twice!(wide, store::<2>),
+        (Class::Store, 12) => compiled_twice!(wide, store::<3>),
+        (Class::Store, 16) => compiled_twice!(wide, store::<4>),
+        (Class::Load, 1 | 2) => compiled_twice!(wide, load_part),
+        (Class::Store, 1 | 2) => compiled_twice!(wide, store_part),
+        _ => return None,
+    };
+    Some(Step {
+        run: handler,
+        sel: shape.pack(),
+        ..base
+    })
+}
+
+#[inline(always)]
+fn addresses(w: &Wave, s: &Step) -> Addresses {
+    let mut out = [0; 64];
+    let offset = i64::from(s.imm).cast_unsigned();
+    match (s.sdst, s.src[0], s.src[2]) {
+        (SCRATCH, vector, scalar) => {
+            let base = u64::from(w.read32(scalar)).wrapping_add(offset);
+            for (i, out) in out.iter_mut().enumerate() {
+                let lane = match vector {
+                    Src::Vector(reg) => u64::from(w.vector(reg)[i]),
+                    _ => 0,
+                };
+                *out = PRIVATE_APERTURE | (base.wrapping_add(lane) & 0xffff_ffff);
+            }
+        }
+        (_, Src::Vector(reg), Src::None) => {
+            let (lo, hi) = (w.vector(reg), w.vector(reg + 1));
+            for i in 0..64 {
+                out[i] = (u64::from(lo[i]) | u64::from(hi[i]) << 32).wrapping_add(offset);
+            }
+        }
+        (_, vector, scalar) => {
+            let base = w.read64(scalar).wrapping_add(offset);
+            for (i, out) in out.iter_mut().enumerate() {
+                let lane = match vector {
+                    Src::Vector(reg) => u64::from(w.vector(reg)[i]),
+                    _ => 0,
+                };
+                *out = base.wrapping_add(lane);
+            }
+        }
+    }
+    out
+}
+
+/// Whether all active lanes address global memory.
+#[inline(always)]
+fn all_global(s: &Step, exec: u64, addrs: &Addresses) -> bool {
+    let mut other = 0_u64;
+    for (i, addr) in addrs.iter().enumerate() {
+        other |= u64::from(addr >> 48 != 0) << i;
+    }
+    s.sdst == GLOBAL || other & exec == 0
+}
+
+fn load_lane(
+    w: &Wave,
+    g: &mut Group<'_>,
+    lane: usize,
+    addr: u64,
+    bytes: u64,
+) -> Result<[u32; 4], Fault> {
+    match addr & !0xffff_ffff {
+        LDS_APERTURE => Ok(g.lds.load_lane(addr & 0xffff_ffff, bytes)),
+        PRIVATE_APERTURE => w
+            .private
+            .load_lane(lane, addr & 0xffff_ffff, bytes)
+            .ok_or_else(|| Private::fault(addr, false)),
+        _ => g.memory.load_lane(addr, bytes),
+    }
+}
+
+fn store_lane(
+    w: &mut Wave,
+    g: &mut Group<'_>,
+    lane: usize,
+    addr: u64,
+    bytes: u64,
+    words: [u32; 4],
+) -> Result<(), Fault> {
+    match addr & !0xffff_ffff {
+        LDS_APERTURE => {
+            g.lds.store_lane(addr & 0xffff_ffff, bytes, words);
+            Ok(())
+        }
+        PRIVATE_APERTURE => w
+            .private
+            .store_lane(lane, addr & 0xffff_ffff, bytes, words)
+            .ok_or_else(|| Private::fault(addr, true)),
+        _ => g.memory.store_lane(addr, bytes, words),
+    }
+}
+
+/// The register of a data operand.
+fn register(src: Src) -> u16 {
+    match src {
+        Src::Vector(reg) => reg,
+        // Decoding gives vector registers only.
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+fn load<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (exec, addrs) = (w.exec(), addresses(w, s));
+    let mut out = [[0; 64]; N];
+    if all_global(s, exec, &addrs) {
+        g.memory
+            .load(exec, &addrs, &mut out)
+            .map_err(|fault| fault.at(s.pc))?;
+    } else {
+        for lane in active(exec) {
+            let words =
+                load_lane(w, g, lane, addrs[lane], 4 * N as u64).map_err(|fault| fault.at(s.pc))?;
+            for k in 0..N {
+                out[k][lane] = words[k];
+            }
+        }
+    }
+    for (k, column) in out.iter().enumerate() {
+        w.commit(s.dst + k as u16, column);
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn store<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (exec, addrs) = (w.exec(), addresses(w, s));
+    let data = register(s.src[1]);
+    if all_global(s, exec, &addrs) {
+        let columns: [&Lanes; N] = std::array::from_fn(|k| w.vector(data + k as u16));
+        return g
+            .memory
+            .store(exec, &addrs, &columns)
+            .map_err(|fault| fault.at(s.pc));
+    }
+    for lane in active(exec) {
+        let words = std::array::from_fn(|k| {
+            if k < N {
+                w.vector(data + k as u16)[lane]
+            } else {
+                0
+            }
+        });
+        store_lane(w, g, lane, addrs[lane], 4 * N as u64, words).map_err(|fault| fault.at(s.pc))?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn load_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (exec, addrs, shape) = (w.exec(), addresses(w, s), Transfer::unpack(s.sel));
+    let mut out = *w.vector(s.dst);
+    for lane in active(exec) {
+        let word = load_lane(w, g, lane, addrs[lane], u64::from(shape.bytes))
+            .map_err(|fault| fault.at(s.pc))?[0];
+        out[lane] = shape.fill(out[lane], word);
+    }
+    w.commit(s.dst, &out);
+    Ok(())
+}
+
+#[inline(always)]
+fn store_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (exec, addrs, shape) = (w.exec(), addresses(w, s), Transfer::unpack(s.sel));
+    let data = register(s.src[1]);
+    for lane in active(exec) {
+        let word = shape.take(w.vector(data)[lane]);
+        store_lane(
+            w,
+            g,
+            lane,
+            addrs[lane],
+            u64::from(shape.bytes),
+            [word, 0, 0, 0],
+        )
+        .map_err(|fault| fault.at(s.pc))?;
+    }
+    Ok(())
+}
+
+/// One lane's read-modify-write; `words` holds the data (compare-and-swap: new value, then the
+/// one compared with).
+pub(super) fn rmw_lane(
+    w: &mut Wave,
+    g: &mut Group<'_>,
+    lane: usize,
+    addr: u64,
+    bytes: u64,
+    op: Rmw,
+    words: [u32; 4],
+) -> Result<u64, Fault> {
+    let wide = |k: usize| u64::from(words[k]) | u64::from(words[k + 1]) << 32;
+    let (first, second) = if bytes == 8 {
+        (wide(0), wide(2))
+    } else {
+        (u64::from(words[0]), u64::from(words[1]))
+    };
+    let (a, b) = if op.compares() {
+        (second, first)
+    } else {
+        (first, 0)
+    };
+    let new = |old: u64| {
+        if bytes == 8 {
+            op.apply64(old, a, b)
+        } else {
+            u64::from(op.apply32(old as u32, a as u32, b as u32))
+        }
+    };
+    match addr & !0xffff_ffff {
+        LDS_APERTURE => Ok(g.lds.rmw(op, addr & 0xffff_ffff, bytes, a, b)),
+        PRIVATE_APERTURE => {
+            let old = load_lane(w, g, lane, addr, bytes)?;
+            let old = u64::from(old[0]) | u64::from(old[1]) << 32;
+            let value = new(old);
+            store_lane(
+                w,
+                g,
+                lane,
+                addr,
+                bytes,
+                [value as u32, (value >> 32) as u32, 0, 0],
+            )?;
+            Ok(old)
+        }
+        _ if bytes == 8 => g.memory.atomic64(addr, new),
+        _ => g
+            .memory
+            .atomic32(addr, |old| new(u64::from(old)) as u32)
+            .map(u64::from),
+    }
+}
+
+#[inline(always)]
+fn atomic(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (exec, addrs) = (w.exec(), addresses(w, s));
+    atomic_lanes(w, g, s, exec, &addrs, register(s.src[1]))
+}
+
+/// Read-modify-write of every active lane, in lane order.
+pub(super) fn atomic_lanes(
+    w: &mut Wave,
+    g: &mut Group<'_>,
+    s: &Step,
+    exec: u64,
+    addrs: &Addresses,
+    data: u16,
+) -> Outcome {
+    let (op, bytes, returns) = (Rmw::from_index(s.sel), s.aux & 0xff, s.aux >> 8 & 1 != 0);
+    let registers = if op.compares() { bytes / 2 } else { bytes / 4 };
+    let (mut lo, mut hi) = ([0; 64], [0; 64]);
+    for lane in active(exec) {
+        let words = std::array::from_fn(|k| {
+            if (k as u64) < registers {
+                w.vector(data + k as u16)[lane]
+            } else {
+                0
+            }
+        });
+        let old =
+            rmw_lane(w, g, lane, addrs[lane], bytes, op, words).map_err(|fault| fault.at(s.pc))?;
+        (lo[lane], hi[lane]) = (old as u32, (old >> 32) as u32);
+    }
+    if returns {
+        w.commit(s.dst, &lo);
+        if bytes == 8 {
+            w.commit(s.dst + 1, &hi);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! What the waves of a workgroup share while they run.
+
+use super::lds::Lds;
+use super::memory::Memory;
+use super::unit::Host;
+
+pub(super) struct Group<'a> {
+    pub memory: Memory<'a>,
+    pub lds: &'a mut Lds,
+    pub host: &'a dyn Host,
+}

@@ -1,0 +1,366 @@
+//! The local data share: storage of a workgroup, and the instructions on it.
+//!
+//! An access beyond the workgroup's allocation reads zero and writes nothing, as on the hardware.
+
+use strobe_isa::{Class, Flags, Inst, Op};
+
+use super::atomics::Rmw;
+use super::group::Group;
+use super::lanes::{bit, compiled_twice};
+use super::memory::active;
+use super::state::{Lanes, MODIFIED, Wave};
+use super::step::{Handler, Outcome, Src, Step};
+use super::transfer::Transfer;
+
+/// Words of the largest allocation, 64 KiB.
+const WORDS: usize = 1 << 14;
+
+pub(super) struct Lds {
+    words: Box<[u32; WORDS]>,
+    /// Bytes allocated.
+    limit: u32,
+}
+
+impl std::fmt::Debug for Lds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lds")
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lds {
+    pub(super) fn new() -> Self {
+        let words = vec![0; WORDS].into_boxed_slice();
+        Self {
+            words: words
+                .try_into()
+                .expect("the vector has exactly that length"),
+            limit: 0,
+        }
+    }
+
+    /// All zero, `bytes` of it (the hardware allocates 512 at a time).
+    pub(super) fn reset(&mut self, bytes: u32) {
+        self.limit = bytes.min(1 << 16).next_multiple_of(512);
+        self.words[..self.limit as usize / 4].fill(0);
+    }
+
+    fn inside(&self, addr: u64, bytes: u64) -> bool {
+        addr + bytes <= u64::from(self.limit)
+    }
+
+    /// Loads one lane's `bytes` (up to 16) from any byte address.
+    pub(super) fn load_lane(&self, addr: u64, bytes: u64) -> [u32; 4] {
+        let mut out = [0; 4];
+        if self.inside(addr, bytes) {
+            for k in 0..bytes {
+                let at = addr + k;
+                let byte = self.words[at as usize / 4 % WORDS] >> (8 * (at & 3)) & 0xff;
+                out[k as usize / 4] |= byte << (8 * (k & 3));
+            }
+        }
+        out
+    }
+
+    pub(super) fn store_lane(&mut self, addr: u64, bytes: u64, words: [u32; 4]) {
+        if self.inside(addr, bytes) {
+            for k in 0..bytes {
+                let at = addr + k;
+                let shift = 8 * (at & 3);
+                let byte = words[k as usize / 4] >> (8 * (k & 3)) & 0xff;
+                let word = &mut self.words[at as usize / 4 % WORDS];
+                *word = *word & !(0xff << shift) | byte << shift;
+            }
+        }
+    }
+
+    pub(super) fn rmw(&mut self, op: Rmw, addr: u64, bytes: u64, a: u64, b: u64) -> u64 {
+        let words = self.load_lane(addr, bytes);
+        let old = u64::from(words[0]) | u64::from(words[1]) << 32;
+        let new = if bytes == 8 {
+            op.apply64(old, a, b)
+        } else {
+            u64::from(op.apply32(old as u32, a as u32, b as u32))
+        };
+        self.store_lane(addr, bytes, [new as u32, (new >> 32) as u32, 0, 0]);
+        old
+    }
+
+    /// Whether all active lanes access whole words inside the allocation.
+    #[inline(always)]
+    fn plain(&self, exec: u64, addrs: &Lanes, offset: u32, bytes: u32) -> bool {
+        let last = self.limit.wrapping_sub(bytes);
+        let mut bad = 0_u32;
+        for (i, addr) in addrs.iter().enumerate() {
+            let at = addr.wrapping_add(offset);
+            let outside = at < offset || at > last || at & 3 != 0;
+            bad |= u32::from(outside & bit(exec, i));
+        }
+        bad == 0 && self.limit >= bytes
+    }
+}
+
+/// Translates a data share instruction; `None` if it is not known.
+pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
+    if inst.gds {
+        return None;
+    }
+    let info = inst.op.info();
+    let name = info.name.strip_prefix("ds_")?;
+    let two = info.flags.contains(Flags::TWO_ADDRESSES);
+    let unit = i32::from(info.bytes)
+        * if info.flags.contains(Flags::STRIDE_64) {
+            64
+        } else {
+            1
+        };
+    let handler: Handler = match inst.op {
+        Op::ds_bpermute_b32 => backward_permute,
+        Op::ds_permute_b32 => forward_permute,
+        Op::ds_swizzle_b32 => {
+            swizzled(inst.imm, 0)?;
+            return Some(Step {
+                run: swizzle,
+                imm: inst.imm,
+                ..base
+            });
+        }
+        Op::ds_read_addtid_b32 | Op::ds_write_addtid_b32 => return None,
+        _ => match (info.class, info.bytes, two) {
+            (Class::Load, 4, true) => compiled_twice!(wide, read2::<1>),
+            (Class::Load, 8, true) => compiled_twice!(wide, read2::<2>),
+            (Class::Store, 4, true) => compiled_twice!(wide, write2::<1>),
+            (Class::Store, 8, true) => compiled_twice!(wide, write2::<2>),
+            (Class::Load, 4, false) => compiled_twice!(wide, read::<1>),
+            (Class::Load, 8, false) => compiled_twice!(wide, read::<2>),
+            (Class::Load, 12, false) => compiled_twice!(wide, read::<3>),
+            (Class::Load, 16, false) => compiled_twice!(wide, read::<4>),
+            (Class::Store, 4, false) => compiled_twice!(wide, write::<1>),
+            (Class::Store, 8, false) => compiled_twice!(wide, write::<2>),
+            (Class::Store, 12, false) => compiled_twice!(wide, write::<3>),
+            (Class::Store, 16, false) => compiled_twice!(wide, write::<4>),
+            (Class::Load, 1 | 2, false) => read_part,
+            (Class::Store, 1 | 2, false) => write_part,
+            (Class::Atomic, 4 | 8, false) => {
+                let op = Rmw::of_lds(&name.replace("_rtn", ""))?;
+                let returns = u64::from(name.contains("_rtn"));
+                return Some(Step {
+                    run: atomic,
+                    sel: op.index(),
+                    aux: u64::from(info.bytes) | returns << 8,
+                    ..base
+                });
+            }
+            _ => return None,
+        },
+    };
+    let sel = Transfer::of(info.name, info.bytes).map_or(0, Transfer::pack);
+    if two {
+        let (first, second) = (inst.imm * unit, i32::from(inst.offset1) * unit);
+        return Some(Step {
+            run: handler,
+            imm: first,
+            aux: second as u64,
+            sel,
+            ..base
+        });
+    }
+    Some(Step {
+        run: handler,
+        sel,
+        ..base
+    })
+}
+
+#[inline(always)]
+fn data(w: &Wave, src: Src, k: usize) -> &Lanes {
+    match src {
+        Src::Vector(reg) => w.vector(reg + k as u16),
+        // Decoding gives vector registers only.
+        _ => w.vector(0),
+    }
+}
+
+#[inline(always)]
+fn gather<const N: usize>(w: &mut Wave, g: &Group<'_>, s: &Step, offset: u32, dst: u16) {
+    let exec = w.exec();
+    let addrs = data(w, s.src[0], 0);
+    let mut out = [[0_u32; 64]; N];
+    if g.lds.plain(exec, addrs, offset, 4 * N as u32) {
+        for i in 0..64 {
+            let at = (addrs[i].wrapping_add(offset) >> 2) as usize;
+            for (k, column) in out.iter_mut().enumerate() {
+                column[i] = g.lds.words[(at + k) % WORDS];
+            }
+        }
+    } else {
+        for i in active(exec) {
+            let at = u64::from(addrs[i]) + u64::from(offset);
+            let words = g.lds.load_lane(at, 4 * N as u64);
+            for (column, word) in out.iter_mut().zip(words) {
+                column[i] = word;
+            }
+        }
+    }
+    for (k, column) in out.iter().enumerate() {
+        w.commit(dst + k as u16, column);
+    }
+}
+
+#[inline(always)]
+fn scatter<const N: usize>(w: &Wave, g: &mut Group<'_>, s: &Step, offset: u32, src: Src) {
+    let exec = w.exec();
+    let addrs = data(w, s.src[0], 0);
+    let columns: [&Lanes; N] = std::array::from_fn(|k| data(w, src, k));
+    let plain = g.lds.plain(exec, addrs, offset, 4 * N as u32);
+    if plain && exec == !0 {
+        for i in 0..64 {
+            let at = (addrs[i].wrapping_add(offset) >> 2) as usize;
+            for (k, column) in columns.iter().enumerate() {
+                g.lds.words[(at + k) % WORDS] = column[i];
+            }
+        }
+    } else {
+        for i in active(exec) {
+            let at = u64::from(addrs[i]) + u64::from(offset);
+            let words = std::array::from_fn(|k| if k < N { columns[k][i] } else { 0 });
+            g.lds.store_lane(at, 4 * N as u64, words);
+        }
+    }
+}
+
+#[inline(always)]
+fn read<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    gather::<N>(w, g, s, s.imm as u32, s.dst);
+    Ok(())
+}
+
+#[inline(always)]
+fn read2<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    // The first destination may be the address register.
+    let keep = *data(w, s.src[0], 0);
+    gather::<N>(w, g, s, s.imm as u32, s.dst);
+    let mut second = *s;
+    if let Src::Vector(reg) = s.src[0]
+        && (s.dst..s.dst + N as u16).contains(&reg)
+    {
+        *w.vector_mut(MODIFIED) = keep;
+        second.src[0] = Src::Vector(MODIFIED);
+    }
+    gather::<N>(w, g, &second, s.aux as u32, s.dst + N as u16);
+    Ok(())
+}
+
+#[inline(always)]
+fn write<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    scatter::<N>(w, g, s, s.imm as u32, s.src[1]);
+    Ok(())
+}
+
+#[inline(always)]
+fn write2<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    scatter::<N>(w, g, s, s.imm as u32, s.src[1]);
+    scatter::<N>(w, g, s, s.aux as u32, s.src[2]);
+    Ok(())
+}
+
+fn read_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let shape = Transfer::unpack(s.sel);
+    let mut out = *w.vector(s.dst);
+    for i in active(w.exec()) {
+        let at = u64::from(data(w, s.src[0], 0)[i]) + s.imm as u64;
+        let word = g.lds.load_lane(at, u64::from(shape.bytes))[0];
+        out[i] = shape.fill(out[i], word);
+    }
+    w.commit(s.dst, &out);
+    Ok(())
+}
+
+fn write_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let shape = Transfer::unpack(s.sel);
+    for i in active(w.exec()) {
+        let at = u64::from(data(w, s.src[0], 0)[i]) + s.imm as u64;
+        let word = shape.take(data(w, s.src[1], 0)[i]);
+        g.lds
+            .store_lane(at, u64::from(shape.bytes), [word, 0, 0, 0]);
+    }
+    Ok(())
+}
+
+fn atomic(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (op, bytes, returns) = (Rmw::from_index(s.sel), s.aux & 0xff, s.aux >> 8 != 0);
+    let (mut lo, mut hi) = ([0; 64], [0; 64]);
+    for i in active(w.exec()) {
+        let at = u64::from(data(w, s.src[0], 0)[i]) + s.imm as u64;
+        let value = |src| match src {
+            Src::None => 0,
+            _ if bytes == 8 => u64::from(data(w, src, 0)[i]) | u64::from(data(w, src, 1)[i]) << 32,
+            _ => u64::from(data(w, src, 0)[i]),
+        };
+        let old = g.lds.rmw(op, at, bytes, value(s.src[1]), value(s.src[2]));
+        (lo[i], hi[i]) = (old as u32, (old >> 32) as u32);
+    }
+    if returns {
+        w.commit(s.dst, &lo);
+        if bytes == 8 {
+            w.commit(s.dst + 1, &hi);
+        }
+    }
+    Ok(())
+}
+
+fn backward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
+    let exec = w.exec();
+    let (addrs, values) = (data(w, s.src[0], 0), data(w, s.src[1], 0));
+    let mut out = [0; 64];
+    for i in 0..64 {
+        let from = (addrs[i].wrapping_add(s.imm as u32) >> 2) as usize & 63;
+        out[i] = if exec >> from & 1 != 0 {
+            values[from]
+        } else {
+            0
+        };
+    }
+    w.commit(s.dst, &out);
+    Ok(())
+}
+
+fn forward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
+    let (addrs, values) = (data(w, s.src[0], 0), data(w, s.src[1], 0));
+    let mut out = [0; 64];
+    for i in active(w.exec()) {
+        out[(addrs[i].wrapping_add(s.imm as u32) >> 2) as usize & 63] = values[i];
+    }
+    w.commit(s.dst, &out);
+    Ok(())
+}
+
+/// The lane that `ds_swizzle_b32` makes `lane` read; `None` for patterns not known.
+fn swizzled(pattern: i32, lane: usize) -> Option<usize> {
+    let pattern = pattern as usize & 0xffff;
+    if pattern & 0x8000 == 0 {
+        let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+        Some(lane & 32 | ((lane & and) | or) ^ xor)
+    } else if pattern < 0x8100 {
+        Some(lane & !3 | pattern >> (2 * (lane & 3)) & 3)
+    } else {
+        None
+    }
+}
+
+fn swizzle(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
+    let exec = w.exec();
+    let values = data(w, s.src[0], 0);
+    let mut out = [0; 64];
+    for (i, lane) in out.iter_mut().enumerate() {
+        let from = swizzled(s.imm, i).unwrap_or(i) & 63;
+        *lane = if exec >> from & 1 != 0 {
+            values[from]
+        } else {
+            0
+        };
+    }
+    w.commit(s.dst, &out);
+    Ok(())
+}

@@ -1,0 +1,413 @@
+//! Where GPU virtual addresses live in this process, and the only code that dereferences them.
+//!
+//! Rules: every access goes through [`Memory::host`], which checks it against a mapping that the
+//! address space vouches for. Memory is shared with other workers and with the CPU threads of the
+//! program, so no reference to it is ever made: aligned words are accessed atomically (relaxed),
+//! blocks by copy through raw pointers, as the hardware gives no more than that either.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::access_log::AccessLog;
+use super::state::{Addresses, Lanes};
+use super::stop::Stop;
+use super::unit::Stats;
+
+/// Translates GPU virtual addresses. Implemented by the kfd model over its page tables.
+///
+/// # Safety
+/// While `epoch` has not changed, every mapping returned must stay valid: `host..host + (end -
+/// start)` readable, and writable if `writable` says so. A mapping may only be taken away after
+/// the workers that use it were evicted.
+pub unsafe trait AddressSpace: Sync {
+    /// The mapping that contains `va`; `None` is a memory fault.
+    fn find(&self, va: u64) -> Option<Mapping>;
+    /// Changes whenever mappings change: cached translations are then dropped.
+    fn epoch(&self) -> u64;
+}
+
+/// A contiguous range of GPU virtual addresses in contiguous host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// The host address of `start`.
+    pub host: *mut u8,
+    pub writable: bool,
+}
+
+const NOTHING: Mapping = Mapping {
+    start: 0,
+    end: 0,
+    host: std::ptr::null_mut(),
+    writable: false,
+};
+
+/// An access that no mapping allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub addr: u64,
+    pub write: bool,
+}
+
+impl Fault {
+    #[cold]
+    pub(super) fn at(self, pc: u64) -> Box<Stop> {
+        Box::new(Stop::Fault {
+            addr: self.addr,
+            write: self.write,
+            pc,
+        })
+    }
+}
+
+/// Why an access cannot be done in one piece.
+enum Miss {
+    /// It begins in one mapping and ends outside of it.
+    Crosses,
+    Fault(Fault),
+}
+
+/// Global memory as one worker sees it, with its last translations.
+pub(super) struct Memory<'a> {
+    space: &'a dyn AddressSpace,
+    epoch: u64,
+    /// Most recently used first.
+    recent: [Mapping; 4],
+    pub log: Option<&'a mut AccessLog>,
+    pub stats: Stats,
+}
+
+impl<'a> Memory<'a> {
+    pub(super) fn new(space: &'a dyn AddressSpace, log: Option<&'a mut AccessLog>) -> Self {
+        Self {
+            space,
+            epoch: space.epoch(),
+            recent: [NOTHING; 4],
+            log,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Drops cached translations if mappings have changed.
+    pub(super) fn refresh(&mut self) {
+        let epoch = self.space.epoch();
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.recent = [NOTHING; 4];
+        }
+    }
+
+    /// The host address of `len` bytes at `va`, all in one mapping that permits the access.
+    #[inline(always)]
+    fn host(&mut self, va: u64, len: u64, write: bool) -> Result<*mut u8, Miss> {
+        let m = self.recent[0];
+        let (offset, size) = (va.wrapping_sub(m.start), m.end - m.start);
+        if offset < size && size - offset >= len && (m.writable || !write) {
+            Ok(m.host.wrapping_add(offset as usize))
+        } else {
+            self.host_slow(va, len, write)
+        }
+    }
+
+    #[cold]
+    fn host_slow(&mut self, va: u64, len: u64, write: bool) -> Result<*mut u8, Miss> {
+        let fault = Miss::Fault(Fault { addr: va, write });
+        let cached = self
+            .recent
+            .iter()
+            .position(|m| (m.start..m.end).contains(&va));
+        let position = cached.unwrap_or(self.recent.len() - 1);
+        if cached.is_none() {
+            match self.space.find(va) {
+                Some(found) if (found.start..found.end).contains(&va) => {
+                    self.recent[position] = found;
+                }
+                _ => return Err(fault),
+            }
+        }
+        self.recent[..=position].rotate_right(1);
+        let m = self.recent[0];
+        if write && !m.writable {
+            Err(fault)
+        } else if m.end - va < len {
+            Err(Miss::Crosses)
+        } else {
+            Ok(m.host.wrapping_add((va - m.start) as usize))
+        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, va: u64, len: u64, write: bool) {
+        if let Some(log) = self.log.as_deref_mut() {
+            if write {
+                log.write(va, len)
+            } else {
+                log.read(va, len)
+            }
+        }
+    }
+
+    /// Reads consecutive words (scalar loads, instruction fetch). Not logged.
+    pub(super) fn fetch(&mut self, va: u64, out: &mut [u32]) -> Result<(), Fault> {
+        for (k, word) in out.iter_mut().enumerate() {
+            *word = self.word(va.wrapping_add(4 * k as u64))?;
+        }
+        Ok(())
+    }
+
+    /// Reads consecutive words, logged.
+    pub(super) fn read_words(&mut self, va: u64, out: &mut [u32]) -> Result<(), Fault> {
+        self.fetch(va, out)?;
+        self.note(va, 4 * out.len() as u64, false);
+        self.stats.bytes_read += 4 * out.len() as u64;
+        Ok(())
+    }
+
+    /// One word at any alignment, not logged.
+    #[inline(always)]
+    fn word(&mut self, va: u64) -> Result<u32, Fault> {
+        match self.host(va, 4, false) {
+            Ok(at) if at.addr() % 4 == 0 => {
+                // SAFETY: `host` vouches for 4 readable bytes; the address is aligned.
+                Ok(unsafe { AtomicU32::from_ptr(at.cast()) }.load(Ordering::Relaxed))
+            }
+            Ok(at) => {
+                // SAFETY: `host` vouches for 4 readable bytes.
+                Ok(unsafe { at.cast::<u32>().read_unaligned() })
+            }
+            Err(Miss::Fault(fault)) => Err(fault),
+            Err(Miss::Crosses) => {
+                let mut bytes = [0; 4];
+                self.read_bytes(va, &mut bytes)?;
+                Ok(u32::from_le_bytes(bytes))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn set_word(&mut self, va: u64, value: u32) -> Result<(), Fault> {
+        match self.host(va, 4, true) {
+            Ok(at) if at.addr() % 4 == 0 => {
+                // SAFETY: `host` vouches for 4 writable bytes; the address is aligned.
+                unsafe { AtomicU32::from_ptr(at.cast()) }.store(value, Ordering::Relaxed);
+                Ok(())
+            }
+            Ok(at) => {
+                // SAFETY: `host` vouches for 4 writable bytes.
+                unsafe { at.cast::<u32>().write_unaligned(value) };
+                Ok(())
+            }
+            Err(Miss::Fault(fault)) => Err(fault),
+            Err(Miss::Crosses) => self.write_bytes(va, &value.to_le_bytes()),
+        }
+    }
+
+    /// Byte by byte, across mappings, not logged.
+    fn read_bytes(&mut self, va: u64, out: &mut [u8]) -> Result<(), Fault> {
+        for (k, byte) in out.iter_mut().enumerate() {
+            let addr = va.wrapping_add(k as u64);
+            match self.host(addr, 1, false) {
+                // SAFETY: `host` vouches for one readable byte.
+                Ok(at) => *byte = unsafe { at.read() },
+                Err(_) => return Err(Fault { addr, write: false }),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_bytes(&mut self, va: u64, bytes: &[u8]) -> Result<(), Fault> {
+        for (k, &byte) in bytes.iter().enumerate() {
+            let addr = va.wrapping_add(k as u64);
+            match self.host(addr, 1, true) {
+                // SAFETY: `host` vouches for one writable byte.
+                Ok(at) => unsafe { at.write(byte) },
+                Err(_) => return Err(Fault { addr, write: true }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads `N` words a lane.
+    #[inline(always)]
+    pub(super) fn load<const N: usize>(
+        &mut self,
+        exec: u64,
+        addrs: &Addresses,
+        out: &mut [Lanes; N],
+    ) -> Result<(), Fault> {
+        let each = 4 * N as u64;
+        self.stats.bytes_read += each * u64::from(exec.count_ones());
+        if exec == !0
+            && contiguous(addrs, each)
+            && let Ok(at) = self.host(addrs[0], 64 * each, false)
+        {
+            self.note(addrs[0], 64 * each, false);
+            let mut block = [[0_u32; N]; 64];
+            // SAFETY: `host` vouches for 64 * 4 * N readable bytes; `block` has that size and
+            // is ours alone.
+            unsafe {
+                std::ptr::copy_nonoverlapping(at, block.as_mut_ptr().cast(), 256 * N);
+            }
+            for (lane, words) in block.iter().enumerate() {
+                for k in 0..N {
+                    out[k][lane] = words[k];
+                }
+            }
+            return Ok(());
+        }
+        for lane in active(exec) {
+            let va = addrs[lane];
+            self.note(va, each, false);
+            for (k, column) in out.iter_mut().enumerate() {
+                column[lane] = self.word(va.wrapping_add(4 * k as u64))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores `N` words a lane.
+    #[inline(always)]
+    pub(super) fn store<const N: usize>(
+        &mut self,
+        exec: u64,
+        addrs: &Addresses,
+        data: &[&Lanes; N],
+    ) -> Result<(), Fault> {
+        let each = 4 * N as u64;
+        self.stats.bytes_written += each * u64::from(exec.count_ones());
+        if exec == !0
+            && contiguous(addrs, each)
+            && let Ok(at) = self.host(addrs[0], 64 * each, true)
+        {
+            self.note(addrs[0], 64 * each, true);
+            let mut block = [[0_u32; N]; 64];
+            for (lane, words) in block.iter_mut().enumerate() {
+                for k in 0..N {
+                    words[k] = data[k][lane];
+                }
+            }
+            // SAFETY: `host` vouches for 64 * 4 * N writable bytes; `block` has that size.
+            unsafe {
+                std::ptr::copy_nonoverlapping(block.as_ptr().cast(), at, 256 * N);
+            }
+            return Ok(());
+        }
+        for lane in active(exec) {
+            let va = addrs[lane];
+            self.note(va, each, true);
+            for (k, column) in data.iter().enumerate() {
+                self.set_word(va.wrapping_add(4 * k as u64), column[lane])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads one lane's `bytes` (1, 2, or a multiple of 4 up to 16) into words, zero-extended.
+    pub(super) fn load_lane(&mut self, va: u64, bytes: u64) -> Result<[u32; 4], Fault> {
+        self.note(va, bytes, false);
+        self.stats.bytes_read += bytes;
+        let mut words = [0; 4];
+        match bytes {
+            1 | 2 => words[0] = self.part(va, bytes)?,
+            _ => {
+                for (k, word) in words.iter_mut().enumerate().take(bytes as usize / 4) {
+                    *word = self.word(va.wrapping_add(4 * k as u64))?;
+                }
+            }
+        }
+        Ok(words)
+    }
+
+    /// Stores one lane's `bytes` (1, 2, or a multiple of 4 up to 16).
+    pub(super) fn store_lane(&mut self, va: u64, bytes: u64, words: [u32; 4]) -> Result<(), Fault> {
+        self.note(va, bytes, true);
+        self.stats.bytes_written += bytes;
+        match bytes {
+            1 | 2 => self.write_bytes(va, &words[0].to_le_bytes()[..bytes as usize]),
+            _ => {
+                for (k, &word) in words.iter().enumerate().take(bytes as usize / 4) {
+                    self.set_word(va.wrapping_add(4 * k as u64), word)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn part(&mut self, va: u64, bytes: u64) -> Result<u32, Fault> {
+        let mut word = [0; 4];
+        self.read_bytes(va, &mut word[..bytes as usize])?;
+        Ok(u32::from_le_bytes(word))
+    }
+
+    /// Replaces a word by `f` of it in one atomic step and gives the old one. Unaligned atomics
+    /// fault, as on the hardware.
+    pub(super) fn atomic32(
+        &mut self,
+        va: u64,
+        mut f: impl FnMut(u32) -> u32,
+    ) -> Result<u32, Fault> {
+        let fault = Fault {
+            addr: va,
+            write: true,
+        };
+        match self.host(va, 4, true) {
+            Ok(at) if at.addr() % 4 == 0 => {
+                self.note(va, 4, false);
+                self.note(va, 4, true);
+                // SAFETY: `host` vouches for 4 writable bytes; the address is aligned.
+                let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
+                Ok(cell
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |x| Some(f(x)))
+                    .unwrap_or_else(|x| x))
+            }
+            _ => Err(fault),
+        }
+    }
+
+    pub(super) fn atomic64(
+        &mut self,
+        va: u64,
+        mut f: impl FnMut(u64) -> u64,
+    ) -> Result<u64, Fault> {
+        let fault = Fault {
+            addr: va,
+            write: true,
+        };
+        match self.host(va, 8, true) {
+            Ok(at) if at.addr() % 8 == 0 => {
+                self.note(va, 8, false);
+                self.note(va, 8, true);
+                // SAFETY: `host` vouches for 8 writable bytes; the address is aligned.
+                let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
+                Ok(cell
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |x| Some(f(x)))
+                    .unwrap_or_else(|x| x))
+            }
+            _ => Err(fault),
+        }
+    }
+}
+
+/// The lanes of a mask, ascending.
+#[inline(always)]
+pub(super) fn active(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| {
+            mask &= mask - 1;
+            lane & 63
+        })
+    })
+}
+
+/// Whether the lanes' addresses follow each other, `stride` bytes apart.
+#[inline(always)]
+pub(super) fn contiguous(addrs: &Addresses, stride: u64) -> bool {
+    let mut differing = 0;
+    for (lane, addr) in addrs.iter().enumerate() {
+        differing |= addr ^ addrs[0].wrapping_add(lane as u64 * stride);
+    }
+    differing == 0
+}

@@ -1,0 +1,160 @@
+//! Decoded code, shared between workers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::control;
+use super::memory::Memory;
+use super::step::{Src, Step};
+use super::stop::Stop;
+use super::translate::{Context, translate};
+
+/// Instructions of the longest basic block.
+const MAX_BLOCK: u32 = 512;
+
+/// Instructions that run to the end once the first one is reached.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Address after the last instruction.
+    pub end: u64,
+    pub steps: Box<[Step]>,
+    /// Instructions, those without a step included.
+    pub instructions: u32,
+    /// What the last instruction says if it is not known.
+    pub unknown: String,
+}
+
+/// The cache of decoded basic blocks.
+#[derive(Debug)]
+pub struct Program {
+    blocks: RwLock<HashMap<u64, Arc<Block>>>,
+    /// Differs between programs and after each invalidation, in the whole process.
+    stamp: AtomicU64,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            blocks: RwLock::default(),
+            stamp: AtomicU64::new(next_stamp()),
+        }
+    }
+}
+
+fn next_stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Program {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets all decoded code: to be called when code was loaded or changed (the instruction
+    /// cache invalidation of `ACQUIRE_MEM`).
+    pub fn invalidate(&self) {
+        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
+        blocks.clear();
+        self.stamp.store(next_stamp(), Ordering::Release);
+    }
+
+    pub(super) fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Acquire)
+    }
+
+    /// The block that starts at `key.pc()`.
+    pub(super) fn block(
+        &self,
+        key: BlockKey,
+        wide: bool,
+        memory: &mut Memory<'_>,
+    ) -> Result<Arc<Block>, Box<Stop>> {
+        let known = self
+            .blocks
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key.0)
+            .cloned();
+        if let Some(block) = known {
+            return Ok(block);
+        }
+        let stamp = self.stamp();
+        let block = Arc::new(build(key, wide, memory)?);
+        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
+        if self.stamp() == stamp {
+            blocks.insert(key.0, Arc::clone(&block));
+        }
+        Ok(block)
+    }
+}
+
+/// A block's address, and whether subnormals are flushed there (the low bit).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockKey(pub u64);
+
+impl BlockKey {
+    pub(super) fn new(pc: u64, mode: u32) -> Self {
+        Self(pc & !3 | u64::from(mode >> 4 & 3 == 0))
+    }
+
+    fn pc(self) -> u64 {
+        self.0 & !3
+    }
+}
+
+fn build(key: BlockKey, wide: bool, memory: &mut Memory<'_>) -> Result<Block, Box<Stop>> {
+    let mut context = Context {
+        wide,
+        flush: key.0 & 1 != 0,
+        indexing: 0,
+    };
+    let mut block = Block {
+        end: key.pc(),
+        steps: Box::default(),
+        instructions: 0,
+        unknown: String::new(),
+    };
+    let mut steps = Vec::new();
+    loop {
+        let pc = block.end;
+        let mut words = [0; 3];
+        let mut fetched = 0;
+        while fetched < 3 {
+            let at = pc.wrapping_add(4 * fetched as u64);
+            match memory.fetch(at, &mut words[fetched..=fetched]) {
+                Ok(()) => fetched += 1,
+                Err(fault) if fetched == 0 && steps.is_empty() => return Err(fault.at(pc)),
+                Err(_) => break,
+            }
+        }
+        if fetched == 0 {
+            // Running off the end of a mapping faults when it is reached.
+            break;
+        }
+        let refusal = match strobe_isa::decode(&words[..fetched]) {
+            Ok(inst) => {
+                block.instructions += 1;
+                block.end = pc.wrapping_add(u64::from(inst.size));
+                let known = translate(&inst, pc, &mut context, &mut steps);
+                let ends = control::ends_block(inst.op);
+                match known {
+                    Some(()) if ends && context.indexing != 0 => {
+                        format!("{inst} with register indexing on")
+                    }
+                    Some(()) if ends => break,
+                    Some(()) if block.instructions < MAX_BLOCK || context.indexing != 0 => continue,
+                    Some(()) => break,
+                    None => inst.to_string(),
+                }
+            }
+            Err(error) => format!("{error} (words {:08x?})", &words[..fetched]),
+        };
+        block.unknown = refusal;
+        steps.push(Step::new(control::unknown, pc, [Src::None; 3], 0));
+        break;
+    }
+    block.steps = steps.into();
+    Ok(block)
+}

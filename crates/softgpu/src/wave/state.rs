@@ -1,0 +1,223 @@
+//! The registers of a wave.
+
+use super::private::Private;
+use super::step::{Src, Step};
+
+/// One value a lane.
+pub(super) type Lanes = [u32; 64];
+/// One address a lane.
+pub(super) type Addresses = [u64; 64];
+
+/// Operand codes of scalar registers with a name.
+pub(super) const VCC: u8 = 106;
+pub(super) const M0: u8 = 124;
+pub(super) const EXEC: u8 = 126;
+
+/// Vector registers beyond the architecture's 256, for steps of one instruction.
+/// Three pairs for broadcast scalars, three for modified sources, one for unfinished results.
+pub(super) const BROADCAST: u16 = 256;
+pub(super) const MODIFIED: u16 = 262;
+pub(super) const RESULT: u16 = 268;
+/// Room for the four registers that the widest load would write from there on.
+const VECTOR_REGISTERS: usize = 272;
+
+/// What a wave does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Status {
+    #[default]
+    Running,
+    /// Lets the other waves run first (`s_sleep`).
+    Yielded,
+    AtBarrier,
+    Ended,
+}
+
+/// A 64-lane wave.
+#[derive(Debug)]
+pub(super) struct Wave {
+    pub pc: u64,
+    pub status: Status,
+    pub scc: bool,
+    /// The MODE register (hardware register 1).
+    pub mode: u32,
+    /// The EXEC to return to after a DPP instruction that masked lanes.
+    pub saved_exec: u64,
+    /// Scalar registers by operand code, special ones included.
+    s: [u32; 128],
+    v: Box<Vectors>,
+    /// What the current vector operation gives, before EXEC selects: low and high words.
+    lo: Register,
+    hi: Register,
+    pub private: Private,
+}
+
+/// A vector register, in as few cache lines as possible.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Register(pub Lanes);
+
+/// All vector registers.
+pub(super) type Vectors = [Register; VECTOR_REGISTERS];
+
+impl Wave {
+    pub(super) fn new() -> Self {
+        let v = vec![Register([0; 64]); VECTOR_REGISTERS].into_boxed_slice();
+        Self {
+            pc: 0,
+            status: Status::Running,
+            scc: false,
+            mode: 0,
+            saved_exec: 0,
+            s: [0; 128],
+            v: v.try_into().expect("the vector has exactly that length"),
+            lo: Register([0; 64]),
+            hi: Register([0; 64]),
+            private: Private::default(),
+        }
+    }
+
+    /// Back to the state before the first instruction, `registers` vector registers zeroed.
+    pub(super) fn reset(&mut self, registers: usize) {
+        self.status = Status::Running;
+        self.scc = false;
+        self.s = [0; 128];
+        for v in &mut self.v[..registers.min(256)] {
+            *v = Register([0; 64]);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn scalar(&self, reg: u8) -> u32 {
+        self.s[usize::from(reg & 127)]
+    }
+
+    #[inline(always)]
+    pub(super) fn set_scalar(&mut self, reg: u8, value: u32) {
+        self.s[usize::from(reg & 127)] = value;
+    }
+
+    #[inline(always)]
+    pub(super) fn scalar64(&self, reg: u8) -> u64 {
+        u64::from(self.scalar(reg)) | u64::from(self.scalar(reg.wrapping_add(1))) << 32
+    }
+
+    #[inline(always)]
+    pub(super) fn set_scalar64(&mut self, reg: u8, value: u64) {
+        self.set_scalar(reg, value as u32);
+        self.set_scalar(reg.wrapping_add(1), (value >> 32) as u32);
+    }
+
+    #[inline(always)]
+    pub(super) fn exec(&self) -> u64 {
+        self.scalar64(EXEC)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_exec(&mut self, mask: u64) {
+        self.set_scalar64(EXEC, mask);
+    }
+
+    #[inline(always)]
+    pub(super) fn vcc(&self) -> u64 {
+        self.scalar64(VCC)
+    }
+
+    #[inline(always)]
+    pub(super) fn vector(&self, reg: u16) -> &Lanes {
+        &self.v[usize::from(reg)].0
+    }
+
+    #[inline(always)]
+    pub(super) fn vector_mut(&mut self, reg: u16) -> &mut Lanes {
+        &mut self.v[usize::from(reg)].0
+    }
+
+    /// The value of a scalar source.
+    #[inline(always)]
+    pub(super) fn read64(&self, src: Src) -> u64 {
+        match src {
+            Src::Const(value) => value,
+            Src::Scalar(reg) => self.scalar64(reg),
+            Src::Vector(_) | Src::None => 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn read32(&self, src: Src) -> u32 {
+        match src {
+            Src::Const(value) => value as u32,
+            Src::Scalar(reg) => self.scalar(reg),
+            Src::Vector(_) | Src::None => 0,
+        }
+    }
+
+    /// The vector register that holds source number `n`, after a broadcast if it is scalar.
+    #[inline(always)]
+    pub(super) fn stage(&mut self, src: Src, n: u16, wide: bool) -> u16 {
+        let value = match src {
+            Src::Vector(reg) => return reg,
+            Src::Const(value) => value,
+            Src::Scalar(reg) if wide => self.scalar64(reg),
+            Src::Scalar(reg) => u64::from(self.scalar(reg)),
+            Src::None => 0,
+        };
+        let reg = BROADCAST + 2 * n;
+        *self.vector_mut(reg) = [value as u32; 64];
+        if wide {
+            *self.vector_mut(reg + 1) = [(value >> 32) as u32; 64];
+        }
+        reg
+    }
+
+    /// Broadcasts the scalar sources of a step to the registers that `Step::reg` names for them;
+    /// `wide` has a bit for each source of 64 bits.
+    #[inline(always)]
+    pub(super) fn broadcast(&mut self, step: &Step, wide: u8) {
+        if step.scalars == 0 {
+            return;
+        }
+        for n in 0..3 {
+            if step.scalars >> n & 1 != 0 {
+                self.stage(step.src[n], n as u16, wide >> n & 1 != 0);
+            }
+        }
+    }
+
+    /// The vector registers to read, and the place for the result's low and high words.
+    #[inline(always)]
+    pub(super) fn operands(&mut self) -> (&Vectors, &mut Lanes, &mut Lanes) {
+        (&self.v, &mut self.lo.0, &mut self.hi.0)
+    }
+
+    /// Writes the result to the active lanes of a register (pair).
+    #[inline(always)]
+    pub(super) fn commit_result(&mut self, reg: u16, wide: bool) {
+        let exec = self.exec();
+        merge(&mut self.v[usize::from(reg)].0, &self.lo.0, exec);
+        if wide {
+            merge(&mut self.v[usize::from(reg) + 1].0, &self.hi.0, exec);
+        }
+    }
+
+    /// Writes the active lanes of a register.
+    #[inline(always)]
+    pub(super) fn commit(&mut self, reg: u16, new: &Lanes) {
+        let exec = self.exec();
+        merge(self.vector_mut(reg), new, exec);
+    }
+}
+
+#[inline(always)]
+fn merge(old: &mut Lanes, new: &Lanes, exec: u64) {
+    if exec == !0 {
+        *old = *new;
+        return;
+    }
+    for (half, mask) in [(0, exec as u32), (32, (exec >> 32) as u32)] {
+        for i in 0..32 {
+            let (before, after) = (old[half + i], new[half + i]);
+            let select = 0_u32.wrapping_sub(mask >> i & 1);
+            old[half + i] = before ^ (before ^ after) & select;
+        }
+    }
+}

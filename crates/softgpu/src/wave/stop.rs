@@ -1,0 +1,23 @@
+//! Why a wave stopped before the end of its program.
+
+use thiserror::Error;
+
+/// The reason a workgroup could not run to its end. Each displays as one sentence.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Stop {
+    /// The control word changed: the queue is being evicted, or the device has a new generation.
+    #[error("the wave was evicted")]
+    Evicted,
+    /// An access to an address without a mapping, or a write to a read-only one.
+    #[error(
+        "memory fault: {} of address {addr:#x} by the instruction at {pc:#x}",
+        if *.write { "write" } else { "read" }
+    )]
+    Fault { addr: u64, write: bool, pc: u64 },
+    /// An instruction, or a use of one, that the interpreter does not know.
+    #[error("unknown instruction at {pc:#x}: {text}")]
+    Unknown { pc: u64, text: String },
+    /// `s_trap`: 2 is `__builtin_trap` (a failed assertion, `abort`), 3 a debug trap.
+    #[error("trap {id} raised by the program at {pc:#x}")]
+    Trap { id: u8, pc: u64 },
+}

@@ -1,0 +1,282 @@
+//! Packets of the architected queueing language.
+//!
+//! Layouts: HSA platform system architecture specification 1.2, section 2.9; AMD's vendor packets
+//! as ROCr's `hsa_ext_amd.h` and `amd_hsa_queue.h` describe them.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::dispatch;
+use super::memory::{read, signal_value, translate, word16, word64};
+use super::pool::Pool;
+use super::queue::{Progress, QueueState};
+use crate::clock;
+use crate::device::{Device, Queue};
+use crate::driver::{event, report};
+use crate::space::Snapshot;
+use crate::wave::{ComputeUnit, Stop};
+
+const PACKET: u64 = 64;
+
+/// Packet types, bits 7:0 of the header.
+const VENDOR: u8 = 0;
+const INVALID: u8 = 1;
+const KERNEL_DISPATCH: u8 = 2;
+const BARRIER_AND: u8 = 3;
+const BARRIER_OR: u8 = 5;
+/// Formats of vendor packets, byte 2.
+const FORMAT_PM4_IB: u8 = 1;
+const FORMAT_BARRIER_VALUE: u8 = 2;
+
+/// The bit by which a queue tells ROCr's error handler that a wave raised an exception.
+const ERROR_TRAP: i64 = 1 << 31;
+/// Offset of `queue_inactive_signal` in `amd_queue_t`.
+const QUEUE_INACTIVE_SIGNAL: u64 = 192;
+/// Offset of `read_dispatch_id` in `amd_queue_t`.
+const READ_DISPATCH_ID: u64 = 128;
+
+fn packet_address(queue: &Queue, index: u64) -> u64 {
+    queue.ring + index * PACKET % u64::from(queue.ring_size)
+}
+
+/// Whether the producer has finished the packet.
+pub(super) fn is_valid(space: &Snapshot, queue: &Queue, index: u64) -> bool {
+    word16(space, packet_address(queue, index))
+        .is_some_and(|header| header.load(Ordering::Acquire) as u8 != INVALID)
+}
+
+/// What is wrong with a packet.
+enum Failure {
+    Packet(String),
+    Signal(u64),
+    Wave(Stop),
+}
+
+/// Executes packet `index`; it is consumed unless it waits.
+pub(super) fn execute(
+    pool: &'static Pool,
+    state: &QueueState,
+    slot: usize,
+    space: &Snapshot,
+    index: u64,
+    unit: &mut ComputeUnit,
+) -> Progress {
+    let queue = state.queue();
+    let address = packet_address(queue, index);
+    let Some(packet) = read::<64>(space, address) else {
+        return stop(
+            pool,
+            state,
+            slot,
+            space,
+            &Failure::Packet("its ring is not mapped".into()),
+        );
+    };
+    let result = match (packet[0], packet[2]) {
+        (KERNEL_DISPATCH, _) => {
+            let queue_address = queue.read_pointer - READ_DISPATCH_ID;
+            let run = dispatch::Run {
+                pool,
+                slot,
+                doorbell: queue.doorbell,
+                packet: &packet,
+                address,
+                queue_address,
+                index,
+            };
+            run.execute(space, unit).map_err(Failure::Wave)
+        }
+        (BARRIER_AND, _) => match dependencies(space, &packet) {
+            Ok(values) if values.iter().all(|value| *value == 0) => Ok(None),
+            Ok(_) => return Progress::Waiting,
+            Err(failure) => Err(failure),
+        },
+        (BARRIER_OR, _) => match dependencies(space, &packet) {
+            Ok(values) if values.is_empty() || values.contains(&0) => Ok(None),
+            Ok(_) => return Progress::Waiting,
+            Err(failure) => Err(failure),
+        },
+        (VENDOR, FORMAT_BARRIER_VALUE) => match value_holds(space, &packet) {
+            Ok(true) => Ok(None),
+            Ok(false) => return Progress::Waiting,
+            Err(failure) => Err(failure),
+        },
+        (VENDOR, FORMAT_PM4_IB) => run_pm4(pool, space, &packet).map(|()| None),
+        (kind, format) => Err(Failure::Packet(format!(
+            "AQL packet type {kind} format {format} is not implemented"
+        ))),
+    };
+    let times = match result {
+        Ok(times) => times,
+        Err(failure) => return stop(pool, state, slot, space, &failure),
+    };
+    let completion = u64_at(&packet, 56);
+    // Consumed before it is reported complete: the program may reuse the place then.
+    if let Some(header) = word16(space, address) {
+        header.store(u16::from(INVALID), Ordering::Release);
+    }
+    if let Some(pointer) = word64(space, queue.read_pointer) {
+        pointer.store(index + 1, Ordering::Release);
+    }
+    if completion != 0 && !complete(pool.device(), slot, space, completion, times) {
+        return stop(pool, state, slot, space, &Failure::Signal(completion));
+    }
+    Progress::Executed
+}
+
+fn u64_at(packet: &[u8; 64], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&packet[at..at + 8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// The values of a barrier's signals; absent ones are left out.
+fn dependencies(space: &Snapshot, packet: &[u8; 64]) -> Result<Vec<i64>, Failure> {
+    (0..5)
+        .map(|index| u64_at(packet, 8 + index * 8))
+        .filter(|signal| *signal != 0)
+        .map(|signal| {
+            signal_value(space, signal + 8)
+                .map(|value| value.load(Ordering::Acquire))
+                .ok_or(Failure::Signal(signal))
+        })
+        .collect()
+}
+
+/// The condition of a barrier-value packet: signal @8, value @16, mask @24, condition @32.
+fn value_holds(space: &Snapshot, packet: &[u8; 64]) -> Result<bool, Failure> {
+    let signal = u64_at(packet, 8);
+    let value = signal_value(space, signal + 8).ok_or(Failure::Signal(signal))?;
+    let masked = value.load(Ordering::Acquire) & u64_at(packet, 24).cast_signed();
+    let reference = u64_at(packet, 16).cast_signed();
+    match u64_at(packet, 32) as u32 {
+        0 => Ok(masked == reference),
+        1 => Ok(masked != reference),
+        2 => Ok(masked < reference),
+        3 => Ok(masked >= reference),
+        other => Err(Failure::Packet(format!(
+            "barrier condition {other} is not defined"
+        ))),
+    }
+}
+
+/// Runs the command buffer of a vendor packet: cache control only.
+fn run_pm4(pool: &Pool, space: &Snapshot, packet: &[u8; 64]) -> Result<(), Failure> {
+    const NOP: u32 = 0x10;
+    const INDIRECT_BUFFER: u32 = 0x3f;
+    const ACQUIRE_MEM: u32 = 0x58;
+    let word = |at: usize| u64_at(packet, at) as u32;
+    // The jump command stands at byte 4: header, address, size.
+    if word(4) >> 30 != 3 || word(4) >> 8 & 0xff != INDIRECT_BUFFER {
+        return Err(Failure::Packet(format!(
+            "PM4 jump {:#010x} is not implemented",
+            word(4)
+        )));
+    }
+    let start = u64::from(word(8) & !3) | u64::from(word(12) & 0xffff) << 32;
+    let end = start + u64::from(word(16) & 0xf_ffff) * 4;
+    let mut at = start;
+    while at < end {
+        let bytes = read::<4>(space, at)
+            .ok_or_else(|| Failure::Packet(format!("PM4 buffer at {at:#x} is not mapped")))?;
+        let header = u32::from_le_bytes(bytes);
+        match (header >> 30, header >> 8 & 0xff) {
+            (3, ACQUIRE_MEM) => pool.program().invalidate(),
+            (3, NOP) => {}
+            _ => {
+                return Err(Failure::Packet(format!(
+                    "PM4 packet {header:#010x} is not implemented"
+                )));
+            }
+        }
+        at += u64::from(header >> 16 & 0x3fff) * 4 + 8;
+    }
+    Ok(())
+}
+
+/// Start and end of a dispatch in GPU ticks.
+pub(super) type Times = Option<(u64, u64)>;
+
+/// Reports completion through `amd_signal_t`: value @8, event mailbox @16, event id @24, start @32,
+/// end @40. False when the signal is not mapped.
+fn complete(device: &Device, slot: usize, space: &Snapshot, signal: u64, times: Times) -> bool {
+    let Some(value) = signal_value(space, signal + 8) else {
+        return false;
+    };
+    let (start, end) = times.unwrap_or_else(|| {
+        let now = clock::ticks();
+        (now, now)
+    });
+    if let (Some(from), Some(to)) = (word64(space, signal + 32), word64(space, signal + 40)) {
+        from.store(start, Ordering::Relaxed);
+        to.store(end, Ordering::Relaxed);
+    }
+    // Read before the value says "done": the program may free the signal after that.
+    let mailbox = word64(space, signal + 16).map_or(0, |word| word.load(Ordering::Relaxed));
+    let event_id = word64(space, signal + 24).map_or(0, |word| word.load(Ordering::Relaxed)) as u32;
+    value.fetch_sub(1, Ordering::AcqRel);
+    if mailbox != 0 {
+        if let Some(mail) = word64(space, mailbox) {
+            mail.store(u64::from(event_id), Ordering::Release);
+        }
+        event::signal(device, slot, event_id);
+    }
+    true
+}
+
+/// Ends the queue and says why on stderr. Faults and traps are the program's: its runtime hears of
+/// them as from hardware. What this GPU cannot do ends the program, never in a wrong result.
+fn stop(
+    pool: &Pool,
+    state: &QueueState,
+    slot: usize,
+    space: &Snapshot,
+    failure: &Failure,
+) -> Progress {
+    let queue = state.queue();
+    let text = match failure {
+        Failure::Wave(stop) => stop.to_string(),
+        Failure::Packet(text) => text.clone(),
+        Failure::Signal(address) => format!("signal {address:#x} is not mapped"),
+    };
+    if matches!(failure, Failure::Wave(Stop::Evicted)) && state.is_stopped() {
+        // The queue is gone; nobody waits for this.
+        return Progress::Stopped;
+    }
+    report(&format!("queue {}: {text}", queue.id));
+    state.fail(pool, slot);
+    match failure {
+        Failure::Wave(Stop::Fault { addr, write, .. }) => {
+            let mapped = space.find(*addr).is_some();
+            event::memory_fault(pool.device(), slot, *addr, *write, mapped);
+        }
+        Failure::Wave(Stop::Trap { .. }) => {
+            let queue_address = queue.read_pointer - READ_DISPATCH_ID;
+            let signal = word64(space, queue_address + QUEUE_INACTIVE_SIGNAL)
+                .map_or(0, |word| word.load(Ordering::Relaxed));
+            if signal != 0 && translate(space, signal, 64).is_some() {
+                raise(pool.device(), slot, space, signal, ERROR_TRAP);
+            }
+        }
+        Failure::Wave(Stop::Evicted) => {}
+        Failure::Wave(Stop::Unknown { .. }) | Failure::Packet(_) | Failure::Signal(_) => {
+            std::process::abort()
+        }
+    }
+    Progress::Stopped
+}
+
+/// Sets a signal to a value and wakes who waits for it.
+fn raise(device: &Device, slot: usize, space: &Snapshot, signal: u64, code: i64) {
+    if let Some(value) = signal_value(space, signal + 8) {
+        value.store(code, Ordering::Release);
+    }
+    fence(Ordering::SeqCst);
+    let mailbox = word64(space, signal + 16).map_or(0, |word| word.load(Ordering::Relaxed));
+    let event_id = word64(space, signal + 24).map_or(0, |word| word.load(Ordering::Relaxed)) as u32;
+    if mailbox != 0 {
+        if let Some(mail) = word64(space, mailbox) {
+            mail.store(u64::from(event_id), Ordering::Release);
+        }
+        event::signal(device, slot, event_id);
+    }
+}

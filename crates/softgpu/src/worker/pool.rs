@@ -1,0 +1,290 @@
+//! The threads of one process.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::dispatch::{Helpers, Job};
+use super::queue::{Progress, QueueState};
+use crate::device::Device;
+use crate::driver::report;
+use crate::space::Space;
+use crate::wave::{ComputeUnit, Program};
+
+/// How long the poller sleeps, by how long nothing has happened.
+const POLL: [(Duration, Duration); 4] = [
+    (Duration::from_millis(3), Duration::from_micros(20)),
+    (Duration::from_millis(300), Duration::from_micros(100)),
+    (Duration::from_secs(5), Duration::from_micros(500)),
+    (Duration::MAX, Duration::from_millis(2)),
+];
+/// How long a runner stays with a queue that has run dry.
+const LINGER: Duration = Duration::from_micros(200);
+/// How long the destruction of a queue waits for the packet it is executing before its waves have to
+/// let go.
+const RETIRE_LIMIT: Duration = Duration::from_millis(200);
+
+/// The threads of one process, and what they share. Never freed: threads borrow it.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pid: u32,
+    device: &'static Device,
+    space: Space,
+    program: Program,
+    queues: Mutex<Queues>,
+    ready: Mutex<VecDeque<Arc<QueueState>>>,
+    ready_signal: Condvar,
+    idle_runners: AtomicUsize,
+    runners: AtomicUsize,
+    helpers: Helpers,
+    /// The process's slot, and the generation of the device on which it is that (0: on none).
+    slot: AtomicU32,
+    generation: AtomicU64,
+}
+
+/// The queues as last read from the tables.
+#[derive(Debug, Default)]
+struct Queues {
+    generation: u64,
+    epoch: u32,
+    list: Vec<Arc<QueueState>>,
+}
+
+impl Pool {
+    /// Starts the poller; runners and helpers come with the first work.
+    pub(super) fn launch(pid: u32) -> Option<&'static Self> {
+        let device = Device::get()?;
+        let pool: &'static Self = Box::leak(Box::new(Self {
+            pid,
+            device,
+            space: Space::new(device, pid),
+            program: Program::new(),
+            queues: Mutex::default(),
+            ready: Mutex::default(),
+            ready_signal: Condvar::new(),
+            idle_runners: AtomicUsize::new(0),
+            runners: AtomicUsize::new(0),
+            helpers: Helpers::new(),
+            slot: AtomicU32::new(0),
+            generation: AtomicU64::new(0),
+        }));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        spawn("softgpu-poll", move || pool.poll());
+        for _ in 1..cores.min(32) {
+            spawn("softgpu-help", move || pool.help());
+        }
+        Some(pool)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn device(&self) -> &'static Device {
+        self.device
+    }
+
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub(super) fn helpers(&self) -> &Helpers {
+        &self.helpers
+    }
+
+    /// The process's slot. None right after a restore, until the poller has seen the new device.
+    pub(super) fn slot(&self) -> Option<usize> {
+        let current = self.device.header().generation;
+        let known = self.generation.load(Ordering::Acquire) == current;
+        known.then(|| self.slot.load(Ordering::Acquire) as usize)
+    }
+
+    fn lock_queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the queue table again when it has changed.
+    fn refresh(&self, queues: &mut Queues) {
+        let generation = self.device.header().generation;
+        if queues.generation != generation {
+            queues.list.clear();
+            let Some(slot) = self.space.slot() else {
+                // Restored memory on a device that does not know the process.
+                return;
+            };
+            self.slot.store(slot as u32, Ordering::Release);
+            self.generation.store(generation, Ordering::Release);
+            self.program.invalidate();
+            queues.generation = generation;
+            queues.epoch = 0;
+        }
+        let Some(slot) = self.slot() else { return };
+        let epoch = self.device.state().live[slot]
+            .queue_epoch
+            .load(Ordering::Acquire);
+        if queues.epoch == epoch {
+            return;
+        }
+        let Ok(tables) = self.device.lock() else {
+            return;
+        };
+        let old = std::mem::take(&mut queues.list);
+        queues.list = tables
+            .queues_of(slot)
+            .map(|queue| {
+                let known = old.iter().find(|known| known.is(queue));
+                known.map_or_else(|| Arc::new(QueueState::new(*queue)), Arc::clone)
+            })
+            .collect();
+        queues.epoch = epoch;
+    }
+
+    fn poll(&'static self) {
+        // SAFETY: no pointers; the finest timer resolution for this thread's short sleeps.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        let mut last = Instant::now();
+        loop {
+            if self.pass() {
+                last = Instant::now();
+            }
+            let idle = last.elapsed();
+            let sleep = POLL
+                .iter()
+                .find(|(limit, _)| idle < *limit)
+                .map_or(POLL[3].1, |(_, sleep)| *sleep);
+            std::thread::sleep(sleep);
+        }
+    }
+
+    /// Gives every queue that has work to a runner; whether there was any.
+    fn pass(&'static self) -> bool {
+        let mut queues = self.lock_queues();
+        self.refresh(&mut queues);
+        let Some(slot) = self.slot() else {
+            return false;
+        };
+        if self.device.state().live[slot].pause.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        let Ok(space) = self.space.snapshot(slot) else {
+            return false;
+        };
+        let mut found = false;
+        for queue in &queues.list {
+            if queue.is_busy() {
+                found = true;
+            } else if queue.has_work(self.device, slot, &space) && queue.claim() {
+                found = true;
+                self.hand_over(Arc::clone(queue));
+            }
+        }
+        found
+    }
+
+    fn hand_over(&'static self, queue: Arc<QueueState>) {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        ready.push_back(queue);
+        if self.idle_runners.load(Ordering::Acquire) < ready.len() {
+            let number = self.runners.fetch_add(1, Ordering::Relaxed);
+            spawn(&format!("softgpu-run{number}"), move || self.run());
+        }
+        drop(ready);
+        self.ready_signal.notify_one();
+    }
+
+    fn run(&'static self) {
+        let mut unit = ComputeUnit::new();
+        loop {
+            let queue = {
+                let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+                self.idle_runners.fetch_add(1, Ordering::AcqRel);
+                while ready.is_empty() {
+                    ready = self
+                        .ready_signal
+                        .wait(ready)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                self.idle_runners.fetch_sub(1, Ordering::AcqRel);
+                ready.pop_front()
+            };
+            if let Some(queue) = queue {
+                self.serve(&queue, &mut unit);
+                queue.release();
+            }
+        }
+    }
+
+    /// Executes packets until the queue runs dry, is evicted, fails or goes away.
+    fn serve(&'static self, queue: &QueueState, unit: &mut ComputeUnit) {
+        let mut last = Instant::now();
+        loop {
+            match queue.step(self, unit) {
+                Progress::Executed => last = Instant::now(),
+                Progress::Waiting => std::thread::sleep(Duration::from_micros(20)),
+                Progress::Empty if last.elapsed() < LINGER => std::thread::yield_now(),
+                Progress::Empty | Progress::Stopped => return,
+            }
+        }
+    }
+
+    fn help(&'static self) {
+        let mut unit = ComputeUnit::new();
+        loop {
+            let job: Arc<Job> = self.helpers.next();
+            job.work(self, &mut unit);
+        }
+    }
+
+    pub(super) fn retire(&self, id: u32) {
+        let gone = {
+            let mut queues = self.lock_queues();
+            let gone: Vec<_> = queues
+                .list
+                .iter()
+                .filter(|q| q.id() == id)
+                .cloned()
+                .collect();
+            queues.list.retain(|queue| queue.id() != id);
+            gone
+        };
+        let start = Instant::now();
+        for queue in gone {
+            queue.stop();
+            while queue.is_busy() {
+                if start.elapsed() > RETIRE_LIMIT
+                    && let Some(slot) = self.slot()
+                {
+                    // A kernel that does not end by itself: the program gave it up.
+                    let word = &self.device.state().live[slot].evict[queue.doorbell()];
+                    word.fetch_add(1, Ordering::AcqRel);
+                }
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+}
+
+/// Starts a thread that takes no signals and cannot unwind into the program.
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut old = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: both sets are live; the first is filled before it is read. A new thread inherits the
+    // mask, so it never runs a handler of the program.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
+    }
+    let started = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body);
+    // SAFETY: `old` was filled by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), std::ptr::null_mut()) };
+    if let Err(error) = started {
+        report(&format!("cannot start the thread {name}: {error}"));
+    }
+}

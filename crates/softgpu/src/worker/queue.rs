@@ -1,0 +1,185 @@
+//! One queue as the threads see it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use strobe_kfd::queue::COMPUTE_AQL;
+
+use super::aql;
+use super::memory::word64;
+use super::pool::Pool;
+use crate::device::{DOORBELLS, Device, Queue};
+use crate::driver::{event, report};
+use crate::sdma::{Engine, Outcome, SdmaError};
+use crate::space::Snapshot;
+use crate::wave::ComputeUnit;
+
+/// What became of the packet at the head of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Executed,
+    /// Its condition does not hold yet.
+    Waiting,
+    /// There is none.
+    Empty,
+    /// The queue is evicted, failed or gone.
+    Stopped,
+}
+
+/// A queue read from the tables. The read and write pointers stay in the program's memory.
+#[derive(Debug)]
+pub(super) struct QueueState {
+    queue: Queue,
+    busy: AtomicBool,
+    stopped: AtomicBool,
+}
+
+impl QueueState {
+    pub(super) fn new(queue: Queue) -> Self {
+        Self {
+            queue,
+            busy: AtomicBool::new(false),
+            stopped: AtomicBool::new(queue.failed != 0),
+        }
+    }
+
+    /// Whether this is still that queue, unchanged.
+    pub(super) fn is(&self, queue: &Queue) -> bool {
+        self.queue.id == queue.id
+            && self.queue.ring == queue.ring
+            && self.queue.ring_size == queue.ring_size
+            && self.queue.evicted == queue.evicted
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.queue.id
+    }
+
+    pub(super) fn doorbell(&self) -> usize {
+        self.queue.doorbell as usize % DOORBELLS
+    }
+
+    /// Whether it was destroyed, or failed.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Acquire)
+    }
+
+    pub(super) fn claim(&self) -> bool {
+        !self.busy.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn release(&self) {
+        self.busy.store(false, Ordering::Release);
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    fn may_run(&self) -> bool {
+        !self.stopped.load(Ordering::Acquire)
+            && self.queue.evicted == 0
+            && self.queue.percentage > 0
+    }
+
+    /// Whether a packet is there: what the doorbell announced and was not read yet.
+    pub(super) fn has_work(&self, device: &Device, slot: usize, space: &Snapshot) -> bool {
+        self.may_run() && self.head(device, slot, space).is_some()
+    }
+
+    /// The read pointer, when something is behind it.
+    fn head(&self, device: &Device, slot: usize, space: &Snapshot) -> Option<u64> {
+        let doorbell = device
+            .doorbell(slot, self.queue.doorbell)
+            .load(Ordering::Acquire);
+        let read = word64(space, self.queue.read_pointer)?.load(Ordering::Acquire);
+        let write = word64(space, self.queue.write_pointer)?.load(Ordering::Acquire);
+        if self.queue.kind == COMPUTE_AQL {
+            // The doorbell holds the index of a packet; -1 before the first.
+            let rung = doorbell.wrapping_add(1);
+            (read < write && read < rung && aql::is_valid(space, &self.queue, read)).then_some(read)
+        } else {
+            (read < write && read < doorbell).then_some(read)
+        }
+    }
+
+    /// Executes the packet at the head, if there is one and it may run.
+    pub(super) fn step(&self, pool: &'static Pool, unit: &mut ComputeUnit) -> Progress {
+        let device = pool.device();
+        let Some(slot) = pool.slot().filter(|_| self.may_run()) else {
+            return Progress::Stopped;
+        };
+        let live = &device.state().live[slot];
+        if live.pause.load(Ordering::Acquire) != 0 {
+            return Progress::Stopped;
+        }
+        let Ok(space) = pool.space().snapshot(slot) else {
+            return Progress::Stopped;
+        };
+        if self.head(device, slot, &space).is_none() {
+            return Progress::Empty;
+        }
+        // Counted first, looked at afterwards: whoever stops the queues looks in the other order.
+        live.resident.fetch_add(1, Ordering::SeqCst);
+        let progress = if live.pause.load(Ordering::SeqCst) == 0 {
+            match self.head(device, slot, &space) {
+                Some(read) if self.queue.kind == COMPUTE_AQL => {
+                    aql::execute(pool, self, slot, &space, read, unit)
+                }
+                Some(read) => self.copy_packet(pool, slot, &space, read),
+                None => Progress::Empty,
+            }
+        } else {
+            Progress::Stopped
+        };
+        live.resident.fetch_sub(1, Ordering::SeqCst);
+        progress
+    }
+
+    fn copy_packet(&self, pool: &Pool, slot: usize, space: &Snapshot, read: u64) -> Progress {
+        let engine = Engine {
+            device: pool.device(),
+            snapshot: space,
+            slot: Some(slot),
+        };
+        let size = u64::from(self.queue.ring_size);
+        let fetch = |dword: u64| {
+            let at = (read + dword * 4) % size;
+            engine.read_u32(self.queue.ring + at)
+        };
+        match engine.execute(&fetch) {
+            Ok(Outcome::Done { dwords }) => {
+                if let Some(pointer) = word64(space, self.queue.read_pointer) {
+                    pointer.store(read + u64::from(dwords) * 4, Ordering::Release);
+                }
+                Progress::Executed
+            }
+            Ok(Outcome::Wait) => Progress::Waiting,
+            Err(error) => {
+                report(&format!("queue {}: {error}", self.queue.id));
+                if let SdmaError::Fault { va, write } = error {
+                    event::memory_fault(pool.device(), slot, va, write, space.find(va).is_some());
+                }
+                self.fail(pool, slot);
+                Progress::Stopped
+            }
+        }
+    }
+
+    /// Marks the queue as one that never goes on.
+    pub(super) fn fail(&self, pool: &Pool, slot: usize) {
+        self.stop();
+        if let Ok(mut tables) = pool.device().lock()
+            && let Some(queue) = tables.queue_mut(slot, self.queue.id)
+        {
+            queue.failed = 1;
+        }
+    }
+}

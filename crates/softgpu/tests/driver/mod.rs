@@ -1,0 +1,300 @@
+//! A GPU of one kind only: memory, loaded code objects, launches. No driver, no queues.
+
+//!
+//! Lets the interpreter be tested with compiled kernels on its own.
+
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a module of several tests and an example"
+)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::atomic::AtomicU32;
+
+use strobe_code_object::{CodeObject, Limits};
+use strobe_softgpu::wave::{
+    AccessLog, AddressSpace, ComputeUnit, Control, Descriptor, Dispatch, Host, Mapping, Packet,
+    Program, Stats, Stop,
+};
+
+/// GPU virtual address of the memory: not where the host has it.
+const BASE: u64 = 0x10_0000_0000;
+const R_AMDGPU_RELATIVE64: u32 = 13;
+
+pub struct Gpu {
+    host: *mut u8,
+    layout: Layout,
+    used: u64,
+    program: Program,
+    /// Runs the portable build of the interpreter.
+    pub portable: bool,
+}
+
+// SAFETY: the memory is only reached through raw pointers: by the interpreter, whose rules for
+// shared memory hold, and by the methods below, which take `&mut self`.
+unsafe impl Sync for Gpu {}
+
+// SAFETY: the memory lives as long as `self`, and is mapped at the same place throughout.
+unsafe impl AddressSpace for Gpu {
+    fn find(&self, va: u64) -> Option<Mapping> {
+        let end = BASE + self.layout.size() as u64;
+        (BASE..end).contains(&va).then_some(Mapping {
+            start: BASE,
+            end,
+            host: self.host,
+            writable: true,
+        })
+    }
+
+    fn epoch(&self) -> u64 {
+        0
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout in `new`.
+        unsafe { dealloc(self.host, self.layout) };
+    }
+}
+
+struct NoHost;
+
+impl Host for NoHost {
+    fn interrupt(&self, _: u32) {}
+
+    fn ticks(&self) -> u64 {
+        0
+    }
+}
+
+/// Values that can be passed to kernels and copied to and from the GPU.
+pub trait Plain: Copy {
+    fn bytes(self) -> Vec<u8>;
+    fn from_bytes(bytes: &[u8]) -> Self;
+}
+
+macro_rules! plain {
+    ($($ty:ty)*) => { $(
+        impl Plain for $ty {
+            fn bytes(self) -> Vec<u8> {
+                self.to_le_bytes().to_vec()
+            }
+            fn from_bytes(bytes: &[u8]) -> Self {
+                Self::from_le_bytes(bytes.try_into().expect("as many bytes as the type has"))
+            }
+        }
+    )* };
+}
+
+plain!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+impl Gpu {
+    pub fn new(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, 1 << 16).expect("a sensible size");
+        // SAFETY: the layout has a size.
+        let host = unsafe { alloc_zeroed(layout) };
+        assert!(!host.is_null(), "out of memory");
+        Self {
+            host,
+            layout,
+            used: 0,
+            program: Program::new(),
+            portable: false,
+        }
+    }
+
+    /// Zeroed memory, 256-byte aligned.
+    pub fn alloc(&mut self, bytes: usize) -> u64 {
+        let va = BASE + self.used;
+        self.used += (bytes as u64).next_multiple_of(256);
+        assert!(
+            self.used <= self.layout.size() as u64,
+            "the test GPU's memory is full"
+        );
+        va
+    }
+
+    pub fn write_bytes(&mut self, va: u64, bytes: &[u8]) {
+        let at = (va - BASE) as usize;
+        assert!(
+            at + bytes.len() <= self.layout.size(),
+            "outside of the test GPU's memory"
+        );
+        // SAFETY: inside the allocation, as just checked; no kernel runs.
+        unsafe {
+            self.host
+                .add(at)
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
+    }
+
+    pub fn upload<T: Plain>(&mut self, values: &[T]) -> u64 {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.bytes()).collect();
+        let va = self.alloc(bytes.len());
+        self.write_bytes(va, &bytes);
+        va
+    }
+
+    pub fn download<T: Plain>(&mut self, va: u64, count: usize) -> Vec<T> {
+        let size = size_of::<T>();
+        let at = (va - BASE) as usize;
+        assert!(
+            at + size * count <= self.layout.size(),
+            "outside of the test GPU's memory"
+        );
+        let mut bytes = vec![0; size * count];
+        // SAFETY: inside the allocation, as just checked; no kernel runs.
+        unsafe {
+            self.host
+                .add(at)
+                .copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len())
+        };
+        bytes.chunks_exact(size).map(T::from_bytes).collect()
+    }
+
+    /// Places the segments of a code object in memory.
+    pub fn load(&mut self, elf: &[u8]) -> Module {
+        let object = CodeObject::parse(elf, &Limits::default()).expect("a code object");
+        let size = object
+            .segments
+            .iter()
+            .map(|s| s.addresses.end)
+            .max()
+            .unwrap_or(0);
+        self.used = self.used.next_multiple_of(4096);
+        let base = self.alloc(size as usize);
+        for segment in &object.segments {
+            self.write_bytes(base + segment.addresses.start, &elf[segment.file.clone()]);
+        }
+        for relocation in &object.relocations {
+            if relocation.kind == R_AMDGPU_RELATIVE64 {
+                let value = base + relocation.value.unwrap_or(0);
+                self.write_bytes(base + relocation.address, &value.to_le_bytes());
+            }
+        }
+        self.program.invalidate();
+        Module { object, base }
+    }
+
+    /// Runs a kernel to its end, workgroup by workgroup.
+    pub fn launch(
+        &mut self,
+        module: &Module,
+        kernel: &str,
+        groups: [u32; 3],
+        items: [u16; 3],
+        args: &[Vec<u8>],
+    ) -> Result<(Stats, AccessLog), Stop> {
+        let grid = [0, 1, 2].map(|d| groups[d] * u32::from(items[d]));
+        let dispatch = self.prepare(module, kernel, grid, items, args);
+        self.run(&dispatch)
+    }
+
+    /// Writes kernarg segment and packet.
+    pub fn prepare(
+        &mut self,
+        module: &Module,
+        kernel: &str,
+        grid_size: [u32; 3],
+        workgroup_size: [u16; 3],
+        args: &[Vec<u8>],
+    ) -> Dispatch {
+        let kernel = module
+            .object
+            .kernels
+            .iter()
+            .find(|k| k.name == kernel)
+            .unwrap_or_else(|| panic!("no kernel {kernel}"));
+        let explicit: Vec<_> = kernel.args.iter().filter(|a| !a.kind.is_hidden()).collect();
+        assert_eq!(explicit.len(), args.len(), "arguments of {}", kernel.name);
+        let kernarg_address = self.alloc(kernel.kernarg_size as usize + 64);
+        for (arg, bytes) in explicit.iter().zip(args) {
+            assert_eq!(
+                arg.size as usize,
+                bytes.len(),
+                "size of an argument of {}",
+                kernel.name
+            );
+            self.write_bytes(kernarg_address + u64::from(arg.offset), bytes);
+        }
+        let descriptor_address = module.base + kernel.descriptor_address;
+        let bytes = self.download::<u8>(descriptor_address, 64);
+        let descriptor = Descriptor::parse(&bytes.try_into().expect("64 bytes"));
+        let mut packet = [0_u8; 64];
+        for d in 0..3 {
+            packet[4 + 2 * d..][..2].copy_from_slice(&workgroup_size[d].to_le_bytes());
+            packet[12 + 4 * d..][..4].copy_from_slice(&grid_size[d].to_le_bytes());
+        }
+        packet[24..28].copy_from_slice(&descriptor.private_segment_fixed_size.to_le_bytes());
+        packet[28..32].copy_from_slice(&descriptor.group_segment_fixed_size.to_le_bytes());
+        packet[32..40].copy_from_slice(&descriptor_address.to_le_bytes());
+        packet[40..48].copy_from_slice(&kernarg_address.to_le_bytes());
+        let packet_address = self.upload(&packet);
+        let queue_address = self.alloc(256);
+        Dispatch {
+            packet: Packet::parse(&packet),
+            descriptor,
+            packet_address,
+            queue_address,
+            dispatch_id: 0,
+        }
+    }
+
+    /// Runs all workgroups of a dispatch in this thread.
+    pub fn run(&self, dispatch: &Dispatch) -> Result<(Stats, AccessLog), Stop> {
+        let word = AtomicU32::new(0);
+        let control = Control {
+            word: &word,
+            generation: 0,
+            host: &NoHost,
+        };
+        let mut unit = if self.portable {
+            ComputeUnit::portable()
+        } else {
+            ComputeUnit::new()
+        };
+        let mut log = AccessLog::new();
+        let mut total = Stats::default();
+        let [nx, ny, nz] = dispatch.workgroups();
+        for z in 0..nz {
+            for y in 0..ny {
+                for x in 0..nx {
+                    let id = [x, y, z];
+                    let stats = unit.run_workgroup(
+                        dispatch,
+                        &self.program,
+                        self,
+                        id,
+                        &control,
+                        Some(&mut log),
+                    )?;
+                    total.wave_instructions += stats.wave_instructions;
+                    total.bytes_read += stats.bytes_read;
+                    total.bytes_written += stats.bytes_written;
+                }
+            }
+        }
+        Ok((total, log))
+    }
+}
+
+pub struct Module {
+    object: CodeObject,
+    base: u64,
+}
+
+impl Module {
+    /// Address of a variable.
+    pub fn symbol(&self, name: &str) -> u64 {
+        let symbol = self.object.symbols.iter().find(|s| s.name == name);
+        self.base + symbol.unwrap_or_else(|| panic!("no symbol {name}")).address
+    }
+}
+
+/// Kernel arguments as bytes.
+#[macro_export]
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { [$($crate::driver::Plain::bytes($value)),*] };
+}

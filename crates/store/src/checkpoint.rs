@@ -1,0 +1,144 @@
+//! Reading a checkpoint directory.
+
+use crate::chunk;
+use crate::damage::{Damage, Defect};
+use crate::manifest;
+use crate::tree::{Tree, check};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use strobe_proto::{ChunkRef, Manifest};
+
+/// A committed checkpoint directory whose manifest has been checked.
+#[derive(Debug)]
+pub struct Checkpoint {
+    root: PathBuf,
+    manifest: Manifest,
+}
+
+/// How far a verification is, in bytes of files and raw chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Checked so far.
+    pub done: u64,
+    /// To check.
+    pub total: u64,
+}
+
+/// What a verified checkpoint holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Files of CRIU and of the program.
+    pub files: u64,
+    /// Their bytes.
+    pub file_bytes: u64,
+    /// Chunk files.
+    pub chunks: u64,
+    /// Bytes of GPU memory that the checkpoint restores.
+    pub tracked_bytes: u64,
+}
+
+impl Checkpoint {
+    /// Opens a checkpoint; checks its manifest and nothing else.
+    pub fn open(root: &Path) -> Result<Checkpoint, Damage> {
+        Ok(Checkpoint::of(root.to_owned(), manifest::load(root)?))
+    }
+
+    pub(crate) fn of(root: PathBuf, manifest: Manifest) -> Checkpoint {
+        Checkpoint { root, manifest }
+    }
+
+    /// What it consists of. Extents are disjoint, and each is covered by its chunks.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where CRIU's images are.
+    pub fn criu_dir(&self) -> PathBuf {
+        self.root.join("criu")
+    }
+
+    /// The raw bytes of a chunk, checked.
+    pub fn read_chunk(&self, chunk: &ChunkRef) -> Result<Vec<u8>, Damage> {
+        let mut raw = Vec::new();
+        self.read_chunk_into(chunk, &mut raw)?;
+        Ok(raw)
+    }
+
+    /// Puts the raw bytes of a chunk, checked, in place of what `raw` holds; on damage it is empty.
+    /// For many chunks this is much faster, because no fresh memory is touched.
+    pub fn read_chunk_into(&self, chunk: &ChunkRef, raw: &mut Vec<u8>) -> Result<(), Damage> {
+        let at_manifest = |defect: Defect| defect.at(&self.root.join(manifest::NAME));
+        raw.clear();
+        match chunk::hash_of(chunk).map_err(at_manifest)? {
+            None => {
+                raw.resize(chunk.len as usize, 0);
+                Ok(())
+            }
+            Some(hash) => {
+                let (_, path) = chunk::place(&self.chunks_dir(), &hash);
+                chunk::load(&path, &hash, chunk.len, raw)
+            }
+        }
+    }
+
+    /// Reads and checks everything. The error names the first file that is damaged, missing, or
+    /// among CRIU's or the program's files without being listed; anything else besides is ignored.
+    pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<Summary, Damage> {
+        let tracked = &self.manifest.tracked;
+        let mut chunks = BTreeMap::new();
+        for chunk in tracked
+            .iter()
+            .flat_map(|t| &t.chunks)
+            .filter(|c| !c.blake3.is_empty())
+        {
+            chunks.insert((chunk.blake3.as_slice(), chunk.len), chunk);
+        }
+        let file_bytes = self
+            .manifest
+            .files
+            .iter()
+            .fold(0, |sum: u64, file| sum.saturating_add(file.len));
+        let total = chunks
+            .values()
+            .fold(file_bytes, |sum, c| sum.saturating_add(c.len));
+        let mut at = Progress { done: 0, total };
+        let mut advance = |bytes| {
+            at.done += bytes;
+            progress(at);
+        };
+        self.verify_files(&mut advance)?;
+        let mut raw = Vec::new();
+        for chunk in chunks.values() {
+            self.read_chunk_into(chunk, &mut raw)?;
+            advance(chunk.len);
+        }
+        Ok(Summary {
+            files: self.manifest.files.len() as u64,
+            file_bytes,
+            chunks: chunks.len() as u64,
+            tracked_bytes: tracked.iter().flat_map(|t| &t.chunks).map(|c| c.len).sum(),
+        })
+    }
+
+    /// The part of [`Checkpoint::verify`] about CRIU's and the program's files. A restore starts with
+    /// it and checks chunks as it reads them. `progress` is told of bytes as they are read.
+    pub fn verify_files(&self, progress: &mut dyn FnMut(u64)) -> Result<(), Damage> {
+        for file in &self.manifest.files {
+            check(&self.root, file, progress)?;
+        }
+        let unlisted = |path: &&String| manifest::find_file(&self.manifest, path).is_none();
+        match Tree::walk(&self.root)?.files.iter().find(unlisted) {
+            Some(extra) => Err(Defect::Unlisted.at(&self.root.join(extra))),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn chunks_dir(&self) -> PathBuf {
+        self.root.join("chunks")
+    }
+}

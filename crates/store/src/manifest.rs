@@ -1,0 +1,127 @@
+//! The manifest file.
+//!
+//! ```text
+//! offset  bytes
+//!      0      8  magic "STROBEMF"
+//!      8      4  format, now 1
+//!     12      4  zero
+//!     16      8  length of the message
+//!     24     32  blake3 of the message
+//!     56      -  the message: a protobuf `strobe.Manifest`, up to the end of the file
+//! ```
+
+use crate::chunk::{Hash, hash_of};
+use crate::damage::{Damage, Defect, read};
+use crate::tree::{MAX_FILES, is_listed_path};
+use prost::Message;
+use std::path::Path;
+use strobe_extent::{Extent, ExtentSet};
+use strobe_proto::{FileRecord, Manifest};
+
+/// Its name in a checkpoint directory.
+pub(crate) const NAME: &str = "manifest.pb";
+/// The format of directories that this version writes and reads.
+pub const FORMAT: u32 = 1;
+const MAGIC: &[u8; 8] = b"STROBEMF";
+const HEADER: usize = 56;
+/// The longest manifest, in bytes: 2^22 chunks and as much again.
+const MAX: u64 = 512 << 20;
+
+/// The header to write before the encoded message.
+pub(crate) fn header(message: &[u8]) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    header[16..24].copy_from_slice(&(message.len() as u64).to_le_bytes());
+    header[24..].copy_from_slice(blake3::hash(message).as_bytes());
+    header
+}
+
+/// Reads and checks the manifest of a checkpoint directory.
+pub(crate) fn load(root: &Path) -> Result<Manifest, Damage> {
+    let path = root.join(NAME);
+    let decoded = decode(&path).and_then(|manifest| check(&manifest).map(|()| manifest));
+    decoded.map_err(|defect| defect.at(&path))
+}
+
+fn decode(path: &Path) -> Result<Manifest, Defect> {
+    let bytes = read(path, MAX)?;
+    let (header, message) = bytes.split_first_chunk::<HEADER>().ok_or(Defect::Header)?;
+    if &header[..8] != MAGIC {
+        return Err(Defect::Magic);
+    }
+    let format = u32::from_le_bytes(header[8..12].try_into().expect("4 bytes"));
+    if format != FORMAT {
+        return Err(Defect::Format(format));
+    }
+    if header[12..16] != [0; 4] {
+        return Err(Defect::Invalid("reserved bytes are in use".to_owned()));
+    }
+    let expected = u64::from_le_bytes(header[16..24].try_into().expect("8 bytes"));
+    if expected != message.len() as u64 {
+        let all = |message: u64| message.saturating_add(HEADER as u64);
+        return Err(Defect::Length {
+            expected: all(expected),
+            found: bytes.len() as u64,
+        });
+    }
+    if blake3::hash(message).as_bytes() != &header[24..] {
+        return Err(Defect::Content);
+    }
+    Manifest::decode(message).map_err(|error| Defect::Invalid(error.to_string()))
+}
+
+/// Checks that a manifest says nothing impossible: what a reader may rely on.
+pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
+    let invalid = |what: String| Err(Defect::Invalid(what));
+    if manifest.format != FORMAT {
+        return Err(Defect::Format(manifest.format));
+    }
+    let mut covered = ExtentSet::new();
+    for tracked in &manifest.tracked {
+        let extent = tracked.extent.unwrap_or_default();
+        let Ok(extent) = Extent::with_len(extent.start, extent.len) else {
+            return invalid(format!("{extent:?} is no extent"));
+        };
+        if covered.overlaps(extent) {
+            return invalid(format!("{extent} is there twice"));
+        }
+        covered.insert(extent);
+        let mut rest = extent.len();
+        for chunk in &tracked.chunks {
+            hash_of(chunk)?;
+            let fits = chunk.len == manifest.chunk_bytes.min(rest);
+            rest = rest.saturating_sub(chunk.len);
+            if !fits {
+                return invalid(format!("a chunk of {extent} has {} bytes", chunk.len));
+            }
+        }
+        if rest != 0 {
+            return invalid(format!("the last {rest} bytes of {extent} have no chunk"));
+        }
+    }
+    let files = &manifest.files;
+    if !files.is_sorted_by(|a, b| a.path < b.path) || files.len() > MAX_FILES {
+        return invalid("its files are not listed in order".to_owned());
+    }
+    for file in files {
+        if !is_listed_path(&file.path) || file.blake3.len() != size_of::<Hash>() {
+            return invalid(format!("{:?} is no file of a checkpoint", file.path));
+        }
+    }
+    for memory in &manifest.shared_memory {
+        if find_file(manifest, &memory.stored).is_none() {
+            return invalid(format!("{:?} of shared memory is not stored", memory.name));
+        }
+    }
+    Ok(())
+}
+
+/// The record of a file, by its path relative to the checkpoint directory.
+pub(crate) fn find_file<'a>(manifest: &'a Manifest, path: &str) -> Option<&'a FileRecord> {
+    let at = manifest
+        .files
+        .binary_search_by(|file| file.path.as_str().cmp(path))
+        .ok()?;
+    Some(&manifest.files[at])
+}

@@ -1,0 +1,104 @@
+//! Staging directories: where a checkpoint is built, and how those of dead writers are told from
+//! those of live ones.
+//!
+//! A staging directory of `DIR` lies beside it and is called `.NAME.staging-` and 16 hexadecimal
+//! digits. Its file `owner` starts with [`MARK`], and stays locked (`flock`) as long as the writer
+//! lives: the kernel drops the lock with the process, also across namespaces and a crash of the
+//! machine. The content is written after the lock is taken, so a mark without a lock means death.
+
+use crate::disk::{Context, Disk, DiskError};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const OWNER: &str = "owner";
+/// How the file `owner` of a staging directory of ours starts.
+const MARK: &str = "strobe checkpoint\n";
+
+/// A staging directory of this process.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    pub(crate) path: PathBuf,
+    /// Of the file `owner`.
+    _lock: File,
+}
+
+impl Staging {
+    /// Makes an empty one beside `target`.
+    pub(crate) fn make(disk: &dyn Disk, target: &Path) -> Result<Staging, DiskError> {
+        let random = RandomState::new().build_hasher().finish();
+        let mut name = prefix(target);
+        name.push(format!("{random:016x}"));
+        let path = parent(target).join(name);
+        disk.make_dir(&path).context("make", &path)?;
+        Staging::mark(disk, &path).inspect_err(|_| {
+            // It was made just now and holds nothing yet.
+            let _ = disk.remove(&path);
+        })
+    }
+
+    /// Marks a directory as ours, so that even after a power failure it can be told.
+    fn mark(disk: &dyn Disk, path: &Path) -> Result<Staging, DiskError> {
+        let owner = path.join(OWNER);
+        let content = format!("{MARK}pid {}\n", std::process::id());
+        let lock = disk
+            .write_locked(&owner, content.as_bytes())
+            .context("write", &owner)?;
+        disk.sync(&owner).context("sync", &owner)?;
+        disk.sync(path).context("sync", path)?;
+        Ok(Staging {
+            path: path.to_owned(),
+            _lock: lock,
+        })
+    }
+}
+
+/// The directory that `target`, an absolute path, lies in.
+pub(crate) fn parent(target: &Path) -> &Path {
+    target.parent().unwrap_or(Path::new("/"))
+}
+
+/// Removes the staging directories of `target` whose writers are dead; leaves everything else.
+pub(crate) fn remove_dead(disk: &dyn Disk, target: &Path) -> Result<(), DiskError> {
+    let parent = parent(target);
+    let prefix = prefix(target);
+    for entry in fs::read_dir(parent).context("list", parent)?.flatten() {
+        let path = entry.path();
+        if is_staging_name(&prefix, &entry.file_name())
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Some(_lock) = lock_dead(&path)
+        {
+            disk.remove(&path).context("remove", &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The lock of a staging directory of ours that nobody owns any more.
+fn lock_dead(path: &Path) -> Option<File> {
+    let owner = path.join(OWNER);
+    if !owner.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut file = File::open(owner).ok()?;
+    file.try_lock().ok()?;
+    let mut start = [0; MARK.len()];
+    file.read_exact(&mut start).ok()?;
+    (start == MARK.as_bytes()).then_some(file)
+}
+
+fn prefix(target: &Path) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().unwrap_or_default());
+    prefix.push(".staging-");
+    prefix
+}
+
+fn is_staging_name(prefix: &OsStr, name: &OsStr) -> bool {
+    let rest = name
+        .as_encoded_bytes()
+        .strip_prefix(prefix.as_encoded_bytes());
+    rest.is_some_and(|rest| rest.len() == 16 && rest.iter().all(u8::is_ascii_hexdigit))
+}

@@ -1,0 +1,277 @@
+//! Writing a checkpoint directory.
+
+use crate::chunk::{self, Hash};
+use crate::damage::Damage;
+use crate::disk::{Context, Disk, DiskError, LocalDisk};
+use crate::manifest;
+use crate::staging::{Staging, parent, remove_dead};
+use crate::tree::{Tree, record};
+use crate::{Checkpoint, Defect};
+use prost::Message;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use strobe_proto::{ChunkRef, Manifest};
+
+/// Builds one checkpoint directory. Dropped without [`Writer::commit`], it leaves nothing behind.
+#[derive(Debug)]
+pub struct Writer {
+    disk: Arc<dyn Disk>,
+    target: PathBuf,
+    staging: Staging,
+    /// The `chunks` folder of the base checkpoint.
+    base_chunks: Option<PathBuf>,
+    /// What lies in `chunks`.
+    stored: BTreeSet<Hash>,
+    /// The content of a chunk of the base; kept because fresh memory is slow.
+    existing: Vec<u8>,
+    committed: bool,
+    statistics: WriterStatistics,
+}
+
+/// What went into a checkpoint so far, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriterStatistics {
+    /// Handed in.
+    pub raw: u64,
+    /// Of these, zero.
+    pub zero: u64,
+    /// Of these, equal to a chunk that was there already.
+    pub repeated: u64,
+    /// Of these, shared with the base checkpoint.
+    pub linked: u64,
+    /// Written to chunk files, headers included.
+    pub written: u64,
+}
+
+/// Why a checkpoint cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// Something is there already; it is left as it is.
+    #[error("{0} exists already")]
+    Exists(PathBuf),
+    /// The path names no new directory.
+    #[error("{0} names no directory to make")]
+    NoName(PathBuf),
+    /// The checkpoint to share chunks with is no checkpoint.
+    #[error("the base checkpoint cannot be used: {0}")]
+    Base(#[source] Damage),
+    /// The staging directory cannot be made.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// Why a checkpoint was not committed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// The manifest says something impossible.
+    #[error("the manifest is inconsistent: {0}")]
+    Manifest(#[source] Defect),
+    /// The manifest names a chunk that was never put.
+    #[error("the manifest names a chunk that was not stored: {0}")]
+    NoSuchChunk(String),
+    /// A file of CRIU's or the program's cannot be recorded.
+    #[error(transparent)]
+    File(#[from] Damage),
+    /// Something has taken the place of the checkpoint in the meantime; it is left as it is.
+    #[error("{0} exists by now")]
+    Exists(PathBuf),
+    /// Writing failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// It is complete and in its place, but may be gone after a power failure.
+    #[error("the checkpoint is complete but perhaps not durable: {0}")]
+    NotDurable(#[source] DiskError),
+}
+
+impl Writer {
+    /// Starts a checkpoint that will be `target`, which must not exist, in a directory that does.
+    /// Chunks that `base`, another checkpoint, holds are shared with it.
+    pub fn create(target: &Path, base: Option<&Path>) -> Result<Writer, CreateError> {
+        Writer::create_on(Arc::new(LocalDisk), target, base)
+    }
+
+    /// As [`Writer::create`], on another disk.
+    pub fn create_on(
+        disk: Arc<dyn Disk>,
+        target: &Path,
+        base: Option<&Path>,
+    ) -> Result<Writer, CreateError> {
+        let absolute = std::path::absolute(target).context("find", target)?;
+        let target = absolute.as_path();
+        if target.file_name().is_none() {
+            return Err(CreateError::NoName(absolute));
+        }
+        if target.symlink_metadata().is_ok() {
+            return Err(CreateError::Exists(target.to_owned()));
+        }
+        let base = base
+            .map(Checkpoint::open)
+            .transpose()
+            .map_err(CreateError::Base)?;
+        remove_dead(&*disk, target)?;
+        let staging = Staging::make(&*disk, target)?;
+        let writer = Writer {
+            disk,
+            target: target.to_owned(),
+            staging,
+            base_chunks: base.map(|base| base.chunks_dir()),
+            stored: BTreeSet::new(),
+            existing: Vec::new(),
+            committed: false,
+            statistics: WriterStatistics::default(),
+        };
+        for folder in [writer.criu_dir(), writer.files_dir(), writer.chunks_dir()] {
+            writer.disk.make_dir(&folder).context("make", &folder)?;
+        }
+        Ok(writer)
+    }
+
+    /// Where CRIU puts its images, until the commit.
+    pub fn criu_dir(&self) -> PathBuf {
+        self.staging.path.join("criu")
+    }
+
+    /// Where small files of the program go, until the commit.
+    pub fn files_dir(&self) -> PathBuf {
+        self.staging.path.join("files")
+    }
+
+    /// Stores one chunk of 1 byte to 1 GiB, unless an equal one is there. Panics on other lengths.
+    pub fn put(&mut self, raw: &[u8]) -> Result<ChunkRef, DiskError> {
+        let len = raw.len() as u64;
+        assert!(
+            (1..=chunk::MAX_RAW).contains(&len),
+            "a chunk of {len} bytes"
+        );
+        self.statistics.raw += len;
+        if chunk::is_zero(raw) {
+            self.statistics.zero += len;
+            return Ok(ChunkRef {
+                blake3: Vec::new(),
+                len,
+            });
+        }
+        let hash = *blake3::hash(raw).as_bytes();
+        if self.stored.contains(&hash) {
+            self.statistics.repeated += len;
+        } else {
+            self.store(&hash, raw)?;
+            self.stored.insert(hash);
+        }
+        Ok(ChunkRef {
+            blake3: hash.to_vec(),
+            len,
+        })
+    }
+
+    /// What went in so far.
+    pub fn statistics(&self) -> WriterStatistics {
+        self.statistics
+    }
+
+    /// Lists and hashes the files, writes the manifest with [`Manifest::format`] and
+    /// [`Manifest::files`] filled in, makes everything durable, and gives the directory its name.
+    pub fn commit(mut self, mut manifest: Manifest) -> Result<Checkpoint, CommitError> {
+        let root = self.staging.path.clone();
+        let tree = Tree::walk(&root)?;
+        manifest.format = manifest::FORMAT;
+        manifest.files = tree
+            .files
+            .iter()
+            .map(|path| record(&root, path))
+            .collect::<Result<_, _>>()?;
+        manifest::check(&manifest).map_err(CommitError::Manifest)?;
+        for chunk in manifest.tracked.iter().flat_map(|tracked| &tracked.chunks) {
+            match chunk::hash_of(chunk).map_err(CommitError::Manifest)? {
+                Some(hash) if !self.stored.contains(&hash) => {
+                    let name = blake3::Hash::from_bytes(hash).to_string();
+                    return Err(CommitError::NoSuchChunk(name));
+                }
+                _ => {}
+            }
+        }
+        let message = manifest.encode_to_vec();
+        let path = root.join(manifest::NAME);
+        self.disk
+            .write(&path, &[&manifest::header(&message), &message])
+            .context("write", &path)?;
+        self.sync_all(&tree)?;
+        if let Err(error) = self.disk.rename(&root, &self.target) {
+            if self.target.symlink_metadata().is_ok() {
+                return Err(CommitError::Exists(self.target.clone()));
+            }
+            Err(error).context("name", &self.target)?;
+        }
+        self.committed = true;
+        let parent = parent(&self.target);
+        self.disk
+            .sync(parent)
+            .context("sync", parent)
+            .map_err(CommitError::NotDurable)?;
+        Ok(Checkpoint::of(self.target.clone(), manifest))
+    }
+
+    fn chunks_dir(&self) -> PathBuf {
+        self.staging.path.join("chunks")
+    }
+
+    fn store(&mut self, hash: &Hash, raw: &[u8]) -> Result<(), DiskError> {
+        let (folder, path) = chunk::place(&self.chunks_dir(), hash);
+        if !folder.is_dir() {
+            self.disk.make_dir(&folder).context("make", &folder)?;
+        }
+        if let Some(base) = &self.base_chunks {
+            let (_, existing) = chunk::place(base, hash);
+            // The base may have been damaged since it was written: only what can be read is shared.
+            if chunk::load(&existing, hash, raw.len() as u64, &mut self.existing).is_ok()
+                && self.disk.link(&existing, &path).is_ok()
+            {
+                self.statistics.linked += raw.len() as u64;
+                return Ok(());
+            }
+        }
+        let stored = chunk::encode(raw);
+        let content = stored.compressed.as_deref().unwrap_or(raw);
+        self.disk
+            .write(&path, &[&stored.header, content])
+            .context("write", &path)?;
+        self.statistics.written += (chunk::HEADER + content.len()) as u64;
+        Ok(())
+    }
+
+    /// Makes every file durable, then every directory, so that the rename cannot come first.
+    fn sync_all(&self, tree: &Tree) -> Result<(), DiskError> {
+        let root = &self.staging.path;
+        let sync = |path: &Path| self.disk.sync(path).context("sync", path);
+        let chunks = self.chunks_dir();
+        let mut folders = BTreeSet::new();
+        for hash in &self.stored {
+            let (folder, file) = chunk::place(&chunks, hash);
+            sync(&file)?;
+            folders.insert(folder);
+        }
+        for file in &tree.files {
+            sync(&root.join(file))?;
+        }
+        sync(&root.join(manifest::NAME))?;
+        for folder in folders {
+            sync(&folder)?;
+        }
+        for folder in &tree.folders {
+            sync(&root.join(folder))?;
+        }
+        sync(&chunks)?;
+        sync(root)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.committed && fs::exists(&self.staging.path).unwrap_or(false) {
+            // Nobody to tell; the next writer of this target tries again.
+            let _ = self.disk.remove(&self.staging.path);
+        }
+    }
+}

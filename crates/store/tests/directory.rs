@@ -1,0 +1,353 @@
+//! Checkpoint directories: what is written comes back, and what is damaged is named.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use strobe_proto::{ChunkRef, Extent, Manifest, TrackedExtent};
+use strobe_store::{Checkpoint, CommitError, CreateError, Defect, Writer};
+
+const CHUNK: usize = 1 << 16;
+
+/// Bytes that do not compress.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut step = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| step()).collect()
+}
+
+/// Noise, text, zeros, the same noise again, and a short end.
+fn chunks() -> Vec<Vec<u8>> {
+    let text = b"to be or not to be "
+        .iter()
+        .copied()
+        .cycle()
+        .take(CHUNK)
+        .collect();
+    vec![
+        noise(1, CHUNK),
+        text,
+        vec![0; CHUNK],
+        noise(1, CHUNK),
+        noise(2, 100),
+    ]
+}
+
+fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
+    let extent = Extent {
+        start: 0x7000_0000,
+        len: chunks.iter().map(|c| c.len).sum(),
+    };
+    Manifest {
+        chunk_bytes: CHUNK as u64,
+        tracked: vec![TrackedExtent {
+            extent: Some(extent),
+            chunks,
+        }],
+        ..Manifest::default()
+    }
+}
+
+fn write(target: &Path, base: Option<&Path>) -> Checkpoint {
+    let mut writer = Writer::create(target, base).unwrap();
+    fs::write(writer.criu_dir().join("core-1.img"), noise(3, 5000)).unwrap();
+    fs::create_dir(writer.files_dir().join("shm")).unwrap();
+    fs::write(writer.files_dir().join("shm/hsakmt"), b"x").unwrap();
+    let refs = chunks()
+        .iter()
+        .map(|raw| writer.put(raw).unwrap())
+        .collect();
+    writer.commit(manifest(refs)).unwrap()
+}
+
+fn verify(target: &Path) -> Result<(), String> {
+    let checkpoint = Checkpoint::open(target).map_err(|damage| damage.to_string())?;
+    checkpoint
+        .verify(&mut |_| {})
+        .map(|_| ())
+        .map_err(|damage| damage.to_string())
+}
+
+/// Every regular file below `root`.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> = entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_written_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("cp");
+    write(&target, None);
+    let checkpoint = Checkpoint::open(&target).unwrap();
+    let tracked = &checkpoint.manifest().tracked[0];
+    for (chunk, raw) in tracked.chunks.iter().zip(chunks()) {
+        assert_eq!(checkpoint.read_chunk(chunk).unwrap(), raw);
+    }
+    let mut last = None;
+    let summary = checkpoint
+        .verify(&mut |progress| last = Some(progress))
+        .unwrap();
+    let last = last.expect("progress is reported");
+    assert_eq!(last.done, last.total);
+    assert_eq!((summary.files, summary.file_bytes), (2, 5001));
+    assert_eq!(
+        (summary.chunks, summary.tracked_bytes),
+        (3, 4 * CHUNK as u64 + 100)
+    );
+    let paths: Vec<&str> = checkpoint
+        .manifest()
+        .files
+        .iter()
+        .map(|f| f.path.as_str())
+        .collect();
+    assert_eq!(paths, ["criu/core-1.img", "files/shm/hsakmt"]);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "no staging directory is left"
+    );
+}
+
+#[test]
+fn zeros_and_repetitions_take_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("cp");
+    let mut writer = Writer::create(&target, None).unwrap();
+    let refs = chunks()
+        .iter()
+        .map(|raw| writer.put(raw).unwrap())
+        .collect();
+    let statistics = writer.statistics();
+    assert_eq!(
+        (statistics.zero, statistics.repeated),
+        (CHUNK as u64, CHUNK as u64)
+    );
+    assert!(
+        statistics.written < 2 * CHUNK as u64,
+        "the text is compressed: {statistics:?}"
+    );
+    writer.commit(manifest(refs)).unwrap();
+    assert_eq!(files(&target.join("chunks")).len(), 3);
+}
+
+#[test]
+fn a_base_is_shared_by_hard_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+    write(&first, None);
+    write(&second, Some(&first));
+    for chunk in files(&second.join("chunks")) {
+        assert_eq!(
+            fs::metadata(&chunk).unwrap().nlink(),
+            2,
+            "{chunk:?} is shared"
+        );
+    }
+    fs::remove_dir_all(&first).unwrap();
+    verify(&second).expect("the second checkpoint stands alone");
+}
+
+#[test]
+fn a_damaged_base_is_not_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+    write(&first, None);
+    for chunk in files(&first.join("chunks")) {
+        let mut bytes = fs::read(&chunk).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&chunk, bytes).unwrap();
+    }
+    write(&second, Some(&first));
+    verify(&second).expect("nothing of the damaged base is used");
+    let error = Writer::create(&folder.path().join("c"), Some(folder.path())).unwrap_err();
+    assert!(matches!(error, CreateError::Base(_)), "{error}");
+}
+
+/// Every file but the owner mark: each of some bytes flipped, the file cut short, grown, and gone.
+#[test]
+fn every_damage_is_found_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("cp");
+    write(&target, None);
+    for path in files(&target)
+        .iter()
+        .filter(|path| !path.ends_with("owner"))
+    {
+        let good = fs::read(path).unwrap();
+        let name = path.to_str().unwrap();
+        let expect_named = |what: &str| {
+            let found = verify(&target).expect_err(&format!("{name} {what}"));
+            assert!(found.contains(name), "{name} {what}: {found}");
+        };
+        let len = good.len();
+        let places = (0..len.min(64)).chain([len / 2, len - 1]);
+        for at in places {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            fs::write(path, bad).unwrap();
+            expect_named(&format!("flipped at {at}"));
+        }
+        for shorter in [0, len / 2, len - 1] {
+            fs::write(path, &good[..shorter]).unwrap();
+            expect_named(&format!("cut to {shorter}"));
+        }
+        fs::write(path, [good.as_slice(), &[0]].concat()).unwrap();
+        expect_named("grown");
+        fs::remove_file(path).unwrap();
+        expect_named("gone");
+        fs::create_dir(path).unwrap();
+        expect_named("replaced by a folder");
+        fs::remove_dir(path).unwrap();
+        fs::write(path, good).unwrap();
+        verify(&target).unwrap();
+    }
+}
+
+#[test]
+fn only_listed_files_may_be_among_the_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("cp");
+    write(&target, None);
+    fs::write(target.join("notes.txt"), b"mine").unwrap();
+    verify(&target).expect("files beside the images are nobody's business");
+    fs::write(target.join("criu/core-2.img"), b"planted").unwrap();
+    let found = verify(&target).unwrap_err();
+    assert!(
+        found.contains("core-2.img") && found.contains("does not list"),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("cp");
+    fs::create_dir(&target).unwrap();
+    assert!(matches!(
+        Writer::create(&target, None),
+        Err(CreateError::Exists(_))
+    ));
+    fs::remove_dir(&target).unwrap();
+    // It appears while the checkpoint is being written: even an empty directory stays.
+    let mut writer = Writer::create(&target, None).unwrap();
+    let chunk = writer.put(&[1]).unwrap();
+    fs::create_dir(&target).unwrap();
+    let error = writer.commit(manifest(vec![chunk])).unwrap_err();
+    assert!(matches!(error, CommitError::Exists(_)), "{error}");
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "the staging directory is gone"
+    );
+    let nowhere = folder.path().join("no/such/folder");
+    assert!(matches!(
+        Writer::create(&nowhere, None),
+        Err(CreateError::Disk(_))
+    ));
+    assert!(matches!(
+        Writer::create(Path::new("/"), None),
+        Err(CreateError::NoName(_))
+    ));
+}
+
+#[test]
+fn an_abandoned_checkpoint_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&folder.path().join("cp"), None).unwrap();
+    writer.put(&[1]).unwrap();
+    drop(writer);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn only_dead_staging_directories_of_ours_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("cp");
+    let of = |name: &str, owner: Option<&str>| {
+        let path = folder.path().join(name);
+        fs::create_dir(&path).unwrap();
+        if let Some(owner) = owner {
+            fs::write(path.join("owner"), owner).unwrap();
+        }
+        path
+    };
+    let mark = "strobe checkpoint\npid 1\n";
+    let dead = of(".cp.staging-0123456789abcdef", Some(mark));
+    let kept = [
+        of(".cp.staging-0123456789abcde0", None),
+        of(".cp.staging-0123456789abcde1", Some("")),
+        of(
+            ".cp.staging-0123456789abcde2",
+            Some("somebody else's\npid 1\n"),
+        ),
+        of(".cp.staging-notes", Some(mark)),
+        of(".other.staging-0123456789abcdef", Some(mark)),
+    ];
+    let live = Writer::create(&target, None).unwrap();
+    assert!(!dead.exists(), "its writer is dead");
+    let second = Writer::create(&target, None).unwrap();
+    assert!(live.criu_dir().exists(), "its writer lives");
+    assert!(
+        kept.iter().all(|path| path.exists()),
+        "these are not ours, or not of this target"
+    );
+    drop(second);
+    live.commit(Manifest::default()).unwrap();
+}
+
+#[test]
+fn an_impossible_manifest_is_refused() {
+    type Change = fn(&mut Manifest);
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |change: Change| {
+        let mut writer = Writer::create(&folder.path().join("cp"), None).unwrap();
+        let chunk = writer.put(&[7; 100]).unwrap();
+        let mut manifest = manifest(vec![chunk]);
+        change(&mut manifest);
+        writer.commit(manifest).unwrap_err().to_string()
+    };
+    let cases: [(Change, &str); 7] = [
+        (|m| m.tracked[0].chunks[0].blake3[0] ^= 1, "not stored"),
+        (|m| m.tracked[0].chunks[0].blake3.truncate(31), "32 bytes"),
+        (|m| m.tracked[0].chunks.clear(), "no chunk"),
+        (|m| m.tracked[0].extent = None, "no extent"),
+        (|m| m.tracked.push(m.tracked[0].clone()), "twice"),
+        (|m| m.chunk_bytes = 64, "has 100 bytes"),
+        (|m| m.shared_memory.push(Default::default()), "not stored"),
+    ];
+    for (change, word) in cases {
+        let error = refused(change);
+        assert!(error.contains(word), "{error:?} does not say {word:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn odd_files_among_the_images_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = Writer::create(&folder.path().join("cp"), None).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", writer.criu_dir().join("parent")).unwrap();
+    let error = writer.commit(Manifest::default()).unwrap_err();
+    let CommitError::File(damage) = &error else {
+        panic!("{error}")
+    };
+    assert!(damage.path.ends_with("criu/parent") && matches!(damage.defect, Defect::NotAFile));
+}

@@ -1,0 +1,58 @@
+//! `cargo xtask`: what the two README commands call.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod corpus;
+mod demo;
+mod setup;
+mod shell;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  setup              install what is missing: ROCm and CRIU, from Debian (needs root)
+  build              build everything in release: target/release/strobe, ready to use from there
+  demo [--json FILE] the main job on the software GPU: checkpoint a training program while it
+                     runs, kill it, restore it on a new device, compare bit for bit
+  test               the whole test suite
+  bench [--json FILE] [--quick]
+                     measure launches, stalls, copy rates, the software GPU
+  tidy               check the rules of this repository
+
+demo, test and bench begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = Workspace::find().and_then(|workspace| match words.as_slice() {
+        ["setup"] => setup::run(),
+        ["build"] => build::run(&workspace),
+        ["tidy"] => tidy::run(&workspace),
+        ["test"] => test::run(&workspace),
+        ["demo", rest @ ..] => demo::run(&workspace, rest),
+        ["bench", rest @ ..] => build::bench(&workspace, rest),
+        ["-h" | "--help" | "help"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprintln!("{HELP}");
+            std::process::exit(2);
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

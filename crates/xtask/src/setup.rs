@@ -1,0 +1,82 @@
+//! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix.
+
+mod apt;
+mod criu;
+
+use std::process::Command;
+
+use anyhow::bail;
+
+use apt::Source;
+
+/// What has to be there, by the file that shows it, and the package that brings it.
+const NEEDED: [(&str, &str); 7] = [
+    ("/usr/bin/hipcc", "hipcc"),
+    (
+        "/usr/lib/x86_64-linux-gnu/libamdhip64.so",
+        "libamdhip64-dev",
+    ),
+    (
+        "/usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1",
+        "libhsa-runtime64-1",
+    ),
+    ("/usr/include/rocrand/rocrand.h", "librocrand-dev"),
+    ("/usr/bin/rocminfo", "rocminfo"),
+    ("/usr/bin/python3", "python3"),
+    ("/usr/bin/llvm-objdump-15", "llvm-15"),
+];
+const ROCM: &str = "5.2.3";
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    let packages: Vec<&str> = NEEDED
+        .iter()
+        .filter(|(file, _)| !std::path::Path::new(file).exists())
+        .map(|&(_, package)| package)
+        .collect();
+    let prefix = criu::prefix()?;
+    let criu_missing = !criu::works(&prefix);
+    if packages.is_empty() && !criu_missing {
+        println!("setup: ROCm {ROCM} and CRIU {} are here", criu::VERSION);
+        return Ok(());
+    }
+    println!("setup will install:");
+    if !packages.is_empty() {
+        println!(
+            "  system-wide, from Debian bookworm: {} (ROCm {ROCM})",
+            packages.join(" ")
+        );
+    }
+    if criu_missing {
+        println!(
+            "  into {}: CRIU {}, from Debian trixie",
+            prefix.display(),
+            criu::VERSION
+        );
+    }
+    let Some(source) = Source::of_this_machine() else {
+        bail!(
+            "this is not Debian 12 (bookworm): install {} and CRIU {} or newer yourself, CRIU as {}",
+            NEEDED.map(|(_, package)| package).join(", "),
+            criu::VERSION,
+            prefix.join("criu").display(),
+        );
+    };
+    if !packages.is_empty() {
+        if !is_root()? {
+            bail!(
+                "not root: run as root `apt-get install --no-install-recommends {}`",
+                packages.join(" ")
+            );
+        }
+        apt::install(&packages)?;
+    }
+    if criu_missing {
+        criu::install(&source, &prefix)?;
+    }
+    Ok(())
+}
+
+fn is_root() -> anyhow::Result<bool> {
+    let id = crate::shell::output(Command::new("id").arg("-u"))?;
+    Ok(id.trim() == "0")
+}

@@ -1,0 +1,17 @@
+//! Programs under Strobe on the software GPU, and what is measured of them.
+//!
+//! The benchmark (`main.rs`), the demo and the end-to-end tests run the same [`Session`]s, so that
+//! what is measured is what is tested and shown.
+
+#![forbid(unsafe_code)]
+
+pub mod compile;
+pub mod rates;
+pub mod session;
+pub mod statistics;
+pub mod strobe;
+pub mod table;
+
+pub use rates::Rates;
+pub use session::Session;
+pub use strobe::Strobe;

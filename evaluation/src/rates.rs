@@ -1,0 +1,31 @@
+//! The time model of the software GPU in experiments.
+
+/// Rates that the software GPU keeps to.
+///
+/// On real machines device memory is 30 to 100 times as fast as the link. Here a copy inside the
+/// device is interpreted, so the link has to be slowed to keep the ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Bytes a second between host and device.
+    pub link: u64,
+    /// Bytes a second inside the device.
+    pub device: u64,
+}
+
+impl Rates {
+    /// A copy inside the device as fast as the interpreter does it, the link at 1/30 of that.
+    pub const MODEL: Self = Self {
+        link: 13_000_000,
+        device: 390_000_000,
+    };
+
+    /// Options for `strobe softgpu`.
+    pub fn options(self) -> Vec<String> {
+        vec![
+            "--link-rate".into(),
+            self.link.to_string(),
+            "--device-rate".into(),
+            self.device.to_string(),
+        ]
+    }
+}

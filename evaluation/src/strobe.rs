@@ -1,0 +1,105 @@
+//! The `strobe` command.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+/// How the program and the copying share the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Cow,
+    Stop,
+}
+
+impl Mode {
+    /// As the command line names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cow => "cow",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// What `strobe checkpoint --json` prints. Milliseconds and bytes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CheckpointReport {
+    pub stall_ms: f64,
+    pub criu_start_ms: f64,
+    pub drain_ms: f64,
+    pub criu_freeze_ms: f64,
+    pub residual_ms: f64,
+    pub copy_added_ms: f64,
+    pub state_bytes: u64,
+    pub residual_bytes: u64,
+    pub copied_out_bytes: u64,
+    pub copied_aside_bytes: u64,
+    pub copy_bytes_per_s: f64,
+    pub launches: u64,
+    pub footprints_exact: u64,
+    pub footprints_conservative: u64,
+}
+
+impl CheckpointReport {
+    /// The part of the stall that is the GPU's: residual, and what copying added.
+    pub fn gpu_ms(&self) -> f64 {
+        self.residual_ms + self.copy_added_ms
+    }
+}
+
+/// An executable `strobe` with its libraries beside it.
+#[derive(Clone, Debug)]
+pub struct Strobe {
+    executable: PathBuf,
+}
+
+impl Strobe {
+    pub fn new(executable: impl Into<PathBuf>) -> Self {
+        Self {
+            executable: executable.into(),
+        }
+    }
+
+    /// A command line that starts with it.
+    pub fn command(&self) -> Command {
+        Command::new(&self.executable)
+    }
+
+    /// The path of the executable.
+    pub fn path(&self) -> &Path {
+        &self.executable
+    }
+
+    /// Takes a checkpoint of `pid` into `directory`.
+    pub fn checkpoint(
+        &self,
+        pid: u32,
+        directory: &Path,
+        mode: Mode,
+    ) -> anyhow::Result<CheckpointReport> {
+        let mut command = self.command();
+        command.args([
+            "checkpoint",
+            &pid.to_string(),
+            "--json",
+            "--mode",
+            mode.name(),
+        ]);
+        let output = succeed(command.arg("--output").arg(directory))?;
+        serde_json::from_slice(&output.stdout).context("the report of strobe checkpoint")
+    }
+}
+
+/// Runs a command to its end; an error with what it said, unless it ended with 0.
+pub fn succeed(command: &mut Command) -> anyhow::Result<Output> {
+    let output = command
+        .output()
+        .with_context(|| format!("run {command:?}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?} ended with {}: {}", output.status, said.trim());
+    }
+    Ok(output)
+}

@@ -1,0 +1,96 @@
+//! Finding the real HIP.
+//!
+//! In a program that links it, it comes after us in the global scope. Where it was opened for one
+//! library only, it is not there, and is found among the loaded objects or by the handle that the
+//! program asks with.
+
+use crate::{glibc, refused};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use strobe_hip::{Api, next};
+
+static FOUND: AtomicBool = AtomicBool::new(false);
+/// What the library was found by: `RTLD_NEXT` or a handle.
+static HANDLE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Finds HIP if that has not happened yet. Without HIP, calls answer `hipErrorNotSupported`.
+#[inline]
+pub(crate) fn ensure() {
+    if !FOUND.load(Ordering::Acquire) {
+        find();
+    }
+}
+
+#[cold]
+fn find() {
+    refused::watch();
+    if glibc::dlsym(libc::RTLD_NEXT, Api::hipMalloc.symbol()).is_some() {
+        fill(libc::RTLD_NEXT);
+    } else if let Some(handle) = loaded() {
+        fill(handle);
+    }
+}
+
+/// HIP is what `handle` leads to, unless it was found before.
+pub(crate) fn found_by(handle: *mut c_void) {
+    if !FOUND.load(Ordering::Acquire) && glibc::dlsym(handle, Api::hipMalloc.symbol()).is_some() {
+        refused::watch();
+        fill(handle);
+    }
+}
+
+/// The real function.
+pub(crate) fn address(api: Api) -> Option<*mut ()> {
+    if !FOUND.load(Ordering::Acquire) {
+        return None;
+    }
+    glibc::dlsym(HANDLE.load(Ordering::Acquire), api.symbol())
+}
+
+fn fill(handle: *mut c_void) {
+    for api in &Api::ALL[..Api::TYPED] {
+        if let Some(address) = glibc::dlsym(handle, api.symbol()) {
+            // SAFETY: the real function of this name.
+            unsafe { next::set(*api, address) };
+        }
+    }
+    HANDLE.store(handle, Ordering::Release);
+    FOUND.store(true, Ordering::Release);
+}
+
+/// A handle of a `libamdhip64` that is loaded, wherever it is visible.
+fn loaded() -> Option<*mut c_void> {
+    let mut found: [u8; 1024] = [0; 1024];
+    unsafe extern "C" fn visit(
+        object: *mut libc::dl_phdr_info,
+        _: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: glibc hands out a valid object with a NUL-terminated name; `found` is ours.
+        let (name, found) = unsafe {
+            let name = (*object).dlpi_name;
+            if name.is_null() {
+                return 0;
+            }
+            (
+                CStr::from_ptr(name).to_bytes_with_nul(),
+                &mut *found.cast::<[u8; 1024]>(),
+            )
+        };
+        let is_hip = name.windows(14).any(|part| part == b"libamdhip64.so");
+        match found.get_mut(..name.len()) {
+            Some(room) if is_hip => {
+                room.copy_from_slice(name);
+                1
+            }
+            _ => 0,
+        }
+    }
+    // SAFETY: `visit` gets the array that outlives the walk.
+    let any = unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+    if any == 0 {
+        return None;
+    }
+    let path = CStr::from_bytes_until_nul(&found).ok()?;
+    glibc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
+}

@@ -1,0 +1,51 @@
+//! The wrappers of the modelled functions: before, HIP, after.
+//!
+//! The frame of a wrapper owns nothing that needs dropping while HIP runs in it, and the ABI lets
+//! foreign unwinding (a cancelled thread) pass.
+
+use crate::real;
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
+use strobe_agent::{effect, enter, leave};
+use strobe_hip::{
+    CaptureMode, ConstPtr, CopyKind, Dim3, DriverMemcpy3D, Event, Extent3, FatBinaryWrapper, Graph,
+    GraphExec, JitOption, Kernel, MemPool, Memcpy2D, Memcpy3D, Module, PitchedPtr, Ptr, Status,
+    Stream, StreamCallback, for_each_function, next,
+};
+
+macro_rules! wrap {
+    (
+        modelled { $($since:literal $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $effect:ident($($given:expr),*) })* }
+        called { $($called:tt)* }
+        refused { $($refused:tt)* }
+        pure { $($pure:tt)* }
+    ) => {
+        $(
+            #[allow(
+                non_snake_case,
+                clippy::too_many_arguments,
+                reason = "name and arguments are HIP's"
+            )]
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+                real::ensure();
+                // SAFETY: the effect gets what the program gave, and reads what HIP reads.
+                let call = enter(|| unsafe { effect::$effect($($given),*) });
+                // SAFETY: the program's call.
+                let result = unsafe { next::$name($($arg),*) };
+                leave(call, &result);
+                result
+            }
+        )*
+
+        /// The wrappers in the order of `Api::MODELLED`.
+        pub(crate) static WRAPPERS: &[Wrapper] = &[$(Wrapper($name as *const ()),)*];
+    };
+}
+for_each_function!(wrap);
+
+/// The address of a wrapper.
+#[derive(Debug)]
+pub(crate) struct Wrapper(pub(crate) *const ());
+
+// SAFETY: the address of a function.
+unsafe impl Sync for Wrapper {}

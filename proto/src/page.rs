@@ -1,0 +1,136 @@
+//! The agent page: the words through which the agent, the controller and the CRIU plugin meet.
+//!
+//! It is one anonymous page of the program, found through the data symbol [`PAGE_SYMBOL`] of
+//! `libstrobe.so`, and read and written from outside with `process_vm_readv`/`writev`: at the
+//! freeze the agent may hold no connected socket, and in a restored program none exists.
+//! The page is wiped on fork (`MADV_WIPEONFORK`), so a child has no magic and is no target.
+//!
+//! | offset | field | written by |
+//! |---|---|---|
+//! | 0 | `magic`, `version`, `pid`, `start_time` | agent, once |
+//! | 24 | `request`, `controller_pid`, `controller_start`, `socket` | controller; `request` last |
+//! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller) |
+//! | 112 | `phase`, `attempts`, `hand_over`, `hand_over_len` | agent; `phase` last |
+//! | 136 | times and counters | agent |
+//! | 256 | `reason_len`, `reason` | agent, before `phase` becomes `Refused` |
+
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+/// Exported by `libstrobe.so`: a u64, 0 or the address of the page.
+pub const PAGE_SYMBOL: &str = "strobe_agent_page";
+/// Bytes of the page.
+pub const PAGE_BYTES: usize = 4096;
+/// "STROBE\x01\0", little-endian.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
+pub const VERSION: u32 = 1;
+
+/// What the agent is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Phase {
+    /// No checkpoint under way.
+    Idle = 0,
+    /// Connected to the controller, preparing.
+    Preparing = 1,
+    /// Prepared, disconnected; waits for `gate_request`.
+    Armed = 2,
+    /// The gate is closing; GPU work is drained.
+    Closing = 3,
+    /// The cut: gate closed, drained, hand-over readable. Waits for `verdict`.
+    Cut = 4,
+    /// The dump is done; content is being copied.
+    Copying = 5,
+    /// This checkpoint is refused, `reason` says why. The gate is open again.
+    Refused = 6,
+}
+
+/// What became of the dump, written into the frozen (or restored) program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Verdict {
+    Pending = 0,
+    /// The dump succeeded and the program goes on.
+    Dumped = 1,
+    /// The dump failed; nothing is delivered.
+    Aborted = 2,
+    /// This process came out of an image.
+    Restored = 3,
+}
+
+/// The layout. All fields are atomics because other processes write them at any time.
+#[derive(Debug)]
+#[repr(C, align(4096))]
+pub struct AgentPage {
+    pub magic: AtomicU64,
+    pub version: AtomicU32,
+    pub pid: AtomicU32,
+    /// As [`crate::start_time`] gives it.
+    pub start_time: AtomicU64,
+    /// Incremented by the controller when the fields after it are complete.
+    pub request: AtomicU32,
+    pub controller_pid: AtomicU32,
+    pub controller_start: AtomicU64,
+    /// Name of an abstract unix stream socket, NUL padded, without the leading NUL.
+    pub socket: [AtomicU8; 64],
+    /// 1: close the gate and drain.
+    pub gate_request: AtomicU32,
+    pub verdict: AtomicU32,
+    pub phase: AtomicU32,
+    /// Times the gate has been closed for this checkpoint.
+    pub attempts: AtomicU32,
+    /// Address and bytes of the encoded [`crate::HandOver`].
+    pub hand_over: AtomicU64,
+    pub hand_over_len: AtomicU64,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub gate_closed_ns: AtomicU64,
+    pub drained_ns: AtomicU64,
+    pub opened_ns: AtomicU64,
+    pub launches: AtomicU64,
+    pub footprints_exact: AtomicU64,
+    pub footprints_conservative: AtomicU64,
+    /// Live tracked allocations and their bytes.
+    pub allocations: AtomicU64,
+    pub tracked_bytes: AtomicU64,
+    /// Checkpoints committed in this process.
+    pub checkpoints: AtomicU64,
+    pub reserved: [AtomicU64; 6],
+    pub reason_len: AtomicU32,
+    pub reserved2: AtomicU32,
+    pub reason: [AtomicU8; 1024],
+}
+
+impl Phase {
+    /// The phase a word stands for, if any.
+    pub fn from_word(word: u32) -> Option<Self> {
+        use Phase::*;
+        [Idle, Preparing, Armed, Closing, Cut, Copying, Refused]
+            .into_iter()
+            .find(|&p| p as u32 == word)
+    }
+}
+
+impl Verdict {
+    /// The verdict a word stands for, if any.
+    pub fn from_word(word: u32) -> Option<Self> {
+        use Verdict::*;
+        [Pending, Dumped, Aborted, Restored]
+            .into_iter()
+            .find(|&v| v as u32 == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_is_as_documented() {
+        assert_eq!(size_of::<AgentPage>(), PAGE_BYTES);
+        assert_eq!(offset_of!(AgentPage, request), 24);
+        assert_eq!(offset_of!(AgentPage, gate_request), 104);
+        assert_eq!(offset_of!(AgentPage, phase), 112);
+        assert_eq!(offset_of!(AgentPage, gate_closed_ns), 136);
+        assert_eq!(offset_of!(AgentPage, reason_len), 256);
+    }
+}

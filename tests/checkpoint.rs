@@ -1,0 +1,20 @@
+//! Checkpoints end to end: real hipcc, HIP, CRIU and plugin on the software GPU.
+//!
+//! | module | what must hold |
+//! |---|---|
+//! | `round_trip` | what comes back goes on as if nothing had been |
+//! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
+//! | `damage` | a checkpoint that is not what was written is not restored |
+//! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
+
+#[path = "harness/mod.rs"]
+mod harness;
+
+#[path = "checkpoint/damage.rs"]
+mod damage;
+#[path = "checkpoint/interruptions.rs"]
+mod interruptions;
+#[path = "checkpoint/refusals.rs"]
+mod refusals;
+#[path = "checkpoint/round_trip.rs"]
+mod round_trip;

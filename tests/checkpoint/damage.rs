@@ -1,0 +1,105 @@
+//! Checkpoints that are not what was written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+use strobe_proto::Manifest;
+
+use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, verify};
+
+/// Takes a checkpoint of a small program, which is gone afterwards.
+fn images(folder: &Folder) -> PathBuf {
+    let program = hip_program("mixed.cpp");
+    let mut session = start(folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    verify(&images).well();
+    images
+}
+
+fn some_file(folder: &Path) -> PathBuf {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the checkpoint") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                files.push(path)
+            }
+        }
+    }
+    files.sort();
+    files
+        .into_iter()
+        .max_by_key(|f| fs::metadata(f).map_or(0, |m| m.len()))
+        .expect("a file")
+}
+
+/// Writes the manifest anew, with the header that `crates/store/src/manifest.rs` draws.
+pub(crate) fn rewrite_manifest(images: &Path, change: impl FnOnce(&mut Manifest)) {
+    const HEADER: usize = 56;
+    let path = images.join("manifest.pb");
+    let mut bytes = fs::read(&path).expect("the manifest");
+    let mut manifest = Manifest::decode(&bytes[HEADER..]).expect("the manifest's message");
+    change(&mut manifest);
+    let message = manifest.encode_to_vec();
+    bytes.truncate(HEADER);
+    bytes[16..24].copy_from_slice(&(message.len() as u64).to_le_bytes());
+    bytes[24..HEADER].copy_from_slice(blake3::hash(&message).as_bytes());
+    bytes.extend(message);
+    fs::write(&path, bytes).expect("the manifest");
+}
+
+fn is_found(test: &str, part: &str, harm: impl FnOnce(&Path)) {
+    let folder = Folder::new(test);
+    let images = images(&folder);
+    let file = some_file(&images.join(part));
+    harm(&file);
+    let name = file
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("a name");
+    verify(&images).badly(&[name]);
+    restore(&images).badly(&[name]);
+}
+
+fn flip(file: &Path) {
+    let mut bytes = fs::read(file).expect("the file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(file, bytes).expect("the file");
+}
+
+fn truncate(file: &Path) {
+    let bytes = fs::read(file).expect("the file");
+    fs::write(file, &bytes[..bytes.len() - 1]).expect("the file");
+}
+
+#[test]
+fn a_chunk_with_a_flipped_bit_is_named() {
+    is_found("flipped", "chunks", flip);
+}
+
+#[test]
+fn a_truncated_chunk_is_named() {
+    is_found("truncated", "chunks", truncate);
+}
+
+#[test]
+fn a_missing_chunk_is_named() {
+    is_found("missing", "chunks", |file| {
+        fs::remove_file(file).expect("the file")
+    });
+}
+
+#[test]
+fn a_changed_image_of_criu_is_named() {
+    is_found("criu-image", "criu", flip);
+}

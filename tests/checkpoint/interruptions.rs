@@ -1,0 +1,131 @@
+//! Deaths at many points of a checkpoint.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use strobe_evaluation::Session;
+
+use crate::harness::{Ended, Folder, LIMIT, checkpoint, hip_program, start, strobe, verify};
+
+/// Milliseconds into a checkpoint. One takes a few hundred.
+const POINTS: [u64; 12] = [0, 10, 25, 50, 75, 100, 140, 180, 230, 300, 400, 600];
+
+/// `strobe checkpoint`, not waited for.
+fn begin(session: &Session, images: &Path) -> Child {
+    let mut command = strobe().command();
+    command
+        .arg("checkpoint")
+        .arg(session.pid().to_string())
+        .arg("-o")
+        .arg(images);
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("strobe starts")
+}
+
+/// It is complete, or not there at all.
+fn complete_or_absent(images: &Path) {
+    if images.exists() {
+        verify(images).well();
+    }
+}
+
+#[test]
+fn killing_the_command_leaves_the_old_checkpoint_and_a_program_that_runs() {
+    let folder = Folder::new("kill-command");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let old = folder.join("old");
+    checkpoint(&session, &old, &[]).well();
+    for point in POINTS {
+        let images = folder.join(&format!("images-{point}"));
+        let mut command = begin(&session, &images);
+        sleep(Duration::from_millis(point));
+        // It may have ended before.
+        let _ = command.kill();
+        command.wait().expect("it ends");
+        complete_or_absent(&images);
+        verify(&old).well();
+        assert!(
+            session.is_alive(),
+            "killed after {point} ms, the program died"
+        );
+        let rounds = fs::read_to_string(folder.join("log"))
+            .expect("its log")
+            .lines()
+            .count();
+        session
+            .wait_for("log", &format!("round {} ", rounds + 2), LIMIT)
+            .unwrap_or_else(|e| panic!("killed after {point} ms, the program stands still: {e}"));
+    }
+    // Nothing of the dead ones is in the way.
+    checkpoint(&session, &folder.join("last"), &[]).well();
+}
+
+#[test]
+fn killing_the_program_ends_the_command_and_leaves_nothing_half() {
+    let folder = Folder::new("kill-program");
+    let program = hip_program("mixed.cpp");
+    for point in POINTS {
+        let mut session = start(&folder, &[&program, "100000", "log"]);
+        session
+            .wait_for("log", "round 1 ", LIMIT)
+            .expect("it works");
+        let images = folder.join(&format!("images-{point}"));
+        let command = begin(&session, &images);
+        sleep(Duration::from_millis(point));
+        session.kill().expect("it dies");
+        let output = command.wait_with_output().expect("it ends");
+        let ended = Ended::new(&output);
+        if images.exists() {
+            ended.well();
+            verify(&images).well();
+        } else {
+            ended.badly(&[]);
+        }
+    }
+}
+
+/// Tells `leaves` to leave the device at many points of a checkpoint; answers how it ended.
+fn leaving(way: &str, code: i32) {
+    let folder = Folder::new(&format!("leaving-{way}"));
+    let program = hip_program("leaves.cpp");
+    for point in POINTS {
+        let mut session = start(&folder, &[&program, way]);
+        session
+            .wait_for("stdout", "ready", LIMIT)
+            .expect("it works");
+        let images = folder.join(&format!("images-{point}"));
+        let command = begin(&session, &images);
+        sleep(Duration::from_millis(point));
+        session.signal("USR1").expect("it runs");
+        let status = session.wait(LIMIT).expect("it leaves");
+        assert_eq!(status.code(), Some(code), "told to leave after {point} ms");
+        let ended = Ended::new(&command.wait_with_output().expect("it ends"));
+        if images.exists() {
+            ended.well();
+            verify(&images).well();
+        } else {
+            ended.badly(&[]);
+        }
+        let _ = fs::remove_file(folder.join("stdout"));
+    }
+}
+
+#[test]
+fn a_program_may_exit_during_a_checkpoint() {
+    leaving("exit", 7);
+}
+
+#[test]
+fn a_program_may_reset_its_device_during_a_checkpoint() {
+    leaving("reset", 0);
+}

@@ -1,0 +1,228 @@
+//! What Strobe does not do, and says so.
+
+use std::fs;
+use std::process::Command;
+
+use crate::harness::{
+    Ended, Folder, LIMIT, checkpoint, hip_program, restore, restore_on, run, start, strobe, verify,
+};
+
+fn absent(folder: &Folder, name: &str) {
+    assert!(!folder.join(name).exists(), "{name} was left behind");
+    let left: Vec<_> = fs::read_dir(folder.path())
+        .expect("the folder")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.contains("staging"))
+        .collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn a_process_that_is_not_under_strobe_is_refused() {
+    let folder = Folder::new("not-strobe");
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("sleep");
+    let pid = sleep.id().to_string();
+    let images = folder.join("images");
+    run(["checkpoint", &pid, "-o", images.to_str().expect("UTF-8")])
+        .badly(&[&pid, "not running under strobe"]);
+    absent(&folder, "images");
+    sleep.kill().expect("it runs");
+    sleep.wait().expect("it ends");
+    run(["checkpoint", &pid, "-o", images.to_str().expect("UTF-8")]).badly(&[&pid, "no process"]);
+    absent(&folder, "images");
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_named_and_the_program_goes_on() {
+    let folder = Folder::new("endless");
+    let program = hip_program("endless.cpp");
+    let mut session = start(&folder, &[&program]);
+    session
+        .wait_for("stdout", "spinning", LIMIT)
+        .expect("it works");
+    checkpoint(&session, &folder.join("images"), &[]).badly(&["spin_forever"]);
+    absent(&folder, "images");
+    session.signal("TERM").expect("it runs on");
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_program_that_used_an_unmodelled_function_is_refused_by_its_name() {
+    let folder = Folder::new("unmodelled");
+    let program = hip_program("unmodelled.cpp");
+    let mut session = start(&folder, &[&program]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    checkpoint(&session, &folder.join("images"), &[]).badly(&["hipIpcGetMemHandle"]);
+    absent(&folder, "images");
+    assert!(session.is_alive());
+}
+
+#[test]
+fn a_directory_that_is_there_is_never_overwritten() {
+    let folder = Folder::new("occupied");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("mine");
+    fs::create_dir(&images).expect("a directory");
+    fs::write(images.join("letter"), "dear").expect("a file");
+    checkpoint(&session, &images, &[]).badly(&["mine"]);
+    assert_eq!(
+        fs::read_to_string(images.join("letter")).expect("the file"),
+        "dear"
+    );
+    assert_eq!(fs::read_dir(&images).expect("the directory").count(), 1);
+    verify(&images).badly(&["mine"]);
+    restore(&images).badly(&["mine"]);
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_and_the_program_runs_on() {
+    let folder = Folder::new("full-disk");
+    let small = folder.join("small");
+    fs::create_dir(&small).expect("a directory");
+    let mount = |arguments: &[&str]| {
+        let status = Command::new(arguments[0])
+            .args(&arguments[1..])
+            .arg(&small)
+            .status();
+        assert!(status.expect("it starts").success(), "{arguments:?}");
+    };
+    mount(&["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs"]);
+    // The program's own mounts are a copy of those there are when it starts.
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let ended = checkpoint(&session, &small.join("images"), &[]);
+    let left = fs::read_dir(&small).expect("the directory").count();
+    mount(&["umount", "--lazy"]);
+    ended.badly(&["No space left"]);
+    assert_eq!(left, 0, "something was left on the full disk");
+    session
+        .wait_for("log", "round 20 ", LIMIT)
+        .expect("it runs on");
+    // And it can still be saved where there is room.
+    checkpoint(&session, &folder.join("images"), &[]).well();
+}
+
+#[test]
+fn without_criu_or_plugin_the_command_says_which() {
+    let folder = Folder::new("no-criu");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    for (variable, word) in [("STROBE_CRIU", "CRIU"), ("STROBE_CRIU_PLUGIN", "plugin")] {
+        let mut command = strobe().command();
+        command
+            .args(["checkpoint", &session.pid().to_string(), "-o"])
+            .arg(folder.join("images"));
+        let output = command
+            .env(variable, "/nonexistent")
+            .output()
+            .expect("strobe starts");
+        Ended::new(&output).badly(&[word, "/nonexistent"]);
+        absent(&folder, "images");
+    }
+    assert!(session.is_alive());
+}
+
+#[test]
+fn criu_without_our_plugin_cannot_dump_the_program() {
+    let folder = Folder::new("naive");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let criu = strobe_criu::locate::Criu::find(None).expect("CRIU is installed");
+    let images = folder.join("naive");
+    fs::create_dir(&images).expect("a directory");
+    // In the program's own mounts, so that nothing but the device is in the way.
+    let status = Command::new("nsenter")
+        .args(["-m", "-t", &session.pid().to_string()])
+        .arg(&criu.path)
+        .args([
+            "dump",
+            "--leave-running",
+            "-o",
+            "dump.log",
+            "-t",
+            &session.pid().to_string(),
+            "-D",
+        ])
+        .arg(&images)
+        .status()
+        .expect("nsenter starts");
+    assert!(
+        !status.success(),
+        "plain CRIU must not believe it can save a GPU"
+    );
+    let log = fs::read_to_string(images.join("dump.log")).expect("CRIU's log");
+    let device = ["Can't dump file", "Can't handle non-regular mapping"];
+    assert!(
+        device.iter().any(|reason| log.contains(reason)),
+        "another reason than the device: {log}"
+    );
+    session
+        .wait_for("log", "round 10 ", LIMIT)
+        .expect("it runs on");
+}
+
+#[test]
+fn a_pid_that_is_in_use_is_named() {
+    let folder = Folder::new("pid-in-use");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    let pid = session.pid().to_string();
+    restore(&images).badly(&[&pid, "in use"]);
+    assert!(session.is_alive(), "the running program was harmed");
+    session
+        .wait_for("log", "round 30 ", LIMIT)
+        .expect("it runs on");
+}
+
+#[test]
+fn a_device_that_is_too_small_is_refused() {
+    let folder = Folder::new("small-device");
+    let program = hip_program("leaves.cpp");
+    let mut session = start(&folder, &[&program, "exit"]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    let ended = restore_on(&images, &["--vram", "8M"]);
+    assert_ne!(ended.code, Some(0), "restored into 8 MiB");
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
+#[test]
+fn another_target_than_at_the_checkpoint_is_refused_by_name() {
+    let folder = Folder::new("target");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    // A checkpoint of a machine with another GPU: the manifest says so.
+    crate::damage::rewrite_manifest(&images, |manifest| manifest.target = "gfx90a".into());
+    restore(&images).badly(&["gfx90a", "gfx906"]);
+}

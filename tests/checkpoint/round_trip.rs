@@ -1,0 +1,92 @@
+//! Checkpoint, kill, new device, restore.
+
+use std::fs;
+
+use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, verify};
+
+/// The log of `mixed` for so many rounds when nothing interrupts it.
+fn uninterrupted(rounds: &str) -> String {
+    let folder = Folder::new(&format!("uninterrupted-{rounds}"));
+    let program = hip_program("mixed.cpp");
+    let session = start(&folder, &[&program, rounds, "log"]);
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    fs::read_to_string(folder.join("log")).expect("its log")
+}
+
+fn comes_back(mode: &str) {
+    const ROUNDS: &str = "60";
+    let folder = Folder::new(&format!("comes-back-{mode}"));
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, ROUNDS, "log"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--mode", mode]).well();
+    verify(&images).well();
+    // The log grows after the cut; restore has to cut it back.
+    session
+        .wait_for("log", "round 20 ", LIMIT)
+        .expect("it runs on");
+    session.kill().expect("it dies");
+    restore(&images).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, uninterrupted(ROUNDS));
+}
+
+#[test]
+fn a_program_comes_back_from_a_copy_on_write_checkpoint() {
+    comes_back("cow");
+}
+
+#[test]
+fn a_program_comes_back_from_a_stop_the_world_checkpoint() {
+    comes_back("stop");
+}
+
+#[test]
+fn a_program_that_was_restored_can_be_checkpointed_again() {
+    const ROUNDS: &str = "300";
+    let folder = Folder::new("again");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, ROUNDS, "log"]);
+    session
+        .wait_for("log", "round 3 ", LIMIT)
+        .expect("it works");
+    let (first, second) = (folder.join("first"), folder.join("second"));
+    checkpoint(&session, &first, &[]).well();
+    session
+        .wait_for("log", "round 10 ", LIMIT)
+        .expect("it runs on");
+    checkpoint(&session, &second, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    restore(&second).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, uninterrupted(ROUNDS));
+}
+
+#[test]
+fn the_exit_code_of_a_restored_program_is_passed_on() {
+    let folder = Folder::new("exit-code");
+    let program = hip_program("leaves.cpp");
+    let mut session = start(&folder, &[&program, "exit"]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    let pid = session.pid();
+    session.kill().expect("it dies");
+    // Once it is back, it is told to leave with 7.
+    let telling = std::thread::spawn(move || {
+        while !strobe_evaluation::session::is_alive(pid) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        strobe_evaluation::session::signal(pid, "USR1").expect("it is back");
+    });
+    let ended = restore(&images);
+    telling.join().expect("the signal was sent");
+    assert_eq!(ended.code, Some(7), "{}", ended.stderr);
+}

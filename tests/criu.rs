@@ -1,0 +1,295 @@
+//! The plugin in real CRIU, without an agent: it is a drop-in.
+//!
+//! | test | what must hold |
+//! |---|---|
+//! | `a_program_without_a_gpu_...` | the plugin is out of the way of programs that are none of its business |
+//! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
+//! | `a_dump_that_fails_...` | one sentence, and the program goes on |
+
+#[path = "harness/mod.rs"]
+mod harness;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::{Folder, LIMIT, hip_program, strobe};
+use strobe_criu::locate::{self, Criu};
+use strobe_criu::plugin_folder::PluginFolder;
+use strobe_criu::process;
+use strobe_criu::run::{RunError, Setting, softgpu_library};
+use strobe_proto::amdgpu::CriuKfd;
+use strobe_proto::frame;
+
+const VRAM: u32 = 1;
+const GTT: u32 = 2;
+
+/// Folders of one CRIU run, and the tools.
+struct Run {
+    criu: Criu,
+    images: PathBuf,
+    work: PathBuf,
+    plugins: PluginFolder,
+    softgpu: Option<PathBuf>,
+}
+
+impl Run {
+    fn new(folder: &Folder, name: &str, softgpu: Option<PathBuf>) -> Self {
+        let criu = Criu::find(None).expect("CRIU is installed");
+        let plugin = locate::find_plugin().expect("the plugin is built");
+        let (images, work) = (folder.join(name), folder.join(&format!("{name}-work")));
+        for path in [&images, &work] {
+            fs::create_dir_all(path).expect("a folder");
+        }
+        let mut plugins = vec![plugin.as_path()];
+        plugins.extend(softgpu.as_deref());
+        let plugins = PluginFolder::create(folder.join(&format!("{name}-plugins")), &plugins)
+            .expect("a folder of plugins");
+        Self {
+            criu,
+            images,
+            work,
+            plugins,
+            softgpu,
+        }
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            criu: &self.criu,
+            images: &self.images,
+            work: &self.work,
+            plugins: self.plugins.path(),
+            softgpu: self.softgpu.as_deref(),
+            time_out: LIMIT,
+        }
+    }
+
+    fn dump(&self, pid: u32, leave_running: bool) -> Result<(), RunError> {
+        self.setting().dump(pid, leave_running)?.finish(|| {})
+    }
+
+    fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.work.join(name)).unwrap_or_default()
+    }
+}
+
+/// A child that is killed when the test ends.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "no {what} within {LIMIT:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Starts a program on a software GPU, without Strobe's library in it; the program's number.
+fn start_bare(folder: &Folder, program: &str, arguments: &[&str]) -> (Program, u32) {
+    let pid_file = folder.join("pid");
+    let script = format!("echo $$ > {} && exec {program} \"$@\"", pid_file.display());
+    let output = File::create(folder.join("output")).expect("a file");
+    let child = strobe()
+        .command()
+        .args(["softgpu", "--", "/bin/sh", "-c", &script, "sh"])
+        .args(arguments)
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().expect("a copy"))
+        .stderr(output)
+        .spawn()
+        .expect("strobe starts");
+    let program = Program(child);
+    wait_until("process number", || text(&pid_file).ends_with('\n'));
+    let pid = text(&pid_file).trim().parse().expect("a number");
+    (program, pid)
+}
+
+#[test]
+fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
+    let folder = Folder::new("criu-cpu");
+    let count = folder.join("count");
+    let script = "import time\nfor i in range(1, 401): print(i, flush=True); time.sleep(0.02)";
+    let child = Command::new("python3")
+        .args(["-c", script])
+        .stdin(Stdio::null())
+        .stdout(File::create(&count).expect("a file"))
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python3 starts");
+    let mut program = Program(child);
+    wait_until("line", || text(&count).lines().count() > 3);
+    let run = Run::new(&folder, "images", None);
+    run.dump(program.0.id(), false).expect("CRIU dumps it");
+    assert!(
+        run.log("dump.log").contains("\"amdgpu_plugin\""),
+        "the plugin was not loaded"
+    );
+    let pid = program.0.id();
+    program.0.wait().expect("it was ours");
+    wait_until("free process number", || !process::exists(pid));
+    run.setting()
+        .restore()
+        .expect("CRIU starts")
+        .finish(|| {})
+        .expect("CRIU restores it");
+    assert_eq!(run.setting().restored_pid().expect("a pid file"), pid);
+    wait_until("end", || text(&count).lines().last() == Some("400"));
+    let expected: String = (1..=400).map(|i| format!("{i}\n")).collect();
+    assert_eq!(text(&count), expected);
+}
+
+#[test]
+fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
+    let folder = Folder::new("criu-bare");
+    let program = hip_program("mixed.cpp");
+    let output = strobe()
+        .command()
+        .args(["softgpu", "--", &program, "300"])
+        .output()
+        .expect("strobe starts");
+    let expected = String::from_utf8(output.stdout).expect("text");
+    assert!(expected.ends_with("end rounds 300\n"), "{expected}");
+
+    let (_device, pid) = start_bare(&folder, &program, &["300", "log"]);
+    let log = folder.join("log");
+    wait_until("round", || text(&log).contains("round 3 "));
+    let library = softgpu_library(pid)
+        .expect("its maps")
+        .expect("it is on the software GPU");
+    // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
+    // goes on, and another is tried.
+    let mut tries = 0;
+    let run = loop {
+        let run = Run::new(&folder, &format!("images-{tries}"), Some(library.clone()));
+        match run.dump(pid, false) {
+            Ok(()) => break run,
+            Err(error) => {
+                let sentence = error.to_string();
+                assert!(sentence.contains("queues"), "{sentence}");
+                let rounds = text(&log).lines().count();
+                wait_until("round after a failed dump", || {
+                    text(&log).lines().count() > rounds
+                });
+                tries += 1;
+                assert!(tries < 20, "the program never rests: {sentence}");
+            }
+        }
+    };
+    assert!(
+        text(&log).lines().count() < 300,
+        "the program was too fast for the test"
+    );
+    check_images(&run.images);
+
+    wait_until("free process number", || !process::exists(pid));
+    let status = strobe()
+        .command()
+        .args(["softgpu", "--", "/usr/bin/env"])
+        .arg(format!("LD_PRELOAD={}", library.display()))
+        .arg("STROBE_SOFTGPU_CRIU=1")
+        .arg(&run.criu.path)
+        .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
+        .arg(&run.images)
+        .arg("-W")
+        .arg(&run.work)
+        .arg("-L")
+        .arg(run.plugins.path())
+        .stdin(Stdio::null())
+        .status()
+        .expect("strobe starts");
+    assert!(status.success(), "{}", run.log("restore.log"));
+    assert_eq!(
+        text(&log),
+        expected,
+        "the program came back other than it was"
+    );
+}
+
+/// Every file is what CRIU's own plugin would have written.
+fn check_images(images: &Path) {
+    let names: Vec<String> = fs::read_dir(images)
+        .expect("the images")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("text")
+        })
+        .collect();
+    let find = |start: &str| {
+        let name = names.iter().find(|name| name.starts_with(start));
+        images.join(name.unwrap_or_else(|| panic!("no {start} among {names:?}")))
+    };
+    let open = |path: &Path| File::open(path).expect("an image");
+    let kfd: CriuKfd = frame::read_image(&mut open(&find("amdgpu-kfd-"))).expect("a kfd image");
+    assert_eq!(kfd.num_of_gpus, 1);
+    assert_eq!(kfd.num_of_bos as usize, kfd.bo_entries.len());
+    let gpu = kfd
+        .device_entries
+        .iter()
+        .find(|entry| entry.gpu_id != 0)
+        .expect("a GPU");
+    let content: u64 = kfd
+        .bo_entries
+        .iter()
+        .filter(|bo| bo.gpu_id == gpu.gpu_id && bo.alloc_flags & (VRAM | GTT) != 0)
+        .map(|bo| bo.size)
+        .sum();
+    let mut pages = open(&find("amdgpu-pages-"));
+    assert_eq!(
+        frame::read_image_len(&mut pages).expect("a length"),
+        content
+    );
+    assert_eq!(pages.metadata().expect("its size").len(), 8 + content);
+    let node: strobe_proto::amdgpu::CriuRenderNode =
+        frame::read_image(&mut open(&find("amdgpu-renderD-"))).expect("a render node image");
+    assert_eq!(node.gpu_id, gpu.gpu_id);
+    assert!(
+        !names.iter().any(|name| name.starts_with("strobe-")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_dump_that_fails_in_the_plugin_says_why_and_the_program_goes_on() {
+    let folder = Folder::new("criu-endless");
+    let program = hip_program("endless.cpp");
+    let (_device, pid) = start_bare(&folder, &program, &["log"]);
+    let output = folder.join("output");
+    let log = folder.join("log");
+    wait_until("sign of life", || !(text(&output) + &text(&log)).is_empty());
+    thread::sleep(Duration::from_millis(500));
+    let library = softgpu_library(pid)
+        .expect("its maps")
+        .expect("it is on the software GPU");
+    let run = Run::new(&folder, "images", Some(library));
+    let error = run
+        .dump(pid, true)
+        .expect_err("a kernel is running")
+        .to_string();
+    assert!(
+        error.contains("does not stop the program's queues"),
+        "{error}"
+    );
+    let state = process::stat(pid).expect("the program is there").state;
+    assert!(
+        matches!(state, 'R' | 'S'),
+        "the program is in state {state}"
+    );
+}

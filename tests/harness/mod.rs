@@ -1,0 +1,150 @@
+//! What end-to-end tests share: a folder each, compiled programs, and commands whose end is checked.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use strobe_evaluation::{Session, Strobe, compile};
+
+/// Longest wait for anything a test waits for.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// The command under test.
+pub(crate) fn strobe() -> Strobe {
+    Strobe::new(env!("CARGO_BIN_EXE_strobe"))
+}
+
+/// A test's own folder, gone when the test is over.
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("strobe-{test}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).expect("a folder for the test");
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// A HIP program of tests/programs, compiled.
+pub(crate) fn hip_program(source: &str) -> String {
+    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    let program = compile::hip(source, "-O2", &programs).expect("hipcc compiles the program");
+    program
+        .into_os_string()
+        .into_string()
+        .expect("a path in UTF-8")
+}
+
+/// Starts a program under `strobe run` on a software GPU.
+pub(crate) fn start(folder: &Folder, program: &[&str]) -> Session {
+    Session::start(&strobe(), &[], program, folder.path()).expect("the program starts")
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn new(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn well(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    /// It failed or refused with one sentence that has all of `words` in it.
+    #[track_caller]
+    pub(crate) fn badly(self, words: &[&str]) -> Self {
+        assert!(
+            matches!(self.code, Some(1 | 3)),
+            "ended with {:?}: {}",
+            self.code,
+            self.stderr
+        );
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "not one sentence: {}", self.stderr);
+        assert!(lines[0].starts_with("strobe: "), "{}", self.stderr);
+        for word in words {
+            assert!(lines[0].contains(word), "no {word:?} in: {}", self.stderr);
+        }
+        self
+    }
+}
+
+/// Runs `strobe` with these arguments to its end.
+pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ended {
+    let output = strobe()
+        .command()
+        .args(arguments)
+        .output()
+        .expect("strobe starts");
+    Ended::new(&output)
+}
+
+/// `strobe checkpoint`, with further options.
+pub(crate) fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
+    let mut command = strobe().command();
+    command
+        .arg("checkpoint")
+        .arg(session.pid().to_string())
+        .arg("-o")
+        .arg(images)
+        .args(options);
+    Ended::new(&command.output().expect("strobe starts"))
+}
+
+/// `strobe restore --wait` on a new software GPU; ends when the program does.
+pub(crate) fn restore(images: &Path) -> Ended {
+    restore_on(images, &[])
+}
+
+/// The same, with options of `strobe softgpu`.
+pub(crate) fn restore_on(images: &Path, device: &[&str]) -> Ended {
+    let strobe = strobe();
+    let mut command = strobe.command();
+    command
+        .arg("softgpu")
+        .args(device)
+        .arg("--")
+        .arg(strobe.path());
+    command.args(["restore", "--wait"]).arg(images);
+    Ended::new(&command.output().expect("strobe starts"))
+}
+
+/// `strobe verify`.
+pub(crate) fn verify(images: &Path) -> Ended {
+    run([OsStr::new("verify"), images.as_os_str()])
+}

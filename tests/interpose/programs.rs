@@ -1,0 +1,159 @@
+//! Programs under `libstrobe.so` on the software GPU: their output is what it is without us, and
+//! the agent's last words say what was traced.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use strobe_evaluation::compile;
+
+/// A program of tests/programs/interpose, compiled.
+fn program(source: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    compile::hip(&format!("interpose/{source}"), "-O2", &folder).expect("hipcc compiles it")
+}
+
+/// What ended, and what the agent said about it.
+struct Ended {
+    output: Output,
+    traced: Option<Traced>,
+}
+
+#[derive(Debug)]
+struct Traced {
+    launches: u64,
+    checkpoints: u64,
+}
+
+impl Ended {
+    fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    #[track_caller]
+    fn well(self) -> Self {
+        assert!(
+            self.output.status.success(),
+            "{}: {}{}",
+            self.output.status,
+            self.stdout(),
+            self.stderr()
+        );
+        self
+    }
+
+    #[track_caller]
+    fn launches(&self) -> u64 {
+        match &self.traced {
+            Some(traced) => traced.launches,
+            None => panic!("nothing was traced: {}", self.stderr()),
+        }
+    }
+}
+
+/// Runs a command on a software GPU of its own, with us preloaded.
+fn run(program: &Path, arguments: &[&str]) -> Ended {
+    let output = Command::new(env!("CARGO_BIN_EXE_strobe"))
+        .args(["softgpu", "--", env!("CARGO_BIN_EXE_strobe"), "run", "--"])
+        .arg(program)
+        .args(arguments)
+        .env("STROBE_LOG", "debug")
+        .output()
+        .expect("strobe starts");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = stderr
+        .lines()
+        .rfind(|line| line.starts_with("strobe: pid "))
+        .map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let number = |words: &[String], name: &str| {
+        let at = words.iter().position(|word| word == name)?;
+        words.get(at + 1)?.parse().ok()
+    };
+    let traced = words.and_then(|words| {
+        Some(Traced {
+            launches: number(&words, "launches")?,
+            checkpoints: number(&words, "checkpoints")?,
+        })
+    });
+    Ended { output, traced }
+}
+
+#[test]
+fn a_linked_program_is_traced_and_computes_the_same() {
+    let ended = run(&program("ways.cpp"), &["link"]).well();
+    assert_eq!(ended.stdout(), "sum 2080\n");
+    assert_eq!(ended.launches(), 3);
+}
+
+#[test]
+fn launches_of_a_module_count_with_both_forms_of_arguments() {
+    let ended = run(&program("ways.cpp"), &["module"]).well();
+    assert_eq!(ended.stdout(), "sum 2080\n");
+    assert_eq!(ended.launches(), 3);
+}
+
+#[test]
+fn hip_found_by_dlopen_and_dlsym_is_traced() {
+    for scope in ["local", "global", "deepbind"] {
+        let ended = run(&program("looked_up.cpp"), &[scope]).well();
+        assert_eq!(ended.stdout(), "sum 2080\n", "{scope}");
+        assert_eq!(ended.launches(), 2, "{scope}");
+    }
+}
+
+#[test]
+fn what_hip_does_not_have_is_not_there_with_us_either() {
+    let ended = run(&program("looked_up.cpp"), &["missing"]).well();
+    assert_eq!(
+        ended.stdout(),
+        "missing: hipGetProcAddress hipNoSuchFunction\n"
+    );
+}
+
+#[test]
+fn python_reaches_hip_through_us() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/interpose/launch.py");
+    let ended = run(Path::new("python3"), &[script.to_str().expect("UTF-8")]).well();
+    assert_eq!(ended.stdout(), "sum 2080\n");
+    assert_eq!(ended.launches(), 1);
+}
+
+#[test]
+fn threads_streams_and_callbacks_work_and_every_launch_counts() {
+    let ended = run(&program("threads.cpp"), &[]).well();
+    assert_eq!(ended.stdout(), "threads 4 callbacks 4 bad 0\n");
+    assert_eq!(ended.launches(), 4 * 25);
+}
+
+#[test]
+fn a_graph_launch_is_one_that_may_write_anything() {
+    let ended = run(&program("graph.cpp"), &[]).well();
+    assert_eq!(ended.stdout(), "graph 5\n");
+}
+
+#[test]
+fn forked_children_do_not_talk_for_us() {
+    let ended = run(&program("forks.cpp"), &[]).well();
+    assert_eq!(ended.stdout(), "child 0 exec 0 parent 2\n");
+    let lines = ended
+        .stderr()
+        .lines()
+        .filter(|l| l.starts_with("strobe: pid "))
+        .count();
+    assert_eq!(lines, 1, "only the parent has an agent: {}", ended.stderr());
+}
+
+#[test]
+fn errors_and_the_current_device_stay_as_the_program_left_them() {
+    let ended = run(&program("unseen.cpp"), &[]).well();
+    assert_eq!(ended.stdout(), "errors ok device 0 cancelled ok\n");
+}
+
+#[test]
+fn a_process_without_gpu_calls_has_no_agent() {
+    let ended = run(Path::new("/bin/true"), &[]).well();
+    assert!(ended.traced.is_none(), "{:?}", ended.traced);
+    assert_eq!(ended.traced.map(|t| t.checkpoints), None);
+}

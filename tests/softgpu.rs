@@ -1,0 +1,19 @@
+//! The software GPU: real programs on it, and its driver's requests one by one.
+//!
+//! | module | what must hold |
+//! |---|---|
+//! | `programs` | the unmodified user stack runs and computes right, with both kinds of VRAM |
+//! | `driver` | memory, events and copies answer as the kernel's driver does |
+//! | `criu` | what CHECKPOINT reports, RESTORE makes again in another process |
+
+#[path = "harness/mod.rs"]
+mod harness;
+
+#[path = "softgpu/criu.rs"]
+mod criu;
+#[path = "softgpu/device.rs"]
+mod device;
+#[path = "softgpu/driver.rs"]
+mod driver;
+#[path = "softgpu/programs.rs"]
+mod programs;
