@@ -47,6 +47,9 @@ pub(crate) struct RunArguments {
     /// Write the process id of the program to this file once it has started.
     #[arg(long, value_name = "FILE")]
     pub(crate) pid_file: Option<PathBuf>,
+    /// Append what each launch may read and write to this file, a JSON line a launch.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) launch_log: Option<PathBuf>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,

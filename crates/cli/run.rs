@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     signals::hold()?;
     let mut command = Command::new(env::current_exe()?);
     command.arg("session").arg("--").args(&arguments.command);
+    if let Some(path) = &arguments.launch_log {
+        let path = std::path::absolute(path).context("cannot tell where the launch log is")?;
+        command.env("STROBE_LAUNCH_LOG", path);
+    }
     if io::stdin().is_terminal() {
         command.stdin(Stdio::null());
     }

@@ -135,6 +135,7 @@ impl Agent {
             trace.resume_after_loss(&self.registry.extents(), lost);
         }
         let counts = trace.counts();
+        trace.flush_log();
         drop(trace);
         let page = self.page;
         page.launches.store(counts.launches, Ordering::Relaxed);

@@ -110,7 +110,11 @@ extern "C" fn at_exit() {
         while agent.control.running.load(Ordering::Acquire) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(200));
         }
-        if std::env::var_os("STROBE_LOG").is_some_and(|level| level == "debug") {
+        let reports = std::env::var_os("STROBE_LOG").is_some_and(|level| level == "debug");
+        if reports || agent.trace.lock().has_log() {
+            agent.drain_ring(usize::MAX);
+        }
+        if reports {
             report(agent);
         }
     });
@@ -118,7 +122,6 @@ extern "C" fn at_exit() {
 
 /// What was traced, and what could not be resolved.
 fn report(agent: &Agent) {
-    agent.drain_ring(usize::MAX);
     let trace = agent.trace.lock();
     for (kernel, reason) in trace.unresolved() {
         fault::say(&format!("strobe: {kernel} may write anything: {reason}\n"));

@@ -3,7 +3,7 @@
 use crate::kernarg::{LONGEST, Place};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use strobe_code_object::CodeObject;
+use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
 use strobe_footprint::{KernelFootprint, Limits, analyse};
 
 /// One kernel of a loaded code object.
@@ -45,6 +45,13 @@ impl Kernel {
             code: known.then(|| (Arc::clone(object), index)),
             footprint: OnceLock::new(),
         }
+    }
+
+    /// Its descriptor's bytes, which tell it apart from others of the same name.
+    pub(crate) fn descriptor(&self) -> Option<&[u8]> {
+        let (object, index) = self.code.as_ref()?;
+        let address = object.kernels[*index].descriptor_address;
+        object.content_from(address)?.get(..DESCRIPTOR_SIZE)
     }
 
     /// A kernel whose code nobody has found.

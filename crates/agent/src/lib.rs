@@ -24,6 +24,7 @@ mod image;
 mod kernarg;
 mod kernel;
 mod lane;
+mod launch_log;
 mod module;
 mod observed;
 pub mod page;

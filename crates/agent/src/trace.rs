@@ -4,6 +4,7 @@
 //! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
 //! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
 
+use crate::launch_log::LaunchLog;
 use crate::observed::{Launch, Observed, RawStream};
 use crate::registry::Registry;
 use crate::tables::Tables;
@@ -40,6 +41,7 @@ pub(crate) struct Trace {
     counts: Counts,
     /// Kernels that may write anything, and why.
     unresolved: BTreeMap<&'static str, Reason>,
+    log: Option<LaunchLog>,
 }
 
 /// What has been learned from one observation: who may write what.
@@ -96,6 +98,7 @@ impl Trace {
             latest: None,
             counts: Counts::default(),
             unresolved: BTreeMap::new(),
+            log: LaunchLog::from_environment(),
         }
     }
 
@@ -124,10 +127,12 @@ impl Trace {
                 if let Ok(extent) = Extent::with_len(start, len) {
                     self.registry.insert(extent);
                     self.graph.allocate(extent);
+                    self.logged(|log| log.allocate(extent));
                 }
                 Effect::none()
             }
             Observed::Free { start } => {
+                self.logged(|log| log.free(start));
                 self.graph.free(start);
                 let freed = self.registry.remove(start);
                 if let Some(buffer) = freed {
@@ -147,6 +152,7 @@ impl Trace {
                 Effect::none()
             }
             Observed::Reset => {
+                self.logged(LaunchLog::reset);
                 self.registry.clear();
                 self.tables.clear();
                 self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
@@ -165,6 +171,24 @@ impl Trace {
         self.registry.clear();
         for extent in live {
             self.registry.insert(*extent);
+        }
+        self.logged(|log| log.lost(lost));
+    }
+
+    /// Whether a launch log is kept.
+    pub(crate) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Writes the launch log as far as it goes.
+    pub(crate) fn flush_log(&mut self) {
+        self.logged(LaunchLog::flush);
+    }
+
+    #[inline]
+    fn logged(&mut self, write: impl FnOnce(&mut LaunchLog)) {
+        if let Some(log) = &mut self.log {
+            write(log);
         }
     }
 
@@ -219,6 +243,7 @@ impl Trace {
             (Err(reason), _) => Access::unknown(reason),
             (_, None) => Access::unknown(Reason::NotAnalysed),
         };
+        self.logged(|log| log.launch(launch, &access));
         self.counts.launches += 1;
         match access.writes.reason() {
             Some(reason) => {
@@ -251,6 +276,7 @@ impl Trace {
         signature: u64,
         writes: Side,
     ) -> Effect {
+        self.logged(|log| log.write(&writes));
         self.tables.written(&writes);
         let stream = stream.map(|stream| self.streams.id(stream));
         let access = Access {

@@ -1,11 +1,11 @@
 //! The access log: what each dispatch really read and wrote.
 //!
 //! One JSON object a line, appended to the file named in the device header, all numbers decimal:
-//! `{"pid":1,"queue":2,"packet":3,"kernel_object":4,"kernarg_address":5,"kernarg":"hex bytes",
-//! "workgroup":[x,y,z],"grid":[x,y,z],"private_segment_size":6,"group_segment_size":7,
+//! `{"pid":1,"queue":2,"packet":3,"kernel_object":4,"descriptor":"hex bytes",
+//! "kernarg_address":5,"kernarg":"hex bytes","workgroup":[x,y,z],"grid":[x,y,z],"private_segment_size":6,"group_segment_size":7,
 //! "reads":[[start,end],...],"writes":[[start,end],...]}`
 //! `queue` is the address of the queue's `amd_queue_t`; extents are half-open ranges of GPU virtual
-//! addresses. `kernarg` is as long as the kernel descriptor says, read when the dispatch has ended.
+//! addresses. `descriptor` is what `kernel_object` points to; `kernarg` is as long as the kernel descriptor says, read when the dispatch has ended.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -19,6 +19,9 @@ use crate::device::Device;
 use crate::driver::report;
 use crate::space::Snapshot;
 use crate::wave::{AccessLog, Dispatch, Extent};
+
+/// Bytes of a kernel descriptor.
+const DESCRIPTOR_BYTES: u32 = 64;
 
 /// Where to log, if anywhere.
 pub(super) fn path(device: &Device) -> Option<&Path> {
@@ -53,22 +56,19 @@ pub(super) fn record(
 fn line(space: &Snapshot, queue: u64, dispatch: &Dispatch, accesses: &mut AccessLog) -> String {
     let packet = &dispatch.packet;
     let pid = std::process::id();
-    let mut kernarg = String::new();
-    let size = dispatch.descriptor.kernarg_size.min(1 << 16);
-    if let Some(host) = translate(space, packet.kernarg_address, u64::from(size)) {
-        for index in 0..size as usize {
-            // SAFETY: translated for `size` bytes.
-            let byte = unsafe { host.add(index).read() };
-            let _ = write!(kernarg, "{byte:02x}");
-        }
-    }
+    let descriptor = hex(space, packet.kernel_object, DESCRIPTOR_BYTES);
+    let kernarg = hex(
+        space,
+        packet.kernarg_address,
+        dispatch.descriptor.kernarg_size.min(1 << 16),
+    );
     let reads = extents(accesses.reads());
     let writes = extents(accesses.writes());
     let ([wx, wy, wz], [gx, gy, gz]) = (packet.workgroup_size, packet.grid_size);
     format!(
         "{{\"pid\":{pid},\"queue\":{queue},\"packet\":{},\"kernel_object\":{},\
-         \"kernarg_address\":{},\"kernarg\":\"{kernarg}\",\"workgroup\":[{wx},{wy},{wz}],\
-         \"grid\":[{gx},{gy},{gz}],\"private_segment_size\":{},\"group_segment_size\":{},\
+         \"descriptor\":\"{descriptor}\",\"kernarg_address\":{},\"kernarg\":\"{kernarg}\",\
+         \"workgroup\":[{wx},{wy},{wz}],\"grid\":[{gx},{gy},{gz}],\"private_segment_size\":{},\"group_segment_size\":{},\
          \"reads\":[{reads}],\"writes\":[{writes}]}}\n",
         dispatch.dispatch_id,
         packet.kernel_object,
@@ -76,6 +76,19 @@ fn line(space: &Snapshot, queue: u64, dispatch: &Dispatch, accesses: &mut Access
         packet.private_segment_size,
         packet.group_segment_size,
     )
+}
+
+/// The bytes at `va`; none if they are not mapped.
+fn hex(space: &Snapshot, va: u64, bytes: u32) -> String {
+    let mut text = String::new();
+    if let Some(host) = translate(space, va, u64::from(bytes)) {
+        for index in 0..bytes as usize {
+            // SAFETY: translated for `bytes` bytes.
+            let byte = unsafe { host.add(index).read() };
+            let _ = write!(text, "{byte:02x}");
+        }
+    }
+    text
 }
 
 fn extents(extents: &[Extent]) -> String {
