@@ -256,6 +256,12 @@ fn holds(name: &str, source: &str, level: &str, arguments: &[&str]) -> Counts {
     }
 }
 
+#[test]
+fn every_generator_of_rocrand_touches_what_was_predicted() {
+    let counts = holds("random", "random.cpp", "-O2", &["1024"]);
+    assert!(counts.exact * 100 >= counts.launches * 95, "{counts:?}");
+}
+
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 #[test]
