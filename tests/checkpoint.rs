@@ -5,6 +5,7 @@
 //! | `round_trip` | what comes back goes on as if nothing had been |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `damage` | a checkpoint that is not what was written is not restored |
+//! | `output` | a pipe gets all of a program's output, once |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
 #[path = "harness/mod.rs"]
@@ -14,6 +15,8 @@ mod harness;
 mod damage;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
+#[path = "checkpoint/output.rs"]
+mod output;
 #[path = "checkpoint/refusals.rs"]
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]

@@ -124,8 +124,9 @@ fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     let folder = Folder::new("criu-cpu");
     let count = folder.join("count");
     let script = "import time\nfor i in range(1, 401): print(i, flush=True); time.sleep(0.02)";
-    let child = Command::new("python3")
-        .args(["-c", script])
+    // A session of its own: CRIU restores no program whose session leader it cannot see.
+    let child = Command::new("setsid")
+        .args(["python3", "-c", script])
         .stdin(Stdio::null())
         .stdout(File::create(&count).expect("a file"))
         .stderr(Stdio::null())

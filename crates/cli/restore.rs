@@ -21,14 +21,15 @@ use strobe_criu::process::{self, Identity};
 use strobe_criu::run::{Setting, softgpu_library, work_folder};
 use strobe_criu::shared_memory;
 use strobe_criu::writable_files::{self, Growth};
-use strobe_proto::Manifest;
 use strobe_proto::page::Phase;
+use strobe_proto::{Manifest, WritableFile};
 use strobe_store::Checkpoint;
 
 use crate::arguments::RestoreArguments;
 use crate::checkpoint::hex;
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::report::RestoreReport;
+use crate::spool::{self, Spool};
 use crate::{gpu, progress, signals};
 
 /// For the zombie of a program that was just killed to go away.
@@ -51,8 +52,12 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     verified.map_err(refused)?;
     let softgpu = check_gpu(manifest)?;
     check_numbers(&checkpoint)?;
-    let growths = writable_files::check(&manifest.writable_files, &hex(&manifest.checkpoint_id))
-        .map_err(refused)?;
+    let (gone, files): (Vec<_>, Vec<_>) = manifest
+        .writable_files
+        .iter()
+        .cloned()
+        .partition(|file| spool::is_spooled(file) && !Path::new(&file.path).exists());
+    let growths = writable_files::check(&files, &hex(&manifest.checkpoint_id)).map_err(refused)?;
     let tools = Tools {
         criu: Criu::find(None).map_err(refused)?,
         plugin: locate::find_plugin().map_err(refused)?,
@@ -63,7 +68,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     }
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
 
-    let pid = bring_back(&checkpoint, &tools, &growths)?;
+    let pid = with_output(&gone, || bring_back(&checkpoint, &tools, &growths))?;
     let result = wait_for_agent(pid, manifest);
     if let Err(error) = result {
         let _ = kill(as_pid(pid), Signal::SIGKILL);
@@ -79,11 +84,42 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     } else {
         eprintln!("restored {pid} in {:.0} ms", report.restore_ms);
     }
-    if arguments.wait {
-        wait(pid)
-    } else {
-        Ok(ExitCode::SUCCESS)
+    let spooled = manifest
+        .writable_files
+        .iter()
+        .filter(|f| spool::is_spooled(f));
+    if !arguments.wait {
+        for file in spooled {
+            eprintln!("strobe: the program writes to {}", file.path);
+        }
+        return Ok(ExitCode::SUCCESS);
     }
+    let output = Spool::adopt(spooled)?;
+    let status = wait(pid)?;
+    if let Some(output) = output {
+        output
+            .finish(status.signal().is_some())
+            .context("cannot pass on the rest of the output")?;
+    }
+    Ok(of_program(status))
+}
+
+/// Makes the files again through which the program's output went; away with them if it does not
+/// come back.
+fn with_output<R>(
+    gone: &[WritableFile],
+    bring_back: impl FnOnce() -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
+    let made: Vec<_> = gone
+        .iter()
+        .map_while(|file| spool::make_again(file).map(|()| file).ok())
+        .collect();
+    // One that could not be made is missing, and CRIU says so.
+    let result = bring_back();
+    if result.is_err() {
+        made.into_iter().for_each(spool::unmake);
+    }
+    result
 }
 
 struct Tools {
@@ -241,17 +277,16 @@ fn wait_for_agent(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
     }
 }
 
-/// Waits for the program, our child, and passes on its code.
-fn wait(pid: u32) -> Outcome {
+/// Waits for the program, our child, which gets the signals meant for us.
+fn wait(pid: u32) -> anyhow::Result<ExitStatus> {
     signals::hold()?;
-    let status = signals::forward(pid, || {
+    Ok(signals::forward(pid, || {
         Ok(match waitpid(as_pid(pid), Some(WaitPidFlag::WNOHANG))? {
             WaitStatus::Exited(_, code) => Some(ExitStatus::from_raw(code << 8)),
             WaitStatus::Signaled(_, signal, _) => Some(ExitStatus::from_raw(signal as i32)),
             _ => None,
         })
-    })?;
-    Ok(of_program(status))
+    })?)
 }
 
 fn as_pid(pid: u32) -> Pid {

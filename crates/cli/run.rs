@@ -56,10 +56,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     if is_needed(&io::stdout()) || is_needed(&io::stderr()) {
         let spool = spool.insert(Spool::create().context("cannot make a folder for the output")?);
         if is_needed(&io::stdout()) {
-            command.stdout(spool.through("stdout", io::stdout())?);
+            command.stdout(spool.stdout()?);
         }
         if is_needed(&io::stderr()) {
-            command.stderr(spool.through("stderr", io::stderr())?);
+            command.stderr(spool.stderr()?);
         }
     }
     let mut child = command.spawn().context("cannot start the program")?;
