@@ -36,6 +36,8 @@ static void work(int number) {
 }
 
 int main() {
+    // HIP 5.2.3 does not stand being initialised by several threads at once.
+    CHECK(hipInit(0));
     std::vector<std::thread> threads;
     for (int number = 0; number < 4; ++number) threads.emplace_back(work, number);
     for (std::thread& thread : threads) thread.join();

@@ -22,7 +22,7 @@ use crate::device::{Device, Event, Queue, Tables, fd};
 use crate::worker;
 
 /// How long PROCESS_INFO waits for packets that are being executed.
-const DRAIN: Duration = Duration::from_millis(100);
+const DRAIN: Duration = Duration::from_secs(2);
 
 const BLOB_VERSION: u32 = 1;
 const TYPE_QUEUE: u32 = 0;
