@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `a_program_without_a_gpu_...` | the plugin is out of the way of programs that are none of its business |
 //! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
-//! | `a_dump_that_fails_...` | one sentence, and the program goes on |
+//! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 
 #[path = "harness/mod.rs"]
 mod harness;
@@ -76,7 +76,8 @@ impl Run {
     }
 }
 
-/// A child that is killed when the test ends.
+/// A child that is killed when the test ends. What runs on the device of a `strobe softgpu` ends with
+/// it.
 struct Program(Child);
 
 impl Drop for Program {
@@ -268,29 +269,37 @@ fn check_images(images: &Path) {
 }
 
 #[test]
-fn a_dump_that_fails_in_the_plugin_says_why_and_the_program_goes_on() {
+fn a_dump_in_the_middle_of_a_kernel_says_why_and_the_kernel_goes_on_to_its_right_end() {
     let folder = Folder::new("criu-endless");
     let program = hip_program("endless.cpp");
-    let (_device, pid) = start_bare(&folder, &program, &["log"]);
+    let (mut device, pid) = start_bare(&folder, &program, &[]);
     let output = folder.join("output");
-    let log = folder.join("log");
-    wait_until("sign of life", || !(text(&output) + &text(&log)).is_empty());
-    thread::sleep(Duration::from_millis(500));
+    wait_until("kernel", || text(&output).contains("spinning\n"));
     let library = softgpu_library(pid)
         .expect("its maps")
         .expect("it is on the software GPU");
-    let run = Run::new(&folder, "images", Some(library));
-    let error = run
-        .dump(pid, true)
-        .expect_err("a kernel is running")
-        .to_string();
+    for turn in 0..3 {
+        let run = Run::new(&folder, &format!("images-{turn}"), Some(library.clone()));
+        let error = run
+            .dump(pid, turn != 1)
+            .expect_err("a kernel is running")
+            .to_string();
+        assert_eq!(
+            error,
+            "the GPU driver does not stop the program's queues: Device or resource busy (os error 16)"
+        );
+        let state = process::stat(pid).expect("the program is there").state;
+        assert!(
+            matches!(state, 'R' | 'S'),
+            "the program is in state {state}"
+        );
+    }
+    strobe_evaluation::session::signal(pid, "TERM").expect("it runs");
+    let status = device.0.wait().expect("it was ours");
+    assert!(status.success(), "{status}: {}", text(&output));
     assert!(
-        error.contains("does not stop the program's queues"),
-        "{error}"
-    );
-    let state = process::stat(pid).expect("the program is there").state;
-    assert!(
-        matches!(state, 'R' | 'S'),
-        "the program is in state {state}"
+        text(&output).ends_with("ended right\n"),
+        "{}",
+        text(&output)
     );
 }

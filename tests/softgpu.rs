@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `programs` | the unmodified user stack runs and computes right, with both kinds of VRAM |
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
+//! | `lifetime` | who outlives `strobe softgpu`, and who does not |
 //! | `criu` | what CHECKPOINT reports, RESTORE makes again in another process |
 
 #[path = "harness/mod.rs"]
@@ -15,5 +16,7 @@ mod criu;
 mod device;
 #[path = "softgpu/driver.rs"]
 mod driver;
+#[path = "softgpu/lifetime.rs"]
+mod lifetime;
 #[path = "softgpu/programs.rs"]
 mod programs;

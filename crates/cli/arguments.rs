@@ -57,8 +57,8 @@ pub(crate) struct RunArguments {
 
 /// Run a program on a software GPU (needs root).
 ///
-/// A new device is made for the program and is gone when it ends. The ROCm libraries are the
-/// machine's own, unmodified.
+/// A new device is made for the program and is gone when it ends; if this command is killed, all
+/// programs on the device are. The ROCm libraries are the machine's own, unmodified.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,10 +1,13 @@
 //! What end-to-end tests share: a folder each, compiled programs, and commands whose end is checked.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod environment;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use strobe_evaluation::{Session, Strobe, compile};
@@ -49,6 +52,9 @@ impl Drop for Folder {
 
 /// A HIP program of tests/programs, compiled.
 pub(crate) fn hip_program(source: &str) -> String {
+    static COMPILER: Mutex<()> = Mutex::new(());
+    // Several tests use one program; the first compiles it.
+    let _turn = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
     let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     let program = compile::hip(source, "-O2", &programs).expect("hipcc compiles the program");
     program
@@ -116,10 +122,15 @@ pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> En
 
 /// `strobe checkpoint`, with further options.
 pub(crate) fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
+    checkpoint_of(session.pid(), images, options)
+}
+
+/// The same, of a program that is not alone on its device.
+pub(crate) fn checkpoint_of(pid: u32, images: &Path, options: &[&str]) -> Ended {
     let mut command = strobe().command();
     command
         .arg("checkpoint")
-        .arg(session.pid().to_string())
+        .arg(pid.to_string())
         .arg("-o")
         .arg(images)
         .args(options);

@@ -6,8 +6,10 @@
 //! runs without hooks, sees them like any program does.
 //!
 //! What must hold: the devices exist only as long as an [`Environment`] or a process in it does; a
-//! new environment is a new device, with another generation and nothing in its memory.
+//! new environment is a new device, with another generation and nothing in its memory. A killed
+//! keeper takes the programs with it; one that ends by itself leaves those that still run.
 
+mod guard;
 mod loop_device;
 mod namespace;
 mod stdio;
@@ -26,6 +28,7 @@ use thiserror::Error;
 
 use crate::device;
 use crate::options::Options;
+use guard::Guard;
 use loop_device::LoopDevice;
 
 /// Why there is no environment.
@@ -53,6 +56,7 @@ pub struct Environment {
     _state: LoopDevice,
     _memory: LoopDevice,
     namespace: OwnedFd,
+    _guard: Guard,
     generation: u64,
     preload: PathBuf,
 }
@@ -85,10 +89,13 @@ impl Environment {
         )
         .map_err(EnvironmentError::io("initialise the device state"))?;
         let namespace = namespace::create(options, state.rdev(), memory.rdev())?;
+        let guard = Guard::start(&namespace)
+            .map_err(EnvironmentError::io("start the environment's guard"))?;
         Ok(Self {
             _state: state,
             _memory: memory,
             namespace,
+            _guard: guard,
             generation,
             preload,
         })
@@ -166,7 +173,8 @@ fn enter(namespace: &OwnedFd) -> io::Result<()> {
 }
 
 /// Runs `command` on a new software GPU and waits for it; answers the exit code a shell would
-/// (128 plus the signal when one ended it). Interrupt, hang-up and termination are passed on.
+/// (128 plus the signal when one ended it). Interrupt, hang-up and termination are passed on; when
+/// this process is killed, all programs on the device are.
 ///
 /// # Errors
 /// When the environment cannot be made or the command not be started.
