@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `programs` | the unmodified user stack runs and computes right, with both kinds of VRAM |
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
+//! | `queues` | a queue that goes away takes its waves with it |
 //! | `lifetime` | who outlives `strobe softgpu`, and who does not |
 //! | `criu` | what CHECKPOINT reports, RESTORE makes again in another process |
 
@@ -20,3 +21,5 @@ mod driver;
 mod lifetime;
 #[path = "softgpu/programs.rs"]
 mod programs;
+#[path = "softgpu/queues.rs"]
+mod queues;

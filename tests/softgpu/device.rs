@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 
 use strobe_kfd::memory::{AllocMemory, FreeMemory, MapMemory};
 use strobe_kfd::process::AcquireVm;
@@ -161,6 +162,13 @@ impl Bytes {
                 .as_ptr()
                 .copy_to_nonoverlapping(self.start, bytes.len())
         };
+    }
+
+    /// A place that the GPU reads and writes at the same time.
+    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.length);
+        // SAFETY: inside the mapping and aligned, by the assertion, and it lives as long as `self`.
+        unsafe { AtomicU64::from_ptr(self.start.add(at).cast()) }
     }
 
     /// A copy of some bytes.

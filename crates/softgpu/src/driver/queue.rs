@@ -121,18 +121,20 @@ pub(super) fn update(caller: &Caller<'_>, args: &mut UpdateQueue) -> Result<(), 
 
 pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyQueue) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
-    {
-        let mut tables = caller.lock()?;
-        tables
-            .queue_mut(slot, args.queue_id)
-            .ok_or(Errno::EINVAL)?
-            .owner = 0;
-        caller.device.state().live[slot]
-            .queue_epoch
-            .fetch_add(1, Ordering::Release);
-    }
-    // The program may free the ring as soon as this returns.
+    caller
+        .lock()?
+        .queue_mut(slot, args.queue_id)
+        .ok_or(Errno::EINVAL)?;
+    // The program may free the ring as soon as this returns, and the doorbell, by which waves are
+    // told to let go, may become another queue's: so the table forgets the queue last.
     worker::retire(args.queue_id);
+    let mut tables = caller.lock()?;
+    if let Some(queue) = tables.queue_mut(slot, args.queue_id) {
+        queue.owner = 0;
+    }
+    caller.device.state().live[slot]
+        .queue_epoch
+        .fetch_add(1, Ordering::Release);
     Ok(())
 }
 

@@ -8,8 +8,8 @@
 //! What must hold: the threads keep nothing that the device does not have. A packet is counted as
 //! resident in the device state from before it is looked at to after its last effect, and while the
 //! count is not zero the process cannot be checkpointed; so a checkpoint only ever meets threads
-//! between packets. Restored by CRIU onto another device, they see its generation and read its
-//! tables.
+//! between packets. Restored by CRIU onto another device, they see its generation, drop what they
+//! know of queues and read its tables.
 
 mod access;
 mod aql;
@@ -39,7 +39,8 @@ pub(crate) fn start() {
     }
 }
 
-/// Returns when no thread touches the queue any more (it is out of the tables already).
+/// Stops a queue for good; returns when no thread touches it any more. A kernel that does not end
+/// is evicted.
 pub(crate) fn retire(queue: u32) {
     if let Some(pool) = current() {
         pool.retire(queue);

@@ -138,7 +138,7 @@ impl Pool {
             .queues_of(slot)
             .map(|queue| {
                 let known = old.iter().find(|known| known.is(queue));
-                known.map_or_else(|| Arc::new(QueueState::new(*queue)), Arc::clone)
+                known.map_or_else(|| Arc::new(QueueState::new(*queue, generation)), Arc::clone)
             })
             .collect();
         queues.epoch = epoch;
@@ -241,30 +241,27 @@ impl Pool {
     }
 
     pub(super) fn retire(&self, id: u32) {
-        let gone = {
+        let found = {
             let mut queues = self.lock_queues();
-            let gone: Vec<_> = queues
-                .list
-                .iter()
-                .filter(|q| q.id() == id)
-                .cloned()
-                .collect();
-            queues.list.retain(|queue| queue.id() != id);
-            gone
-        };
-        let start = Instant::now();
-        for queue in gone {
-            queue.stop();
-            while queue.is_busy() {
-                if start.elapsed() > RETIRE_LIMIT
-                    && let Some(slot) = self.slot()
-                {
-                    // A kernel that does not end by itself: the program gave it up.
-                    let word = &self.device.state().live[slot].evict[queue.doorbell()];
-                    word.fetch_add(1, Ordering::AcqRel);
-                }
-                std::thread::sleep(Duration::from_micros(50));
+            // It may be too young to have been seen.
+            self.refresh(&mut queues);
+            let found = queues.list.iter().find(|queue| queue.id() == id).cloned();
+            if let Some(queue) = &found {
+                queue.stop();
             }
+            found
+        };
+        let Some(queue) = found else { return };
+        let start = Instant::now();
+        while queue.is_busy() {
+            if start.elapsed() > RETIRE_LIMIT
+                && let Some(slot) = self.slot()
+            {
+                // A kernel that does not end by itself: the program gave it up.
+                let word = &self.device.state().live[slot].evict[queue.doorbell()];
+                word.fetch_add(1, Ordering::AcqRel);
+            }
+            std::thread::sleep(Duration::from_micros(50));
         }
     }
 }

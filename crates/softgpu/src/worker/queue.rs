@@ -29,14 +29,17 @@ pub(super) enum Progress {
 #[derive(Debug)]
 pub(super) struct QueueState {
     queue: Queue,
+    /// Of the device that has it.
+    generation: u64,
     busy: AtomicBool,
     stopped: AtomicBool,
 }
 
 impl QueueState {
-    pub(super) fn new(queue: Queue) -> Self {
+    pub(super) fn new(queue: Queue, generation: u64) -> Self {
         Self {
             queue,
+            generation,
             busy: AtomicBool::new(false),
             stopped: AtomicBool::new(queue.failed != 0),
         }
@@ -127,8 +130,11 @@ impl QueueState {
             return Progress::Empty;
         }
         // Counted first, looked at afterwards: whoever stops the queues looks in the other order.
+        // Before it is counted, this thread may have been restored onto a device on which another
+        // thread serves the queue.
         live.resident.fetch_add(1, Ordering::SeqCst);
-        let progress = if live.pause.load(Ordering::SeqCst) == 0 {
+        let ours = device.header().generation == self.generation;
+        let progress = if ours && live.pause.load(Ordering::SeqCst) == 0 {
             match self.head(device, slot, &space) {
                 Some(read) if self.queue.kind == COMPUTE_AQL => {
                     aql::execute(pool, self, slot, &space, read, unit)
