@@ -3,6 +3,7 @@
 //! | module | what must hold |
 //! |---|---|
 //! | `round_trip` | what comes back goes on as if nothing had been |
+//! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `damage` | a checkpoint that is not what was written is not restored |
 //! | `output` | a pipe gets all of a program's output, once |
@@ -15,6 +16,8 @@ mod harness;
 mod damage;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
+#[path = "checkpoint/neighbours.rs"]
+mod neighbours;
 #[path = "checkpoint/output.rs"]
 mod output;
 #[path = "checkpoint/refusals.rs"]

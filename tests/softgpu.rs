@@ -5,6 +5,7 @@
 //! | `programs` | the unmodified user stack runs and computes right, with both kinds of VRAM |
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
 //! | `queues` | a queue that goes away takes its waves with it |
+//! | `neighbours` | programs on one device compute right, and cannot reach each other |
 //! | `lifetime` | who outlives `strobe softgpu`, and who does not |
 //! | `criu` | what CHECKPOINT reports, RESTORE makes again in another process |
 
@@ -19,6 +20,8 @@ mod device;
 mod driver;
 #[path = "softgpu/lifetime.rs"]
 mod lifetime;
+#[path = "softgpu/neighbours.rs"]
+mod neighbours;
 #[path = "softgpu/programs.rs"]
 mod programs;
 #[path = "softgpu/queues.rs"]

@@ -127,6 +127,14 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         }
         clear(device, tables, slot);
     }
+    // A process that had our number before us: workers look for their process by it.
+    while let Some(slot) = tables
+        .processes
+        .iter()
+        .position(|process| process.pid == pid)
+    {
+        clear(device, tables, slot);
+    }
     let mut free = tables.processes.iter().position(|process| process.pid == 0);
     if free.is_none() {
         reap(device, tables);

@@ -7,6 +7,7 @@ use strobe_kfd::render::info::{
 use strobe_kfd::render::submit::IP_DMA;
 use zerocopy::{Immutable, IntoBytes};
 
+use super::super::caller::reap;
 use super::super::{Caller, report};
 use crate::device::geometry::{CLOCK_HZ, COMPUTE_UNITS, DEVICE_ID};
 
@@ -14,7 +15,11 @@ use crate::device::geometry::{CLOCK_HZ, COMPUTE_UNITS, DEVICE_ID};
 /// The answer's pointer must be valid for the number of bytes beside it.
 pub(super) unsafe fn answer(caller: &Caller<'_>, args: &mut Info) -> Result<(), Errno> {
     let header = caller.device.header();
-    let used = || Ok::<_, Errno>(caller.lock()?.vram_used);
+    let used = || {
+        let mut tables = caller.lock()?;
+        reap(caller.device, &mut tables);
+        Ok::<_, Errno>(tables.vram_used)
+    };
     let visible = if header.large_bar != 0 {
         header.vram_bytes
     } else {
