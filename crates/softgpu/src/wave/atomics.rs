@@ -32,6 +32,69 @@ pub(super) enum Rmw {
     FCompareSwap,
 }
 
+/// The new value, for both widths; `a` and `b` are the data values in the order LDS instructions have
+/// them (compare-and-swap: `a` compared, `b` stored).
+macro_rules! apply {
+    ($name:ident, $word:ty, $float:ty, $order:ident) => {
+        #[inline(always)]
+        pub(super) fn $name(self, old: $word, a: $word, b: $word) -> $word {
+            let (old_f, a_f) = (<$float>::from_bits(old), <$float>::from_bits(a));
+            match self {
+                Self::Swap => a,
+                Self::CompareSwap => {
+                    if old == a {
+                        b
+                    } else {
+                        old
+                    }
+                }
+                Self::Add => old.wrapping_add(a),
+                Self::Sub => old.wrapping_sub(a),
+                Self::ReverseSub => a.wrapping_sub(old),
+                Self::SMin => old.cast_signed().min(a.cast_signed()).cast_unsigned(),
+                Self::SMax => old.cast_signed().max(a.cast_signed()).cast_unsigned(),
+                Self::UMin => old.min(a),
+                Self::UMax => old.max(a),
+                Self::And => old & a,
+                Self::Or => old | a,
+                Self::Xor => old ^ a,
+                Self::Inc => {
+                    if old >= a {
+                        0
+                    } else {
+                        old + 1
+                    }
+                }
+                Self::Dec => {
+                    if old == 0 || old > a {
+                        a
+                    } else {
+                        old - 1
+                    }
+                }
+                Self::MaskOr => old & !a | b,
+                Self::Wrap => {
+                    if old >= a {
+                        old - a
+                    } else {
+                        old.wrapping_add(b)
+                    }
+                }
+                Self::FAdd => (old_f + a_f).to_bits(),
+                Self::FMin => $order::min(old_f, a_f).to_bits(),
+                Self::FMax => $order::max(old_f, a_f).to_bits(),
+                Self::FCompareSwap => {
+                    if old_f == a_f {
+                        b
+                    } else {
+                        old
+                    }
+                }
+            }
+        }
+    };
+}
+
 impl Rmw {
     /// By the operation's name after `flat_atomic_` and such, without `_x2`.
     pub(super) fn of_memory(name: &str) -> Option<Self> {
@@ -113,121 +176,8 @@ impl Rmw {
         Self::ALL.iter().position(|&op| op == self).unwrap_or(0) as u8
     }
 
-    /// The new 32-bit value; `a` and `b` are the data values in the order LDS instructions have
-    /// them (compare-and-swap: `a` compared, `b` stored).
-    #[inline(always)]
-    pub(super) fn apply32(self, old: u32, a: u32, b: u32) -> u32 {
-        let (old_f, a_f) = (f32::from_bits(old), f32::from_bits(a));
-        match self {
-            Self::Swap => a,
-            Self::CompareSwap => {
-                if old == a {
-                    b
-                } else {
-                    old
-                }
-            }
-            Self::Add => old.wrapping_add(a),
-            Self::Sub => old.wrapping_sub(a),
-            Self::ReverseSub => a.wrapping_sub(old),
-            Self::SMin => old.cast_signed().min(a.cast_signed()).cast_unsigned(),
-            Self::SMax => old.cast_signed().max(a.cast_signed()).cast_unsigned(),
-            Self::UMin => old.min(a),
-            Self::UMax => old.max(a),
-            Self::And => old & a,
-            Self::Or => old | a,
-            Self::Xor => old ^ a,
-            Self::Inc => {
-                if old >= a {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Self::Dec => {
-                if old == 0 || old > a {
-                    a
-                } else {
-                    old - 1
-                }
-            }
-            Self::MaskOr => old & !a | b,
-            Self::Wrap => {
-                if old >= a {
-                    old - a
-                } else {
-                    old.wrapping_add(b)
-                }
-            }
-            Self::FAdd => (old_f + a_f).to_bits(),
-            Self::FMin => single::min(old_f, a_f).to_bits(),
-            Self::FMax => single::max(old_f, a_f).to_bits(),
-            Self::FCompareSwap => {
-                if old_f == a_f {
-                    b
-                } else {
-                    old
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn apply64(self, old: u64, a: u64, b: u64) -> u64 {
-        let (old_f, a_f) = (f64::from_bits(old), f64::from_bits(a));
-        match self {
-            Self::Swap => a,
-            Self::CompareSwap => {
-                if old == a {
-                    b
-                } else {
-                    old
-                }
-            }
-            Self::Add => old.wrapping_add(a),
-            Self::Sub => old.wrapping_sub(a),
-            Self::ReverseSub => a.wrapping_sub(old),
-            Self::SMin => old.cast_signed().min(a.cast_signed()).cast_unsigned(),
-            Self::SMax => old.cast_signed().max(a.cast_signed()).cast_unsigned(),
-            Self::UMin => old.min(a),
-            Self::UMax => old.max(a),
-            Self::And => old & a,
-            Self::Or => old | a,
-            Self::Xor => old ^ a,
-            Self::Inc => {
-                if old >= a {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Self::Dec => {
-                if old == 0 || old > a {
-                    a
-                } else {
-                    old - 1
-                }
-            }
-            Self::MaskOr => old & !a | b,
-            Self::Wrap => {
-                if old >= a {
-                    old - a
-                } else {
-                    old.wrapping_add(b)
-                }
-            }
-            Self::FAdd => (old_f + a_f).to_bits(),
-            Self::FMin => double::min(old_f, a_f).to_bits(),
-            Self::FMax => double::max(old_f, a_f).to_bits(),
-            Self::FCompareSwap => {
-                if old_f == a_f {
-                    b
-                } else {
-                    old
-                }
-            }
-        }
-    }
+    apply!(apply32, u32, f32, single);
+    apply!(apply64, u64, f64, double);
 
     pub(super) fn compares(self) -> bool {
         matches!(self, Self::CompareSwap | Self::FCompareSwap)

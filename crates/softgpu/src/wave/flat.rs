@@ -9,7 +9,7 @@ use super::memory::{Fault, active};
 use super::private::Private;
 use super::state::{Addresses, Lanes, Wave};
 use super::step::{Handler, Outcome, Src, Step};
-use super::transfer::Transfer;
+use super::transfer::{Transfer, translated};
 use super::{LDS_APERTURE, PRIVATE_APERTURE};
 
 /// How the address is made, as kept in `Step::sdst`.
@@ -31,37 +31,7 @@ pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
     };
     // The second data operand of no instruction: place 2 is the scalar base.
     let base = Step { sdst: mode, ..base };
-    if info.class == Class::Atomic {
-        let (_, name) = info.name.split_once("_atomic_")?;
-        let op = Rmw::of_memory(name.strip_suffix("_x2").unwrap_or(name))?;
-        let returns = u64::from(inst.dsts[0] != Operand::None && inst.glc);
-        let aux = u64::from(info.bytes) | returns << 8;
-        return Some(Step {
-            run: compiled_twice!(wide, atomic),
-            sel: op.index(),
-            aux,
-            ..base
-        });
-    }
-    let shape = Transfer::of(info.name, info.bytes)?;
-    let handler: Handler = match (info.class, info.bytes) {
-        (Class::Load, 4) => compiled_twice!(wide, load::<1>),
-        (Class::Load, 8) => compiled_twice!(wide, load::<2>),
-        (Class::Load, 12) => compiled_twice!(wide, load::<3>),
-        (Class::Load, 16) => compiled_twice!(wide, load::<4>),
-        (Class::Store, 4) => compiled_twice!(wide, store::<1>),
-        (Class::Store, 8) => compiled_twice!(wide, store::<2>),
-        (Class::Store, 12) => compiled_twice!(wide, store::<3>),
-        (Class::Store, 16) => compiled_twice!(wide, store::<4>),
-        (Class::Load, 1 | 2) => compiled_twice!(wide, load_part),
-        (Class::Store, 1 | 2) => compiled_twice!(wide, store_part),
-        _ => return None,
-    };
-    Some(Step {
-        run: handler,
-        sel: shape.pack(),
-        ..base
-    })
+    translated!(inst, base, wide)
 }
 
 #[inline(always)]
