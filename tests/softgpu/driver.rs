@@ -204,8 +204,19 @@ mod on_device {
             WAIT_TIMEOUT,
             "one of two is not all"
         );
+        // The wait that timed out has consumed it.
+        set(a);
         set(b);
         assert_eq!(wait(&gpu, &[a, b], true, 20), WAIT_COMPLETE);
+        std::thread::scope(|scope| {
+            let waiters = [0; 4].map(|_| scope.spawn(|| wait(&gpu, &[a], false, 5000)));
+            std::thread::sleep(Duration::from_millis(100));
+            set(a);
+            for waiter in waiters {
+                let woken = waiter.join().expect("a waiter");
+                assert_eq!(woken, WAIT_COMPLETE, "one consumed it for all");
+            }
+        });
         request(
             &gpu.kfd,
             &mut DestroyEvent {

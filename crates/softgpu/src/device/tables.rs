@@ -82,8 +82,11 @@ pub(crate) struct Event {
     pub(crate) kind: AtomicU32,
     pub(crate) auto_reset: AtomicU32,
     pub(crate) signaled: AtomicU32,
+    /// How often it was set: tells those who wait, even if another consumes it first.
+    pub(crate) sets: AtomicU32,
     /// Memory faults: bit 0 not present, bit 1 read-only.
     pub(crate) fault_flags: AtomicU32,
+    pub(crate) padding: u32,
     pub(crate) fault_va: AtomicU64,
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn signal(device: &Device, slot: usize, id: u32) -> bool {
     let Some(event) = lookup(live, id) else {
         return false;
     };
-    event.signaled.store(1, Ordering::Release);
+    set_one(event);
     announce(live);
     true
 }
@@ -110,7 +110,7 @@ pub(crate) fn signal_all(device: &Device, slot: usize) {
     let live = &device.state().live[slot];
     for event in &live.events[1..SIGNAL_EVENTS] {
         if event.kind.load(Ordering::Acquire) != 0 {
-            event.signaled.store(1, Ordering::Release);
+            set_one(event);
         }
     }
     announce(live);
@@ -128,10 +128,15 @@ pub(crate) fn memory_fault(device: &Device, slot: usize, va: u64, write: bool, m
             };
             event.fault_flags.store(flags, Ordering::Relaxed);
             event.fault_va.store(va & !4095, Ordering::Relaxed);
-            event.signaled.store(1, Ordering::Release);
+            set_one(event);
         }
     }
     announce(live);
+}
+
+fn set_one(event: &Event) {
+    event.signaled.store(1, Ordering::Release);
+    event.sets.fetch_add(1, Ordering::Release);
 }
 
 fn announce(live: &Live) {
@@ -151,13 +156,23 @@ pub(super) unsafe fn wait(caller: &Caller<'_>, args: &mut WaitEvents) -> Result<
     if count > 0 && (data.is_null() || count > EVENTS) {
         return Err(Errno::EINVAL);
     }
+    let mut waiters = vec![Waiter::default(); count];
     loop {
         // Again in each round: the process may have been restored onto another device.
         let slot = caller.own_slot()?;
         let live = &caller.device.state().live[slot];
         let seen = live.event_sequence.load(Ordering::Acquire);
         // SAFETY: the caller's promise.
-        let outcome = unsafe { poll(caller, live, slot, data, count, args.wait_for_all != 0)? };
+        let outcome = unsafe {
+            poll(
+                caller,
+                live,
+                slot,
+                data,
+                &mut waiters,
+                args.wait_for_all != 0,
+            )?
+        };
         if let Some(result) = outcome {
             args.wait_result = result;
             return Ok(());
@@ -177,40 +192,62 @@ pub(super) unsafe fn wait(caller: &Caller<'_>, args: &mut WaitEvents) -> Result<
     }
 }
 
-/// Looks whether the wait is over, and consumes the events if so.
+/// What one call knows of one of its events. As in the kernel (kfd_events.c), setting an event
+/// activates everybody who waits for it at that moment: HSA's runtime sets events that two of its
+/// threads wait for, and the first to look must not take it from the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiter {
+    /// How often the event had been set when the wait began.
+    sets: Option<u32>,
+    activated: bool,
+}
+
+impl Waiter {
+    fn look(&mut self, event: &Event) {
+        let sets = event.sets.load(Ordering::Acquire);
+        let woken = sets != *self.sets.get_or_insert(sets);
+        let signaled = if event.auto_reset.load(Ordering::Relaxed) != 0 {
+            event.signaled.swap(0, Ordering::AcqRel)
+        } else {
+            event.signaled.load(Ordering::Acquire)
+        };
+        self.activated |= woken || signaled != 0;
+    }
+}
+
+/// Looks whether the wait is over.
 ///
 /// # Safety
-/// `data` must be valid for `count` elements.
+/// `data` must be valid for as many elements as there are waiters.
 unsafe fn poll(
     caller: &Caller<'_>,
     live: &Live,
     slot: usize,
     data: *mut EventData,
-    count: usize,
+    waiters: &mut [Waiter],
     all: bool,
 ) -> Result<Option<u32>, Errno> {
     let id_at = |index: usize| {
         // SAFETY: inside the array.
         unsafe { (&raw const (*data.add(index)).event_id).read_unaligned() }
     };
-    let mut ready = 0;
-    for index in 0..count {
+    for (index, waiter) in waiters.iter_mut().enumerate() {
         let Some(event) = lookup(live, id_at(index)) else {
             return Ok(Some(WAIT_FAIL));
         };
-        ready += usize::from(event.signaled.load(Ordering::Acquire) != 0);
+        if !waiter.activated {
+            waiter.look(event);
+        }
     }
-    if (all && ready < count) || (!all && ready == 0 && count > 0) {
+    let ready = waiters.iter().filter(|waiter| waiter.activated).count();
+    if (all && ready < waiters.len()) || (!all && ready == 0 && !waiters.is_empty()) {
         return Ok(None);
     }
     let gpu_id = caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.gpu_id;
-    for index in 0..count {
-        let Some(event) = lookup(live, id_at(index)) else {
+    for (index, waiter) in waiters.iter().enumerate() {
+        let Some(event) = lookup(live, id_at(index)).filter(|_| waiter.activated) else {
             continue;
         };
-        if event.signaled.load(Ordering::Acquire) == 0 {
-            continue;
-        }
         if event.kind.load(Ordering::Relaxed) == MEMORY + 1 {
             let flags = event.fault_flags.load(Ordering::Relaxed);
             let exception = MemoryException {
@@ -224,9 +261,6 @@ unsafe fn poll(
             };
             // SAFETY: inside the array.
             unsafe { (&raw mut (*data.add(index)).memory).write_unaligned(exception) };
-        }
-        if event.auto_reset.load(Ordering::Relaxed) != 0 {
-            event.signaled.store(0, Ordering::Release);
         }
     }
     Ok(Some(WAIT_COMPLETE))
