@@ -44,7 +44,8 @@ const DRAIN_ATTEMPTS: u32 = 3;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
 const CHUNK_BYTES: (u64, u64) = (128 << 10, 2 << 20);
 const CHUNKS: u64 = 256;
-/// The copy-aside pool is a quarter of the state within these bounds.
+/// The copy-aside pool is a quarter of the state within these bounds, and half as much again for
+/// what the plugin sets aside at the cut.
 const ASIDE_BYTES: (u64, u64) = (32 << 20, 4 << 30);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
@@ -95,7 +96,7 @@ fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
         checkpoint_id: preparation.id.clone(),
         mode: mode(arguments).into(),
         chunk_bytes,
-        aside_bytes: (snapshot.tracked_bytes / 4).clamp(ASIDE_BYTES.0, ASIDE_BYTES.1),
+        aside_bytes: (snapshot.tracked_bytes / 4).clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
     };
@@ -365,6 +366,7 @@ fn report(
         copy_added_ms: held_by_copying,
         state_bytes: agent.tracked_bytes + plugin.residual_bytes,
         residual_bytes: plugin.residual_bytes,
+        set_aside_bytes: plugin.set_aside_bytes,
         copied_out_bytes: agent.copied_out_bytes,
         copied_aside_bytes: agent.copied_aside_bytes,
         copy_bytes_per_s: if copying > 0.0 {

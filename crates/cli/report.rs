@@ -28,7 +28,10 @@ pub(crate) struct CheckpointReport {
     pub(crate) copy_added_ms: f64,
     /// Bytes of GPU memory in the checkpoint.
     pub(crate) state_bytes: u64,
+    /// Of it, what passed through the plugin while the program was frozen.
     pub(crate) residual_bytes: u64,
+    /// Of it, what the plugin set aside on the device, to be copied out afterwards.
+    pub(crate) set_aside_bytes: u64,
     pub(crate) copied_out_bytes: u64,
     pub(crate) copied_aside_bytes: u64,
     pub(crate) copy_bytes_per_s: f64,

@@ -34,6 +34,7 @@ pub struct CheckpointReport {
     pub copy_added_ms: f64,
     pub state_bytes: u64,
     pub residual_bytes: u64,
+    pub set_aside_bytes: u64,
     pub copied_out_bytes: u64,
     pub copied_aside_bytes: u64,
     pub copy_bytes_per_s: f64,

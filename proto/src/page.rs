@@ -12,6 +12,7 @@
 //! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller) |
 //! | 112 | `phase`, `attempts`, `hand_over`, `hand_over_len` | agent; `phase` last |
 //! | 136 | times and counters | agent |
+//! | 208 | `answer_len` | plugin, before `verdict` |
 //! | 256 | `reason_len`, `reason` | agent, before `phase` becomes `Refused` |
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
@@ -93,7 +94,9 @@ pub struct AgentPage {
     pub tracked_bytes: AtomicU64,
     /// Checkpoints committed in this process.
     pub checkpoints: AtomicU64,
-    pub reserved: [AtomicU64; 6],
+    /// Bytes of the encoded [`crate::SetAside`] at [`crate::HandOver::answer`].
+    pub answer_len: AtomicU64,
+    pub reserved: [AtomicU64; 5],
     pub reason_len: AtomicU32,
     pub reserved2: AtomicU32,
     pub reason: [AtomicU8; 1024],
@@ -131,6 +134,7 @@ mod tests {
         assert_eq!(offset_of!(AgentPage, gate_request), 104);
         assert_eq!(offset_of!(AgentPage, phase), 112);
         assert_eq!(offset_of!(AgentPage, gate_closed_ns), 136);
+        assert_eq!(offset_of!(AgentPage, answer_len), 208);
         assert_eq!(offset_of!(AgentPage, reason_len), 256);
     }
 }

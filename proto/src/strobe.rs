@@ -26,6 +26,28 @@ pub struct HandOver {
     /// Target of the code the program loaded, for example "gfx906".
     #[prost(string, tag = "6")]
     pub target: ::prost::alloc::string::String,
+    /// Dead device memory in which the plugin may put residual content aside; may be absent.
+    #[prost(message, optional, tag = "7")]
+    pub aside_room: ::core::option::Option<Extent>,
+    /// Host memory of the program for the plugin's answer, an encoded SetAside; may be absent.
+    #[prost(message, optional, tag = "8")]
+    pub answer: ::core::option::Option<Extent>,
+}
+/// What the plugin has copied inside the device while the program was frozen. The agent delivers
+/// it, as if it had promised it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetAside {
+    #[prost(message, repeated, tag = "1")]
+    pub ranges: ::prost::alloc::vec::Vec<AsideRange>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AsideRange {
+    /// where it was at the cut
+    #[prost(message, optional, tag = "1")]
+    pub extent: ::core::option::Option<Extent>,
+    /// where it is now, from the start of HandOver.aside_room
+    #[prost(uint64, tag = "2")]
+    pub room_offset: u64,
 }
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -206,6 +228,9 @@ pub struct PluginStatistics {
     /// HandOver.target
     #[prost(string, tag = "7")]
     pub target: ::prost::alloc::string::String,
+    /// residual content that stayed on the device, for the agent
+    #[prost(uint64, tag = "8")]
+    pub set_aside_bytes: u64,
 }
 /// Written by the plugin while the program is frozen (strobe-files.img).
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -218,7 +243,7 @@ pub struct WritableFiles {
 pub struct Residual {
     #[prost(message, repeated, tag = "1")]
     pub ranges: ::prost::alloc::vec::Vec<ResidualRange>,
-    /// left out: delivered by the agent
+    /// left out: delivered by the agent, set aside or promised
     #[prost(message, repeated, tag = "2")]
     pub tracked: ::prost::alloc::vec::Vec<Extent>,
     #[prost(message, repeated, tag = "3")]

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, verify};
+use strobe_evaluation::strobe::Mode;
+
+use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify};
 
 /// The log of `mixed` for so many rounds when nothing interrupts it.
 fn uninterrupted(rounds: &str) -> String {
@@ -15,7 +17,7 @@ fn uninterrupted(rounds: &str) -> String {
 }
 
 fn comes_back(mode: &str) {
-    const ROUNDS: &str = "60";
+    const ROUNDS: &str = "200";
     let folder = Folder::new(&format!("comes-back-{mode}"));
     let program = hip_program("mixed.cpp");
     let mut session = start(&folder, &[&program, ROUNDS, "log"]);
@@ -62,6 +64,28 @@ fn a_program_that_was_restored_can_be_checkpointed_again() {
     checkpoint(&session, &second, &["--kill"]).well();
     session.wait(LIMIT).expect("it was killed");
     restore(&second).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, uninterrupted(ROUNDS));
+}
+
+#[test]
+fn while_it_is_frozen_its_device_memory_stays_on_the_device() {
+    const ROUNDS: &str = "200";
+    let folder = Folder::new("set-aside");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, ROUNDS, "log"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let report = strobe()
+        .checkpoint(session.pid(), &images, Mode::Cow)
+        .expect("a checkpoint");
+    // Its code alone is more than this; the runtime's event page is less.
+    assert!(report.residual_bytes <= 32 << 10, "{report:?}");
+    assert!(report.set_aside_bytes > 32 << 10, "{report:?}");
+    session.kill().expect("it dies");
+    restore(&images).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
     assert_eq!(log, uninterrupted(ROUNDS));
 }

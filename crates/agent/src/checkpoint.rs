@@ -8,24 +8,20 @@
 //! ```
 //! Whatever happens, the gate is open and nothing is held back when this returns.
 
-use crate::after;
 use crate::agent::{Agent, GATE, used_refused};
 use crate::connection::Connection;
 use crate::copying;
+use crate::cut::Cut;
 use crate::drain::{self, NotDrained};
 use crate::observed::RawStream;
 use crate::page::{controller_lives, now_ns, refuse, set_phase, start_time, verdict};
 use crate::resources::Resources;
 use crate::saving::{Saving, name_of};
-use prost::Message;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use strobe_engine::{Config, Engine};
 use strobe_hip::next;
 use strobe_proto::page::{AgentPage, Phase, Verdict};
-use strobe_proto::{
-    Begin, Extent as ExtentMessage, HandOver, Mode, Prepared, from_agent, to_agent,
-};
+use strobe_proto::{Begin, Mode, Prepared, from_agent, to_agent};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
@@ -53,6 +49,7 @@ pub(crate) fn run(agent: &'static Agent) {
     page.verdict
         .store(Verdict::Pending as u32, Ordering::Release);
     page.gate_request.store(0, Ordering::Release);
+    page.answer_len.store(0, Ordering::Relaxed);
     page.attempts.store(0, Ordering::Relaxed);
     set_phase(page, Phase::Preparing);
     match course(agent) {
@@ -68,14 +65,15 @@ fn course(agent: &'static Agent) -> Result<(), String> {
     set_phase(agent.page, Phase::Closing);
     close_and_drain(agent, &begin)?;
     // From here on the gate is closed and empty and the GPU idle.
-    let hand_over = match cut(agent, &begin) {
-        Ok(hand_over) => hand_over,
+    let cut = match Cut::take(agent, &begin) {
+        Ok(cut) => cut,
         Err(why) => {
             GATE.open();
             return Err(why);
         }
     };
     let page = agent.page;
+    let hand_over = cut.hand_over(agent, &begin);
     page.hand_over
         .store(hand_over.as_ptr() as u64, Ordering::Relaxed);
     page.hand_over_len
@@ -86,7 +84,7 @@ fn course(agent: &'static Agent) -> Result<(), String> {
     page.hand_over_len.store(0, Ordering::Relaxed);
     drop(hand_over);
     match verdict {
-        Ok(Verdict::Dumped) => copying::run(agent, &begin),
+        Ok(Verdict::Dumped) => copying::run(agent, &begin, cut),
         Ok(Verdict::Restored) => {
             restored(agent);
             Ok(())
@@ -284,61 +282,6 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String
     }
 }
 
-/// The gate is closed, the GPU idle: fixes what the checkpoint holds. The result is the encoded
-/// hand-over for the plugin.
-fn cut(agent: &'static Agent, begin: &Begin) -> Result<Vec<u8>, String> {
-    while !agent.ring.is_empty() {
-        agent.drain_ring(usize::MAX);
-    }
-    agent.trace.lock().look_up_tables(after::read_memory);
-    GATE.take_held_back();
-    let resources = agent.control.spare.lock().take();
-    let resources = resources.ok_or("the copy streams are gone: the device was reset")?;
-    let tracked = agent.registry.extents();
-    let pool = resources.pool;
-    let mode = match begin.mode() {
-        Mode::Stop => strobe_engine::Mode::Stop,
-        _ => strobe_engine::Mode::Cow,
-    };
-    let engine = Engine::begin(Config {
-        mode,
-        chunk_bytes: begin.chunk_bytes,
-        ring_slots: ring_slots(begin.chunk_bytes),
-        aside_bytes: pool.map_or(0, strobe_extent::Extent::len),
-        tracked: tracked.clone(),
-        copy_order: agent.trace.lock().copy_order(),
-    });
-    let engine = match engine {
-        Ok(engine) => engine,
-        Err(error) => {
-            *agent.control.spare.lock() = Some(resources);
-            return Err(error.to_string());
-        }
-    };
-    agent
-        .save
-        .begin(Saving::new(engine, resources, begin.chunk_bytes));
-    agent.synchronous.store(true, Ordering::Release);
-    let message = |extent: strobe_extent::Extent| ExtentMessage {
-        start: extent.start(),
-        len: extent.len(),
-    };
-    let hand_over = HandOver {
-        checkpoint_id: begin.checkpoint_id.clone(),
-        mode: begin.mode,
-        chunk_bytes: begin.chunk_bytes,
-        tracked: tracked.into_iter().map(message).collect(),
-        dead: pool.into_iter().map(message).collect(),
-        target: agent
-            .modules
-            .device()
-            .and_then(|name| name.split(':').next())
-            .unwrap_or_default()
-            .to_owned(),
-    };
-    Ok(hand_over.encode_to_vec())
-}
-
 /// Slots of the pinned ring.
 pub(crate) fn ring_slots(chunk_bytes: u64) -> u32 {
     (RING_BYTES / chunk_bytes).clamp(RING_SLOTS.0, RING_SLOTS.1) as u32
@@ -387,14 +330,15 @@ pub(crate) fn open(agent: &Agent) {
 /// Nothing is kept any more; the resources go back to HIP.
 pub(crate) fn let_go(agent: &'static Agent) {
     agent.synchronous.store(false, Ordering::Release);
-    let Some(saving) = agent.save.end() else {
+    let saved = agent.save.end().map(Saving::into_parts);
+    let unused = || Some((0, agent.control.spare.lock().take()?));
+    let Some((ring, mut resources)) = saved.or_else(unused) else {
         return;
     };
     if agent.control.is_exiting() {
         // HIP is about to be torn down; what is left goes with the process.
         return;
     }
-    let (ring, mut resources) = saving.into_parts();
     let deadline = Instant::now() + PREPARE_PATIENCE;
     // When it takes longer it goes on alone, and the next checkpoint waits for it.
     let _ = agent.control.supervisor.run(deadline, move || {

@@ -3,6 +3,7 @@
 use crate::agent::{Agent, GATE};
 use crate::checkpoint::{Watch, let_go, open, ring_slots};
 use crate::connection::Connection;
+use crate::cut::Cut;
 use crate::page::{now_ns, set_phase};
 use crate::saving::name_of;
 use std::sync::atomic::Ordering;
@@ -21,18 +22,19 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Delivers the content of the cut and waits for the commit. Nothing is held back afterwards.
-pub(crate) fn run(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
+pub(crate) fn run(agent: &'static Agent, begin: &Begin, cut: Cut) -> Result<(), String> {
     let page = agent.page;
+    let kept = cut.keep(agent);
     if begin.mode() == Mode::Cow {
         open(agent);
     }
     set_phase(page, Phase::Copying);
     let started = now_ns();
     let mut connection = Connection::open(page);
-    let delivered = match &mut connection {
+    let delivered = kept.and_then(|()| match &mut connection {
         Ok(connection) => deliver(agent, begin, connection),
         Err(error) => Err(format!("the controller cannot be reached: {error}")),
-    };
+    });
     let finished = now_ns();
     let statistics = statistics(agent, started, finished);
     if GATE.is_closed() {

@@ -11,11 +11,13 @@
 
 mod after;
 mod agent;
+mod answer;
 mod call;
 mod checkpoint;
 mod connection;
 mod control;
 mod copying;
+mod cut;
 mod drain;
 pub mod effect;
 mod fault;

@@ -1,12 +1,19 @@
 //! Which bytes of which buffer object go where.
 //!
 //! Only VRAM and GTT hold content of their own. Every byte of it is in exactly one of three
-//! parts: tracked (the agent delivers it), dead (nobody needs it), residual (we copy it).
+//! parts: tracked (the agent delivers it), dead (nobody needs it), residual (we copy it). Residual
+//! content of VRAM would cross the link while the program is frozen; as far as the agent offers
+//! room for it, it is set aside inside the device and delivered by the agent with the tracked.
 
 use strobe_extent::{Extent, ExtentSet};
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
-use strobe_proto::{Extent as ExtentMessage, HandOver, ResidualRange};
+use strobe_proto::{AsideRange, Extent as ExtentMessage, HandOver, ResidualRange, SetAside};
+
+/// What is set aside starts on this boundary, as the engine likes it.
+const ASIDE_ALIGN: u64 = 256;
+/// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
+const ANSWER_RANGE_BYTES: u64 = 48;
 
 /// Bytes of one buffer object, and their place in a file or another source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +34,8 @@ pub(crate) enum ContentsError {
     Unknown(Extent),
     #[error("the agent calls bytes of {0} dead that it also promises")]
     Contradiction(Extent),
+    #[error("the agent offers {0} for content, which is not room of its own in device memory")]
+    Room(Extent),
     #[error(
         "the program uses a buffer object of {size} bytes without an address (virtual memory \
          management), which cannot be saved"
@@ -97,12 +106,12 @@ fn placed(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
         .collect()
 }
 
-/// What is neither promised nor dead, in the order of the buffer objects and back to back in the
-/// file. A promise about memory the driver does not know is refused: it would be kept by nobody.
+/// What is neither promised nor dead, in the order of the buffer objects; without a place yet. A
+/// promise about memory the driver does not know is refused: it would be kept by nobody.
 pub(crate) fn residual(
     bos: &[BoBucket],
     hand_over: &HandOver,
-) -> Result<Vec<ResidualRange>, ContentsError> {
+) -> Result<Vec<Piece>, ContentsError> {
     let placed = placed(bos)?;
     let known = set(&placed.iter().map(|(_, extent)| *extent).collect::<Vec<_>>());
     let tracked = extents(&hand_over.tracked)?;
@@ -116,21 +125,97 @@ pub(crate) fn residual(
     }
     let mut left_out = promised;
     left_out.union_with(&set(&dead));
-    let mut file_offset = 0;
-    let mut ranges = Vec::new();
-    for (index, extent) in placed {
+    let mut pieces = Vec::new();
+    for (bo, extent) in placed {
         let rest = set(&[extent]).subtract(&left_out);
-        for part in rest.iter() {
-            ranges.push(ResidualRange {
-                bo_index: index as u32,
-                bo_offset: part.start() - extent.start(),
-                len: part.len(),
-                file_offset,
-            });
-            file_offset += part.len();
-        }
+        pieces.extend(rest.iter().map(|part| Piece {
+            bo,
+            offset: part.start() - extent.start(),
+            len: part.len(),
+            place: 0,
+        }));
     }
-    Ok(ranges)
+    Ok(pieces)
+}
+
+/// Residual content that stays on the device.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    /// Index of the buffer object that the agent's room is in.
+    pub(crate) room: usize,
+    /// What to copy; `place` is the offset in that buffer object.
+    pub(crate) pieces: Vec<Piece>,
+    /// What to tell the agent.
+    pub(crate) answer: SetAside,
+}
+
+/// Divides the residual into what fits the room that the agent offers, and what we copy ourselves.
+pub(crate) fn set_aside(
+    bos: &[BoBucket],
+    hand_over: &HandOver,
+    residual: Vec<Piece>,
+) -> Result<(Option<Aside>, Vec<Piece>), ContentsError> {
+    let (Some(offered), Some(answer)) = (hand_over.aside_room, hand_over.answer) else {
+        return Ok((None, residual));
+    };
+    let room = extents(&[offered])?;
+    let Some(&room) = room.first() else {
+        return Ok((None, residual));
+    };
+    let home = chunk_pieces(bos, std::iter::once((room.start(), room.len())))?[0];
+    let is_dead = set(&extents(&hand_over.dead)?).contains(room);
+    if !is_dead || bos[home.bo].alloc_flags & VRAM == 0 {
+        return Err(ContentsError::Room(room));
+    }
+    let mut aside = Aside {
+        room: home.bo,
+        pieces: Vec::new(),
+        answer: SetAside::default(),
+    };
+    let most = (answer.len / ANSWER_RANGE_BYTES) as usize;
+    let mut used = 0u64;
+    let mut rest = Vec::new();
+    for piece in residual {
+        let bo = &bos[piece.bo];
+        let local = bo.alloc_flags & VRAM != 0 && bo.gpu_id == bos[home.bo].gpu_id;
+        if !local || aside.pieces.len() >= most || piece.len > room.len() - used {
+            rest.push(piece);
+            continue;
+        }
+        aside.pieces.push(Piece {
+            place: home.offset + used,
+            ..piece
+        });
+        aside.answer.ranges.push(AsideRange {
+            extent: Some(ExtentMessage {
+                start: bo.addr + piece.offset,
+                len: piece.len,
+            }),
+            room_offset: used,
+        });
+        used = (used + piece.len)
+            .next_multiple_of(ASIDE_ALIGN)
+            .min(room.len());
+    }
+    Ok((Some(aside), rest))
+}
+
+/// Pieces back to back in the residual image.
+pub(crate) fn ranges(pieces: &[Piece]) -> Vec<ResidualRange> {
+    let mut end = 0;
+    pieces
+        .iter()
+        .map(|piece| {
+            let file_offset = end;
+            end += piece.len;
+            ResidualRange {
+                bo_index: piece.bo as u32,
+                bo_offset: piece.offset,
+                len: piece.len,
+                file_offset,
+            }
+        })
+        .collect()
 }
 
 /// The pieces of a residual image; `place` is the offset in its data area.
@@ -257,7 +342,7 @@ mod tests {
             range(0, 0x1800, 0x1800, 0x1000),
             range(2, 0, 0x1000, 0x2800),
         ];
-        let ranges = residual(&bos, &promise).unwrap();
+        let ranges = ranges(&residual(&bos, &promise).unwrap());
         assert_eq!(ranges, expected);
         let pieces = residual_pieces(&bos, &ranges).unwrap();
         assert_eq!(
@@ -269,6 +354,99 @@ mod tests {
                 place: 0x1000
             }
         );
+    }
+
+    /// A pool at 0x50000 in the fourth object, half of it offered; room for `most` ranges.
+    fn offer(most: u64) -> ([BoBucket; 4], HandOver) {
+        let bos = [
+            bo(0x10000, 0x3000, VRAM),
+            bo(0x20000, 0x1000, GTT),
+            bo(0x30000, 0x800, VRAM),
+            bo(0x4f000, 0x3000, VRAM),
+        ];
+        let promise = HandOver {
+            aside_room: Some(message(0x50000, 0x1000)),
+            answer: Some(message(0x7000, most * ANSWER_RANGE_BYTES)),
+            ..hand_over(&[(0x10080, 0x2000)], &[(0x50000, 0x2000)])
+        };
+        (bos, promise)
+    }
+
+    #[test]
+    fn device_memory_is_set_aside_as_far_as_there_is_room() {
+        let (bos, promise) = offer(9);
+        let all = residual(&bos, &promise).unwrap();
+        let (aside, rest) = set_aside(&bos, &promise, all).unwrap();
+        let aside = aside.unwrap();
+        assert_eq!(aside.room, 3);
+        let places: Vec<_> = aside
+            .pieces
+            .iter()
+            .map(|piece| (piece.bo, piece.offset, piece.len, piece.place))
+            .collect();
+        assert_eq!(places, [(0, 0, 0x80, 0x1000), (2, 0, 0x800, 0x1100)]);
+        let told: Vec<_> = aside
+            .answer
+            .ranges
+            .iter()
+            .map(|range| (range.extent.unwrap(), range.room_offset))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (message(0x10000, 0x80), 0),
+                (message(0x30000, 0x800), 0x100)
+            ]
+        );
+        let rest: Vec<_> = rest.iter().map(|p| (p.bo, p.offset, p.len)).collect();
+        let too_long = (0, 0x2080, 0xf80);
+        let host = (1, 0, 0x1000);
+        let around_the_pool = (3, 0, 0x1000);
+        assert_eq!(rest, [too_long, host, around_the_pool]);
+        let encoded = prost::Message::encoded_len(&aside.answer) as u64;
+        assert!(encoded <= 2 * ANSWER_RANGE_BYTES);
+    }
+
+    #[test]
+    fn an_answer_is_never_longer_than_its_room() {
+        let (bos, promise) = offer(1);
+        let all = residual(&bos, &promise).unwrap();
+        let (aside, rest) = set_aside(&bos, &promise, all).unwrap();
+        assert_eq!((aside.unwrap().pieces.len(), rest.len()), (1, 4));
+        let longest = SetAside {
+            ranges: vec![AsideRange {
+                extent: Some(message(u64::MAX, u64::MAX)),
+                room_offset: u64::MAX,
+            }],
+        };
+        assert!(prost::Message::encoded_len(&longest) as u64 <= ANSWER_RANGE_BYTES);
+    }
+
+    #[test]
+    fn room_that_is_not_the_agents_own_is_refused() {
+        let (bos, promise) = offer(9);
+        let refused = |change: &dyn Fn(&mut HandOver)| {
+            let mut promise = promise.clone();
+            change(&mut promise);
+            let all = residual(&bos, &promise).unwrap();
+            set_aside(&bos, &promise, all).unwrap_err()
+        };
+        let live = refused(&|promise| promise.dead.clear());
+        assert!(matches!(live, ContentsError::Room(_)), "{live}");
+        let host = refused(&|promise| {
+            promise.aside_room = Some(message(0x20000, 0x1000));
+            promise.dead = vec![message(0x20000, 0x1000)];
+        });
+        assert!(matches!(host, ContentsError::Room(_)), "{host}");
+        let nowhere = refused(&|promise| promise.aside_room = Some(message(0x60000, 0x1000)));
+        assert!(matches!(nowhere, ContentsError::Unknown(_)), "{nowhere}");
+        let nothing = HandOver {
+            aside_room: None,
+            ..promise.clone()
+        };
+        let all = residual(&bos, &nothing).unwrap();
+        let (aside, rest) = set_aside(&bos, &nothing, all.clone()).unwrap();
+        assert!(aside.is_none() && rest == all);
     }
 
     #[test]

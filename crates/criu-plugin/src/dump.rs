@@ -5,23 +5,22 @@ use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use strobe_criu::writable_files::{self, WritableFileError};
-use strobe_kfd::client::compute::{self, Bo, Checkpoint, ProcessInfo};
-use strobe_kfd::client::render::RenderNode;
+use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{PluginStatistics, Residual, WritableFiles, frame};
 
-use crate::contents::{self, ContentsError, Piece, has_content};
+use crate::contents::{self, ContentsError, Piece};
 use crate::descriptor;
 use crate::devices::{self, Device, Devices};
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
 use crate::images::{self, ImageError, Images};
-use crate::sdma::{Content, Copier, SdmaError};
+use crate::save::{self, Job};
+use crate::sdma::SdmaError;
 use crate::topology::{self, TopologyError};
 
 /// The thunk's file whose size and first word upstream's image records.
@@ -277,7 +276,7 @@ impl Dump {
             });
             total += bytes;
         }
-        copy_all(jobs, &state.bos, here)?;
+        save::save(jobs, &state.bos, here)?;
         Ok(total)
     }
 
@@ -290,13 +289,25 @@ impl Dump {
         here: &[KfdDeviceEntry],
         agent: usize,
     ) -> Result<u64, DumpError> {
-        let promise = &self.agents[agent].promise;
-        let ranges = contents::residual(buckets, promise)?;
+        let AtCut { agent, promise, .. } = &self.agents[agent];
+        let residual = contents::residual(buckets, promise)?;
+        let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
+        let mut tracked = promise.tracked.clone();
+        if let Some((aside, answer)) = aside.zip(promise.answer) {
+            save::copy_aside(&aside, state, here)?;
+            agent
+                .answer(answer, &aside.answer)
+                .map_err(GateError::Agent)?;
+            let set_aside = aside.answer.ranges.iter().filter_map(|range| range.extent);
+            tracked.extend(set_aside);
+            self.statistics.set_aside_bytes += aside.pieces.iter().map(|p| p.len).sum::<u64>();
+        }
+        let ranges = contents::ranges(&rest);
         let pieces = contents::residual_pieces(buckets, &ranges)?;
         let total = pieces.iter().map(|piece| piece.len).sum();
         let image = Residual {
             ranges,
-            tracked: promise.tracked.clone(),
+            tracked,
             dead: promise.dead.clone(),
         };
         let name = images::residual(id);
@@ -325,7 +336,7 @@ impl Dump {
                 });
             }
         }
-        copy_all(jobs, &state.bos, here)?;
+        save::save(jobs, &state.bos, here)?;
         Ok(total)
     }
 
@@ -435,53 +446,12 @@ fn shared_memory() -> (u64, u32) {
     read().unwrap_or((0, 0))
 }
 
-fn render_minor(here: &[KfdDeviceEntry], device: &DeviceBucket) -> Result<u32, DumpError> {
+pub(crate) fn render_minor(
+    here: &[KfdDeviceEntry],
+    device: &DeviceBucket,
+) -> Result<u32, DumpError> {
     here.iter()
         .find(|node| node.gpu_id == device.actual_gpu_id)
         .map(|node| node.drm_render_minor)
         .ok_or(DumpError::UnknownGpu(device.actual_gpu_id))
-}
-
-/// The copies of one GPU.
-struct Job {
-    device: DeviceBucket,
-    pieces: Vec<Piece>,
-    file: File,
-    name: String,
-    /// Where the pieces' places count from.
-    start: u64,
-}
-
-/// Runs the copies of all GPUs at the same time.
-fn copy_all(jobs: Vec<Job>, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = jobs
-            .iter()
-            .map(|job| scope.spawn(|| copy_out(job, bos, here)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or(Err(DumpError::Thread)))
-            .fold(Ok(()), Result::and)
-    })
-}
-
-fn copy_out(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
-    let path = devices::render_path(render_minor(here, &job.device)?);
-    let node = RenderNode::open(&path).map_err(|error| DumpError::RenderNode { path, error })?;
-    let contents: Vec<Option<Content<'_>>> = bos
-        .iter()
-        .map(|bo| {
-            let dmabuf = bo.content.as_ref()?.as_fd();
-            has_content(&bo.bucket).then_some(Content {
-                dmabuf,
-                size: bo.bucket.size,
-            })
-        })
-        .collect();
-    Copier::new(&node)?.copy_out(&contents, &job.pieces, |place, bytes| {
-        job.file
-            .write_all_at(bytes, job.start + place)
-            .map_err(|e| images::write_error(&job.name, e).into())
-    })
 }

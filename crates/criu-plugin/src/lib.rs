@@ -13,7 +13,8 @@
 //! | `dump`, `restore` | the flow of each |
 //! | `fill` | contents of restored buffer objects |
 //! | `contents` | which bytes of which buffer object go where |
-//! | `sdma` | copies between buffer objects and files, by the GPU's DMA engine |
+//! | `save` | contents on their way out |
+//! | `sdma`, `packets` | copies between buffer objects and files, by the GPU's DMA engine |
 //! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
 //! | `vma` | where mappings of buffer objects have gone |
 //! | `images` | files in CRIU's image folder |
@@ -33,7 +34,9 @@ mod hooks;
 mod host;
 mod images;
 mod mapping;
+mod packets;
 mod restore;
+mod save;
 mod sdma;
 mod topology;
 mod vma;

@@ -11,25 +11,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use nix::time::{ClockId, clock_gettime};
-use strobe_kfd::client::render::{Buffer, Context, Fence, HostMemory, RenderNode, SharedMemory};
+use strobe_kfd::client::render::{Buffer, Context, HostMemory, RenderNode, SharedMemory};
 use strobe_kfd::render::info::FAMILY_AI;
 use strobe_kfd::sdma::CopyLinear;
-use zerocopy::IntoBytes;
 
 use crate::contents::Piece;
+use crate::packets::{self, Copy, Packets};
 
 const SLOT_BYTES: u64 = 16 << 20;
-const PACKETS_BYTES: usize = 64 << 10;
-/// Less than any engine's limit (4 MiB on Vega).
-const PACKET_LIMIT: u64 = 2 << 20;
-/// Packet buffers end on this boundary; a zero word is a no-operation.
-const PACKETS_ALIGN: usize = 32;
 /// Segments start on this boundary in a slot, as the engine likes it.
 const SEGMENT_ALIGN: u64 = 256;
 /// Segments a batch holds at most: each is at most one packet more than its whole 2 MiB parts.
 const SEGMENT_LIMIT: usize = 2000;
-const WAIT_SECONDS: u64 = 120;
 /// Addresses are handed out from here on, in steps of this.
 const FIRST_ADDRESS: u64 = 4 << 30;
 const ADDRESS_STEP: u64 = 2 << 20;
@@ -103,10 +96,44 @@ fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
 struct Slot<'n> {
     staging: SharedMemory<'n>,
     staging_address: u64,
-    packets: Buffer<'n>,
-    packets_address: u64,
-    packets_memory: HostMemory,
-    pending: Option<Fence>,
+    packets: Packets<'n>,
+}
+
+/// An address space of our own for the engine: where its free addresses begin.
+fn address_space(node: &RenderNode) -> Result<u64, SdmaError> {
+    let info = node.device_info().map_err(SdmaError::SetUp)?;
+    if info.family < FAMILY_AI {
+        return Err(SdmaError::Family(info.family));
+    }
+    Ok(info.virtual_address_offset.max(FIRST_ADDRESS))
+}
+
+/// Copies pieces into the buffer object `to`, at their places, without leaving the device.
+pub(crate) fn copy_inside(
+    node: &RenderNode,
+    contents: &[Option<Content<'_>>],
+    pieces: &[Piece],
+    to: usize,
+) -> Result<(), SdmaError> {
+    let mut next_address = address_space(node)?;
+    let context = node.context().map_err(SdmaError::SetUp)?;
+    let mut packets = Packets::new(node, &mut next_address).map_err(SdmaError::SetUp)?;
+    let mut window = Window::new(node, contents, next_address);
+    let room = window.address(to)?;
+    let mut all = Vec::new();
+    for piece in pieces {
+        let copy = Copy {
+            from: window.address(piece.bo)? + piece.offset,
+            to: room + piece.place,
+            len: piece.len,
+        };
+        all.extend(copy.packets());
+    }
+    let submitted = all
+        .chunks(packets::MOST)
+        .try_for_each(|part| packets.submit(&context, part, &window.buffers()));
+    // After an error, too: no work may be in flight when the buffers go.
+    submitted.and(packets.wait(&context))
 }
 
 /// The DMA engine of one GPU.
@@ -120,27 +147,16 @@ pub(crate) struct Copier<'n> {
 
 impl<'n> Copier<'n> {
     pub(crate) fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
-        let info = node.device_info().map_err(SdmaError::SetUp)?;
-        if info.family < FAMILY_AI {
-            return Err(SdmaError::Family(info.family));
-        }
-        let mut next_address = info.virtual_address_offset.max(FIRST_ADDRESS);
+        let mut next_address = address_space(node)?;
         let mut slot = || {
             let memory = HostMemory::anonymous(SLOT_BYTES as usize)?;
             let mut staging = node.share(memory)?;
             let staging_address = take_address(&mut next_address, SLOT_BYTES);
             staging.buffer_mut().map_at(staging_address, SLOT_BYTES)?;
-            let mut packets = node.create_gtt(PACKETS_BYTES)?;
-            let packets_address = take_address(&mut next_address, PACKETS_BYTES as u64);
-            packets.map_at(packets_address, PACKETS_BYTES as u64)?;
-            let packets_memory = packets.map_for_cpu(PACKETS_BYTES)?;
             Ok(Slot {
                 staging,
                 staging_address,
-                packets,
-                packets_address,
-                packets_memory,
-                pending: None,
+                packets: Packets::new(node, &mut next_address)?,
             })
         };
         let slots = [
@@ -166,7 +182,7 @@ impl<'n> Copier<'n> {
         let mut window = Window::new(self.node, contents, self.next_address);
         let batches = batches(pieces);
         let mut drain = |slot: &mut Slot<'_>, context: &Context<'_>, batch: &[Segment]| {
-            slot.wait(context)?;
+            slot.packets.wait(context)?;
             let end = batch.last().map_or(0, |s| s.slot_offset + s.len);
             // SAFETY: the only work that uses this slot was just waited for.
             let bytes = unsafe { slot.staging.bytes(end as usize) };
@@ -203,7 +219,7 @@ impl<'n> Copier<'n> {
         let mut window = Window::new(self.node, contents, self.next_address);
         for (number, batch) in batches(pieces).iter().enumerate() {
             let slot = &mut self.slots[number % 2];
-            slot.wait(&self.context)?;
+            slot.packets.wait(&self.context)?;
             let end = batch.last().map_or(0, |s| s.slot_offset + s.len);
             // SAFETY: the only work that uses this slot was just waited for.
             let bytes = unsafe { slot.staging.bytes_mut(end as usize) };
@@ -214,7 +230,7 @@ impl<'n> Copier<'n> {
             slot.submit(&self.context, &mut window, batch, Direction::In)?;
         }
         for slot in &mut self.slots {
-            slot.wait(&self.context)?;
+            slot.packets.wait(&self.context)?;
         }
         Ok(())
     }
@@ -224,7 +240,7 @@ impl Drop for Copier<'_> {
     fn drop(&mut self) {
         // After an error work may still be in flight.
         for slot in &mut self.slots {
-            let _ = slot.wait(&self.context);
+            let _ = slot.packets.wait(&self.context);
         }
     }
 }
@@ -243,7 +259,7 @@ impl Slot<'_> {
         batch: &[Segment],
         direction: Direction,
     ) -> Result<(), SdmaError> {
-        let mut packets = Vec::new();
+        let mut packets: Vec<CopyLinear> = Vec::new();
         for segment in batch {
             let outside = window.address(segment.bo)? + segment.bo_offset;
             let staging = self.staging_address + segment.slot_offset;
@@ -251,36 +267,15 @@ impl Slot<'_> {
                 Direction::Out => (outside, staging),
                 Direction::In => (staging, outside),
             };
-            let mut done = 0;
-            while done < segment.len {
-                let len = (segment.len - done).min(PACKET_LIMIT);
-                let packet = CopyLinear::new(from + done, to + done, len as u32);
-                packets.extend_from_slice(packet.as_bytes());
-                done += len;
-            }
+            let len = segment.len;
+            packets.extend(Copy { from, to, len }.packets());
         }
-        packets.resize(packets.len().next_multiple_of(PACKETS_ALIGN), 0);
-        self.packets_memory.write(0, &packets);
-        let mut buffers = vec![self.staging.buffer(), &self.packets];
         let mut used: Vec<usize> = batch.iter().map(|segment| segment.bo).collect();
-        used.dedup();
         used.sort_unstable();
         used.dedup();
+        let mut buffers = vec![self.staging.buffer()];
         buffers.extend(used.iter().filter_map(|bo| window.buffer(*bo)));
-        let fence = context
-            .submit_dma(&buffers, self.packets_address, packets.len() as u32)
-            .map_err(SdmaError::Submit)?;
-        self.pending = Some(fence);
-        Ok(())
-    }
-
-    fn wait(&mut self, context: &Context<'_>) -> Result<(), SdmaError> {
-        let Some(fence) = self.pending.take() else {
-            return Ok(());
-        };
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(|e| SdmaError::Wait(e.into()))?;
-        let deadline = (now.tv_sec() as u64 + WAIT_SECONDS) * 1_000_000_000;
-        context.wait(fence, deadline).map_err(SdmaError::Wait)
+        self.packets.submit(context, &packets, &buffers)
     }
 }
 
@@ -323,12 +318,17 @@ impl<'n, 'c> Window<'n, 'c> {
         Ok(address)
     }
 
+    /// All that have been used.
+    fn buffers(&self) -> Vec<&Buffer<'n>> {
+        self.mapped.values().map(|(buffer, _)| buffer).collect()
+    }
+
     fn buffer(&self, bo: usize) -> Option<&Buffer<'n>> {
         self.mapped.get(&bo).map(|(buffer, _)| buffer)
     }
 }
 
-fn take_address(next: &mut u64, len: u64) -> u64 {
+pub(crate) fn take_address(next: &mut u64, len: u64) -> u64 {
     let address = next.next_multiple_of(ADDRESS_STEP);
     *next = address + len;
     address
@@ -384,11 +384,7 @@ mod tests {
     #[test]
     fn the_packets_of_any_batch_fit_their_buffer() {
         // Each segment ends in at most one packet that is not full.
-        let packets = SEGMENT_LIMIT as u64 + SLOT_BYTES / PACKET_LIMIT;
-        let bytes = packets as usize * size_of::<CopyLinear>();
-        assert!(
-            bytes.next_multiple_of(PACKETS_ALIGN) <= PACKETS_BYTES,
-            "{bytes}"
-        );
+        let most = SEGMENT_LIMIT as u64 + SLOT_BYTES / packets::PACKET_LIMIT;
+        assert!(most as usize <= packets::MOST, "{most}");
     }
 }

@@ -13,8 +13,8 @@ use goblin::elf::Elf;
 use goblin::elf::program_header::PT_LOAD;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
-use strobe_proto::HandOver;
 use strobe_proto::page::{AgentPage, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSION, Verdict};
+use strobe_proto::{Extent, HandOver, SetAside};
 
 use crate::maps::{self, Mapping};
 use crate::process::Identity;
@@ -50,6 +50,8 @@ pub enum AgentError {
     },
     #[error("the agent in process {pid} handed over {len} bytes that cannot be decoded")]
     HandOver { pid: u32, len: u64 },
+    #[error("the agent in process {pid} has no room for an answer of {len} bytes")]
+    Answer { pid: u32, len: u64 },
 }
 
 /// The agent of one process. All methods fail when the process is gone.
@@ -213,6 +215,17 @@ impl RemoteAgent {
         prost::Message::decode(bytes.as_slice()).map_err(|_| damaged)
     }
 
+    /// Tells the agent what was set aside for it. `room` is [`HandOver::answer`].
+    pub fn answer(&self, room: Extent, set_aside: &SetAside) -> Result<(), AgentError> {
+        let bytes = prost::Message::encode_to_vec(set_aside);
+        let (pid, len) = (self.identity.pid, bytes.len() as u64);
+        if len > room.len {
+            return Err(AgentError::Answer { pid, len });
+        }
+        write(pid, room.start, &bytes)?;
+        self.write(offset_of!(AgentPage, answer_len), &len.to_le_bytes())
+    }
+
     fn page(&self) -> Result<[u8; PAGE_BYTES], AgentError> {
         read_array(self.identity.pid, self.address)
     }
@@ -326,7 +339,8 @@ fn symbol_address(pid: u32, first: &Mapping) -> Result<u64, AgentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicU8, Ordering};
+    use strobe_proto::AsideRange;
 
     fn page() -> Box<AgentPage> {
         // SAFETY: every field is an atomic integer, for which zero is a value.
@@ -390,6 +404,29 @@ mod tests {
         page.hand_over_len
             .store(bytes.len() as u64, Ordering::Relaxed);
         assert_eq!(agent.hand_over().unwrap(), promise);
+        let room: Vec<AtomicU8> = (0..16).map(|_| AtomicU8::new(0)).collect();
+        let place = Extent {
+            start: room.as_ptr() as u64,
+            len: 16,
+        };
+        let range = |len| AsideRange {
+            extent: Some(Extent { start: 0x1000, len }),
+            room_offset: 0x100,
+        };
+        let mut set_aside = SetAside {
+            ranges: vec![range(0x80)],
+        };
+        agent.answer(place, &set_aside).unwrap();
+        let len = page.answer_len.load(Ordering::Relaxed) as usize;
+        let written: Vec<u8> = room[..len]
+            .iter()
+            .map(|byte| byte.load(Ordering::Relaxed))
+            .collect();
+        assert_eq!(prost::Message::decode(&*written), Ok(set_aside.clone()));
+        set_aside.ranges.push(range(0x80));
+        let error = agent.answer(place, &set_aside).unwrap_err();
+        assert!(matches!(error, AgentError::Answer { .. }), "{error}");
+
         page.hand_over_len.store(u64::MAX, Ordering::Relaxed);
         assert!(matches!(
             agent.hand_over(),

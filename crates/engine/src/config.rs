@@ -24,9 +24,21 @@ pub struct Config {
     pub aside_bytes: u64,
     /// The live allocations whose content is promised, in any order, disjoint.
     pub tracked: Vec<Extent>,
+    /// What already lies in the pool; disjoint from each other and from what is tracked.
+    pub set_aside: Vec<SetAside>,
     /// Copied in this order: nearest predicted write first. What it does not name follows in
     /// address order; what is not tracked is ignored.
     pub copy_order: Vec<Extent>,
+}
+
+/// Content that somebody has copied into the pool at the cut. It is delivered like tracked memory,
+/// and may be overwritten where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it was at the cut.
+    pub extent: Extent,
+    /// Where it is, in bytes from the start of the pool.
+    pub pool_offset: u64,
 }
 
 /// Why a checkpoint cannot begin.
@@ -38,4 +50,12 @@ pub enum BeginError {
     /// The tracked extents are no allocations, or the chunk size no chunk size.
     #[error("the tracked memory cannot be cut into chunks: {0}")]
     Chunks(#[from] ChunkMapError),
+    /// What was set aside lies outside the pool, across something else, or off the pool's alignment.
+    #[error("the pool has no room at {pool_offset:#x} for {extent}, which was set aside there")]
+    Room {
+        /// What was set aside.
+        extent: Extent,
+        /// Where it is said to be.
+        pool_offset: u64,
+    },
 }

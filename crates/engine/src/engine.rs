@@ -4,7 +4,8 @@ use crate::pool::Pool;
 use crate::ring::Ring;
 use crate::waited::Waited;
 use crate::{
-    BeginError, Config, Lane, Mode, RingSlot, SlotError, Statistics, Ticket, Waits, Writer,
+    BeginError, Config, Lane, Mode, RingSlot, SetAside, SlotError, Statistics, Ticket, Waits,
+    Writer,
 };
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
@@ -112,14 +113,16 @@ impl Engine {
         if config.ring_slots == 0 {
             return Err(BeginError::NoRingSlot);
         }
-        let map = ChunkMap::new(config.tracked, config.chunk_bytes)?;
+        let set_aside = config.set_aside.iter().map(|aside| aside.extent);
+        let regions = config.tracked.iter().copied().chain(set_aside);
+        let map = ChunkMap::new(regions, config.chunk_bytes)?;
         let order = order(&map, &config.copy_order);
         let statistics = Statistics {
             chunks: map.len() as u64,
             tracked_bytes: map.bytes(),
             ..Statistics::default()
         };
-        Ok(Engine {
+        let mut engine = Engine {
             mode: config.mode,
             aborted: false,
             states: vec![State::Unsaved; map.len()],
@@ -140,7 +143,34 @@ impl Engine {
             out_waited: Ticket(0),
             waited: Waited::default(),
             statistics,
-        })
+        };
+        for aside in &config.set_aside {
+            engine.adopt(aside)?;
+        }
+        Ok(engine)
+    }
+
+    /// Takes note of what was put into the pool before the first ticket.
+    fn adopt(&mut self, aside: &SetAside) -> Result<(), BeginError> {
+        let &SetAside {
+            extent,
+            pool_offset,
+        } = aside;
+        let chunks: Vec<ChunkIndex> = self.map.touching(extent).collect();
+        for chunk in chunks {
+            let part = self.map.extent(chunk);
+            let room = pool_offset
+                .checked_add(part.start() - extent.start())
+                .and_then(|offset| self.pool.take_at(offset, part.len()))
+                .ok_or(BeginError::Room {
+                    extent,
+                    pool_offset,
+                })?;
+            self.states[chunk.0 as usize] = State::Aside(Ticket(0));
+            self.unsaved.clear(chunk);
+            self.set_aside.push_back((chunk, room));
+        }
+        Ok(())
     }
 
     /// `writer` is about to write, or give up, what `writes` may touch. What is decided is to be

@@ -11,6 +11,8 @@
 //!    +-------------> aside(ticket) -----------------> (from the pool) ------+
 //! ```
 //!
+//! What was [`SetAside`] before starts in the pool, and no write waits for it.
+//!
 //! What the driver must hold to, or the image is wrong:
 //! - One engine per device. A call, the copies that its answer orders and the waits that it puts
 //!   into a stream are one critical section: so copies are issued in the order of their tickets,
@@ -38,7 +40,7 @@ mod statistics;
 mod ticket;
 mod waited;
 
-pub use config::{BeginError, Config, Mode};
+pub use config::{BeginError, Config, Mode, SetAside};
 pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
 pub use ring::{RingSlot, SlotError};
 pub use statistics::Statistics;

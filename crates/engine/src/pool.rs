@@ -34,6 +34,18 @@ impl Pool {
         Some(room)
     }
 
+    /// This very room, rounded up, if it is free and starts where room may.
+    pub(crate) fn take_at(&mut self, offset: u64, len: u64) -> Option<Extent> {
+        let len = len.checked_next_multiple_of(ALIGN)?;
+        let room = Extent::with_len(offset, len).ok()?;
+        if !offset.is_multiple_of(ALIGN) || !self.free.contains(room) {
+            return None;
+        }
+        self.free.remove(room);
+        self.free_bytes -= len;
+        Some(room)
+    }
+
     pub(crate) fn release(&mut self, room: Extent) {
         assert!(
             !self.free.overlaps(room),
@@ -80,6 +92,20 @@ mod tests {
         assert_eq!(pool.take(1024).map(Extent::len), Some(1024));
         assert_eq!(Pool::new(0).take(1), None);
         assert_eq!(Pool::new(4096).take(u64::MAX), None);
+    }
+
+    #[test]
+    fn room_at_a_place_is_taken_once_and_only_inside() {
+        let mut pool = Pool::new(1024);
+        assert_eq!(pool.take_at(256, 257).map(Extent::len), Some(512));
+        assert_eq!(pool.take_at(512, 1), None, "taken");
+        assert_eq!(pool.take_at(1, 1), None, "between two places");
+        assert_eq!(pool.take_at(768, 257), None, "over the end");
+        assert_eq!(pool.take_at(u64::MAX - 255, u64::MAX), None);
+        assert_eq!(pool.take(257), None, "what is left is in two pieces");
+        let room = pool.take_at(768, 1).unwrap();
+        pool.release(room);
+        assert_eq!(pool.free_bytes, 512);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The engine's rules, one at a time.
 
 use strobe_engine::{
-    BeginError, Config, CopyAside, CopyOut, Engine, Mode, Proceed, RingSlot, SlotError, Source,
-    StreamId, Ticket, Waits, Writer,
+    BeginError, Config, CopyAside, CopyOut, Engine, Mode, Proceed, RingSlot, SetAside, SlotError,
+    Source, StreamId, Ticket, Waits, Writer,
 };
 use strobe_extent::{Extent, Reason, Side};
 
@@ -22,6 +22,7 @@ fn config() -> Config {
         ring_slots: 2,
         aside_bytes: 4 * CHUNK,
         tracked: vec![e(0x20000, 0x100), e(0x10000, 4 * CHUNK)],
+        set_aside: Vec::new(),
         copy_order: Vec::new(),
     }
 }
@@ -287,4 +288,52 @@ fn impossible_configurations_are_refused() {
 #[should_panic(expected = "no copy into")]
 fn an_arrival_that_was_never_ordered_is_a_bug() {
     begin(|_| {}).copy_done(RingSlot(0));
+}
+
+#[test]
+fn what_was_set_aside_is_delivered_from_the_pool_and_holds_nobody_back() {
+    let aside = SetAside {
+        extent: e(0x30000, CHUNK + 0x80),
+        pool_offset: CHUNK,
+    };
+    let mut engine = begin(|config| config.set_aside.push(aside));
+    let write = engine.before_write(A, &e(0x30000, 2 * CHUNK).into());
+    assert_eq!((write.asides, write.proceed), (Vec::new(), waits(0, 0)));
+    let room = engine.before_write(A, &e(0x10000, 4 * CHUNK).into()).asides;
+    assert!(
+        room.iter().all(|copy| copy.pool_offset != CHUNK),
+        "its room is taken: {room:?}"
+    );
+    engine.aside_done(Ticket(1));
+    let copies = finish(&mut engine);
+    let from_pool = |start: u64| copies.iter().find(|copy| copy.extent.start() == start);
+    let (first, last) = (from_pool(0x30000).unwrap(), from_pool(0x31000).unwrap());
+    assert_eq!((first.source, first.after), (Source::Pool(CHUNK), None));
+    assert_eq!(last.source, Source::Pool(2 * CHUNK));
+    assert_eq!(last.extent, e(0x31000, 0x80));
+}
+
+#[test]
+fn what_cannot_lie_in_the_pool_is_refused() {
+    let refused = |extent, pool_offset| {
+        let mut config = config();
+        config.set_aside = vec![
+            SetAside {
+                extent: e(0x40000, 0x100),
+                pool_offset: 0,
+            },
+            SetAside {
+                extent,
+                pool_offset,
+            },
+        ];
+        Engine::begin(config).unwrap_err()
+    };
+    let far = e(0x50000, 0x100);
+    for offset in [0, 1, 4 * CHUNK, u64::MAX - 0xff] {
+        let error = refused(far, offset);
+        assert!(matches!(error, BeginError::Room { .. }), "{error}");
+    }
+    let tracked = refused(e(0x10000, 0x100), 0x100);
+    assert!(matches!(tracked, BeginError::Chunks(_)), "{tracked}");
 }

@@ -79,6 +79,10 @@ impl Driver {
         assert!(device.lanes_idle());
         device.pool = vec![0xaa; config.aside_bytes as usize];
         device.ring = vec![vec![0x55; config.chunk_bytes as usize]; config.ring_slots as usize];
+        for aside in &config.set_aside {
+            let bytes = device.bytes(aside.extent).to_vec();
+            device.pool[aside.pool_offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        }
         self.aside_base = device.aside.passed.0;
         self.out_base = device.out.passed.0;
         self.image.clear();

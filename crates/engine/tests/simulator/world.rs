@@ -4,11 +4,14 @@ use crate::device::Device;
 use crate::driver::{Driver, Mutation};
 use crate::program::Program;
 use crate::random::Random;
-use strobe_engine::{Config, Lane, Mode, Statistics};
+use strobe_engine::{Config, Lane, Mode, SetAside, Statistics};
 use strobe_extent::Extent;
 
 /// More steps than any run takes that does not hang.
 const MOST_STEPS: u64 = 400_000;
+
+/// Where room in the pool may start.
+const POOL_ALIGN: u64 = 256;
 
 /// What a run went through.
 #[derive(Clone, Copy, Debug, Default)]
@@ -193,7 +196,7 @@ impl World {
         for _ in 0..random.below(4) {
             copy_order.extend(random.pick(&tracked).copied());
         }
-        let config = Config {
+        let mut config = Config {
             mode: if random.chance(85) {
                 Mode::Cow
             } else {
@@ -204,7 +207,11 @@ impl World {
             aside_bytes: [0, 256, 512, 2048, 16384][random.below(5) as usize],
             copy_order,
             tracked,
+            set_aside: Vec::new(),
         };
+        if config.mode == Mode::Cow && random.chance(50) {
+            set_some_aside(&mut config, random);
+        }
         // The engine holds writers back in stop mode even where the gate does not.
         let keep_gate = config.mode == Mode::Stop && random.chance(50);
         self.checkpoint = Checkpoint::Copying {
@@ -239,6 +246,26 @@ impl World {
         self.report.reuses = self.program.reuses;
         Ok(self.report)
     }
+}
+
+/// Moves some allocations of one chunk from what is tracked to what lies in the pool already.
+fn set_some_aside(config: &mut Config, random: &mut Random) {
+    let mut end = 0;
+    let Config {
+        tracked, set_aside, ..
+    } = config;
+    tracked.retain(|extent| {
+        let fits = extent.len() <= config.chunk_bytes && end + POOL_ALIGN <= config.aside_bytes;
+        if !fits || random.chance(50) {
+            return true;
+        }
+        set_aside.push(SetAside {
+            extent: *extent,
+            pool_offset: end,
+        });
+        end += extent.len().next_multiple_of(POOL_ALIGN);
+        false
+    });
 }
 
 /// The image holds every byte of the cut exactly once, as it was.

@@ -284,6 +284,57 @@ impl Drop for HostMemory {
     }
 }
 
+/// The content of a buffer object in system memory, to read. The device may write it at any time,
+/// so it is only ever copied from.
+#[derive(Debug)]
+pub struct SystemMemory {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+impl SystemMemory {
+    /// Maps the first `len` bytes of a dma-buf. Nothing has to be flushed: the device's accesses to
+    /// system memory are coherent with the CPU's.
+    ///
+    /// # Errors
+    /// The kernel's, which refuses what the CPU may not see.
+    pub fn map(dmabuf: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        let size = len
+            .try_into()
+            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let shared = MapFlags::MAP_SHARED;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let base = unsafe { mmap(None, size, ProtFlags::PROT_READ, shared, dmabuf, 0) }?;
+        Ok(Self {
+            base: base.cast(),
+            len,
+        })
+    }
+
+    /// Copies what is at `offset`.
+    ///
+    /// # Panics
+    /// When there are fewer bytes.
+    pub fn read(&self, offset: usize, into: &mut [u8]) {
+        let end = offset.checked_add(into.len());
+        assert!(end.is_some_and(|end| end <= self.len));
+        // SAFETY: the range was just checked to lie inside the mapping, which nothing of ours holds
+        // references to; `into` is ours alone.
+        unsafe {
+            self.base
+                .add(offset)
+                .copy_to_nonoverlapping(NonNull::from(&mut *into).cast(), into.len());
+        }
+    }
+}
+
+impl Drop for SystemMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by us with this length and is unmapped once.
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
+    }
+}
+
 /// Host memory the device can access.
 #[derive(Debug)]
 pub struct SharedMemory<'a> {

@@ -34,6 +34,11 @@ impl Report {
         pair("  CRIU's freeze", &|r| ms(r.criu_freeze_ms));
         pair("  residual", &|r| ms(r.residual_ms));
         pair("  added by copying", &|r| ms(r.copy_added_ms));
+        pair(
+            "through the plugin while frozen",
+            &|r| mib(r.residual_bytes),
+        );
+        pair("set aside at the cut", &|r| mib(r.set_aside_bytes));
         pair("copied aside", &|r| mib(r.copied_aside_bytes));
         pair("copy rate", &|r| rate(r.copy_bytes_per_s));
         pair("  of the link", &|r| {
@@ -61,6 +66,8 @@ impl Report {
             "drain_ms": cow.drain_ms,
             "criu_freeze_cow_ms": cow.criu_freeze_ms,
             "criu_freeze_stop_ms": stop.criu_freeze_ms,
+            "residual_bytes": cow.residual_bytes,
+            "set_aside_bytes": cow.set_aside_bytes,
             "copied_aside_bytes": cow.copied_aside_bytes,
             "copy_bytes_per_s": cow.copy_bytes_per_s,
             "link_bytes_per_s": self.rates.link,

@@ -1,0 +1,131 @@
+//! Contents of buffer objects on their way out: into files, or aside inside the device.
+//!
+//! The program is frozen meanwhile. What lies in system memory is read by the CPU; only what the CPU
+//! cannot see goes over the link.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::thread;
+
+use strobe_kfd::client::compute::{Bo, Checkpoint};
+use strobe_kfd::client::render::{RenderNode, SystemMemory};
+use strobe_kfd::criu::DeviceBucket;
+use strobe_kfd::memory::GTT;
+use strobe_proto::amdgpu::KfdDeviceEntry;
+
+use crate::contents::{Aside, Piece, has_content};
+use crate::devices;
+use crate::dump::{DumpError, render_minor};
+use crate::images;
+use crate::sdma::{self, Content, Copier};
+
+/// Bytes read from system memory at a time.
+const READ_BYTES: u64 = 1 << 20;
+
+/// What one GPU's buffer objects add to a file.
+pub(crate) struct Job {
+    pub(crate) device: DeviceBucket,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) file: File,
+    pub(crate) name: String,
+    /// Where the pieces' places count from.
+    pub(crate) start: u64,
+}
+
+impl Job {
+    fn write(&self, place: u64, bytes: &[u8]) -> Result<(), DumpError> {
+        self.file
+            .write_all_at(bytes, self.start + place)
+            .map_err(|e| images::write_error(&self.name, e).into())
+    }
+}
+
+/// Does the jobs of all GPUs at the same time.
+pub(crate) fn save(jobs: Vec<Job>, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs
+            .iter()
+            .map(|job| scope.spawn(|| save_gpu(job, bos, here)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or(Err(DumpError::Thread)))
+            .fold(Ok(()), Result::and)
+    })
+}
+
+fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+    let mut pieces = Vec::new();
+    for piece in &job.pieces {
+        match system_memory(&bos[piece.bo]) {
+            Some(memory) => read(&memory, piece, |place, bytes| job.write(place, bytes))?,
+            None => pieces.push(*piece),
+        }
+    }
+    if pieces.is_empty() {
+        return Ok(());
+    }
+    let node = open(&job.device, here)?;
+    Copier::new(&node)?.copy_out(&contents(bos), &pieces, |place, bytes| {
+        job.write(place, bytes)
+    })
+}
+
+/// Copies content into the agent's room, inside the device.
+pub(crate) fn copy_aside(
+    aside: &Aside,
+    state: &Checkpoint,
+    here: &[KfdDeviceEntry],
+) -> Result<(), DumpError> {
+    if aside.pieces.is_empty() {
+        return Ok(());
+    }
+    let gpu = state.bos[aside.room].bucket.gpu_id;
+    let device = state.devices.iter().find(|d| d.user_gpu_id == gpu);
+    let node = open(device.ok_or(DumpError::UnknownGpu(gpu))?, here)?;
+    sdma::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
+    Ok(())
+}
+
+fn open(device: &DeviceBucket, here: &[KfdDeviceEntry]) -> Result<RenderNode, DumpError> {
+    let path = devices::render_path(render_minor(here, device)?);
+    RenderNode::open(&path).map_err(|error| DumpError::RenderNode { path, error })
+}
+
+fn contents(bos: &[Bo]) -> Vec<Option<Content<'_>>> {
+    bos.iter()
+        .map(|bo| {
+            let dmabuf = bo.content.as_ref()?.as_fd();
+            has_content(&bo.bucket).then_some(Content {
+                dmabuf,
+                size: bo.bucket.size,
+            })
+        })
+        .collect()
+}
+
+/// The content of a buffer object in system memory; `None` where the CPU may not see it.
+fn system_memory(bo: &Bo) -> Option<SystemMemory> {
+    let dmabuf = bo
+        .content
+        .as_ref()
+        .filter(|_| bo.bucket.alloc_flags & GTT != 0)?;
+    SystemMemory::map(dmabuf.as_fd(), usize::try_from(bo.bucket.size).ok()?).ok()
+}
+
+fn read(
+    memory: &SystemMemory,
+    piece: &Piece,
+    mut sink: impl FnMut(u64, &[u8]) -> Result<(), DumpError>,
+) -> Result<(), DumpError> {
+    let mut bytes = vec![0; piece.len.min(READ_BYTES) as usize];
+    let mut done = 0;
+    while done < piece.len {
+        let part = &mut bytes[..(piece.len - done).min(READ_BYTES) as usize];
+        memory.read((piece.offset + done) as usize, part);
+        sink(piece.place + done, part)?;
+        done += part.len() as u64;
+    }
+    Ok(())
+}
