@@ -92,23 +92,23 @@ impl QueueState {
             && self.queue.percentage > 0
     }
 
-    /// Whether a packet is there: what the doorbell announced and was not read yet.
+    /// Whether a packet is there.
     pub(super) fn has_work(&self, device: &Device, slot: usize, space: &Snapshot) -> bool {
         self.may_run() && self.head(device, slot, space).is_some()
     }
 
-    /// The read pointer, when something is behind it.
+    /// The read pointer, when something is behind it. Of AQL queues the doorbell says nothing: the
+    /// threads that share one may ring in another order than that of their packets, so its last value
+    /// may be an older packet's; and a packet whose header is valid may be executed.
     fn head(&self, device: &Device, slot: usize, space: &Snapshot) -> Option<u64> {
-        let doorbell = device
-            .doorbell(slot, self.queue.doorbell)
-            .load(Ordering::Acquire);
         let read = word64(space, self.queue.read_pointer)?.load(Ordering::Acquire);
         let write = word64(space, self.queue.write_pointer)?.load(Ordering::Acquire);
         if self.queue.kind == COMPUTE_AQL {
-            // The doorbell holds the index of a packet; -1 before the first.
-            let rung = doorbell.wrapping_add(1);
-            (read < write && read < rung && aql::is_valid(space, &self.queue, read)).then_some(read)
+            (read < write && aql::is_valid(space, &self.queue, read)).then_some(read)
         } else {
+            let doorbell = device
+                .doorbell(slot, self.queue.doorbell)
+                .load(Ordering::Acquire);
             (read < write && read < doorbell).then_some(read)
         }
     }
