@@ -1,4 +1,4 @@
-//! Queues that go away while a kernel runs.
+//! Compute queues: packets, doorbells, and queues that go away while a kernel runs.
 
 use super::device::inside;
 
@@ -14,6 +14,14 @@ fn a_destroyed_queue_takes_its_endless_kernel_with_it() {
 fn a_queue_that_was_destroyed_at_once_never_runs() {
     inside(
         "queues::on_device::a_queue_that_was_destroyed_at_once_never_runs",
+        &[],
+    );
+}
+
+#[test]
+fn an_older_doorbell_that_comes_last_hides_no_packet() {
+    inside(
+        "queues::on_device::an_older_doorbell_that_comes_last_hides_no_packet",
         &[],
     );
 }
@@ -45,7 +53,7 @@ mod on_device {
     const S_BRANCH_SELF: u32 = 0xbf82_ffff;
     const S_ENDPGM: u32 = 0xbf81_0000;
 
-    /// A queue whose first packet runs `code` on one wave.
+    /// A queue whose packets run `code` on one wave each.
     struct Launch<'a> {
         gpu: &'a Gpu,
         memory: Bytes,
@@ -55,6 +63,11 @@ mod on_device {
 
     impl<'a> Launch<'a> {
         fn new(gpu: &'a Gpu, va: u64, code: u32) -> Self {
+            Self::of_packets(gpu, va, code, 1)
+        }
+
+        /// Rings for the first packet last.
+        fn of_packets(gpu: &'a Gpu, va: u64, code: u32, packets: u64) -> Self {
             let buffer = gpu.allocate(va, BYTES, GTT | WRITABLE | EXECUTABLE);
             gpu.map(buffer.handle);
             let memory = Bytes::map(&gpu.render, buffer.mmap_offset, BYTES as usize);
@@ -64,12 +77,14 @@ mod on_device {
             put(DESCRIPTOR + 16, CODE - DESCRIPTOR);
             put(DESCRIPTOR + 48, FLOAT_MODE << 12);
             put(CODE, u64::from(code));
-            // KERNEL_DISPATCH of one dimension: 64 work-items in one workgroup.
-            put(0, 2 | 1 << 16 | 64 << 32 | 1 << 48);
-            put(8, 1 | 64 << 32);
-            put(16, 1 | 1 << 32);
-            put(32, va + DESCRIPTOR);
-            put(WRITE, 1);
+            for packet in (0..packets).map(|index| index * 64) {
+                // KERNEL_DISPATCH of one dimension: 64 work-items in one workgroup.
+                put(packet, 2 | 1 << 16 | 64 << 32 | 1 << 48);
+                put(packet + 8, 1 | 64 << 32);
+                put(packet + 16, 1 | 1 << 32);
+                put(packet + 32, va + DESCRIPTOR);
+            }
+            put(WRITE, packets);
             let mut args = CreateQueue {
                 ring_base_address: va,
                 write_pointer_address: va + WRITE,
@@ -84,7 +99,9 @@ mod on_device {
             let page = args.doorbell_offset & !4095;
             let doorbells = Bytes::map(&gpu.kfd, page, 4096);
             let doorbell = doorbells.word((args.doorbell_offset - page) as usize);
-            doorbell.store(0, Ordering::Release);
+            for index in (0..packets).rev() {
+                doorbell.store(index, Ordering::Release);
+            }
             Self {
                 gpu,
                 memory,
@@ -166,6 +183,16 @@ mod on_device {
         let next = Launch::new(&gpu, 2 * VA, S_ENDPGM);
         wait_until("executed", || next.executed() == 1);
         next.destroy();
+    }
+
+    /// As when two threads submit to one queue.
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn an_older_doorbell_that_comes_last_hides_no_packet() {
+        let gpu = Gpu::acquired();
+        let launch = Launch::of_packets(&gpu, VA, S_ENDPGM, 5);
+        wait_until("executed", || launch.executed() == 5);
+        launch.destroy();
     }
 
     #[test]
