@@ -1,8 +1,8 @@
-//! One of the agent's own in-order streams on a device, and the events that mark points in it.
+//! The agent's own in-order stream on a device, and the events that mark points in it.
 
 use std::collections::VecDeque;
 use strobe_engine::Ticket;
-use strobe_hip::{EVENT_DISABLE_TIMING, Event, STREAM_NON_BLOCKING, Status, Stream, next};
+use strobe_hip::{EVENT_DISABLE_TIMING, Event, Status, Stream, next};
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -15,15 +15,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A stream that waits for none of the program's.
-    pub(crate) fn create() -> Result<Lane, Status> {
-        let mut stream = Stream::NULL;
-        // SAFETY: writes to a local.
-        unsafe { next::hipStreamCreateWithFlags(&mut stream, STREAM_NON_BLOCKING) }.ok()?;
-        Ok(Lane::on(stream))
-    }
-
-    /// A stream with a hardware queue of its own: HIP pools queues, but never one with a mask of
+    /// A stream with a hardware queue of its own, which waits for none of the program's: HIP pools queues, but never one with a mask of
     /// compute units. The mask names all of them.
     pub(crate) fn create_with_own_queue() -> Result<Lane, Status> {
         let mask = [u32::MAX; 8];

@@ -1,11 +1,13 @@
-//! What a checkpoint needs on the device before the cut: two streams and the copy-aside pool.
+//! What a checkpoint needs on the device before the cut: a stream for copying aside, the link to the
+//! host, and the copy-aside pool.
 //!
-//! The streams stay for the next checkpoint: HIP 5.2 never returns from `hipStreamDestroy` when the
+//! The stream stays for the next checkpoint: HIP 5.2 never returns from `hipStreamDestroy` when the
 //! program has freed stream-ordered memory (it walks the pool's free list without moving on). So
 //! does the pool after a refusal, because freeing device memory waits for the whole device. At the
 //! cut all this is part of the program, and of a restored one.
 
 use crate::lane::Lane;
+use crate::link::Link;
 use crate::saving::name_of;
 use strobe_extent::Extent;
 use strobe_hip::{Ptr, next};
@@ -15,7 +17,7 @@ pub(crate) struct Resources {
     /// The copy-aside pool; none when copying aside is not wanted or there is no memory for it.
     pub(crate) pool: Option<Extent>,
     pub(crate) aside: Lane,
-    pub(crate) out: Lane,
+    pub(crate) out: Link,
 }
 
 impl Resources {
@@ -37,7 +39,7 @@ impl Resources {
                 Resources {
                     pool: None,
                     aside: Lane::create_with_own_queue().map_err(failed)?,
-                    out: Lane::create().map_err(failed)?,
+                    out: Link::create()?,
                 }
             }
         };
@@ -52,18 +54,17 @@ impl Resources {
         Ok(made)
     }
 
-    /// Waits until both lanes are: their copies use the pool and the ring.
+    /// Waits until lane and link are: their copies use the pool and the ring.
     pub(crate) fn wait_until_idle(&self) {
-        for lane in [&self.aside, &self.out] {
-            // SAFETY: our stream.
-            let _ = unsafe { next::hipStreamSynchronize(lane.stream()) };
-        }
+        // SAFETY: our stream.
+        let _ = unsafe { next::hipStreamSynchronize(self.aside.stream()) };
+        self.out.wait_until_idle();
     }
 
     /// Gives the pool back to HIP; waits for the device.
     pub(crate) fn free_pool(&mut self) {
         if let Some(pool) = self.pool.take() {
-            // SAFETY: our allocation; both lanes are idle.
+            // SAFETY: our allocation; lane and link are idle.
             let _ = unsafe { next::hipFree(pool.start() as Ptr) };
         }
     }

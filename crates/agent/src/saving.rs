@@ -6,7 +6,7 @@
 //! itself does so outside.
 
 use crate::agent::{Agent, GATE};
-use crate::lane::Lane;
+use crate::hsa::HsaError;
 use crate::observed::RawStream;
 use crate::resources::Resources;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_engine::{
-    CopyOut, Engine, Proceed, RingSlot, Source, StreamId, Ticket, Waits, WriteDecision, Writer,
+    CopyAside, CopyOut, Engine, Proceed, RingSlot, Source, StreamId, Ticket, Waits, WriteDecision,
+    Writer,
 };
 use strobe_extent::{Extent, Side};
 use strobe_hip::{CAPTURE_MODE_RELAXED, CaptureMode, Ptr, Status, next};
@@ -132,13 +133,10 @@ impl Saving {
     ) -> Proceed {
         let done = self.issue(decision).and_then(|()| {
             if let (Proceed::After(waits), Some((_, stream))) = (decision.proceed, stream) {
-                let (aside, out) = (&self.resources.aside, &self.resources.out);
                 if let Some(ticket) = waits.aside {
-                    aside.make_wait(stream.handle(), ticket)?;
+                    self.resources.aside.make_wait(stream.handle(), ticket)?;
                 }
-                if let Some(ticket) = waits.out {
-                    out.make_wait(stream.handle(), ticket)?;
-                }
+                self.wait_for_link(waits);
             }
             Ok(())
         });
@@ -151,77 +149,100 @@ impl Saving {
         }
     }
 
-    fn issue(&mut self, decision: &WriteDecision) -> Result<(), Status> {
-        let Resources { pool, aside, .. } = &mut self.resources;
-        for copy in &decision.asides {
-            let base = pool.map_or(0, Extent::start);
-            let to = (base + copy.pool_offset) as Ptr;
-            let (from, bytes) = (copy.extent.start() as Ptr, copy.extent.len() as usize);
-            // SAFETY: the engine hands out room inside the pool; the source was live at the cut and
-            // nobody frees it before this copy is done.
-            unsafe { next::hipMemcpyDtoDAsync(to, from, bytes, aside.stream()) }.ok()?;
+    /// Only where the pool is too small to stage what is copied out. A stream cannot wait for the
+    /// link, so its thread does, and holds the lock: nobody launches on the stream before.
+    fn wait_for_link(&mut self, waits: Waits) {
+        if let Some(ticket) = waits.out {
+            let since = Instant::now();
+            if let Err(why) = self.resources.out.wait_for(ticket) {
+                self.give_up(&why);
+            }
+            GATE.add_held_back(since.elapsed());
         }
+    }
+
+    fn issue(&mut self, decision: &WriteDecision) -> Result<(), Status> {
+        for copy in &decision.asides {
+            self.issue_aside(copy)?;
+        }
+        let aside = &mut self.resources.aside;
         decision.ticket.map_or(Ok(()), |ticket| aside.mark(ticket))
     }
 
+    fn issue_aside(&mut self, copy: &CopyAside) -> Result<(), Status> {
+        let Resources { pool, aside, .. } = &mut self.resources;
+        let to = (pool.map_or(0, Extent::start) + copy.pool_offset) as Ptr;
+        let (from, bytes) = (copy.extent.start() as Ptr, copy.extent.len() as usize);
+        // SAFETY: the engine hands out room inside the pool; the source was live at the cut and
+        // nobody frees it before this copy is done.
+        unsafe { next::hipMemcpyDtoDAsync(to, from, bytes, aside.stream()) }.ok()
+    }
+
     fn passed(&mut self, waits: Waits) -> bool {
-        let Resources { aside, out, .. } = &mut self.resources;
-        let behind = |lane: &mut Lane, ticket: Option<Ticket>| match ticket {
-            Some(ticket) => lane.poll().map(|passed| passed >= ticket),
-            None => Ok(true),
-        };
-        match behind(aside, waits.aside).and_then(|a| Ok(a && behind(out, waits.out)?)) {
-            Ok(passed) => passed,
-            Err(status) => {
-                self.give_up(&format!("waiting for a copy failed: {}", name_of(status)));
+        match self.poll() {
+            Ok((aside, out)) => {
+                waits.aside.is_none_or(|ticket| ticket <= aside)
+                    && waits.out.is_none_or(|ticket| ticket <= out)
+            }
+            Err(why) => {
+                self.give_up(&why);
                 true
             }
         }
     }
 
-    /// Orders as many copies into the ring as there is room for.
+    /// How far lane and link are.
+    fn poll(&mut self) -> Result<(Ticket, Ticket), String> {
+        let Resources { aside, out, .. } = &mut self.resources;
+        let failed = |status| format!("copying aside failed: {}", name_of(status));
+        Ok((aside.poll().map_err(failed)?, out.poll()?))
+    }
+
+    /// Stages what is copied next, and keeps the link busy.
     pub(crate) fn order_copies(&mut self) {
-        while let Some(copy) = self.engine.next_copy() {
-            let issued = self.issue_out(&copy);
-            self.under_way.push_back(copy);
-            if let Err(status) = issued {
-                self.give_up(&format!("copying out failed: {}", name_of(status)));
+        while let Some((copy, ticket)) = self.engine.stage() {
+            let staged = self
+                .issue_aside(&copy)
+                .and_then(|()| self.resources.aside.mark(ticket));
+            if let Err(status) = staged {
+                self.give_up(&format!("staging failed: {}", name_of(status)));
                 return;
             }
         }
+        while self.resources.out.has_room() {
+            let Some(copy) = self.engine.next_copy() else {
+                return;
+            };
+            let started = self.start_out(&copy);
+            if let Err(error) = started {
+                self.give_up(&format!("copying out failed: {error}"));
+                return;
+            }
+            self.under_way.push_back(copy);
+        }
     }
 
-    fn issue_out(&mut self, copy: &CopyOut) -> Result<(), Status> {
-        let Resources { pool, aside, out } = &mut self.resources;
-        if let Some(ticket) = copy.after {
-            aside.make_wait(out.stream(), ticket)?;
-        }
+    fn start_out(&mut self, copy: &CopyOut) -> Result<(), HsaError> {
+        let Resources { pool, out, .. } = &mut self.resources;
         let from = match copy.source {
             Source::Original => copy.extent.start(),
             Source::Pool(offset) => pool.map_or(0, Extent::start) + offset,
         };
         let to = self.ring + u64::from(copy.slot.0) * self.slot_bytes;
-        let bytes = copy.extent.len() as usize;
         // SAFETY: a slot of the pinned ring, free until this copy has been stored; the source stays
         // as it is until the copy is done.
-        unsafe { next::hipMemcpyDtoHAsync(to as Ptr, from as Ptr, bytes, out.stream()) }.ok()?;
-        out.mark(copy.ticket)
+        unsafe { out.start(to, from, copy.extent.len() as usize, copy.ticket) }
     }
 
     /// The copies that have arrived since the last call.
     pub(crate) fn arrivals(&mut self) -> Vec<CopyOut> {
-        let polled = self
-            .resources
-            .aside
-            .poll()
-            .and_then(|aside| Ok((aside, self.resources.out.poll()?)));
-        let out = match polled {
+        let out = match self.poll() {
             Ok((aside, out)) => {
                 self.engine.aside_done(aside);
                 out
             }
-            Err(status) => {
-                self.give_up(&format!("a copy failed: {}", name_of(status)));
+            Err(why) => {
+                self.give_up(&why);
                 return Vec::new();
             }
         };

@@ -10,6 +10,9 @@ use crate::{
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
 
+/// Chunks in the pool, or on their way there, that are copied out next.
+const STAGED: usize = 4;
+
 /// A copy to issue at once on [`Lane::Aside`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyAside {
@@ -30,8 +33,6 @@ pub struct CopyOut {
     pub slot: RingSlot,
     /// The point of [`Lane::Out`] that this copy is.
     pub ticket: Ticket,
-    /// Make [`Lane::Out`] wait for this point of [`Lane::Aside`] first.
-    pub after: Option<Ticket>,
 }
 
 /// Where the content of a chunk is.
@@ -91,8 +92,10 @@ pub struct Engine {
     /// Every chunk once, in the order in which unsaved ones are copied out; `cursor` runs over it.
     order: Vec<ChunkIndex>,
     cursor: usize,
-    /// Chunks set aside that no copy-out has been ordered for, oldest first.
+    /// Chunks set aside for writers that no copy-out has been ordered for, oldest first.
     set_aside: VecDeque<(ChunkIndex, Extent)>,
+    /// Chunks put into the pool because they are copied out next.
+    staged: VecDeque<(ChunkIndex, Extent)>,
     pool: Pool,
     ring: Ring,
     last_aside: Ticket,
@@ -101,8 +104,6 @@ pub struct Engine {
     last_original: Ticket,
     aside_done: Ticket,
     out_done: Ticket,
-    /// The furthest point of `Lane::Aside` that `Lane::Out` waits for.
-    out_waited: Ticket,
     waited: Waited,
     statistics: Statistics,
 }
@@ -133,6 +134,7 @@ impl Engine {
             order,
             cursor: 0,
             set_aside: VecDeque::new(),
+            staged: VecDeque::new(),
             pool: Pool::new(config.aside_bytes),
             ring: Ring::new(config.ring_slots),
             last_aside: Ticket(0),
@@ -140,7 +142,6 @@ impl Engine {
             last_original: Ticket(0),
             aside_done: Ticket(0),
             out_done: Ticket(0),
-            out_waited: Ticket(0),
             waited: Waited::default(),
             statistics,
         };
@@ -208,7 +209,9 @@ impl Engine {
                 State::OutInFlight(ticket) => waits.add(Lane::Out, ticket),
                 State::Aside(ticket) => waits.add(Lane::Aside, ticket),
                 State::Unsaved => match self.put_aside(chunk, ticket) {
-                    Some(copy) => {
+                    Some((copy, room)) => {
+                        self.set_aside.push_back((chunk, room));
+                        self.statistics.bytes_aside += copy.extent.len();
                         decision.asides.push(copy);
                         waits.add(Lane::Aside, ticket);
                     }
@@ -238,6 +241,25 @@ impl Engine {
         decision
     }
 
+    /// The next chunk to put into the pool because its turn to be copied out comes soon: then no
+    /// writer ever waits for the link. The copy is to be issued at once on [`Lane::Aside`] and its
+    /// event recorded as the ticket.
+    pub fn stage(&mut self) -> Option<(CopyAside, Ticket)> {
+        if self.aborted || !self.stages() || self.staged.len() >= STAGED {
+            return None;
+        }
+        let chunk = match self.urgent.first_from(ChunkIndex(0)) {
+            Some(chunk) => chunk,
+            None if self.pool.is_tight() => return None,
+            None => self.next_in_order()?,
+        };
+        let ticket = Ticket(self.last_aside.0 + 1);
+        let (copy, room) = self.put_aside(chunk, ticket)?;
+        self.last_aside = ticket;
+        self.staged.push_back((chunk, room));
+        Some((copy, ticket))
+    }
+
     /// The next chunk to copy into the ring, if there is one and a slot is free. The copy is to be
     /// issued before anyone else calls.
     pub fn next_copy(&mut self) -> Option<CopyOut> {
@@ -253,18 +275,14 @@ impl Engine {
         self.last_out = ticket;
         let extent = self.map.extent(chunk);
         let state = &mut self.states[chunk.0 as usize];
-        let (source, after) = match (room, *state) {
-            (Some(room), State::Aside(aside)) => {
-                let after = Some(aside).filter(|t| *t > self.aside_done && *t > self.out_waited);
-                self.out_waited = self.out_waited.max(aside);
-                (Source::Pool(room.start()), after)
-            }
+        let source = match (room, *state) {
+            (Some(room), State::Aside(_)) => Source::Pool(room.start()),
             (None, State::Unsaved) => {
                 *state = State::OutInFlight(ticket);
                 self.last_original = ticket;
                 self.unsaved.clear(chunk);
                 self.urgent.clear(chunk);
-                (Source::Original, None)
+                Source::Original
             }
             (_, state) => panic!("chunk {} was chosen in {state:?}", chunk.0),
         };
@@ -273,7 +291,6 @@ impl Engine {
             source,
             slot,
             ticket,
-            after,
         })
     }
 
@@ -299,8 +316,8 @@ impl Engine {
         self.ring.stored(slot)
     }
 
-    /// [`Lane::Aside`] has passed `ticket`. Reporting it saves waits; it is not needed otherwise.
-    /// Panics when there was no such ticket.
+    /// [`Lane::Aside`] has passed `ticket`: what was put aside may be copied out of the pool, and
+    /// nobody waits for it any more. Panics when there was no such ticket.
     pub fn aside_done(&mut self, ticket: Ticket) {
         assert!(ticket <= self.last_aside, "{ticket:?} was never given");
         self.aside_done = self.aside_done.max(ticket);
@@ -317,7 +334,8 @@ impl Engine {
         if self.aborted || !self.is_saved() || !self.ring.is_empty() {
             return false;
         }
-        assert!(self.set_aside.is_empty() && self.unsaved.is_empty() && self.pool.is_unused());
+        assert!(self.set_aside.is_empty() && self.staged.is_empty());
+        assert!(self.unsaved.is_empty() && self.pool.is_unused());
         assert_eq!(self.statistics.bytes_out, self.statistics.tracked_bytes);
         true
     }
@@ -338,33 +356,58 @@ impl Engine {
         self.statistics
     }
 
-    fn put_aside(&mut self, chunk: ChunkIndex, ticket: Ticket) -> Option<CopyAside> {
+    fn put_aside(&mut self, chunk: ChunkIndex, ticket: Ticket) -> Option<(CopyAside, Extent)> {
         let extent = self.map.extent(chunk);
         let room = self.pool.take(extent.len())?;
         self.states[chunk.0 as usize] = State::Aside(ticket);
         self.unsaved.clear(chunk);
         self.urgent.clear(chunk);
-        self.set_aside.push_back((chunk, room));
-        self.statistics.bytes_aside += extent.len();
-        Some(CopyAside {
+        let copy = CopyAside {
             extent,
             pool_offset: room.start(),
-        })
+        };
+        Some((copy, room))
+    }
+
+    /// Whether everything goes through the pool: where writers run and the pool has room for it.
+    fn stages(&self) -> bool {
+        let least = self.map.chunk_bytes().saturating_mul(STAGED as u64 * 4);
+        self.mode == Mode::Cow && self.pool.capacity() >= least
     }
 
     /// What to copy out next, and where in the pool it is. First what a writer is blocked on; then
-    /// the pool, when it runs short; then what is predicted to be written next.
+    /// the pool, when it runs short; then what is predicted to be written next. Of the pool, only
+    /// what has arrived there.
     fn choose(&mut self) -> Option<(ChunkIndex, Option<Extent>)> {
-        if let Some(chunk) = self.urgent.first_from(ChunkIndex(0)) {
+        let stages = self.stages();
+        if !stages && let Some(chunk) = self.urgent.first_from(ChunkIndex(0)) {
             return Some((chunk, None));
         }
-        if !self.pool.is_tight()
+        let tight = self.pool.is_tight();
+        if !stages
+            && !tight
             && let Some(chunk) = self.next_in_order()
         {
             return Some((chunk, None));
         }
-        if let Some((chunk, room)) = self.set_aside.pop_front() {
+        let (states, done) = (&self.states, self.aside_done);
+        let has_arrived = |(chunk, _): &mut (ChunkIndex, Extent)| match states[chunk.0 as usize] {
+            State::Aside(ticket) => ticket <= done,
+            state => panic!("chunk {} in the pool is in {state:?}", chunk.0),
+        };
+        let (first, then) = if tight {
+            (&mut self.set_aside, &mut self.staged)
+        } else {
+            (&mut self.staged, &mut self.set_aside)
+        };
+        let from_pool = first
+            .pop_front_if(has_arrived)
+            .or_else(|| then.pop_front_if(has_arrived));
+        if let Some((chunk, room)) = from_pool {
             return Some((chunk, Some(room)));
+        }
+        if stages {
+            return None;
         }
         self.next_in_order().map(|chunk| (chunk, None))
     }

@@ -9,7 +9,10 @@
 //! unsaved ------------------> out in flight ----------------------------> saved
 //!    |  before_write                       next_copy           copy_done    ^
 //!    +-------------> aside(ticket) -----------------> (from the pool) ------+
+//!       or stage
 //! ```
+//! Where the pool is large enough everything goes through it ([`Engine::stage`]): a copy inside the
+//! device is short, and no writer waits for the link.
 //!
 //! What was [`SetAside`] before starts in the pool, and no write waits for it.
 //!
@@ -20,7 +23,8 @@
 //!   counts as waiting for it does wait before anybody's next launch. Only the waits of
 //!   [`Writer::Host`] and of [`Proceed::Blocked`] are outside.
 //! - Asides are issued on one in-order stream of the agent's own ([`Lane::Aside`]), copy-outs on
-//!   another ([`Lane::Out`]); neither ever waits for a stream of the program.
+//!   another ([`Lane::Out`]); neither ever waits for a stream of the program. Copy-outs need not wait
+//!   for asides: [`Engine::aside_done`] is reported when they have arrived, and not before.
 //! - Every operation that may write tracked memory, or take it away, asks [`Engine::before_write`]
 //!   first and obeys. Frees, memsets, copies and mapped CPU access are writes like launches.
 //! - At the cut nothing is under way that writes tracked memory.

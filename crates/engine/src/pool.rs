@@ -59,6 +59,11 @@ impl Pool {
         self.free_bytes += room.len();
     }
 
+    /// Bytes it has in all.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// Whether more than half is taken.
     pub(crate) fn is_tight(&self) -> bool {
         self.free_bytes < self.capacity / 2

@@ -9,7 +9,7 @@ pub struct Statistics {
     pub tracked_bytes: u64,
     /// Bytes that arrived in the ring.
     pub bytes_out: u64,
-    /// Bytes copied into the pool.
+    /// Bytes copied into the pool because a writer was about to overwrite them.
     pub bytes_aside: u64,
     /// Writes let through.
     pub writes: u64,

@@ -114,18 +114,14 @@ fn a_write_waits_for_a_copy_out_under_way_and_not_for_one_from_the_pool() {
     );
     assert_eq!(engine.before_write(A, &write(0x10000)).proceed, waits(0, 1));
     assert_eq!(engine.before_write(A, &write(0x11000)).proceed, waits(1, 0));
-    // The pool is full now, so it is drained before the rest.
+    // The pool is full now, so it is drained before the rest, once the bytes are there.
+    engine.aside_done(Ticket(1));
     let from_pool = engine.next_copy().unwrap();
     assert_eq!(
         (from_pool.extent, from_pool.source),
         (e(0x11000, CHUNK), Source::Pool(0))
     );
-    assert_eq!(
-        from_pool.after,
-        Some(Ticket(1)),
-        "the bytes must be in the pool first"
-    );
-    assert_eq!(engine.before_write(B, &write(0x11000)).proceed, waits(1, 0));
+    assert_eq!(engine.before_write(B, &write(0x11000)).proceed, waits(0, 0));
     engine.copy_done(out.slot);
     engine.copy_done(from_pool.slot);
     let all = engine.before_write(B, &e(0x10000, 2 * CHUNK).into());
@@ -308,7 +304,7 @@ fn what_was_set_aside_is_delivered_from_the_pool_and_holds_nobody_back() {
     let copies = finish(&mut engine);
     let from_pool = |start: u64| copies.iter().find(|copy| copy.extent.start() == start);
     let (first, last) = (from_pool(0x30000).unwrap(), from_pool(0x31000).unwrap());
-    assert_eq!((first.source, first.after), (Source::Pool(CHUNK), None));
+    assert_eq!(first.source, Source::Pool(CHUNK));
     assert_eq!(last.source, Source::Pool(2 * CHUNK));
     assert_eq!(last.extent, e(0x31000, 0x80));
 }
@@ -336,4 +332,60 @@ fn what_cannot_lie_in_the_pool_is_refused() {
     }
     let tracked = refused(e(0x10000, 0x100), 0x100);
     assert!(matches!(tracked, BeginError::Chunks(_)), "{tracked}");
+}
+
+#[test]
+fn with_a_large_pool_copies_out_come_from_it_and_only_when_they_are_there() {
+    let mut engine = begin(|c| c.aside_bytes = 16 * CHUNK);
+    assert_eq!(engine.next_copy(), None, "nothing is in the pool");
+    let staged: Vec<_> = std::iter::from_fn(|| engine.stage()).collect();
+    let starts: Vec<u64> = staged.iter().map(|(copy, _)| copy.extent.start()).collect();
+    assert_eq!(starts, [0x10000, 0x11000, 0x12000, 0x13000], "a few ahead");
+    assert_eq!(engine.next_copy(), None, "nothing has arrived in the pool");
+    engine.aside_done(staged[0].1);
+    let copy = engine.next_copy().unwrap();
+    let offset = staged[0].0.pool_offset;
+    assert_eq!(
+        (copy.extent, copy.source),
+        (e(0x10000, CHUNK), Source::Pool(offset))
+    );
+    assert_eq!(engine.next_copy(), None, "the second has not");
+    // The chunk that is on the link may be written, and the staged one when it is in the pool.
+    assert_eq!(engine.before_write(A, &write(0x10000)).proceed, waits(0, 0));
+    assert_eq!(engine.before_write(A, &write(0x11000)).proceed, waits(2, 0));
+    let (last, ticket) = engine.stage().expect("there is room for one more");
+    assert_eq!(last.extent, e(0x20000, 0x100));
+    engine.aside_done(ticket);
+    engine.copy_done(copy.slot);
+    engine.slot_free(copy.slot).unwrap();
+    assert_eq!(finish(&mut engine).len(), 4);
+    assert_eq!(
+        engine.statistics().bytes_aside,
+        0,
+        "no writer asked for any"
+    );
+}
+
+#[test]
+fn what_writers_set_aside_goes_out_first_when_the_pool_runs_short() {
+    let mut engine = begin(|c| {
+        c.aside_bytes = 16 * CHUNK;
+        c.tracked = vec![e(0x100_0000, 32 * CHUNK)];
+    });
+    let (staged, _) = engine.stage().unwrap();
+    let written = e(0x100_0000 + 20 * CHUNK, 8 * CHUNK);
+    let ticket = engine.before_write(A, &written.into()).ticket.unwrap();
+    engine.aside_done(ticket);
+    assert_eq!(engine.stage(), None, "the pool is for writers now");
+    let copies = [engine.next_copy().unwrap(), engine.next_copy().unwrap()];
+    assert_eq!(copies[0].extent, e(written.start(), CHUNK));
+    engine.copy_done(copies[0].slot);
+    assert_eq!(copies[1].extent, e(written.start() + CHUNK, CHUNK));
+    engine.copy_done(copies[1].slot);
+    engine.slot_free(copies[0].slot).unwrap();
+    assert_eq!(
+        engine.next_copy().unwrap().extent,
+        staged.extent,
+        "there is room again"
+    );
 }

@@ -44,7 +44,6 @@ pub(crate) enum LaneOp {
         len: usize,
         done: usize,
     },
-    WaitAside(Ticket),
     Event(Ticket),
 }
 
@@ -61,7 +60,7 @@ pub(crate) enum Place {
 pub(crate) struct LaneQueue {
     queue: VecDeque<LaneOp>,
     /// The latest event recorded (enqueued) and passed (executed).
-    recorded: Ticket,
+    pub(crate) recorded: Ticket,
     pub(crate) passed: Ticket,
 }
 
@@ -193,10 +192,6 @@ impl Device {
             return false;
         };
         let (moved, ended) = match &mut op {
-            LaneOp::WaitAside(ticket) => {
-                let passed = self.aside.passed >= *ticket;
-                (passed, passed)
-            }
             LaneOp::Event(ticket) => {
                 self.lane_mut(lane).passed = *ticket;
                 (true, true)

@@ -23,8 +23,8 @@ pub(crate) enum Mutation {
     HurriedHost,
     /// A wait is enqueued after another thread may have launched on the stream.
     LateWait,
-    /// A copy-out does not wait for the copy into the pool.
-    HurriedCopyOut,
+    /// A copy into the pool is reported done when it is issued.
+    EarlyAsideDone,
     /// The cut is taken while kernels run.
     SkipDrain,
     /// A slot is reported stored before it is.
@@ -60,6 +60,8 @@ pub(crate) struct Driver {
     /// Tickets count on over checkpoints of one process; the engine's start anew.
     aside_base: u64,
     out_base: u64,
+    /// The aside ticket last reported to the engine.
+    asides_noticed: u64,
 }
 
 impl Driver {
@@ -72,6 +74,7 @@ impl Driver {
             image: Vec::new(),
             aside_base: 0,
             out_base: 0,
+            asides_noticed: 0,
         }
     }
 
@@ -85,6 +88,7 @@ impl Driver {
         }
         self.aside_base = device.aside.passed.0;
         self.out_base = device.out.passed.0;
+        self.asides_noticed = 0;
         self.image.clear();
         self.copying.clear();
         self.inbox.clear();
@@ -109,19 +113,8 @@ impl Driver {
         };
         let writer = stream.map_or(Writer::Host, |s| Writer::Stream(StreamId(s as u64)));
         let decision = engine.before_write(writer, writes);
-        for CopyAside {
-            extent,
-            pool_offset,
-        } in decision.asides
-        {
-            let (from, to) = (vram(extent), Place::Pool(pool_offset as usize));
-            let copy = LaneOp::Copy {
-                from,
-                to,
-                len: extent.len() as usize,
-                done: 0,
-            };
-            device.enqueue_lane(Lane::Aside, copy);
+        for copy in decision.asides {
+            issue_aside(copy, device);
         }
         if let Some(ticket) = decision.ticket {
             device.enqueue_lane(
@@ -148,6 +141,17 @@ impl Driver {
         }
     }
 
+    /// Stages one chunk: one critical section.
+    pub(crate) fn stage_one(&mut self, device: &mut Device) -> bool {
+        let Some((copy, ticket)) = self.engine.as_mut().and_then(Engine::stage) else {
+            return false;
+        };
+        issue_aside(copy, device);
+        let ticket = Ticket(ticket.0 + self.aside_base);
+        device.enqueue_lane(Lane::Aside, LaneOp::Event(ticket));
+        true
+    }
+
     /// Orders and issues one copy-out: one critical section.
     pub(crate) fn issue_copy(&mut self, device: &mut Device) -> bool {
         let Some(engine) = &mut self.engine else {
@@ -158,15 +162,10 @@ impl Driver {
             source,
             slot,
             ticket,
-            after,
         }) = engine.next_copy()
         else {
             return false;
         };
-        if let Some(after) = after.filter(|_| self.mutation != Some(Mutation::HurriedCopyOut)) {
-            let after = Ticket(after.0 + self.aside_base);
-            device.enqueue_lane(Lane::Out, LaneOp::WaitAside(after));
-        }
         let from = match source {
             Source::Original => vram(extent),
             Source::Pool(offset) => Place::Pool(offset as usize),
@@ -216,10 +215,18 @@ impl Driver {
         let Some(engine) = &mut self.engine else {
             return false;
         };
-        if let Some(passed) = device.aside.passed.0.checked_sub(self.aside_base) {
-            engine.aside_done(Ticket(passed));
-        }
-        false
+        let aside = &device.aside;
+        let passed = match self.mutation {
+            Some(Mutation::EarlyAsideDone) => aside.recorded,
+            _ => aside.passed,
+        };
+        let Some(passed) = passed.0.checked_sub(self.aside_base) else {
+            return false;
+        };
+        engine.aside_done(Ticket(passed));
+        let news = passed > self.asides_noticed;
+        self.asides_noticed = passed;
+        news
     }
 
     /// The controller stores one chunk, whichever it gets to first.
@@ -256,6 +263,16 @@ pub(crate) fn enqueue_waits(stream: usize, waits: Waits, device: &mut Device) {
             device.enqueue(stream, Op::WaitLane(lane, ticket));
         }
     }
+}
+
+fn issue_aside(copy: CopyAside, device: &mut Device) {
+    let copy = LaneOp::Copy {
+        from: vram(copy.extent),
+        to: Place::Pool(copy.pool_offset as usize),
+        len: copy.extent.len() as usize,
+        done: 0,
+    };
+    device.enqueue_lane(Lane::Aside, copy);
 }
 
 fn vram(extent: Extent) -> Place {

@@ -82,7 +82,7 @@ fn every_broken_rule_is_found() {
         Mutation::SilentFree,
         Mutation::HurriedHost,
         Mutation::LateWait,
-        Mutation::HurriedCopyOut,
+        Mutation::EarlyAsideDone,
         Mutation::SkipDrain,
         Mutation::EarlySlotFree,
     ];

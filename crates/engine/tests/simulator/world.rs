@@ -59,7 +59,7 @@ pub(crate) fn run(seed: u64, mutation: Option<Mutation>) -> Result<Report, Strin
     let checkpoints_left = random.between(1, 3);
     let abort_chance = if random.chance(25) { 2 } else { 0 };
     // Some parties are much slower than others, differently in each run.
-    let actors = program.threads() + streams + 7;
+    let actors = program.threads() + streams + 8;
     let weights: Vec<u64> = (0..actors)
         .map(|_| [1, 4, 16, 64][random.below(4) as usize])
         .collect();
@@ -126,6 +126,7 @@ impl World {
             3 => self.driver.notice_arrival(&self.device),
             4 => self.driver.notice_asides(&self.device),
             5 => self.driver.store_one(&mut self.random, &self.device),
+            6 => self.driver.stage_one(&mut self.device),
             _ => return self.step_checkpoint(),
         })
     }
