@@ -14,7 +14,9 @@ use crate::copying;
 use crate::cut::Cut;
 use crate::drain::{self, NotDrained};
 use crate::observed::RawStream;
-use crate::page::{controller_lives, now_ns, refuse, set_phase, start_time, verdict};
+use crate::page::{
+    controller_is_there, controller_lives, now_ns, refuse, set_phase, start_time, verdict,
+};
 use crate::resources::Resources;
 use crate::saving::{Saving, name_of};
 use std::sync::atomic::Ordering;
@@ -296,7 +298,7 @@ fn wait_for_verdict(agent: &Agent) -> Result<Verdict, String> {
             Verdict::Pending => {}
             decided => return Ok(decided),
         }
-        if let Err(why) = watch.look(agent) {
+        if let Err(why) = watch.look_at_cut(agent) {
             // It may have been written by who then went away.
             return match verdict(page) {
                 Verdict::Restored => Ok(Verdict::Restored),
@@ -367,13 +369,23 @@ impl Watch {
     }
 
     pub(crate) fn look(&mut self, agent: &Agent) -> Result<(), String> {
+        self.look_by(agent, controller_lives)
+    }
+
+    /// Without opening a file: the freeze comes at any moment, and CRIU would save it as the
+    /// program's.
+    fn look_at_cut(&mut self, agent: &Agent) -> Result<(), String> {
+        self.look_by(agent, controller_is_there)
+    }
+
+    fn look_by(&mut self, agent: &Agent, lives: fn(&AgentPage) -> bool) -> Result<(), String> {
         if let Some(why) = agent.control.given_up() {
             return Err(why.to_owned());
         }
         let now = Instant::now();
         if now >= self.next {
             self.next = now + LIVENESS;
-            if !controller_lives(self.page) {
+            if !lives(self.page) {
                 return Err("the controller is gone".into());
             }
         }

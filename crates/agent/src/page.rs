@@ -142,6 +142,18 @@ pub(crate) fn controller_lives(page: &AgentPage) -> bool {
     pid != 0 && start_time(pid).is_some_and(|now| is_same_start(now, start))
 }
 
+/// Whether there is a process of the controller's number. It may be another one by now, but opens no
+/// file to find out.
+pub(crate) fn controller_is_there(page: &AgentPage) -> bool {
+    let pid = page.controller_pid.load(Ordering::Relaxed);
+    let Ok(pid @ 1..) = libc::pid_t::try_from(pid) else {
+        return false;
+    };
+    // SAFETY: signal 0 only asks.
+    let there = unsafe { libc::kill(pid, 0) } == 0;
+    there || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
 /// Waits until `word` differs from `value`, a wake, or the time is over.
 pub(crate) fn futex_wait(word: &AtomicU32, value: u32, timeout: Duration) {
     let timeout = libc::timespec {
@@ -197,6 +209,18 @@ mod tests {
             Some(page.start_time.load(Ordering::Relaxed)),
             start_time(std::process::id())
         );
+    }
+
+    #[test]
+    fn the_controller_is_looked_for_without_a_file() {
+        let page = create().unwrap();
+        page.controller_pid
+            .store(std::process::id(), Ordering::Relaxed);
+        assert!(controller_is_there(page));
+        for nobody in [0, i32::MAX as u32, u32::MAX] {
+            page.controller_pid.store(nobody, Ordering::Relaxed);
+            assert!(!controller_is_there(page), "{nobody}");
+        }
     }
 
     #[test]
