@@ -14,6 +14,7 @@ pub mod options;
 pub mod preload;
 mod sdma;
 mod space;
+mod time_model;
 pub mod wave;
 mod worker;
 

@@ -3,7 +3,6 @@
 //! Field positions are those of the Linux driver's `vega10_sdma_pkt_open.h`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use strobe_kfd::sdma::{
     OP_ATOMIC, OP_CONST_FILL, OP_COPY, OP_FENCE, OP_NOP, OP_POLL_REGMEM, OP_TIMESTAMP, OP_TRAP,
@@ -15,6 +14,7 @@ use crate::clock;
 use crate::device::Device;
 use crate::driver::event;
 use crate::space::Snapshot;
+use crate::time_model::{self, Path};
 
 /// Why a packet could not be executed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -132,8 +132,8 @@ impl Engine<'_> {
     }
 
     fn copy(&self, source: u64, destination: u64, bytes: u64) -> Result<(), SdmaError> {
-        let start = Instant::now();
-        let mut local = true;
+        let began = time_model::now_ns();
+        let (mut from_device, mut to_device) = (true, true);
         let mut done = 0;
         while done < bytes {
             let (from, to) = (source + done, destination + done);
@@ -145,7 +145,8 @@ impl Engine<'_> {
                 va: to,
                 write: true,
             })?;
-            local &= out.on_device && into.on_device;
+            from_device &= out.on_device;
+            to_device &= into.on_device;
             let run = (bytes - done)
                 .min(out.mapping.end - from)
                 .min(into.mapping.end - to);
@@ -155,22 +156,13 @@ impl Engine<'_> {
             unsafe { read.copy_to(write, run as usize) };
             done += run;
         }
-        self.keep_rate(start, bytes, local);
-        Ok(())
-    }
-
-    /// Sleeps until `bytes` could have been moved at the modelled rate.
-    fn keep_rate(&self, start: Instant, bytes: u64, local: bool) {
-        let header = self.device.header();
-        let rate = if local {
-            header.device_bytes_per_s
-        } else {
-            header.link_bytes_per_s
+        let path = match (from_device, to_device) {
+            (true, true) => Path::Local,
+            (false, true) => Path::ToDevice,
+            (_, false) => Path::ToHost,
         };
-        if rate > 0 {
-            let due = Duration::from_secs_f64(bytes as f64 / rate as f64);
-            std::thread::sleep(due.saturating_sub(start.elapsed()));
-        }
+        time_model::keep(self.device, path, bytes, began);
+        Ok(())
     }
 
     fn copy_rect(&self, word: u32, fetch: &Fetch<'_>) -> Result<(), SdmaError> {
@@ -235,7 +227,7 @@ impl Engine<'_> {
     }
 
     fn fill(&self, size: u32, va: u64, data: u32, count: u32) -> Result<(), SdmaError> {
-        let start = Instant::now();
+        let began = time_model::now_ns();
         let unit = 1usize << size.min(2);
         let bytes = u64::from(count) / unit as u64 * unit as u64 + unit as u64;
         let pattern = &data.to_le_bytes()[..unit];
@@ -257,7 +249,7 @@ impl Engine<'_> {
             }
             done += run;
         }
-        self.keep_rate(start, bytes, true);
+        time_model::keep(self.device, Path::Local, bytes, began);
         Ok(())
     }
 }

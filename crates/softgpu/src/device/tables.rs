@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::time_model::Link;
+
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
 pub(crate) const VERSION: u32 = 1;
 
@@ -52,6 +54,7 @@ pub(crate) struct State {
     pub(crate) lock: AtomicU64,
     pub(crate) lock_wake: AtomicU32,
     pub(crate) padding: u32,
+    pub(crate) link: Link,
     pub(crate) live: [Live; PROCESSES],
     pub(crate) tables: UnsafeCell<Tables>,
 }
