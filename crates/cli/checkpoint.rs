@@ -44,9 +44,9 @@ const DRAIN_ATTEMPTS: u32 = 3;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
 const CHUNK_BYTES: (u64, u64) = (128 << 10, 2 << 20);
 const CHUNKS: u64 = 256;
-/// The copy-aside pool is a quarter of the state within these bounds, and half as much again for
-/// what the plugin sets aside at the cut.
-const ASIDE_BYTES: (u64, u64) = (32 << 20, 4 << 30);
+/// The copy-aside pool has room for all the state (a training step writes most of it), and half as
+/// much again for what the plugin sets aside at the cut. The agent takes less where memory is short.
+const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     let report = take(arguments)?;
@@ -96,7 +96,7 @@ fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
         checkpoint_id: preparation.id.clone(),
         mode: mode(arguments).into(),
         chunk_bytes,
-        aside_bytes: (snapshot.tracked_bytes / 4).clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
+        aside_bytes: snapshot.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
     };

@@ -21,8 +21,9 @@ pub(crate) struct Resources {
 }
 
 impl Resources {
-    /// Makes them, or takes `spare` where it fits. The pool is smaller than `pool_bytes` when
-    /// memory is short, but holds a chunk at least.
+    /// Makes them, or takes `spare` where it fits. The pool is smaller than `pool_bytes` when that
+    /// is more than half of what is free (the program may want to allocate meanwhile), but holds a
+    /// chunk at least.
     pub(crate) fn make(
         spare: Option<Resources>,
         pool_bytes: u64,
@@ -43,10 +44,11 @@ impl Resources {
                 }
             }
         };
-        if made.pool.is_some_and(|pool| pool.len() != pool_bytes) {
+        // A smaller one was what there was memory for.
+        if made.pool.is_some_and(|pool| pool.len() > pool_bytes) {
             made.free_pool();
         }
-        let mut bytes = pool_bytes;
+        let mut bytes = pool_bytes.min(free_bytes() / 2);
         while made.pool.is_none() && bytes >= chunk_bytes {
             made.pool = allocate(bytes);
             bytes /= 2;
@@ -68,6 +70,14 @@ impl Resources {
             let _ = unsafe { next::hipFree(pool.start() as Ptr) };
         }
     }
+}
+
+/// Device memory that nobody has.
+fn free_bytes() -> u64 {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: writes to locals.
+    let status = unsafe { next::hipMemGetInfo(&mut free, &mut total) };
+    status.ok().map_or(0, |()| free as u64)
 }
 
 fn allocate(bytes: u64) -> Option<Extent> {

@@ -168,6 +168,7 @@ macro_rules! for_each_function {
             "5.0" hipThreadExchangeStreamCaptureMode(mode: *mut CaptureMode) -> Status;
             "4.2" hipGetDeviceProperties(properties: Ptr, device: c_int) -> Status;
             "4.2" hipGetErrorName(status: Status) -> *const c_char;
+            "4.2" hipMemGetInfo(free: *mut usize, total: *mut usize) -> Status;
         }
         refused {
             "4.2" hipArray3DCreate;
@@ -369,7 +370,6 @@ macro_rules! for_each_function {
             "4.2" hipMemGetAddressRange;
             "5.1" hipMemGetAllocationGranularity;
             "5.1" hipMemGetAllocationPropertiesFromHandle;
-            "4.2" hipMemGetInfo;
             "5.1" hipMemPoolGetAccess;
             "5.1" hipMemPoolGetAttribute;
             "4.2" hipMemPtrGetInfo;
