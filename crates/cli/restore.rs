@@ -15,6 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use strobe_criu::agent::RemoteAgent;
+use strobe_criu::ghosts::Turn;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::process::{self, Identity};
@@ -237,14 +238,12 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
         time_out: CRIU_LIMIT,
     };
     let bar = progress::spinner("restoring");
+    let turn = Turn::take().context("cannot take turns with other restores")?;
     let result = setting.restore().and_then(|running| running.finish(|| {}));
     bar.finish_and_clear();
     if let Err(error) = result {
-        // Where CRIU itself succeeded, there is a program that must not run.
-        if let Ok(pid) = setting.restored_pid() {
-            let _ = kill(as_pid(pid), Signal::SIGKILL);
-            let _ = waitpid(as_pid(pid), None);
-        }
+        end_child(checkpoint.manifest().pid);
+        setting.remove_ghosts(&turn);
         return Err(error.into());
     }
     setting
@@ -287,6 +286,19 @@ fn wait(pid: u32) -> anyhow::Result<ExitStatus> {
             _ => None,
         })
     })?)
+}
+
+/// Ends what a failed restore made. It is our child, so that an innocent process of this number is
+/// told apart, and its number is free again when this returns.
+fn end_child(pid: u32) {
+    let pid = as_pid(pid);
+    if matches!(
+        waitpid(pid, Some(WaitPidFlag::WNOHANG)),
+        Ok(WaitStatus::StillAlive)
+    ) {
+        let _ = kill(pid, Signal::SIGKILL);
+        let _ = waitpid(pid, None);
+    }
 }
 
 fn as_pid(pid: u32) -> Pid {

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +28,11 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("strobe-{test}-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // Tests that run side by side may ask for the same.
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("strobe-{test}-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).expect("a folder for the test");
         Self { path }

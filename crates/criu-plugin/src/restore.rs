@@ -339,7 +339,19 @@ fn first_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
 
 /// Lets a restored process's queues run, and tells its agent where it is. The process has not run
 /// yet. Runs in CRIU's main process.
+///
+/// A process that cannot go on as it was does not go on at all: whatever this answers, CRIU may let
+/// it run, and it would write to its files.
 pub(crate) fn resume(pid: u32) -> Result<(), RestoreError> {
+    let result = let_go(pid);
+    if result.is_err() {
+        // SAFETY: no pointers; CRIU holds the process, so that the number is its own.
+        unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
+    }
+    result
+}
+
+fn let_go(pid: u32) -> Result<(), RestoreError> {
     if let Ok(kfd) = devices::open_kfd() {
         match compute::resume(kfd.as_fd(), pid) {
             // A process of the tree that does not use the GPU.

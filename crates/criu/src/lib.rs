@@ -7,6 +7,7 @@
 //! | [`namespaces`] | enter the program's namespaces |
 //! | [`run`] | spawn `criu dump` and `criu restore` |
 //! | [`failure`] | one clear sentence from CRIU's log |
+//! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`statistics`] | CRIU's own times |
 //! | [`process`], [`maps`] | facts of /proc/PID |
 //! | [`agent`] | the agent's page in another process |
@@ -14,6 +15,7 @@
 
 pub mod agent;
 pub mod failure;
+pub mod ghosts;
 pub mod locate;
 pub mod maps;
 pub mod namespaces;

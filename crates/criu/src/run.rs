@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
 use crate::failure;
+use crate::ghosts::Turn;
 use crate::locate::Criu;
 use crate::maps;
 use crate::namespaces::{NamespaceError, Namespaces};
@@ -16,6 +17,7 @@ use crate::namespaces::{NamespaceError, Namespaces};
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
 /// Tells that library that it is in CRIU, not in a program.
 const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
+const RESTORE_LOG: &str = "restore.log";
 /// The end of a log that is read for its errors.
 const LOG_LIMIT: usize = 64 << 20;
 
@@ -81,10 +83,10 @@ impl Setting<'_> {
 
     /// Starts a restore; the program becomes a child of ours ([`Self::restored_pid`]).
     pub fn restore(&self) -> Result<Running, RunError> {
-        let mut command = self.command("restore", "restore.log");
+        let mut command = self.command("restore", RESTORE_LOG);
         command.args(["--restore-detached", "--restore-sibling", "--pidfile"]);
         command.arg(self.pid_file());
-        self.spawn(command, "restore.log")
+        self.spawn(command, RESTORE_LOG)
     }
 
     /// The number of the restored root process.
@@ -93,6 +95,11 @@ impl Setting<'_> {
         text.trim()
             .parse()
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, text))
+    }
+
+    /// Cleans up after a failed restore, when no process of it exists any more.
+    pub fn remove_ghosts(&self, turn: &Turn) {
+        turn.remove(&tail(&self.work.join(RESTORE_LOG)));
     }
 
     fn pid_file(&self) -> PathBuf {

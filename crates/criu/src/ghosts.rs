@@ -1,0 +1,82 @@
+//! Stand-ins of the program's deleted files.
+//!
+//! A file that the program holds but has deleted comes back for a moment under a name of CRIU's, in
+//! the nearest folder that still exists: for temporary files of ROCm's compiler that is the same
+//! name for all programs. So restores take turns, and what a failed one, or one that was killed, has
+//! left is removed in the turn of the next that meets it.
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use nix::fcntl::{Flock, FlockArg};
+
+const LOCK: &str = "strobe-restore.lock";
+const LINE: &str = "Trying to create ghost on path ";
+
+/// While one is held, no other restore of ours makes stand-ins.
+#[derive(Debug)]
+pub struct Turn {
+    _lock: Flock<File>,
+}
+
+impl Turn {
+    /// Waits until no other restore is under way.
+    pub fn take() -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(env::temp_dir().join(LOCK))?;
+        match Flock::lock(file, FlockArg::LockExclusive) {
+            Ok(lock) => Ok(Self { _lock: lock }),
+            Err((_, error)) => Err(error.into()),
+        }
+    }
+
+    /// Removes the stand-ins that the log of a failed restore names. To be called when no process of
+    /// that restore exists any more.
+    pub(crate) fn remove(&self, log: &str) {
+        for path in named(log) {
+            // Most often CRIU has removed it itself.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn named(log: &str) -> impl Iterator<Item = PathBuf> {
+    log.lines()
+        .filter_map(|line| Some(line.split_once(LINE)?.1.trim_end()))
+        .filter(|path| is_ghost(path))
+        .map(|path| PathBuf::from("/").join(path))
+}
+
+/// `NAME.cr.ID.ghost`, the ID in hexadecimal digits.
+fn is_ghost(path: &str) -> bool {
+    path.strip_suffix(".ghost")
+        .and_then(|path| path.rsplit_once(".cr."))
+        .is_some_and(|(name, id)| {
+            !name.is_empty() && !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_criu_s_own_making_are_taken_from_its_log() {
+        let log = "(00.01)      9: Trying to create ghost on path tmp/a b.cr.1f.ghost\n\
+                   (00.02)      9: Trying to create ghost on path home/me/letter\n\
+                   (00.03)      9: Trying to create ghost on path etc/passwd.cr..ghost\n\
+                   (00.04)      9: Opening ghost file 0x1 for tmp/b.cr.2.ghost\n\
+                   (00.05)      9: Trying to create ghost on path /dev/shm/x.cr.2.ghost\n";
+        let found: Vec<_> = named(log).collect();
+        let expected = ["/tmp/a b.cr.1f.ghost", "/dev/shm/x.cr.2.ghost"];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+}
