@@ -3,6 +3,7 @@
 //! | module | what must hold |
 //! |---|---|
 //! | `round_trip` | what comes back goes on as if nothing had been |
+//! | `faults` | a driver that refuses costs one sentence, and nothing else |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `damage` | a checkpoint that is not what was written is not restored |
@@ -14,6 +15,8 @@ mod harness;
 
 #[path = "checkpoint/damage.rs"]
 mod damage;
+#[path = "checkpoint/faults.rs"]
+mod faults;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
 #[path = "checkpoint/neighbours.rs"]

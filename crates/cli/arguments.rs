@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use strobe_softgpu::FaultPlan;
 
 use crate::size::parse_size;
 
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
     Run(RunArguments),
-    Softgpu(SoftgpuArguments),
+    Softgpu(Box<SoftgpuArguments>),
     Checkpoint(CheckpointArguments),
     Restore(RestoreArguments),
     Ps(PsArguments),
@@ -83,6 +84,10 @@ pub(crate) struct SoftgpuArguments {
     /// Write what each launch really read and wrote to this file, a JSON line a launch.
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// Driver calls of checkpoint and restore that fail on purpose, with commas between them:
+    /// CALL@NUMBER=ERRNO (submit@3=EIO) or random@SEED=PERCENT.
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) faults: Option<FaultPlan>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,

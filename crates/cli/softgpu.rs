@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
         large_bar: !arguments.private_vram,
         time: time_model(arguments),
         access_log: arguments.access_log.clone(),
+        faults: arguments.faults.unwrap_or_default(),
         ..Options::default()
     };
     let code = environment::run(&options, &library("libsoftgpu.so")?, command)?;

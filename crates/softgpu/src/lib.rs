@@ -9,6 +9,7 @@ mod clock;
 mod device;
 mod driver;
 pub mod environment;
+mod faults;
 mod futex;
 pub mod options;
 pub mod preload;
@@ -18,4 +19,5 @@ mod time_model;
 pub mod wave;
 mod worker;
 
+pub use faults::{FaultPlan, PlanError};
 pub use options::{Options, TimeModel};

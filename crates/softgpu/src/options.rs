@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::faults::FaultPlan;
+
 /// Properties of a new device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -15,6 +17,8 @@ pub struct Options {
     pub time: Option<TimeModel>,
     /// Append one JSON line a dispatch to this file: what it really read and wrote.
     pub access_log: Option<PathBuf>,
+    /// Requests that fail on purpose.
+    pub faults: FaultPlan,
 }
 
 impl Default for Options {
@@ -25,6 +29,7 @@ impl Default for Options {
             gpu_id: DEFAULT_GPU_ID,
             time: None,
             access_log: None,
+            faults: FaultPlan::default(),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::faults::{CallCounts, FaultPlan};
 use crate::time_model::Link;
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 pub(crate) const PROCESSES: usize = 16;
 pub(crate) const RENDER_FILES: usize = 64;
@@ -44,6 +45,7 @@ pub(crate) struct Header {
     pub(crate) device_bytes_per_s: u64,
     pub(crate) kernel_floor_ns: u64,
     pub(crate) access_log: [u8; ACCESS_LOG_PATH],
+    pub(crate) faults: FaultPlan,
 }
 
 /// The head of the state device.
@@ -55,6 +57,7 @@ pub(crate) struct State {
     pub(crate) lock_wake: AtomicU32,
     pub(crate) padding: u32,
     pub(crate) link: Link,
+    pub(crate) calls: CallCounts,
     pub(crate) live: [Live; PROCESSES],
     pub(crate) tables: UnsafeCell<Tables>,
 }

@@ -51,6 +51,11 @@ pub(crate) unsafe fn answer(fd: i32, request: u32, argument: *mut u8) -> Option<
     unsafe { argument.copy_to_nonoverlapping(block.0.as_mut_ptr(), size) };
     let caller = Caller { device, fd };
     let (kind, number) = number_parts(request);
+    let (faults, calls) = (&device.header().faults, &device.state().calls);
+    let operation = || args::<kfd::criu::CriuOp>(&mut block).op;
+    if let Some(errno) = faults.strike(calls, (kind, number), operation) {
+        return Some(Err(errno));
+    }
     let result = match (node, kind) {
         // SAFETY: the caller's promise about pointers in the block.
         (fd::Node::Kfd, b'K') => unsafe { compute(&caller, number, &mut block) },

@@ -1,0 +1,229 @@
+//! Requests that fail on purpose.
+//!
+//! A plan belongs to the device: it counts the calls of all processes, so that it does not matter
+//! whether the program, CRIU or the process being restored makes them. A call that fails does
+//! nothing, as in a driver that refuses before it begins. UNPAUSE cannot be named: after a driver
+//! that does not let go, nobody could make the program run on.
+
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::errno::Errno;
+use strobe_kfd::criu::{CHECKPOINT, PROCESS_INFO, RESTORE, RESUME};
+use thiserror::Error;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Requests by which a process is saved and brought back: name, type, number, and the operation of
+/// those that have several.
+const CALLS: [(&str, u8, u8, Option<u32>); 12] = [
+    ("criu-process-info", b'K', 0x22, Some(PROCESS_INFO)),
+    ("criu-checkpoint", b'K', 0x22, Some(CHECKPOINT)),
+    ("criu-restore", b'K', 0x22, Some(RESTORE)),
+    ("criu-resume", b'K', 0x22, Some(RESUME)),
+    ("import", b'd', 0x2e, None),
+    ("create", b'd', 0x40, None),
+    ("mmap", b'd', 0x41, None),
+    ("context", b'd', 0x42, None),
+    ("submit", b'd', 0x44, None),
+    ("map", b'd', 0x48, None),
+    ("wait", b'd', 0x49, None),
+    ("userptr", b'd', 0x51, None),
+];
+
+const ERRNOS: [(&str, Errno); 5] = [
+    ("EBUSY", Errno::EBUSY),
+    ("EINVAL", Errno::EINVAL),
+    ("EIO", Errno::EIO),
+    ("ENODEV", Errno::ENODEV),
+    ("ENOMEM", Errno::ENOMEM),
+];
+
+/// Calls that a plan can name one by one.
+const RULES: usize = 16;
+
+/// Why a text is no plan.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PlanError {
+    #[error("{0:?} is not CALL@NUMBER=ERRNO or random@SEED=PERCENT")]
+    Form(String),
+    #[error("{name:?} is no call that can fail; there are {}", call_names())]
+    Call { name: String },
+    #[error("{name:?} is no error to fail with; there are {}", errno_names())]
+    Errno { name: String },
+    #[error("a plan names at most {RULES} calls")]
+    Long,
+}
+
+fn call_names() -> String {
+    CALLS.map(|call| call.0).join(", ")
+}
+
+fn errno_names() -> String {
+    ERRNOS.map(|errno| errno.0).join(", ")
+}
+
+/// Which calls fail, as a new device gets it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct FaultPlan {
+    rules: [Rule; RULES],
+    seed: u64,
+    /// Of all calls that can fail, as many of a hundred do.
+    percent: u64,
+}
+
+/// Call number `at` (from 1) of a kind fails.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+struct Rule {
+    /// 0: no rule.
+    at: u32,
+    call: u32,
+    errno: u32,
+}
+
+impl FromStr for FaultPlan {
+    type Err = PlanError;
+
+    /// Rules with commas between them.
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let mut plan = Self::default();
+        let mut free = plan.rules.iter_mut();
+        for rule in text.split(',') {
+            let form = || PlanError::Form(rule.to_owned());
+            let (call, rest) = rule.split_once('@').ok_or_else(form)?;
+            let (number, value) = rest.split_once('=').ok_or_else(form)?;
+            if call == "random" {
+                plan.seed = number.parse().map_err(|_| form())?;
+                plan.percent = value.parse().map_err(|_| form())?;
+                if plan.percent > 100 {
+                    return Err(form());
+                }
+                continue;
+            }
+            let unknown = || PlanError::Call {
+                name: call.to_owned(),
+            };
+            let index = CALLS.iter().position(|known| known.0 == call);
+            let errno = ERRNOS.iter().find(|known| known.0 == value);
+            let (_, errno) = errno.ok_or_else(|| PlanError::Errno {
+                name: value.to_owned(),
+            })?;
+            *free.next().ok_or(PlanError::Long)? = Rule {
+                at: number.parse().ok().filter(|at| *at > 0).ok_or_else(form)?,
+                call: index.ok_or_else(unknown)? as u32,
+                errno: *errno as u32,
+            };
+        }
+        Ok(plan)
+    }
+}
+
+/// How often each call was made on a device.
+#[repr(C)]
+pub(crate) struct CallCounts([AtomicU32; CALLS.len()]);
+
+impl FaultPlan {
+    /// Counts a request, and says how it fails if it does. Nothing is printed: where CRIU brings a
+    /// process back, stderr is a file of the program already. `operation` is that of a CRIU request.
+    pub(crate) fn strike(
+        &self,
+        counts: &CallCounts,
+        (kind, number): (u8, u8),
+        operation: impl FnOnce() -> u32,
+    ) -> Option<Errno> {
+        if *self == Self::default() {
+            return None;
+        }
+        let mut operation = Some(operation);
+        let mut asked = None;
+        let index = CALLS.iter().position(|(_, of_kind, of_number, wanted)| {
+            (*of_kind, *of_number) == (kind, number)
+                && wanted.is_none_or(|wanted| {
+                    let ask = || operation.take().map(|ask| ask());
+                    asked = asked.or_else(ask);
+                    asked == Some(wanted)
+                })
+        })?;
+        let number = counts.0[index].fetch_add(1, Ordering::Relaxed) + 1;
+        let planned = self
+            .rules
+            .iter()
+            .find(|rule| rule.at == number && rule.call as usize == index)
+            .map(|rule| Errno::from_raw(rule.errno.cast_signed()));
+        planned.or_else(|| self.draw(index, number))
+    }
+
+    /// The same for the same seed and call, whatever else happens in between.
+    fn draw(&self, index: usize, number: u32) -> Option<Errno> {
+        let drawn = mix(self.seed ^ mix((index as u64) << 32 | u64::from(number)));
+        let (_, errno) = ERRNOS[(drawn >> 32) as usize % ERRNOS.len()];
+        (drawn % 100 < self.percent).then_some(errno)
+    }
+}
+
+/// The finaliser of SplitMix64: every bit of the result depends on every bit of `value`.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts() -> CallCounts {
+        CallCounts([const { AtomicU32::new(0) }; CALLS.len()])
+    }
+
+    fn plan(text: &str) -> FaultPlan {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn the_call_that_is_named_fails_once() {
+        let plan = plan("submit@2=EIO,criu-restore@1=ENOMEM");
+        let counts = counts();
+        let submit = || plan.strike(&counts, (b'd', 0x44), || 0);
+        assert_eq!(submit(), None);
+        assert_eq!(submit(), Some(Errno::EIO));
+        assert_eq!(submit(), None);
+        let criu = |operation| plan.strike(&counts, (b'K', 0x22), || operation);
+        assert_eq!(criu(CHECKPOINT), None);
+        assert_eq!(criu(RESTORE), Some(Errno::ENOMEM));
+        assert_eq!(plan.strike(&counts, (b'K', 0x16), || 0), None);
+    }
+
+    #[test]
+    fn a_seed_strikes_the_same_calls_every_time_and_about_as_many_as_it_says() {
+        let strikes = |text: &str| -> Vec<u32> {
+            let (plan, counts) = (plan(text), counts());
+            (1..=1000)
+                .filter(|_| plan.strike(&counts, (b'd', 0x44), || 0).is_some())
+                .collect()
+        };
+        let first = strikes("random@7=20");
+        assert_eq!(first, strikes("random@7=20"));
+        assert_ne!(first, strikes("random@8=20"));
+        assert!((150..250).contains(&first.len()), "{}", first.len());
+        assert!(strikes("random@7=0").is_empty());
+        assert_eq!(strikes("random@7=100").len(), 1000);
+    }
+
+    #[test]
+    fn what_is_no_plan_is_named() {
+        let error = |text: &str| text.parse::<FaultPlan>().expect_err(text).to_string();
+        for text in ["", "submit", "submit@1", "submit@0=EIO", "random@1=101"] {
+            assert!(error(text).contains("CALL@NUMBER=ERRNO"), "{text}");
+        }
+        assert!(error("sbmit@1=EIO").contains("there are criu-process-info, "));
+        assert!(error("submit@1=EFUN").contains("EBUSY, EINVAL"));
+        assert!(error(&["submit@1=EIO"; 17].join(",")).contains("at most 16"));
+    }
+}
