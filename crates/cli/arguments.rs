@@ -64,7 +64,7 @@ pub(crate) struct RunArguments {
 #[command(after_help = "\
 Examples:
   strobe softgpu -- rocminfo
-  strobe softgpu --vram 4G --link-rate 13M --device-rate 390M -- strobe run -- ./train")]
+  strobe softgpu --vram 4G --link-rate 11M --device-rate 340M -- strobe run -- ./train")]
 pub(crate) struct SoftgpuArguments {
     /// Memory of the device.
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]

@@ -84,7 +84,11 @@ fn refused(error: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
-    let mut preparation = prepare(arguments)?;
+    let mut preparation = prepare(arguments).map_err(|error| {
+        // What it was asked for is not there any more, whatever that was.
+        let gone = !error.is::<Refused>() && !process::exists(arguments.pid);
+        if gone { ended(arguments.pid) } else { error }
+    })?;
     let agent = preparation.agent;
     let program = agent.identity();
     let id = hex(&preparation.id);
@@ -121,12 +125,16 @@ fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
         });
     let report = result.map_err(|error| match program.is_alive() {
         true => error,
-        false => anyhow!("process {} has ended during the checkpoint", program.pid),
+        false => ended(program.pid),
     })?;
     if arguments.kill {
         end(program)?;
     }
     Ok(report)
+}
+
+fn ended(pid: u32) -> anyhow::Error {
+    anyhow!("process {pid} has ended during the checkpoint")
 }
 
 /// Looks at everything first; what is missing is said before the program notices anything.

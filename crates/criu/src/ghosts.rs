@@ -5,7 +5,6 @@
 //! name for all programs. So restores take turns, and what a failed one, or one that was killed, has
 //! left is removed in the turn of the next that meets it.
 
-use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,7 +12,8 @@ use std::path::PathBuf;
 
 use nix::fcntl::{Flock, FlockArg};
 
-const LOCK: &str = "strobe-restore.lock";
+/// Where only root writes: restores need root anyway.
+const LOCK: &str = "/run/strobe-restore.lock";
 const LINE: &str = "Trying to create ghost on path ";
 
 /// While one is held, no other restore of ours makes stand-ins.
@@ -31,7 +31,7 @@ impl Turn {
             .truncate(false)
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(env::temp_dir().join(LOCK))?;
+            .open(LOCK)?;
         match Flock::lock(file, FlockArg::LockExclusive) {
             Ok(lock) => Ok(Self { _lock: lock }),
             Err((_, error)) => Err(error.into()),
