@@ -124,8 +124,10 @@ fn start_bare(folder: &Folder, program: &str, arguments: &[&str]) -> (Program, u
 fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     let folder = Folder::new("criu-cpu");
     let count = folder.join("count");
-    let script = "import time\nfor i in range(1, 401): print(i, flush=True); time.sleep(0.02)";
-    // A session of its own: CRIU restores no program whose session leader it cannot see.
+    // Files and a session of its own: CRIU saves none whose mount or leader it cannot see, and what
+    // the test inherits may be of another namespace.
+    let script = "import os, time\nos.closerange(3, 1024)\n\
+                  for i in range(1, 401): print(i, flush=True); time.sleep(0.02)";
     let child = Command::new("setsid")
         .args(["python3", "-c", script])
         .stdin(Stdio::null())
