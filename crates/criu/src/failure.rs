@@ -15,6 +15,8 @@ const NOISE: [&str; 5] = [
     "Unable to chroot",
 ];
 
+const DISK_FULL: &str = "No space left on the disk of the checkpoint";
+
 type Rewrite = fn(&str) -> Option<String>;
 
 const KNOWN: [Rewrite; 14] = [
@@ -84,7 +86,7 @@ const KNOWN: [Rewrite; 14] = [
     },
     |m| {
         m.contains("No space left on device")
-            .then(|| "No space left on the disk of the checkpoint".into())
+            .then(|| DISK_FULL.into())
     },
     |m| {
         let pid = between(m, "Unable to detach from ", ": No such process").or(between(
@@ -114,6 +116,11 @@ pub fn explain(log: &str) -> Option<String> {
     errors
         .iter()
         .find_map(|text| KNOWN.iter().find_map(|rewrite| rewrite(text)))
+        // CRIU writes whole lines: a log that ends within one met the end of its disk.
+        .or_else(|| {
+            let cut_off = !log.is_empty() && !log.ends_with('\n');
+            cut_off.then(|| DISK_FULL.into())
+        })
         .or_else(|| {
             errors
                 .first()
@@ -211,5 +218,11 @@ mod tests {
             "CRIU says: BUG at criu",
         );
         assert_eq!(explain("(00.0) all well\n"), None);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_off_met_a_full_disk() {
+        let log = "(00.04) Error (criu/page-xfer.c:120): page-xfe";
+        assert_eq!(explain(log).as_deref(), Some(DISK_FULL));
     }
 }
