@@ -15,8 +15,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A stream with a hardware queue of its own, which waits for none of the program's: HIP pools queues, but never one with a mask of
-    /// compute units. The mask names all of them.
+    /// A stream with a hardware queue of its own, which waits for none of the program's: HIP pools
+    /// queues, but never one with a mask of compute units. The mask names all of them.
     pub(crate) fn create_with_own_queue() -> Result<Lane, Status> {
         let mask = [u32::MAX; 8];
         let mut stream = Stream::NULL;
