@@ -1,8 +1,9 @@
 //! The benchmark: runs each experiment, writes the results as JSON, prints them as tables.
 //!
-//!     strobe-evaluation [--json FILE] [--quick]
+//!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy]
 //!
-//! `--quick` leaves out the large state and the repetitions.
+//! `--quick` leaves out the large state and the repetitions; `--runs` says how often each checkpoint
+//! is measured (5); `--busy` keeps every core busy with something else meanwhile.
 
 #![forbid(unsafe_code)]
 
@@ -12,20 +13,27 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use strobe_evaluation::Strobe;
 
 use bench::Bench;
 
 fn main() -> anyhow::Result<()> {
     let mut json: Option<PathBuf> = None;
-    let mut quick = false;
+    let (mut quick, mut busy) = (false, false);
+    let mut runs = None;
     let mut arguments = env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = Some(arguments.next().context("--json wants a file")?.into()),
             "--quick" => quick = true,
-            _ => bail!("usage: strobe-evaluation [--json FILE] [--quick]"),
+            "--busy" => busy = true,
+            "--runs" => {
+                let count: usize = arguments.next().context("--runs wants a number")?.parse()?;
+                ensure!((1..=100).contains(&count), "--runs: 1 to 100");
+                runs = Some(count);
+            }
+            _ => bail!("usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy]"),
         }
     }
     let executable = env::current_exe()?;
@@ -36,9 +44,13 @@ fn main() -> anyhow::Result<()> {
         strobe: Strobe::new(release.join("strobe")),
         programs: release.with_file_name("programs"),
         folder: folder.clone(),
-        repetitions: if quick { 1 } else { 3 },
+        repetitions: runs.unwrap_or(if quick { 1 } else { 5 }),
         state_mb: if quick { vec![32] } else { vec![32, 256] },
     };
+    if busy {
+        println!("with another thread busy on every core");
+        occupy_cores();
+    }
     let results = bench.run();
     let _ = fs::remove_dir_all(&folder);
     let results = results?;
@@ -47,4 +59,16 @@ fn main() -> anyhow::Result<()> {
             .with_context(|| format!("write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// As long as this process lives.
+fn occupy_cores() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for _ in 0..cores {
+        std::thread::spawn(|| {
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+    }
 }

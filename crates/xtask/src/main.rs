@@ -23,8 +23,9 @@ cargo xtask COMMAND
   demo [--json FILE] the main job on the software GPU: checkpoint a training program while it
                      runs, kill it, restore it on a new device, compare bit for bit
   test               the whole test suite
-  bench [--json FILE] [--quick]
-                     measure launches, stalls, copy rates, the software GPU
+  bench [--json FILE] [--quick] [--runs N] [--busy]
+                     measure launches, stalls, copy rates, the software GPU; each checkpoint
+                     N times (5), with --busy while other threads keep every core busy
   tidy               check the rules of this repository
 
 demo, test and bench begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";

@@ -10,7 +10,7 @@ use strobe_criu::locate::Criu;
 use strobe_criu::statistics::read_dump;
 use strobe_evaluation::compile;
 use strobe_evaluation::session::{self, spawn};
-use strobe_evaluation::statistics::median;
+use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::{Table, mib, ms};
 
@@ -21,21 +21,19 @@ const DUMPS: usize = 5;
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
     host_bytes: u64,
-    strobe_ms: f64,
-    plain_ms: f64,
+    strobe_ms: Spread,
+    plain_ms: Spread,
 }
 
 impl Results {
     pub(super) fn table(&self) -> String {
         let mut table = Table::default();
         table.row(["CRIU's freeze", "", "ratio"]);
-        let ratio = format!("{:.2}", self.strobe_ms / self.plain_ms);
-        table.row(["the program under strobe".into(), ms(self.strobe_ms), ratio]);
-        table.row([
-            "plain CRIU, no GPU".into(),
-            ms(self.plain_ms),
-            String::new(),
-        ]);
+        let ratio = format!("{:.2}", self.strobe_ms.median / self.plain_ms.median);
+        let strobe = self.strobe_ms.show(ms);
+        table.row(["the program under strobe".into(), strobe, ratio]);
+        let plain = self.plain_ms.show(ms);
+        table.row(["plain CRIU, no GPU".into(), plain, String::new()]);
         format!(
             "\n{} of host memory\n{}",
             mib(self.host_bytes),
@@ -57,7 +55,7 @@ impl Bench {
         let result = self.plain_freezes(&criu, child.id(), &folder);
         child.kill()?;
         child.wait()?;
-        let plain_ms = median(&result?);
+        let plain_ms = Spread::of(&result?);
         let strobe_ms = stalls.cow.criu_freeze_ms;
         Ok(Results {
             host_bytes: stalls.host_bytes,

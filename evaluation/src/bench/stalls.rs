@@ -1,11 +1,15 @@
 //! How long a checkpoint holds the training program back, both ways, on the same state.
+//!
+//! One run says little: what the program happens to have enqueued at the cut, and what else the
+//! machine does, move every figure. So each repetition starts the program and its device anew, and
+//! what is shown is the median and the range.
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
-use strobe_evaluation::statistics::median;
+use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::strobe::{CheckpointReport, Mode};
 use strobe_evaluation::table::{Table, mib, ms, rate};
 use strobe_evaluation::{Rates, Session, compile};
@@ -14,19 +18,19 @@ use super::Bench;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Medians over the repetitions.
+/// What the repetitions gave. Milliseconds and bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Parts {
-    pub(super) stall_ms: f64,
-    criu_start_ms: f64,
-    drain_ms: f64,
-    pub(super) criu_freeze_ms: f64,
-    residual_ms: f64,
-    copy_added_ms: f64,
-    gpu_ms: f64,
-    copied_aside_bytes: u64,
-    copy_bytes_per_s: f64,
-    state_bytes: u64,
+    pub(super) stall_ms: Spread,
+    criu_start_ms: Spread,
+    drain_ms: Spread,
+    pub(super) criu_freeze_ms: Spread,
+    residual_ms: Spread,
+    copy_added_ms: Spread,
+    gpu_ms: Spread,
+    copied_aside_bytes: Spread,
+    copy_bytes_per_s: Spread,
+    state_bytes: Spread,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,18 +52,19 @@ impl Results {
         let mut pair = |name: &str, f: &dyn Fn(&Parts) -> String| {
             table.row([name.to_owned(), f(&self.cow), f(&self.stop)]);
         };
-        pair("total stall", &|p| ms(p.stall_ms));
-        pair("  waiting for GPU work", &|p| ms(p.drain_ms));
-        pair("  CRIU's freeze", &|p| ms(p.criu_freeze_ms));
-        pair("  residual", &|p| ms(p.residual_ms));
-        pair("  added by copying", &|p| ms(p.copy_added_ms));
-        pair("GPU part", &|p| ms(p.gpu_ms));
-        pair("copied aside", &|p| mib(p.copied_aside_bytes));
-        pair("copy rate", &|p| rate(p.copy_bytes_per_s));
+        pair("total stall", &|p| p.stall_ms.show(ms));
+        pair("  waiting for GPU work", &|p| p.drain_ms.show(ms));
+        pair("  CRIU's freeze", &|p| p.criu_freeze_ms.show(ms));
+        pair("  residual", &|p| p.residual_ms.show(ms));
+        pair("  added by copying", &|p| p.copy_added_ms.show(ms));
+        pair("GPU part", &|p| p.gpu_ms.show(ms));
+        pair("copied aside", &|p| {
+            p.copied_aside_bytes.show(|b| mib(b as u64))
+        });
+        pair("copy rate", &|p| p.copy_bytes_per_s.show(rate));
         if let Some(link) = self.link_bytes_per_s {
-            pair("  of the link", &|p| {
-                format!("{:.0} %", 100.0 * p.copy_bytes_per_s / link as f64)
-            });
+            let part = |rate: f64| format!("{:.0} %", 100.0 * rate / link as f64);
+            pair("  of the link", &|p| p.copy_bytes_per_s.show(part));
         }
         let speed = if self.modelled {
             "time model"
@@ -74,8 +79,9 @@ impl Results {
     }
 }
 
-fn medians(reports: &[CheckpointReport]) -> Parts {
-    let of = |f: fn(&CheckpointReport) -> f64| median(&reports.iter().map(f).collect::<Vec<_>>());
+fn spreads(reports: &[CheckpointReport]) -> Parts {
+    let of =
+        |f: fn(&CheckpointReport) -> f64| Spread::of(&reports.iter().map(f).collect::<Vec<_>>());
     Parts {
         stall_ms: of(|r| r.stall_ms),
         criu_start_ms: of(|r| r.criu_start_ms),
@@ -84,20 +90,19 @@ fn medians(reports: &[CheckpointReport]) -> Parts {
         residual_ms: of(|r| r.residual_ms),
         copy_added_ms: of(|r| r.copy_added_ms),
         gpu_ms: of(CheckpointReport::gpu_ms),
-        copied_aside_bytes: of(|r| r.copied_aside_bytes as f64) as u64,
+        copied_aside_bytes: of(|r| r.copied_aside_bytes as f64),
         copy_bytes_per_s: of(|r| r.copy_bytes_per_s),
-        state_bytes: of(|r| r.state_bytes as f64) as u64,
+        state_bytes: of(|r| r.state_bytes as f64),
     }
 }
 
 impl Bench {
-    /// Checkpoints one training program in turn both ways.
+    /// Checkpoints a training program both ways, each time a new one.
     pub(super) fn stalls(&self, state_mb: u64, modelled: bool) -> anyhow::Result<Results> {
         let program = compile::hip("train/train.cpp", "-O3", &self.programs)?;
         let program = program
             .to_str()
             .context("the program's path is not UTF-8")?;
-        let folder = self.new_folder(&format!("stalls-{state_mb}-{modelled}"))?;
         let device = if modelled {
             Rates::MODEL.options()
         } else {
@@ -113,24 +118,26 @@ impl Bench {
             "--log",
             "log",
         ];
-        let mut session = Session::start(&self.strobe, &device, &command, &folder)?;
-        session.wait_for("log", "step 2 ", LIMIT)?;
         let (mut cow, mut stop) = (Vec::new(), Vec::new());
-        for _ in 0..self.repetitions {
+        let mut host_bytes = 0;
+        for run in 0..self.repetitions {
+            let folder = self.new_folder(&format!("stalls-{state_mb}-{modelled}/{run}"))?;
+            let mut session = Session::start(&self.strobe, &device, &command, &folder)?;
+            session.wait_for("log", "step 2 ", LIMIT)?;
             for (mode, reports) in [(Mode::Cow, &mut cow), (Mode::Stop, &mut stop)] {
                 let images = folder.join("images");
                 reports.push(self.strobe.checkpoint(session.pid(), &images, mode)?);
                 fs::remove_dir_all(&images)?;
             }
+            host_bytes = anonymous_bytes(session.pid())?;
+            session.kill()?;
         }
-        let host_bytes = anonymous_bytes(session.pid())?;
-        session.kill()?;
         Ok(Results {
             state_mb,
             modelled,
             link_bytes_per_s: modelled.then_some(Rates::MODEL.link),
-            cow: medians(&cow),
-            stop: medians(&stop),
+            cow: spreads(&cow),
+            stop: spreads(&stop),
             host_bytes,
         })
     }
