@@ -87,7 +87,7 @@ fn load_lane(
     bytes: u64,
 ) -> Result<[u32; 4], Fault> {
     match addr & !0xffff_ffff {
-        LDS_APERTURE => Ok(g.lds.load_lane(addr & 0xffff_ffff, bytes)),
+        LDS_APERTURE => Ok(g.lds.load_lane(addr as u32, bytes)),
         PRIVATE_APERTURE => w
             .private
             .load_lane(lane, addr & 0xffff_ffff, bytes)
@@ -106,7 +106,7 @@ fn store_lane(
 ) -> Result<(), Fault> {
     match addr & !0xffff_ffff {
         LDS_APERTURE => {
-            g.lds.store_lane(addr & 0xffff_ffff, bytes, words);
+            g.lds.store_lane(addr as u32, bytes, words);
             Ok(())
         }
         PRIVATE_APERTURE => w
@@ -235,7 +235,7 @@ pub(super) fn rmw_lane(
         }
     };
     match addr & !0xffff_ffff {
-        LDS_APERTURE => Ok(g.lds.rmw(op, addr & 0xffff_ffff, bytes, a, b)),
+        LDS_APERTURE => Ok(g.lds.rmw(op, addr as u32, bytes, a, b)),
         PRIVATE_APERTURE => {
             let old = load_lane(w, g, lane, addr, bytes)?;
             let old = u64::from(old[0]) | u64::from(old[1]) << 32;

@@ -1,6 +1,11 @@
 //! The local data share: storage of a workgroup, and the instructions on it.
 //!
 //! An access beyond the workgroup's allocation reads zero and writes nothing, as on the hardware.
+//!
+//! Addresses have 32 bits: base and offset are added modulo 2^32 ([`address`]) before anything is
+//! compared with the allocation. Compilers rely on it, and fold `a[i - 1]` into a base that may be
+//! negative and an offset. So storage takes an address as `u32`: a sum that did not wrap is no
+//! address.
 
 use strobe_isa::{Class, Flags, Inst, Op};
 
@@ -16,7 +21,7 @@ use super::transfer::Transfer;
 const WORDS: usize = 1 << 14;
 
 pub(super) struct Lds {
-    words: Box<[u32; WORDS]>,
+    pub(super) words: Box<[u32; WORDS]>,
     /// Bytes allocated.
     limit: u32,
 }
@@ -46,16 +51,16 @@ impl Lds {
         self.words[..self.limit as usize / 4].fill(0);
     }
 
-    fn inside(&self, addr: u64, bytes: u64) -> bool {
-        addr + bytes <= u64::from(self.limit)
+    fn inside(&self, addr: u32, bytes: u64) -> bool {
+        u64::from(addr) + bytes <= u64::from(self.limit)
     }
 
     /// Loads one lane's `bytes` (up to 16) from any byte address.
-    pub(super) fn load_lane(&self, addr: u64, bytes: u64) -> [u32; 4] {
+    pub(super) fn load_lane(&self, addr: u32, bytes: u64) -> [u32; 4] {
         let mut out = [0; 4];
         if self.inside(addr, bytes) {
             for k in 0..bytes {
-                let at = addr + k;
+                let at = u64::from(addr) + k;
                 let byte = self.words[at as usize / 4 % WORDS] >> (8 * (at & 3)) & 0xff;
                 out[k as usize / 4] |= byte << (8 * (k & 3));
             }
@@ -63,10 +68,10 @@ impl Lds {
         out
     }
 
-    pub(super) fn store_lane(&mut self, addr: u64, bytes: u64, words: [u32; 4]) {
+    pub(super) fn store_lane(&mut self, addr: u32, bytes: u64, words: [u32; 4]) {
         if self.inside(addr, bytes) {
             for k in 0..bytes {
-                let at = addr + k;
+                let at = u64::from(addr) + k;
                 let shift = 8 * (at & 3);
                 let byte = words[k as usize / 4] >> (8 * (k & 3)) & 0xff;
                 let word = &mut self.words[at as usize / 4 % WORDS];
@@ -75,7 +80,7 @@ impl Lds {
         }
     }
 
-    pub(super) fn rmw(&mut self, op: Rmw, addr: u64, bytes: u64, a: u64, b: u64) -> u64 {
+    pub(super) fn rmw(&mut self, op: Rmw, addr: u32, bytes: u64, a: u64, b: u64) -> u64 {
         let words = self.load_lane(addr, bytes);
         let old = u64::from(words[0]) | u64::from(words[1]) << 32;
         let new = if bytes == 8 {
@@ -93,12 +98,18 @@ impl Lds {
         let last = self.limit.wrapping_sub(bytes);
         let mut bad = 0_u32;
         for (i, addr) in addrs.iter().enumerate() {
-            let at = addr.wrapping_add(offset);
-            let outside = at < offset || at > last || at & 3 != 0;
+            let at = address(*addr, offset);
+            let outside = at > last || at & 3 != 0;
             bad |= u32::from(outside & bit(exec, i));
         }
         bad == 0 && self.limit >= bytes
     }
+}
+
+/// Where a lane's access begins.
+#[inline(always)]
+fn address(base: u32, offset: u32) -> u32 {
+    base.wrapping_add(offset)
 }
 
 /// Translates a data share instruction; `None` if it is not known.
@@ -115,6 +126,10 @@ pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
         } else {
             1
         };
+    // Stores of what stands elsewhere in LDS have an address only.
+    if info.class == Class::Store && base.src[1] == Src::None {
+        return None;
+    }
     let handler: Handler = match inst.op {
         Op::ds_bpermute_b32 => backward_permute,
         Op::ds_permute_b32 => forward_permute,
@@ -189,15 +204,14 @@ fn gather<const N: usize>(w: &mut Wave, g: &Group<'_>, s: &Step, offset: u32, ds
     let mut out = [[0_u32; 64]; N];
     if g.lds.plain(exec, addrs, offset, 4 * N as u32) {
         for i in 0..64 {
-            let at = (addrs[i].wrapping_add(offset) >> 2) as usize;
+            let at = (address(addrs[i], offset) >> 2) as usize;
             for (k, column) in out.iter_mut().enumerate() {
                 column[i] = g.lds.words[(at + k) % WORDS];
             }
         }
     } else {
         for i in active(exec) {
-            let at = u64::from(addrs[i]) + u64::from(offset);
-            let words = g.lds.load_lane(at, 4 * N as u64);
+            let words = g.lds.load_lane(address(addrs[i], offset), 4 * N as u64);
             for (column, word) in out.iter_mut().zip(words) {
                 column[i] = word;
             }
@@ -216,16 +230,16 @@ fn scatter<const N: usize>(w: &Wave, g: &mut Group<'_>, s: &Step, offset: u32, s
     let plain = g.lds.plain(exec, addrs, offset, 4 * N as u32);
     if plain && exec == !0 {
         for i in 0..64 {
-            let at = (addrs[i].wrapping_add(offset) >> 2) as usize;
+            let at = (address(addrs[i], offset) >> 2) as usize;
             for (k, column) in columns.iter().enumerate() {
                 g.lds.words[(at + k) % WORDS] = column[i];
             }
         }
     } else {
         for i in active(exec) {
-            let at = u64::from(addrs[i]) + u64::from(offset);
             let words = std::array::from_fn(|k| if k < N { columns[k][i] } else { 0 });
-            g.lds.store_lane(at, 4 * N as u64, words);
+            g.lds
+                .store_lane(address(addrs[i], offset), 4 * N as u64, words);
         }
     }
 }
@@ -269,7 +283,7 @@ fn read_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
     let shape = Transfer::unpack(s.sel);
     let mut out = *w.vector(s.dst);
     for i in active(w.exec()) {
-        let at = u64::from(data(w, s.src[0], 0)[i]) + s.imm as u64;
+        let at = address(data(w, s.src[0], 0)[i], s.imm as u32);
         let word = g.lds.load_lane(at, u64::from(shape.bytes))[0];
         out[i] = shape.fill(out[i], word);
     }
@@ -280,7 +294,7 @@ fn read_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
 fn write_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
     let shape = Transfer::unpack(s.sel);
     for i in active(w.exec()) {
-        let at = u64::from(data(w, s.src[0], 0)[i]) + s.imm as u64;
+        let at = address(data(w, s.src[0], 0)[i], s.imm as u32);
         let word = shape.take(data(w, s.src[1], 0)[i]);
         g.lds
             .store_lane(at, u64::from(shape.bytes), [word, 0, 0, 0]);
@@ -292,7 +306,7 @@ fn atomic(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
     let (op, bytes, returns) = (Rmw::from_index(s.sel), s.aux & 0xff, s.aux >> 8 != 0);
     let (mut lo, mut hi) = ([0; 64], [0; 64]);
     for i in active(w.exec()) {
-        let at = u64::from(data(w, s.src[0], 0)[i]) + s.imm as u64;
+        let at = address(data(w, s.src[0], 0)[i], s.imm as u32);
         let value = |src| match src {
             Src::None => 0,
             _ if bytes == 8 => u64::from(data(w, src, 0)[i]) | u64::from(data(w, src, 1)[i]) << 32,
@@ -315,7 +329,7 @@ fn backward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let (addrs, values) = (data(w, s.src[0], 0), data(w, s.src[1], 0));
     let mut out = [0; 64];
     for i in 0..64 {
-        let from = (addrs[i].wrapping_add(s.imm as u32) >> 2) as usize & 63;
+        let from = (address(addrs[i], s.imm as u32) >> 2) as usize & 63;
         out[i] = if exec >> from & 1 != 0 {
             values[from]
         } else {
@@ -330,7 +344,7 @@ fn forward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let (addrs, values) = (data(w, s.src[0], 0), data(w, s.src[1], 0));
     let mut out = [0; 64];
     for i in active(w.exec()) {
-        out[(addrs[i].wrapping_add(s.imm as u32) >> 2) as usize & 63] = values[i];
+        out[(address(addrs[i], s.imm as u32) >> 2) as usize & 63] = values[i];
     }
     w.commit(s.dst, &out);
     Ok(())

@@ -54,7 +54,7 @@ pub struct Stats {
 #[derive(Debug)]
 pub struct ComputeUnit {
     pub(super) waves: Vec<Wave>,
-    lds: Lds,
+    pub(super) lds: Lds,
     cache: BlockCache,
     /// Whether the AVX-512 handlers may run on this processor.
     wide: bool,

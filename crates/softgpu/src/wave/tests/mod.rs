@@ -9,6 +9,7 @@
 )]
 
 mod control;
+mod data_share;
 mod exchange;
 mod float;
 mod integer;
@@ -80,6 +81,8 @@ struct Test {
     items: u16,
     private: u32,
     data: Vec<u32>,
+    /// What the local data share holds at the start; the rest is zero.
+    lds: Vec<u32>,
     mode: u32,
 }
 
@@ -119,6 +122,7 @@ impl Test {
             items: 64,
             private: 0,
             data: Vec::new(),
+            lds: Vec::new(),
             mode: USUAL_MODE,
         }
     }
@@ -166,6 +170,7 @@ impl Test {
         };
         let mut log = AccessLog::new();
         let count = unit.start(&dispatch, [0; 3]);
+        unit.lds.words[..self.lds.len()].copy_from_slice(&self.lds);
         for (index, wave) in unit.waves[..count].iter_mut().enumerate() {
             setup(index, wave);
         }
