@@ -53,8 +53,9 @@ fn compile(
     if is_newer(&program, &path)? {
         return Ok(program);
     }
-    // Tests run side by side: each writes a file of its own and puts it in place.
-    let part = folder.join(format!("{name}.{}.part", std::process::id()));
+    // Tests run side by side, and levels of one source: each writes a file of its own and puts it
+    // in place.
+    let part = folder.join(format!("{name}{kind}.{}.part", std::process::id()));
     command.arg(&path).arg("-o").arg(&part).args(libraries);
     let output = command
         .output()

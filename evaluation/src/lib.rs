@@ -8,6 +8,7 @@
 pub mod compile;
 pub mod rates;
 pub mod session;
+pub mod soak;
 pub mod statistics;
 pub mod strobe;
 pub mod table;

@@ -8,10 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use serde::Deserialize;
 
 use crate::Strobe;
 
 const PERIOD: Duration = Duration::from_millis(5);
+
+/// What `strobe restore --json` prints, as far as it is needed here.
+#[derive(Debug, Deserialize)]
+struct RestoreReport {
+    pid: u32,
+}
 
 /// A running program, its device, and the folder it works in. Dropping it ends the program.
 #[derive(Debug)]
@@ -66,6 +73,48 @@ impl Session {
         })
     }
 
+    /// Restores a checkpoint on a new device; it runs again when this returns. What the command says
+    /// goes into `folder`, the program's own output where it always went.
+    pub fn restore(
+        strobe: &Strobe,
+        device: &[String],
+        images: &Path,
+        folder: &Path,
+        limit: Duration,
+    ) -> anyhow::Result<Self> {
+        let mut command = strobe.command();
+        command
+            .arg("softgpu")
+            .args(device)
+            .arg("--")
+            .arg(strobe.path());
+        command.args(["restore", "--wait", "--json"]).arg(images);
+        let mut child = spawn(command, folder)?;
+        let deadline = Instant::now() + limit;
+        let pid = loop {
+            // Looked at before the report: a program that ends at once has been restored all the same.
+            let ended = child.try_wait()?;
+            let report = fs::read_to_string(folder.join("stdout")).unwrap_or_default();
+            if let Ok(report) = serde_json::from_str::<RestoreReport>(&report) {
+                break report.pid;
+            }
+            if let Some(status) = ended {
+                bail!("strobe restore ended with {status}: {}", said(folder));
+            }
+            if Instant::now() > deadline {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("not restored within {limit:?}: {}", said(folder));
+            }
+            thread::sleep(PERIOD);
+        };
+        Ok(Self {
+            device: child,
+            pid,
+            folder: folder.to_owned(),
+        })
+    }
+
     /// The program's process id.
     pub fn pid(&self) -> u32 {
         self.pid
@@ -102,6 +151,34 @@ impl Session {
             if Instant::now() > deadline {
                 bail!(
                     "no {start:?} in {file} within {limit:?}: {}",
+                    said(&self.folder)
+                );
+            }
+            thread::sleep(PERIOD);
+        }
+    }
+
+    /// Waits until `file` holds so many whole lines; false when the program ends before.
+    pub fn wait_for_lines(
+        &mut self,
+        file: &Path,
+        lines: usize,
+        limit: Duration,
+    ) -> anyhow::Result<bool> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let ended = self.device.try_wait()?.is_some();
+            let text = fs::read(file).unwrap_or_default();
+            if text.iter().filter(|&&byte| byte == b'\n').count() >= lines {
+                return Ok(true);
+            }
+            if ended {
+                return Ok(false);
+            }
+            if Instant::now() > deadline {
+                bail!(
+                    "hang: no line {lines} in {} within {limit:?}: {}",
+                    file.display(),
                     said(&self.folder)
                 );
             }

@@ -1,10 +1,14 @@
 //! The `strobe` command.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
+
+use crate::session::{said, spawn, wait};
 
 /// How the program and the copying share the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +95,51 @@ impl Strobe {
         let output = succeed(command.arg("--output").arg(directory))?;
         serde_json::from_slice(&output.stdout).context("the report of strobe checkpoint")
     }
+
+    /// The same, with `kill` for `--kill`, and with an end that is no error of the caller's.
+    pub fn try_checkpoint(
+        &self,
+        pid: u32,
+        directory: &Path,
+        mode: Mode,
+        kill: bool,
+        limit: Duration,
+    ) -> anyhow::Result<Taken> {
+        let mut command = self.command();
+        command.args(["checkpoint", &pid.to_string(), "--json"]);
+        command.args(["--mode", mode.name(), "--output"]).arg(directory);
+        if kill {
+            command.arg("--kill");
+        }
+        let folder = directory.with_extension("output");
+        fs::create_dir(&folder)?;
+        let mut child = spawn(command, &folder)?;
+        let Some(status) = wait(&mut child, limit)? else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(Taken::Failed(format!("hang: no end within {limit:?}")));
+        };
+        Ok(match status.code() {
+            Some(0) => {
+                let report = fs::read_to_string(folder.join("stdout"))?;
+                let report = serde_json::from_str(&report);
+                Taken::Done(Box::new(report.context("the report of strobe checkpoint")?))
+            }
+            Some(REFUSED) => Taken::Refused(said(&folder)),
+            _ => Taken::Failed(format!("{status}: {}", said(&folder))),
+        })
+    }
+}
+
+/// Exit code of a command that refused: nothing was changed.
+const REFUSED: i32 = 3;
+
+/// How an attempt at a checkpoint ended; a sentence where there is none.
+#[derive(Debug)]
+pub enum Taken {
+    Done(Box<CheckpointReport>),
+    Refused(String),
+    Failed(String),
 }
 
 /// Runs a command to its end; an error with what it said, unless it ended with 0.

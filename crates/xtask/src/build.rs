@@ -1,4 +1,4 @@
-//! `cargo xtask build` and `bench`.
+//! `cargo xtask build`, `bench` and `soak`.
 
 use std::fs;
 use std::process::Command;
@@ -24,11 +24,27 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
 
 /// Sets up, builds, and hands over to the runner in `evaluation`.
 pub(crate) fn bench(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
+    hand_over(workspace, "strobe-evaluation", arguments)
+}
+
+/// The same for the soak.
+pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
+    hand_over(workspace, SOAK, arguments)
+}
+
+/// The executable of the soak.
+pub(crate) const SOAK: &str = "strobe-soak";
+
+fn hand_over(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
     run(workspace)?;
-    let release = workspace.release();
+    runner(workspace, name, arguments)
+}
+
+/// Runs one of the runners that the build made.
+pub(crate) fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
     shell::run(
-        Command::new(release.join("strobe-evaluation"))
+        Command::new(workspace.release().join(name))
             .args(arguments)
             .current_dir(&workspace.root),
     )

@@ -26,9 +26,11 @@ cargo xtask COMMAND
   bench [--json FILE] [--quick] [--runs N] [--busy]
                      measure launches, stalls, copy rates, the software GPU; each checkpoint
                      N times (5), with --busy while other threads keep every core busy
+  soak [--minutes N] [--seed S] [--program NAME]... [--json FILE]
+                     checkpoint, kill and restore many programs at random moments
   tidy               check the rules of this repository
 
-demo, test and bench begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
+demo, test, bench and soak begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&workspace),
         ["demo", rest @ ..] => demo::run(&workspace, rest),
         ["bench", rest @ ..] => build::bench(&workspace, rest),
+        ["soak", rest @ ..] => build::soak(&workspace, rest),
         ["-h" | "--help" | "help"] => {
             println!("{HELP}");
             Ok(())

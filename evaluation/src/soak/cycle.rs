@@ -1,0 +1,217 @@
+//! One cycle, from the program's start to the last comparison.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+
+use super::comparison::difference;
+use super::plan::{Step, Then};
+use super::{Figures, Plan, Program, Reference, Verdict};
+use crate::strobe::{Mode, Taken, succeed};
+use crate::{Session, Strobe};
+
+/// Longest time for anything a cycle waits for, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(150);
+/// Draws which of several checkpoints is restored, apart from what the plan draws.
+const OLDER: u64 = 0x5eed;
+
+/// A cycle under way.
+#[derive(Debug)]
+pub struct Cycle<'a> {
+    pub strobe: &'a Strobe,
+    pub program: &'a Program,
+    pub command: &'a [String],
+    pub reference: &'a Reference,
+    pub seed: u64,
+    /// Its own; holds the output and the checkpoints.
+    pub folder: &'a Path,
+}
+
+/// Why a cycle goes no further.
+enum Stop {
+    /// The program ended by itself before the checkpoint.
+    Ended,
+    Failed(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What has happened so far.
+#[derive(Default)]
+struct State {
+    figures: Figures,
+    refused: Option<String>,
+    /// Checkpoints of the process that runs, oldest first.
+    images: Vec<PathBuf>,
+    restores: u32,
+}
+
+impl Cycle<'_> {
+    pub fn run(&self) -> (Verdict, Figures) {
+        let plan = Plan::draw(self.seed);
+        let mut state = State::default();
+        let verdict = match self.play(&plan, &mut state) {
+            Ok(()) => match state.refused {
+                Some(sentence) => Verdict::Refused(sentence),
+                None if state.figures.checkpoints == 0 => Verdict::TooLate,
+                None => Verdict::Identical,
+            },
+            Err(error) => Verdict::Failed(format!("{error:#}")),
+        };
+        (verdict, state.figures)
+    }
+
+    fn play(&self, plan: &Plan, state: &mut State) -> anyhow::Result<()> {
+        let device = plan.device.options();
+        let words: Vec<&str> = self.command.iter().map(String::as_str).collect();
+        let mut session = Session::start(self.strobe, &device, &words, self.folder)?;
+        for step in &plan.steps {
+            match self.step(step, session, &device, state) {
+                Ok(next) => session = next,
+                Err(Stop::Ended) => return self.compare(),
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+        }
+        self.end(session)
+    }
+
+    /// Until the next step's session runs.
+    fn step(
+        &self,
+        step: &Step,
+        mut session: Session,
+        device: &[String],
+        state: &mut State,
+    ) -> Result<Session, Stop> {
+        let line = self.reference.line_at(step.permille);
+        if !session.wait_for_lines(&self.folder.join("stdout"), line, LIMIT)? {
+            let status = session.wait(LIMIT)?;
+            return match status.success() {
+                true => Err(Stop::Ended),
+                false => Err(Stop::Failed(self.ended_badly(&status))),
+            };
+        }
+        thread::sleep(step.delay);
+        let number = state.figures.checkpoints;
+        let images = self.folder.join(format!("checkpoint-{number}"));
+        let kill = step.then == Then::KilledByCommand;
+        let taken = self
+            .strobe
+            .try_checkpoint(session.pid(), &images, step.mode, kill, LIMIT)?;
+        let report = match taken {
+            Taken::Done(report) => report,
+            Taken::Refused(sentence) if self.program.expects(&sentence) => {
+                absent(&images)?;
+                state.refused = Some(sentence);
+                return Ok(session);
+            }
+            // It may be over before the command has found it, or in the middle.
+            Taken::Refused(_) | Taken::Failed(_)
+                if !session.is_alive() && difference(self.folder, self.reference).is_none() =>
+            {
+                absent(&images)?;
+                return Err(Stop::Ended);
+            }
+            Taken::Refused(sentence) | Taken::Failed(sentence) => {
+                return Err(anyhow::anyhow!("checkpoint: {sentence}").into());
+            }
+        };
+        state.figures.add(&report, step.mode == Mode::Cow);
+        let mut verify = self.strobe.command();
+        succeed(verify.arg("verify").arg(&images)).context("what was just written")?;
+        state.images.push(images);
+        match step.then {
+            Then::RunOn => return Ok(session),
+            Then::KilledByCommand => {
+                session.wait(LIMIT).context("after --kill")?;
+            }
+            Then::Killed(after) => {
+                thread::sleep(after);
+                if session.is_alive() {
+                    session.kill()?;
+                } else {
+                    self.end(session)?;
+                }
+            }
+            Then::Ends => self.end(session)?,
+        }
+        Ok(self.restore(device, state)?)
+    }
+
+    /// Restores the newest checkpoint, or one before it.
+    fn restore(&self, device: &[String], state: &mut State) -> anyhow::Result<Session> {
+        let mut random = super::random::Random::new(self.seed ^ OLDER);
+        let newest = state.images.len() - 1;
+        let chosen = match random.one_in(3) {
+            true => random.below(state.images.len() as u64) as usize,
+            false => newest,
+        };
+        let images = state.images[chosen].clone();
+        let folder = self.folder.join(format!("restore-{}", state.restores));
+        fs::create_dir(&folder)?;
+        let session = Session::restore(self.strobe, device, &images, &folder, LIMIT)
+            .with_context(|| format!("restore of {}", images.display()))?;
+        state.restores += 1;
+        state.figures.restores += 1;
+        state.images.clear();
+        Ok(session)
+    }
+
+    /// The program ends by itself, well, and has written what it should.
+    fn end(&self, session: Session) -> anyhow::Result<()> {
+        let pid = session.pid();
+        let started = Instant::now();
+        let status = session.wait(LIMIT).map_err(|error| {
+            let waited = started.elapsed().as_secs();
+            error.context(format!("hang: {} after {waited} s", tasks(pid)))
+        })?;
+        if !status.success() {
+            return Err(self.ended_badly(&status));
+        }
+        self.compare()
+    }
+
+    fn compare(&self) -> anyhow::Result<()> {
+        if let Some(difference) = difference(self.folder, self.reference) {
+            bail!("not identical: {difference}");
+        }
+        Ok(())
+    }
+
+    fn ended_badly(&self, status: &std::process::ExitStatus) -> anyhow::Error {
+        let what = difference(self.folder, self.reference).unwrap_or_default();
+        anyhow::anyhow!("the program ended with {status}: {what}")
+    }
+}
+
+/// A refused checkpoint leaves nothing.
+fn absent(images: &Path) -> anyhow::Result<()> {
+    ensure!(!images.exists(), "{} was left behind", images.display());
+    Ok(())
+}
+
+/// What the threads of a process wait for.
+fn tasks(pid: u32) -> String {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return "the program is gone".into();
+    };
+    let read = |path: &Path, name: &str| {
+        let text = fs::read_to_string(path.join(name)).unwrap_or_default();
+        text.trim().to_owned()
+    };
+    let tasks: Vec<String> = entries
+        .filter_map(Result::ok)
+        .map(|entry| {
+            let path = entry.path();
+            format!("{} in {}", read(&path, "comm"), read(&path, "wchan"))
+        })
+        .collect();
+    tasks.join(", ")
+}

@@ -1,0 +1,105 @@
+//! The programs of the soak, and what each expects.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::compile;
+
+/// How a program is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// By hipcc, with this level.
+    Hip(&'static str),
+    /// By python3, as it is.
+    Python,
+}
+
+/// A program that writes lines while it works, the same in every run, and ends by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    pub name: &'static str,
+    /// Below `tests/programs`.
+    pub source: &'static str,
+    pub kind: Kind,
+    pub arguments: &'static [&'static str],
+    /// Words of refusals that are right for it: each entry is one, all its words in the sentence.
+    pub refusals: &'static [&'static [&'static str]],
+}
+
+const fn hip(name: &'static str, source: &'static str, arguments: &'static [&'static str]) -> Program {
+    Program {
+        name,
+        source,
+        kind: Kind::Hip("-O2"),
+        arguments,
+        refusals: &[],
+    }
+}
+
+pub const PROGRAMS: &[Program] = &[
+    hip("mixed", "mixed.cpp", &["60"]),
+    Program {
+        kind: Kind::Hip("-O0"),
+        ..hip("mixed-O0", "mixed.cpp", &["30"])
+    },
+];
+
+impl Program {
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PROGRAMS.iter().find(|program| program.name == name)
+    }
+
+    /// Compiles it into `folder`, unless it is there; its command line.
+    pub fn command(&self, folder: &Path) -> anyhow::Result<Vec<String>> {
+        let path = |path: &Path| {
+            let text = path.to_str().context("a path that is not UTF-8")?;
+            anyhow::Ok(text.to_owned())
+        };
+        let mut command = match self.kind {
+            Kind::Hip(level) => vec![path(&compile::hip(self.source, level, folder)?)?],
+            Kind::Python => vec![
+                "python3".to_owned(),
+                path(&compile::sources().join(self.source))?,
+            ],
+        };
+        command.extend(self.arguments.iter().map(|&argument| argument.to_owned()));
+        Ok(command)
+    }
+
+    /// Whether a sentence of a refusal is one that it expects.
+    pub fn expects(&self, sentence: &str) -> bool {
+        let said = |words: &&[&str]| words.iter().all(|word| sentence.contains(word));
+        self.refusals.iter().any(|words| said(&words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_their_own_and_sources_exist() {
+        let names: BTreeSet<&str> = PROGRAMS.iter().map(|program| program.name).collect();
+        assert_eq!(names.len(), PROGRAMS.len());
+        for program in PROGRAMS {
+            let source = compile::sources().join(program.source);
+            assert!(source.is_file(), "{}", source.display());
+            // An empty list of words would expect every sentence.
+            assert!(program.refusals.iter().all(|words| !words.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_expected_by_all_its_words() {
+        let program = Program {
+            refusals: &[&["hipFoo", "not modelled"]],
+            ..PROGRAMS[0]
+        };
+        assert!(program.expects("strobe: hipFoo is not modelled"));
+        assert!(!program.expects("strobe: hipFoo"));
+        assert!(!PROGRAMS[0].expects("strobe: anything"));
+    }
+}

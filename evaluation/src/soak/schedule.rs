@@ -1,0 +1,184 @@
+//! Cycles side by side, each in a process namespace of its own.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::random::Random;
+use super::{Figures, Outcome, Plan, Program, Reference, Verdict};
+use crate::Strobe;
+use crate::session::{said, spawn, wait};
+
+/// A cycle that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Schedule {
+    /// The executable that plays one cycle: `strobe-soak cycle`.
+    pub player: PathBuf,
+    pub strobe: Strobe,
+    pub programs: Vec<&'static Program>,
+    /// Compiled programs.
+    pub compiled: PathBuf,
+    /// For everything else; what failed stays.
+    pub folder: PathBuf,
+    pub seed: u64,
+    /// No cycle starts later.
+    pub time: Duration,
+    /// No more cycles than this.
+    pub cycles: u64,
+    pub workers: usize,
+}
+
+impl Schedule {
+    /// Runs each program alone and then the cycles, and prints each as it ends. Programs take turns.
+    pub fn run(&self) -> anyhow::Result<Vec<Outcome>> {
+        let start = Instant::now();
+        let next = Mutex::new(0_u64);
+        let outcomes = Mutex::new(Vec::new());
+        let references = self.references()?;
+        thread::scope(|scope| {
+            for _ in 0..self.workers {
+                scope.spawn(|| {
+                    loop {
+                        let index = {
+                            let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+                            // Every program has its turn, however short the time.
+                            let first = *next < self.programs.len() as u64;
+                            if *next >= self.cycles || (!first && start.elapsed() >= self.time) {
+                                return;
+                            }
+                            *next += 1;
+                            *next - 1
+                        };
+                        let outcome = self.cycle(index, &references);
+                        print(&outcome);
+                        let mut all = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+                        all.push(outcome);
+                    }
+                });
+            }
+        });
+        Ok(outcomes
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Compiles the programs and runs each alone, several at a time.
+    fn references(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let folder = self.folder.join("references");
+        let next = Mutex::new(self.programs.iter());
+        let failed = Mutex::new(None);
+        thread::scope(|scope| {
+            for _ in 0..self.workers {
+                scope.spawn(|| {
+                    loop {
+                        let program = {
+                            let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+                            next.next()
+                        };
+                        let Some(program) = program else { return };
+                        if let Err(error) = self.reference(program, &folder) {
+                            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                            failed.get_or_insert(error.context(program.name));
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(self
+                .programs
+                .iter()
+                .map(|program| folder.join(format!("{}.json", program.name)))
+                .collect()),
+        }
+    }
+
+    fn reference(&self, program: &Program, folder: &Path) -> anyhow::Result<()> {
+        let command = program.command(&self.compiled)?;
+        let reference = Reference::make(&self.strobe, &command, &folder.join(program.name))?;
+        let (lines, time) = (reference.lines(), reference.milliseconds);
+        let path = folder.join(format!("{}.json", program.name));
+        fs::write(path, serde_json::to_vec(&reference)?)?;
+        println!("{:16} {lines} lines in {time} ms by itself", program.name);
+        Ok(())
+    }
+
+    /// The seed of a cycle is all there is to know of it, beside the program.
+    fn cycle(&self, index: u64, references: &[PathBuf]) -> Outcome {
+        let seed = match self.cycles {
+            1 => self.seed,
+            _ => Random::new(self.seed.wrapping_add(index)).number() >> 32,
+        };
+        let at = index as usize % self.programs.len();
+        let program = self.programs[at];
+        let start = Instant::now();
+        let folder = self.folder.join(format!("{}-{seed}", program.name));
+        let played = self.play(program, seed, &references[at], &folder);
+        let (verdict, figures) =
+            played.unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), Figures::default()));
+        if !matches!(verdict, Verdict::Failed(_)) {
+            let _ = fs::remove_dir_all(&folder);
+        }
+        Outcome {
+            program: program.name.to_owned(),
+            seed,
+            plan: Plan::draw(seed).to_string(),
+            seconds: start.elapsed().as_secs_f64(),
+            verdict,
+            figures,
+        }
+    }
+
+    fn play(
+        &self,
+        program: &Program,
+        seed: u64,
+        reference: &Path,
+        folder: &Path,
+    ) -> anyhow::Result<(Verdict, Figures)> {
+        let log = folder.join("cycle");
+        fs::create_dir_all(&log)?;
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc", "--kill-child"]);
+        // The shell is the namespace's first process: it waits for those whose parents are gone.
+        command.args(["sh", "-c", "\"$0\" \"$@\"; exit $?"]);
+        command.arg(&self.player).arg("cycle").arg(program.name);
+        command.arg(seed.to_string()).arg(reference).arg(folder);
+        let mut child = spawn(command, &log)?;
+        let Some(status) = wait(&mut child, LIMIT)? else {
+            let _ = child.kill();
+            let _ = child.wait();
+            anyhow::bail!("hang: the cycle did not end within {LIMIT:?}");
+        };
+        let text = fs::read_to_string(log.join("stdout"))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("the cycle ended with {status}: {}", said(&log)))
+    }
+}
+
+fn print(outcome: &Outcome) {
+    let verdict = match &outcome.verdict {
+        Verdict::Identical => "identical".to_owned(),
+        Verdict::Refused(sentence) => format!("refused: {sentence}"),
+        Verdict::TooLate => "too late".to_owned(),
+        Verdict::Failed(reason) => format!("FAILED: {reason}"),
+    };
+    let mut screen = std::io::stdout().lock();
+    // Nobody is there to be told that nobody reads.
+    let _ = writeln!(
+        screen,
+        "{:16} --repeat {} ({}) {:.1} s: {verdict}",
+        outcome.program, outcome.seed, outcome.plan, outcome.seconds
+    );
+}
