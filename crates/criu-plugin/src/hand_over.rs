@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use strobe_criu::agent::{AgentError, RemoteAgent, Snapshot};
+use strobe_criu::process;
 use strobe_proto::HandOver;
 use strobe_proto::page::Phase;
 
 /// Longer than any drain the agent attempts; the command that started CRIU has its own, shorter.
 const GATE_LIMIT: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(1);
+/// At a process that changes under our eyes.
+const LOOKS: u32 = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GateError {
@@ -44,12 +47,8 @@ pub(crate) fn now_ns() -> u64 {
 /// Closes the gate of a process that still runs, if its agent was told to expect us. `None` where
 /// there is no agent or nobody asked it: all content is then copied by us.
 pub(crate) fn close_gate(pid: u32) -> Result<Option<AtCut>, GateError> {
-    let agent = match RemoteAgent::find(pid) {
-        Ok(agent) => agent,
-        Err(AgentError::NoAgent(_) | AgentError::Unused(_) | AgentError::Forked(_)) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error.into()),
+    let Some(agent) = find(pid)? else {
+        return Ok(None);
     };
     match agent.phase()? {
         Some(Phase::Armed) => {}
@@ -77,6 +76,51 @@ pub(crate) fn close_gate(pid: u32) -> Result<Option<AtCut>, GateError> {
     }))
 }
 
+/// The agent of a process of the tree, which still runs: a child of the program may end while it is
+/// looked at, and then it has nothing to save, or become another program, and is looked at again.
+fn find(pid: u32) -> Result<Option<RemoteAgent>, AgentError> {
+    let mut looks = 1;
+    loop {
+        match RemoteAgent::find(pid) {
+            Ok(agent) => return Ok(Some(agent)),
+            Err(
+                AgentError::NoAgent(_)
+                | AgentError::Unused(_)
+                | AgentError::Forked(_)
+                | AgentError::Gone(_),
+            ) => return Ok(None),
+            Err(_) if process::stat(pid).map_or(true, |stat| stat.is_dead()) => return Ok(None),
+            Err(error) if looks == LOOKS => return Err(error),
+            Err(_) => thread::sleep(POLL),
+        }
+        looks += 1;
+    }
+}
+
 fn refusal(snapshot: &Snapshot) -> GateError {
     GateError::Refused(snapshot.reason.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// CRIU lists the tree first and asks us afterwards.
+    #[test]
+    fn a_child_that_has_ended_meanwhile_has_no_gate() {
+        assert!(matches!(close_gate(u32::MAX >> 1), Ok(None)));
+        let mut child = Command::new("true").spawn().expect("true starts");
+        let pid = child.id();
+        // Alive, dying or a zombie: nothing of it is an error.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !process::stat(pid).expect("not waited for").is_dead() {
+            assert!(matches!(close_gate(pid), Ok(None)));
+            assert!(Instant::now() < deadline, "true does not end");
+        }
+        assert!(matches!(close_gate(pid), Ok(None)));
+        child.wait().expect("it has ended");
+        assert!(matches!(close_gate(pid), Ok(None)));
+    }
 }
