@@ -37,11 +37,47 @@ const fn hip(name: &'static str, source: &'static str, arguments: &'static [&'st
     }
 }
 
+/// In the folder `soak`, as long as it chooses to be.
+const fn own(name: &'static str, source: &'static str) -> Program {
+    hip(name, source, &[])
+}
+
 pub const PROGRAMS: &[Program] = &[
-    hip("mixed", "mixed.cpp", &["60"]),
+    hip("mixed", "mixed.cpp", &["25"]),
     Program {
         kind: Kind::Hip("-O0"),
-        ..hip("mixed-O0", "mixed.cpp", &["30"])
+        ..hip("mixed-O0", "mixed.cpp", &["12"])
+    },
+    hip("train", "train/train.cpp", &["--state-mb", "4", "--steps", "16"]),
+    own("atomics", "soak/atomics.cpp"),
+    own("callbacks", "soak/callbacks.cpp"),
+    own("children", "soak/children.cpp"),
+    own("churn", "soak/churn.cpp"),
+    own("copies", "soak/copies.cpp"),
+    own("events", "soak/events.cpp"),
+    own("files", "soak/files.cpp"),
+    own("globals", "soak/globals.cpp"),
+    own("graphs", "soak/graphs.cpp"),
+    own("hostmem", "soak/hostmem.cpp"),
+    own("indirect", "soak/indirect.cpp"),
+    own("local", "soak/local.cpp"),
+    own("modules", "soak/modules.cpp"),
+    own("parts", "soak/parts.cpp"),
+    Program {
+        kind: Kind::Hip("-O0"),
+        ..own("parts-O0", "soak/parts.cpp")
+    },
+    own("pitched", "soak/pitched.cpp"),
+    own("pools", "soak/pools.cpp"),
+    own("slivers", "soak/slivers.cpp"),
+    own("stores", "soak/stores.cpp"),
+    own("streams", "soak/streams.cpp"),
+    own("tables", "soak/tables.cpp"),
+    own("visitors", "soak/visitors.cpp"),
+    own("waits", "soak/waits.cpp"),
+    Program {
+        kind: Kind::Python,
+        ..own("ctypes", "soak/ctypes_rounds.py")
     },
 ];
 
