@@ -641,7 +641,7 @@ impl Arena {
 
     /// Sum of high halves and the carry of the sum of low halves: with it, the high half of the sum.
     pub(crate) fn add_carry(&mut self, a: Id, b: Id, carry: Id) -> Id {
-        if let Node::Carry(x, y) = self.node(self.condition(carry)) {
+        if let Node::Carry(x, y) = self.node(carry) {
             let mut pairs = (self.pair(x, a), self.pair(y, b));
             // The sum is the same with the high halves exchanged; the pairs may make more sense.
             let loose = |arena: &Self, id| matches!(arena.node(id), Node::Pair(..));
@@ -661,7 +661,7 @@ impl Arena {
     }
 
     pub(crate) fn sub_borrow(&mut self, a: Id, b: Id, borrow: Id) -> Id {
-        if let Node::Borrow(x, y) = self.node(self.condition(borrow)) {
+        if let Node::Borrow(x, y) = self.node(borrow) {
             let (a, b) = (self.pair(x, a), self.pair(y, b));
             let difference = self.sub64(a, b);
             return self.high(difference);
@@ -670,14 +670,6 @@ impl Arena {
         let one = self.constant(1);
         let borrow = self.select(borrow, one, ZERO);
         self.binary(Binary::Sub, difference, borrow)
-    }
-
-    /// A mask's condition for a lane that is active.
-    pub(crate) fn condition(&self, mask: Id) -> Id {
-        match self.node(mask) {
-            Node::Lanes(inner, _) => inner,
-            _ => mask,
-        }
     }
 
     pub(crate) fn both(&mut self, a: Id, b: Id) -> Id {

@@ -4,6 +4,7 @@ use strobe_code_object::CodeObject;
 use strobe_isa::{Class, Flags, Inst, Op, Operand, Space, decode};
 
 use crate::expr::Map;
+use crate::reducible::make_reducible;
 use crate::registers::{Defined, EXEC};
 
 /// Why code cannot be followed.
@@ -77,7 +78,13 @@ impl Function {
         let mut function = split(instructions);
         let first = function.at(entry).ok_or(FlowError::Code)?;
         function.sort(first);
-        function.find_loops();
+        if !function.find_loops() {
+            make_reducible(&mut function.blocks, first, limit)?;
+            function.sort(first);
+            if !function.find_loops() {
+                return Err(FlowError::Unsupported);
+            }
+        }
         Ok(function)
     }
 
@@ -126,8 +133,13 @@ impl Function {
     }
 
     /// A way to a block that stands earlier in the order closes a loop; its body is all that leads to
-    /// the end without passing the head.
-    fn find_loops(&mut self) {
+    /// the end without passing the head. `false` if a body is entered beside its head: then the head
+    /// says nothing of what is in the loop.
+    fn find_loops(&mut self) -> bool {
+        self.loops.clear();
+        for block in &mut self.blocks {
+            (block.back_ways, block.heads) = (0, None);
+        }
         let mut ends: Map<usize, Vec<usize>> = Map::default();
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
         for &block in &self.order {
@@ -155,6 +167,9 @@ impl Function {
             };
             while let Some(block) = stack.pop() {
                 if !body[block] {
+                    if self.position[block] < self.position[head] {
+                        return false;
+                    }
                     body[block] = true;
                     found.blocks.push(block);
                     stack.extend(&before[block]);
@@ -201,6 +216,7 @@ impl Function {
             let own = list.iter().position(|&other| other == index);
             self.loops[index].parent = own.and_then(|own| list.get(own + 1).copied());
         }
+        true
     }
 }
 

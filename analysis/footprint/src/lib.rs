@@ -21,6 +21,7 @@
 mod access;
 mod describe;
 mod entry;
+mod epoch;
 mod evaluate;
 mod expr;
 mod extents;
@@ -35,6 +36,7 @@ mod merge;
 mod node;
 mod plan;
 mod range;
+mod reducible;
 mod registers;
 mod roots;
 mod scalar;

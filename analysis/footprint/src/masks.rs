@@ -2,8 +2,9 @@
 //!
 //! A mask in a pair of scalar registers is a truth value of the lane that the walk follows. Masks
 //! made by comparisons hold lanes that were active then ([`Node::Lanes`]), so that "in the mask"
-//! implies the condition always, and "not in the mask" implies its opposite only as long as no
-//! lanes were switched on since (the epoch).
+//! implies the condition always, and "not in the mask" implies its opposite only for lanes that were
+//! active then ([`crate::epoch`]). A mask of all active lanes is such a mask too: only the constant
+//! with all bits set holds every lane.
 
 use std::rc::Rc;
 
@@ -12,7 +13,7 @@ use strobe_isa::{Inst, Op, Operand};
 use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ONES, TRUE, ZERO};
 use crate::merge::{Point, Way};
 use crate::registers::{EXEC, VCC};
-use crate::state::{NONE_PARKED, Parked, Snapshot, State};
+use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
 use crate::walk::{Place, Walk};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,15 +97,28 @@ impl Walk<'_> {
     pub(crate) fn active(&mut self, state: &State, condition: Id) -> Id {
         match self.arena.node(condition) {
             Node::Lanes(_, epoch) if epoch == state.epoch => condition,
-            Node::True | Node::False => condition,
-            _ => self.arena.intern(Node::Lanes(condition, state.epoch)),
+            Node::False => condition,
+            _ => {
+                let condition = self.for_active(state, condition);
+                self.arena.intern(Node::Lanes(condition, state.epoch))
+            }
         }
     }
 
-    /// What holds for a lane active now that is not in the mask.
+    /// What a mask says of a lane that is active now.
+    pub(crate) fn for_active(&self, state: &State, mask: Id) -> Id {
+        match self.arena.node(mask) {
+            Node::Lanes(inner, of) if self.within_epoch(state.epoch, of) => {
+                self.for_active(state, inner)
+            }
+            _ => mask,
+        }
+    }
+
+    /// What holds for a lane active in the epoch that is not in the mask.
     fn outside(&mut self, mask: Id, epoch: u32) -> Id {
         match self.arena.node(mask) {
-            Node::Lanes(inner, of) if of == epoch => self.outside(inner, epoch),
+            Node::Lanes(inner, of) if self.within_epoch(epoch, of) => self.outside(inner, epoch),
             Node::True | Node::False | Node::Compare(..) | Node::Not(_) => self.arena.not(mask),
             Node::Both(a, b) => {
                 let (a, b) = (self.outside(a, epoch), self.outside(b, epoch));
@@ -122,7 +136,7 @@ impl Walk<'_> {
     pub(crate) fn origin(&self, mask: Id) -> Option<u32> {
         match self.arena.node(mask) {
             Node::Exec(snapshot) | Node::PartOf(snapshot, _) => Some(snapshot),
-            Node::Lanes(inner, epoch) => self.origin(inner).or_else(|| self.epochs[epoch as usize]),
+            Node::Lanes(inner, epoch) => self.origin(inner).or(self.epochs[epoch as usize].bound),
             Node::Both(a, b) => self.origin(a).or_else(|| self.origin(b)),
             Node::Either(a, b) => {
                 let (a, b) = (self.origin(a)?, self.origin(b)?);
@@ -371,14 +385,16 @@ impl Walk<'_> {
                 {
                     // Some may still be off. What they hold is in what has just been joined.
                     let joined = self.snapshot(state);
-                    let before = self.snapshots[since as usize].parked;
+                    let before = self.parked_at(state, since);
                     state.parked = self.parked.push(before, Parked::Snapshot(joined));
                 }
             }
             Change::Replace(mask) => {
                 let since = self.origin(mask);
                 self.unpark(state, since, since);
-                if !self.restored(state, mask) {
+                if since.is_some_and(|since| !self.keeps_parked(state, since))
+                    || !self.restored(state, mask)
+                {
                     self.park(state, mask);
                 }
             }
@@ -388,7 +404,7 @@ impl Walk<'_> {
                 self.unpark(state, since, bound);
                 // Those that stay off are joined with those that are switched off now.
                 if let Some(since) = since {
-                    state.parked = self.snapshots[since as usize].parked;
+                    state.parked = self.parked_at(state, since);
                 }
                 let unknown = self.arena.unknown();
                 self.park(state, unknown);
@@ -396,12 +412,28 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether what was parked at a snapshot has stayed so: no lane of it was switched on since.
+    fn keeps_parked(&self, state: &State, since: u32) -> bool {
+        let then = self.snapshots[since as usize].parked;
+        self.parked.is_tail(then, state.parked)
+    }
+
+    /// What stays parked when the lanes of a snapshot are dealt with. The list of that time says too
+    /// little where other lanes were on in between.
+    fn parked_at(&self, state: &State, since: u32) -> ParkedId {
+        if self.keeps_parked(state, since) {
+            self.snapshots[since as usize].parked
+        } else {
+            state.parked
+        }
+    }
+
     /// Nothing is parked any more since a snapshot whose lanes are all active again.
     fn restored(&mut self, state: &mut State, mask: Id) -> bool {
         match self.arena.node(mask) {
             Node::Exec(snapshot) => {
-                let Snapshot { parked, bound, .. } = self.snapshots[snapshot as usize];
-                state.parked = parked;
+                state.parked = self.parked_at(state, snapshot);
+                let bound = self.snapshots[snapshot as usize].bound;
                 if state.bound == Some(snapshot) {
                     state.bound = bound;
                 }
@@ -413,11 +445,13 @@ impl Walk<'_> {
     }
 
     fn park(&mut self, state: &mut State, mask: Id) {
+        let mask = self.for_active(state, mask);
         if state.idle || mask == TRUE {
             return;
         }
         let snapshot = self.snapshot(state);
         state.parked = self.parked.push(state.parked, Parked::Snapshot(snapshot));
+        state.epoch = self.narrower_epoch(state);
         if mask == FALSE {
             return state.make_idle();
         }
@@ -444,7 +478,7 @@ impl Walk<'_> {
             }
         }
         state.bound = bound;
-        state.epoch = self.epoch(bound);
+        state.epoch = self.unrelated_epoch(bound);
         if returning.is_empty() && loops.is_empty() {
             if state.idle
                 && let Some(since) = since
@@ -585,7 +619,7 @@ impl Walk<'_> {
                 self.assume(state, a, false, scalar);
                 self.assume(state, b, false, scalar);
             }
-            Node::Lanes(inner, epoch) if holds || epoch == state.epoch => {
+            Node::Lanes(inner, epoch) if holds || self.within_epoch(state.epoch, epoch) => {
                 self.assume(state, inner, holds, false);
             }
             Node::Any(mask) if holds => self.assume_some(state, mask),

@@ -26,7 +26,7 @@ pub(crate) struct State {
     pub(crate) facts: FactId,
     /// What holds for the wave, even with no lane active.
     pub(crate) wave: FactId,
-    /// Changes whenever lanes are switched on.
+    /// Which lanes are active: [`crate::epoch`].
     pub(crate) epoch: u32,
     pub(crate) parked: ParkedId,
     /// A snapshot whose lanes contain the active ones.
@@ -132,6 +132,11 @@ impl ParkedLists {
             at = self.parent(at);
         }
         found
+    }
+
+    /// Whether a list ends in another.
+    pub(crate) fn is_tail(&self, tail: ParkedId, list: ParkedId) -> bool {
+        self.common(list, tail) == tail
     }
 
     fn common(&self, mut a: ParkedId, mut b: ParkedId) -> ParkedId {

@@ -196,6 +196,7 @@ impl Walk<'_> {
                 let carry = self
                     .mask(state, inst.srcs[2])
                     .unwrap_or_else(|| self.arena.unknown());
+                let carry = self.for_active(state, carry);
                 if inst.op == v_addc_co_u32 {
                     return Some((self.arena.add_carry(a, b, carry), None));
                 }
@@ -209,12 +210,7 @@ impl Walk<'_> {
                 let mask = self
                     .mask(state, inst.srcs[2])
                     .unwrap_or_else(|| self.arena.unknown());
-                let condition = match self.arena.node(mask) {
-                    // Within the epoch the mask says just what the comparison said.
-                    Node::Lanes(inner, epoch) if epoch == state.epoch => inner,
-                    Node::Lanes(..) => self.arena.unknown(),
-                    _ => mask,
-                };
+                let condition = self.for_active(state, mask);
                 self.arena.select(condition, yes, no)
             }
             v_mul_u32_u24 | v_mad_u32_u24 => {

@@ -12,6 +12,7 @@ use strobe_isa::{Class, Op, Operand};
 
 use crate::Limits;
 use crate::entry;
+use crate::epoch::Epoch;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
 use crate::flow::{FlowError, Function, Located, Loop, target};
@@ -102,8 +103,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) scratch_escapes: bool,
     functions: Map<u64, Rc<Function>>,
     instructions: usize,
-    /// Per epoch, a snapshot whose lanes contain those active in it.
-    pub(crate) epochs: Vec<Option<u32>>,
+    pub(crate) epochs: Vec<Epoch>,
     /// Loops that more lanes come to the head of than came to the loop.
     loose: Vec<(u64, usize)>,
     /// One of them, found on this walk: it has to be done again.
@@ -135,7 +135,11 @@ impl<'a> Walk<'a> {
             scratch_escapes: false,
             functions: Map::default(),
             instructions: 0,
-            epochs: vec![None],
+            epochs: vec![Epoch {
+                parent: 0,
+                depth: 0,
+                bound: None,
+            }],
             loose: Vec::new(),
             broken: None,
         }
@@ -159,12 +163,6 @@ impl<'a> Walk<'a> {
             *self = again;
         }
         Err(Reason::Budget)
-    }
-
-    /// A new epoch, for lanes within those of a snapshot.
-    pub(crate) fn epoch(&mut self, bound: Option<u32>) -> u32 {
-        self.epochs.push(bound);
-        self.epochs.len() as u32 - 1
     }
 
     fn read(&mut self, entry: u64) -> Result<Rc<Function>, Reason> {
@@ -351,7 +349,7 @@ impl<'a> Walk<'a> {
         };
         match (truth, holds) {
             (TRUE, false) | (FALSE, true) => false,
-            _ if self.arena.node(truth) == Node::Any(TRUE) && !holds => {
+            _ if !holds && self.holds_active(state, truth) => {
                 // Every active lane is in the mask: there is none.
                 state.make_idle();
                 true
@@ -360,6 +358,14 @@ impl<'a> Walk<'a> {
                 self.assume(state, truth, holds, true);
                 true
             }
+        }
+    }
+
+    /// "Some lane is in the mask", of a mask that every active lane is in.
+    fn holds_active(&self, state: &State, truth: Id) -> bool {
+        match self.arena.node(truth) {
+            Node::Any(mask) => self.for_active(state, mask) == TRUE,
+            _ => false,
         }
     }
 
@@ -468,7 +474,7 @@ impl<'a> Walk<'a> {
         }
         state.scc = self.arena.unknown();
         state.bound = if shape.masks { entered } else { state.bound };
-        state.epoch = self.epoch(state.bound);
+        state.epoch = self.unrelated_epoch(state.bound);
         state.idle = false;
         let parked = state.parked;
         if shape.masks {

@@ -192,6 +192,14 @@ fn loops_end_where_their_condition_says() {
     assert_eq!(run(LOOP, &[A, 1 << 20]).writes, run_of(whole(A)));
 }
 
+/// What held on one of the ways into a loop holds on no other.
+#[test]
+fn a_loop_with_two_entries_is_entered_at_either() {
+    let both = bytes(&[A..A + 4, A + 64..A + 68]);
+    assert_eq!(run(TWO_ENTRIES, &[A, 0]).writes, both);
+    assert_eq!(run(TWO_ENTRIES, &[A, 1]).writes, both);
+}
+
 #[test]
 fn atomics_read_and_write() {
     let access = run(ATOMIC, &[A]);
@@ -563,6 +571,22 @@ const LOOP: &[u32] = &[
     0x8107_8107,               // s_add_i32 s7, s7, 1
     0xbf07_0607,               // s_cmp_lg_u32 s7, s6
     0xbf85_fff9,               // s_cbranch_scc1 L
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const TWO_ENTRIES: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbe87_0080,               // s_mov_b32 s7, 0
+    0xbf07_8006,               // s_cmp_lg_u32 s6, 0
+    0xbf85_0002,               // s_cbranch_scc1 MIDDLE
+    0xdc70_8000, 0x0004_0001,  // TOP: global_store_dword v1, v0, s[4:5]
+    0xdc70_8040, 0x0004_0001,  // MIDDLE: global_store_dword v1, v0, s[4:5] offset:64
+    0x8107_8107,               // s_add_i32 s7, s7, 1
+    0xbf0a_8407,               // s_cmp_lt_u32 s7, 4
+    0xbf85_fff9,               // s_cbranch_scc1 TOP
     0xbf81_0000,               // s_endpgm
 ];
 

@@ -1,0 +1,274 @@
+//! Loops with one way in.
+//!
+//! The walk takes for granted that a loop is entered at its head: what held there holds in the loop,
+//! and whoever comes back to the head has been there before. Compilers make loops with several ways in
+//! (jump threading does), so such loops are rewritten before anything else looks at them: one entry
+//! becomes the head, and all blocks that the other entries lead to are there twice. The copies are
+//! walked until they reach the head; from then on it is a loop like any other.
+
+use crate::flow::{Block, FlowError};
+
+/// Entries of one loop that are tried as its head.
+const MAX_CANDIDATES: usize = 8;
+
+/// Copies blocks until every loop has one entry. `limit`: instructions that the blocks may have then.
+pub(crate) fn make_reducible(
+    blocks: &mut Vec<Block>,
+    entry: usize,
+    limit: usize,
+) -> Result<(), FlowError> {
+    let mut size: usize = blocks.iter().map(|block| block.instructions.len()).sum();
+    let mut before = predecessors(blocks);
+    let mut regions: Vec<Vec<usize>> = vec![(0..blocks.len()).collect()];
+    while let Some(region) = regions.pop() {
+        for knot in knots(blocks, &region) {
+            let inside = marked(blocks.len(), &knot);
+            let is_entry =
+                |block: usize| block == entry || before[block].iter().any(|&from| !inside[from]);
+            let entries: Vec<usize> = knot.iter().copied().filter(|&b| is_entry(b)).collect();
+            let mut head = *entries.first().ok_or(FlowError::Code)?;
+            if entries.len() > 1 {
+                let mut copied = Vec::new();
+                let mut least = usize::MAX;
+                for &candidate in entries.iter().take(MAX_CANDIDATES) {
+                    let reached = without(blocks, &inside, &entries, candidate);
+                    let cost = reached.iter().map(|&b| blocks[b].instructions.len()).sum();
+                    if cost < least {
+                        (head, copied, least) = (candidate, reached, cost);
+                    }
+                }
+                size += least;
+                if size > limit {
+                    return Err(FlowError::Size);
+                }
+                regions.push(copy(blocks, &inside, &copied));
+                before = predecessors(blocks);
+            }
+            regions.push(knot.into_iter().filter(|&block| block != head).collect());
+        }
+    }
+    Ok(())
+}
+
+fn successors(block: &Block) -> impl Iterator<Item = usize> {
+    [block.next, block.taken].into_iter().flatten()
+}
+
+fn marked(count: usize, blocks: &[usize]) -> Vec<bool> {
+    let mut marks = vec![false; count];
+    for &block in blocks {
+        marks[block] = true;
+    }
+    marks
+}
+
+fn predecessors(blocks: &[Block]) -> Vec<Vec<usize>> {
+    let mut before = vec![Vec::new(); blocks.len()];
+    for (index, block) in blocks.iter().enumerate() {
+        for to in successors(block) {
+            before[to].push(index);
+        }
+    }
+    before
+}
+
+/// What the other entries lead to inside without passing the head.
+fn without(blocks: &[Block], inside: &[bool], entries: &[usize], head: usize) -> Vec<usize> {
+    let mut found: Vec<usize> = entries.iter().copied().filter(|&e| e != head).collect();
+    let mut seen = marked(blocks.len(), &found);
+    seen[head] = true;
+    let mut at = 0;
+    while let Some(&block) = found.get(at) {
+        at += 1;
+        for to in successors(&blocks[block]) {
+            if inside[to] && !seen[to] {
+                seen[to] = true;
+                found.push(to);
+            }
+        }
+    }
+    found
+}
+
+/// Makes copies that lead to each other, and leads all ways from outside to them.
+fn copy(blocks: &mut Vec<Block>, inside: &[bool], originals: &[usize]) -> Vec<usize> {
+    let first = blocks.len();
+    let mut copies: Vec<Option<usize>> = vec![None; first];
+    for (number, &original) in originals.iter().enumerate() {
+        copies[original] = Some(first + number);
+    }
+    let copied = |to: Option<usize>| to.map(|to| copies[to].unwrap_or(to));
+    for (index, block) in blocks.iter_mut().enumerate() {
+        if !inside[index] {
+            (block.next, block.taken) = (copied(block.next), copied(block.taken));
+        }
+    }
+    for &original in originals {
+        let block = &blocks[original];
+        let copy = Block {
+            instructions: block.instructions.clone(),
+            next: copied(block.next),
+            taken: copied(block.taken),
+            ..Block::default()
+        };
+        blocks.push(copy);
+    }
+    (first..blocks.len()).collect()
+}
+
+/// The sets of blocks of a region that all lead to each other within it (Tarjan's algorithm).
+fn knots(blocks: &[Block], region: &[usize]) -> Vec<Vec<usize>> {
+    const UNSEEN: usize = usize::MAX;
+    let inside = marked(blocks.len(), region);
+    let mut number = vec![UNSEEN; blocks.len()];
+    let mut lowest = vec![UNSEEN; blocks.len()];
+    let mut open: Vec<usize> = Vec::new();
+    let mut is_open = vec![false; blocks.len()];
+    let mut count = 0;
+    let mut found = Vec::new();
+    for &root in region {
+        if number[root] != UNSEEN {
+            continue;
+        }
+        let mut stack = vec![(root, 0)];
+        while let Some(&mut (block, ref mut way)) = stack.last_mut() {
+            if *way == 0 {
+                (number[block], lowest[block]) = (count, count);
+                count += 1;
+                open.push(block);
+                is_open[block] = true;
+            }
+            let next = successors(&blocks[block])
+                .filter(|&to| inside[to])
+                .nth(*way);
+            *way += 1;
+            match next {
+                Some(to) if number[to] == UNSEEN => stack.push((to, 0)),
+                Some(to) if is_open[to] => lowest[block] = lowest[block].min(number[to]),
+                Some(_) => {}
+                None => {
+                    stack.pop();
+                    if let Some(&(above, _)) = stack.last() {
+                        lowest[above] = lowest[above].min(lowest[block]);
+                    }
+                    if lowest[block] == number[block] {
+                        let mut knot = Vec::new();
+                        while let Some(member) = open.pop() {
+                            is_open[member] = false;
+                            knot.push(member);
+                            if member == block {
+                                break;
+                            }
+                        }
+                        let turns = successors(&blocks[block]).any(|to| to == block);
+                        if knot.len() > 1 || turns {
+                            knot.sort_unstable();
+                            found.push(knot);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of one instruction with these successors.
+    fn graph(ways: &[&[usize]]) -> Vec<Block> {
+        let block = |(index, ways): (usize, &&[usize])| Block {
+            instructions: index..index + 1,
+            next: ways.first().copied(),
+            taken: ways.get(1).copied(),
+            ..Block::default()
+        };
+        ways.iter().enumerate().map(block).collect()
+    }
+
+    /// Every loop of every region has one entry.
+    fn is_reducible(blocks: &[Block], entry: usize) -> bool {
+        let before = predecessors(blocks);
+        let mut regions: Vec<Vec<usize>> = vec![(0..blocks.len()).collect()];
+        while let Some(region) = regions.pop() {
+            for knot in knots(blocks, &region) {
+                let inside = marked(blocks.len(), &knot);
+                let entries: Vec<usize> = knot
+                    .iter()
+                    .copied()
+                    .filter(|&b| b == entry || before[b].iter().any(|&from| !inside[from]))
+                    .collect();
+                if entries.len() != 1 {
+                    return false;
+                }
+                regions.push(knot.into_iter().filter(|&b| b != entries[0]).collect());
+            }
+        }
+        true
+    }
+
+    /// The instructions of all ways of so many steps from the entry.
+    fn ways(blocks: &[Block], entry: usize, steps: usize) -> Vec<Vec<usize>> {
+        let mut found = vec![(vec![blocks[entry].instructions.start], entry)];
+        for _ in 0..steps {
+            let mut longer = Vec::new();
+            for (way, at) in found {
+                for to in successors(&blocks[at]) {
+                    let mut way = way.clone();
+                    way.push(blocks[to].instructions.start);
+                    longer.push((way, to));
+                }
+            }
+            found = longer;
+        }
+        let mut ways: Vec<Vec<usize>> = found.into_iter().map(|(way, _)| way).collect();
+        ways.sort();
+        ways
+    }
+
+    #[test]
+    fn a_loop_with_two_entries_gets_one() {
+        let before = graph(&[&[1, 2], &[2, 3], &[1], &[]]);
+        let mut blocks = graph(&[&[1, 2], &[2, 3], &[1], &[]]);
+        assert!(!is_reducible(&blocks, 0));
+        make_reducible(&mut blocks, 0, 100).expect("small enough");
+        assert!(is_reducible(&blocks, 0));
+        assert_eq!(blocks.len(), 5, "one block is copied");
+        assert_eq!(ways(&before, 0, 6), ways(&blocks, 0, 6));
+    }
+
+    /// Random graphs: afterwards each loop has one entry, and the same ways lead through them.
+    #[test]
+    fn random_graphs_become_reducible_and_keep_their_ways() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % below as u64) as usize
+        };
+        let mut irreducible = 0;
+        for _ in 0..500 {
+            let count = 3 + random(6);
+            let mut ways_of: Vec<Vec<usize>> = Vec::new();
+            for block in 0..count {
+                // Each is reached from the one before.
+                let mut ways: Vec<usize> = (block + 1..count).take(1).collect();
+                if random(4) > 0 {
+                    ways.push(random(count));
+                }
+                ways_of.push(ways);
+            }
+            let slices: Vec<&[usize]> = ways_of.iter().map(|ways| &ways[..]).collect();
+            let before = graph(&slices);
+            let mut after = graph(&slices);
+            irreducible += usize::from(!is_reducible(&before, 0));
+            make_reducible(&mut after, 0, 10_000).expect("small enough");
+            assert!(is_reducible(&after, 0), "{ways_of:?}");
+            assert_eq!(ways(&before, 0, 8), ways(&after, 0, 8), "{ways_of:?}");
+        }
+        assert!(irreducible > 50, "only {irreducible}: too tame");
+    }
+}
