@@ -6,6 +6,7 @@
 //! | `faults` | a driver that refuses costs one sentence, and nothing else |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
+//! | `held` | nothing of ours stands in the program's way, or not for long |
 //! | `damage` | a checkpoint that is not what was written is not restored |
 //! | `output` | a pipe gets all of a program's output, once |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
@@ -17,6 +18,8 @@ mod harness;
 mod damage;
 #[path = "checkpoint/faults.rs"]
 mod faults;
+#[path = "checkpoint/held.rs"]
+mod held;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
 #[path = "checkpoint/neighbours.rs"]

@@ -117,6 +117,11 @@ pub(crate) struct CheckpointArguments {
     /// Seconds to wait for GPU work to end before giving way to the program; a few attempts are made.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) drain_timeout: u32,
+    /// Seconds that anything of the program may be held back while nothing moves, beyond what the
+    /// copies need; then the checkpoint is given up, and the program goes on.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) max_hold: u32,
     /// End the program once the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,

@@ -103,6 +103,7 @@ fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
         aside_bytes: snapshot.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
+        max_hold_ms: arguments.max_hold * 1000,
     };
     let listener = Listener::open(program, &id)?;
     let result = arm(&agent, &listener, begin)

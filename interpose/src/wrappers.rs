@@ -5,7 +5,7 @@
 
 use crate::real;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
-use strobe_agent::{effect, enter, leave};
+use strobe_agent::{effect, enter, gives_way, leave};
 use strobe_hip::{
     CaptureMode, ConstPtr, CopyKind, Dim3, DriverMemcpy3D, Event, Extent3, FatBinaryWrapper, Graph,
     GraphExec, JitOption, Kernel, MemPool, Memcpy2D, Memcpy3D, Module, PitchedPtr, Ptr, Status,
@@ -31,7 +31,11 @@ macro_rules! wrap {
                 // SAFETY: the effect gets what the program gave, and reads what HIP reads.
                 let call = enter(|| unsafe { effect::$effect($($given),*) });
                 // SAFETY: the program's call.
-                let result = unsafe { next::$name($($arg),*) };
+                let mut result = unsafe { next::$name($($arg),*) };
+                if gives_way(&call, &result) {
+                    // SAFETY: the program's call, which has failed and done nothing.
+                    result = unsafe { next::$name($($arg),*) };
+                }
                 leave(call, &result);
                 result
             }

@@ -84,6 +84,9 @@ pub struct Begin {
     pub drain_timeout_ms: u32,
     #[prost(uint32, tag = "6")]
     pub drain_attempts: u32,
+    /// how long anything is held back while nothing moves
+    #[prost(uint32, tag = "7")]
+    pub max_hold_ms: u32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SlotFree {

@@ -90,6 +90,9 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
                 agent.registry.clear();
                 agent.streams.write().clear();
                 agent.captures.store(0, Ordering::Release);
+                if let Some(resources) = agent.control.spare.lock().as_mut() {
+                    resources.device_was_reset();
+                }
                 agent.observe(&Observed::Reset, None);
             }
         }

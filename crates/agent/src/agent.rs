@@ -119,6 +119,9 @@ impl Agent {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
             self.save.before_write(self, writer, &effect.writes);
         }
+        if matches!(observed, Observed::Free { .. }) {
+            self.save.before_free();
+        }
     }
 
     /// Applies the records that have come in. Returns how many there were.

@@ -82,6 +82,19 @@ pub(crate) enum After {
     Reset,
 }
 
+impl After {
+    fn allocates(&self) -> bool {
+        matches!(
+            self,
+            After::Allocated { .. }
+                | After::AllocatedPitch { .. }
+                | After::AllocatedPitched { .. }
+                | After::LoadedImage { .. }
+                | After::LoadedFile { .. }
+        )
+    }
+}
+
 /// The result of a call, as far as it matters here.
 pub trait Outcome {
     /// Whether it did what it was asked for.
@@ -90,11 +103,18 @@ pub trait Outcome {
     fn handle(&self) -> usize {
         0
     }
+    /// Whether there was no memory for it.
+    fn lacks_memory(&self) -> bool {
+        false
+    }
 }
 
 impl Outcome for Status {
     fn succeeded(&self) -> bool {
         *self == Status::SUCCESS
+    }
+    fn lacks_memory(&self) -> bool {
+        *self == Status::OUT_OF_MEMORY
     }
 }
 
@@ -123,6 +143,18 @@ pub fn enter(effect: impl FnOnce() -> Call) -> Call {
     let mut call = guarded(effect).unwrap_or_default();
     call.entered = true;
     call
+}
+
+/// After a real call that failed: whether it is to be made once more, because it wanted memory that
+/// a checkpoint had borrowed and has given back.
+#[inline]
+pub fn gives_way(call: &Call, result: &impl Outcome) -> bool {
+    result.lacks_memory() && call.entered && call.after.allocates() && give_way()
+}
+
+#[cold]
+fn give_way() -> bool {
+    guarded(|| existing().is_some_and(crate::resources::give_way)).unwrap_or(false)
 }
 
 /// After the real call.

@@ -44,6 +44,7 @@ const RING_SLOTS: (u64, u64) = (4, 64);
 const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 4096..=256 << 20;
 const ATTEMPTS: std::ops::RangeInclusive<u32> = 1..=100;
 const DRAIN_MS: std::ops::RangeInclusive<u32> = 1..=600_000;
+const HOLD_MS: std::ops::RangeInclusive<u32> = 1..=3_600_000;
 
 /// Takes the checkpoint that the page asks for.
 pub(crate) fn run(agent: &'static Agent) {
@@ -140,6 +141,7 @@ fn check(begin: &Begin) -> Result<(), String> {
         && CHUNK_BYTES.contains(&begin.chunk_bytes)
         && ATTEMPTS.contains(&begin.drain_attempts)
         && DRAIN_MS.contains(&begin.drain_timeout_ms)
+        && HOLD_MS.contains(&begin.max_hold_ms)
         && begin.mode() != Mode::Unspecified;
     if !asks_sense {
         return Err(format!("the controller asks for what cannot be: {begin:?}"));
@@ -329,27 +331,33 @@ pub(crate) fn open(agent: &Agent) {
     GATE.open();
 }
 
-/// Nothing is kept any more; the resources go back to HIP.
+/// Nothing is kept any more; the pool is given back. What was under way comes to its end first,
+/// because the pool and the program's memory are in use until then.
 pub(crate) fn let_go(agent: &'static Agent) {
-    agent.synchronous.store(false, Ordering::Release);
-    let saved = agent.save.end().map(Saving::into_parts);
-    let unused = || Some((0, agent.control.spare.lock().take()?));
-    let Some((ring, mut resources)) = saved.or_else(unused) else {
-        return;
-    };
+    if let Some(saving) = agent.save.lock().as_mut()
+        && !saving.engine.is_saved()
+    {
+        saving.give_up("the checkpoint is over");
+    }
+    agent.save.notify();
     if agent.control.is_exiting() {
         // HIP is about to be torn down; what is left goes with the process.
+        agent.synchronous.store(false, Ordering::Release);
+        agent.save.end();
         return;
     }
     let deadline = Instant::now() + PREPARE_PATIENCE;
     // When it takes longer it goes on alone, and the next checkpoint waits for it.
     let _ = agent.control.supervisor.run(deadline, move || {
-        resources.wait_until_idle();
-        if ring != 0 {
-            // SAFETY: the pinned ring, which no copy uses any more.
-            let _ = unsafe { next::hipHostFree(ring as strobe_hip::Ptr) };
+        while !agent.save.is_idle() {
+            std::thread::sleep(LOOK_AGAIN);
         }
-        resources.free_pool();
+        agent.synchronous.store(false, Ordering::Release);
+        let saved = agent.save.end().map(Saving::into_resources);
+        let Some(mut resources) = saved.or_else(|| agent.control.spare.lock().take()) else {
+            return;
+        };
+        resources.let_go();
         *agent.control.spare.lock() = Some(resources);
     });
 }

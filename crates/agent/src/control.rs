@@ -66,8 +66,6 @@ impl Shared {
             }
             *self.abandon.lock() = None;
         }
-        // What lies there is about to be gone with everything on the device.
-        self.spare.lock().take();
     }
 }
 
@@ -161,6 +159,9 @@ fn run(agent: &'static Agent) {
 
 /// Lets the program go on without us.
 fn fail_open(agent: &Agent) {
+    if let Some(saving) = agent.save.lock().as_mut() {
+        saving.give_up("the agent has failed");
+    }
     agent.synchronous.store(false, Ordering::Release);
     agent.save.end();
     GATE.open();

@@ -5,11 +5,9 @@ use crate::checkpoint::{Watch, let_go, open, ring_slots};
 use crate::connection::Connection;
 use crate::cut::Cut;
 use crate::page::{now_ns, set_phase};
-use crate::saving::name_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_engine::Source;
-use strobe_hip::{Ptr, next};
 use strobe_proto::page::Phase;
 use strobe_proto::{
     Aborted, Begin, ChunkReady, Done, Extent as ExtentMessage, Mode, Ring, Statistics, from_agent,
@@ -67,11 +65,10 @@ fn deliver(
     connection: &mut Connection,
 ) -> Result<(), String> {
     let slots = ring_slots(begin.chunk_bytes);
-    let address = pinned_ring(begin.chunk_bytes * u64::from(slots))?;
-    match &mut *agent.save.lock() {
-        Some(saving) => saving.ring = address,
+    let address = match &mut *agent.save.lock() {
+        Some(saving) => saving.resources.out.open(slots, begin.chunk_bytes)?,
         None => return Err("the checkpoint is over".into()),
-    }
+    };
     let lost = |error: std::io::Error| format!("the controller is gone: {error}");
     connection
         .send(from_agent::Body::Ring(Ring {
@@ -117,6 +114,7 @@ fn step(agent: &Agent) -> Result<(Vec<ChunkReady>, bool, bool), String> {
     };
     let arrived = saving.arrivals();
     saving.order_copies();
+    saving.look_at_progress();
     if let Some(why) = &saving.failed {
         return Err(why.clone());
     }
@@ -189,16 +187,6 @@ fn wait_for_commit(agent: &Agent, connection: &mut Connection) -> Result<(), Str
         }
     }
     Err("the controller does not commit".into())
-}
-
-fn pinned_ring(bytes: u64) -> Result<u64, String> {
-    let mut address: Ptr = std::ptr::null_mut();
-    let bytes = usize::try_from(bytes).map_err(|error| error.to_string())?;
-    // SAFETY: writes to a local.
-    unsafe { next::hipHostMalloc(&mut address, bytes, 0) }
-        .ok()
-        .map_err(|error| format!("no pinned memory for copying: {}", name_of(error)))?;
-    Ok(address as u64)
 }
 
 fn statistics(agent: &Agent, started: u64, finished: u64) -> Statistics {

@@ -7,6 +7,7 @@ use crate::checkpoint::ring_slots;
 use crate::saving::Saving;
 use prost::Message;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use strobe_engine::{Config, Engine};
 use strobe_proto::{Begin, Extent as ExtentMessage, HandOver, Mode};
 
@@ -16,6 +17,7 @@ pub(crate) struct Cut {
     config: Config,
     pool: Option<strobe_extent::Extent>,
     answer: Option<Answer>,
+    max_hold: Duration,
 }
 
 impl Cut {
@@ -27,8 +29,8 @@ impl Cut {
         agent.trace.lock().look_up_tables(after::read_memory);
         GATE.take_held_back();
         let pool = match &*agent.control.spare.lock() {
-            Some(resources) => resources.pool,
-            None => return Err("the copy streams are gone: the device was reset".into()),
+            Some(resources) => resources.pool(),
+            None => return Err("the copy queues are gone: the device was reset".into()),
         };
         let config = Config {
             mode: match begin.mode() {
@@ -46,6 +48,7 @@ impl Cut {
             config,
             pool,
             answer: pool.and_then(Answer::expect),
+            max_hold: Duration::from_millis(begin.max_hold_ms.into()),
         })
     }
 
@@ -80,13 +83,12 @@ impl Cut {
         if let Some(answer) = &self.answer {
             config.set_aside = answer.read(agent.page)?;
         }
-        let chunk_bytes = config.chunk_bytes;
         let engine = Engine::begin(config).map_err(|error| error.to_string())?;
         let resources = agent.control.spare.lock().take();
-        let resources = resources.ok_or("the copy streams are gone: the device was reset")?;
+        let resources = resources.ok_or("the copy queues are gone: the device was reset")?;
         agent
             .save
-            .begin(Saving::new(engine, resources, chunk_bytes));
+            .begin(Saving::new(engine, resources, self.max_hold));
         agent.synchronous.store(true, Ordering::Release);
         Ok(())
     }

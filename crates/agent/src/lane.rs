@@ -1,108 +1,132 @@
-//! The agent's own in-order stream on a device, and the events that mark points in it.
+//! The agent's queue for copies inside the device, and the points in it that others wait for.
 
-use std::collections::VecDeque;
+use crate::device::code::{Code, Kernel};
+use crate::device::gpu::Gpu;
+use crate::device::queue::{DeviceQueue, QueueError};
+use crate::saving::name_of;
+use crate::word::Word;
+use std::time::{Duration, Instant};
 use strobe_engine::Ticket;
-use strobe_hip::{EVENT_DISABLE_TIMING, Event, Status, Stream, next};
+use strobe_hip::{Status, Stream};
+
+/// Work-items of a group of both kernels.
+const COPY_ITEMS: u16 = 256;
+const PUBLISH_ITEMS: u16 = 1;
+/// Bytes that a group moves in a turn, and the groups that are enough to keep the memory busy.
+const TURN_BYTES: u64 = 4 * 16 * COPY_ITEMS as u64;
+const MOST_GROUPS: u64 = 64;
+const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    stream: Stream,
-    /// Points not known to be passed, oldest first.
-    marks: VecDeque<(Ticket, Event)>,
-    free: Vec<Event>,
-    passed: Ticket,
+    queue: DeviceQueue,
+    copy: Kernel,
+    publish: Kernel,
+    word: Word,
+    /// What the word stood at when this checkpoint began: ticket 0.
+    base: u32,
 }
 
 impl Lane {
-    /// A stream with a hardware queue of its own, which waits for none of the program's: HIP pools
-    /// queues, but never one with a mask of compute units. The mask names all of them.
-    pub(crate) fn create_with_own_queue() -> Result<Lane, Status> {
-        let mask = [u32::MAX; 8];
-        let mut stream = Stream::NULL;
-        // SAFETY: reads the mask, writes to a local.
-        let status = unsafe {
-            next::hipExtStreamCreateWithCUMask(&mut stream, mask.len() as u32, mask.as_ptr())
-        };
-        status.ok()?;
-        Ok(Lane::on(stream))
+    pub(crate) fn create() -> Result<Lane, String> {
+        let code = Code::get()?;
+        let failed = |error: crate::hsa::HsaError| error.to_string();
+        let gpu = Gpu::get().map_err(failed)?;
+        Ok(Lane {
+            queue: DeviceQueue::create(gpu).map_err(failed)?,
+            copy: code.kernel(c"copy.kd").map_err(failed)?,
+            publish: code.kernel(c"publish.kd").map_err(failed)?,
+            word: new_word()?,
+            base: 0,
+        })
     }
 
-    fn on(stream: Stream) -> Lane {
-        Lane {
-            stream,
-            marks: VecDeque::new(),
-            free: Vec::new(),
-            passed: Ticket(0),
+    /// The next checkpoint counts its tickets anew. Nothing is under way.
+    pub(crate) fn start_over(&mut self) -> Result<(), String> {
+        if !self.word.is_usable() {
+            self.word = new_word()?;
         }
+        self.base = self.word.value();
+        Ok(())
     }
 
-    pub(crate) fn stream(&self) -> Stream {
-        self.stream
+    /// The word has gone with everything that HIP had on the device.
+    pub(crate) fn device_was_reset(&mut self) {
+        self.word = Word::lost();
     }
 
-    /// Forgets all points: the next checkpoint counts its tickets anew.
-    pub(crate) fn start_over(&mut self) {
-        self.free
-            .extend(self.marks.drain(..).map(|(_, event)| event));
-        self.passed = Ticket(0);
+    /// Copies inside the device.
+    ///
+    /// # Safety
+    /// Both ranges stay valid until the copy has ended; nothing else writes the source or touches
+    /// the destination until then.
+    pub(crate) unsafe fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), QueueError> {
+        let groups = bytes.div_ceil(TURN_BYTES).clamp(1, MOST_GROUPS) as u32;
+        let mut arguments = [0; 28];
+        arguments[..8].copy_from_slice(&to.to_le_bytes());
+        arguments[8..16].copy_from_slice(&from.to_le_bytes());
+        arguments[16..24].copy_from_slice(&bytes.to_le_bytes());
+        arguments[24..].copy_from_slice(&groups.to_le_bytes());
+        // SAFETY: the kernel reads and writes these ranges, which are the caller's promise.
+        unsafe {
+            self.queue
+                .dispatch(&self.copy, &arguments, groups, COPY_ITEMS)
+        }
+        .map(drop)
     }
 
     /// Everything issued so far is `ticket`.
-    pub(crate) fn mark(&mut self, ticket: Ticket) -> Result<(), Status> {
-        let event = match self.free.pop() {
-            Some(event) => event,
-            None => {
-                let mut event = Event::default();
-                // SAFETY: writes to a local.
-                unsafe { next::hipEventCreateWithFlags(&mut event, EVENT_DISABLE_TIMING) }.ok()?;
-                event
-            }
-        };
-        // SAFETY: our event, our stream.
-        let recorded = unsafe { next::hipEventRecord(event, self.stream) };
-        self.marks.push_back((ticket, event));
-        recorded.ok()
+    pub(crate) fn mark(&mut self, ticket: Ticket) -> Result<(), QueueError> {
+        let mut arguments = [0; 12];
+        arguments[..8].copy_from_slice(&self.word.address().to_le_bytes());
+        arguments[8..].copy_from_slice(&self.value(ticket).to_le_bytes());
+        // SAFETY: the kernel stores into the low half of the word, which is never freed.
+        unsafe {
+            self.queue
+                .dispatch(&self.publish, &arguments, 1, PUBLISH_ITEMS)
+        }
+        .map(drop)
     }
 
-    /// Makes `stream` wait for `ticket`, unless it is known to be passed.
+    /// Makes `stream` wait for `ticket`.
     pub(crate) fn make_wait(&self, stream: Stream, ticket: Ticket) -> Result<(), Status> {
-        match self.marks.iter().find(|(mark, _)| *mark >= ticket) {
-            // SAFETY: our event; the stream is ours or in use by the calling thread.
-            Some((_, event)) => unsafe { next::hipStreamWaitEvent(stream, *event, 0) }.ok(),
-            None => Ok(()),
-        }
+        self.word.make_wait(stream, self.value(ticket))
     }
 
     /// The latest point that has been passed.
-    pub(crate) fn poll(&mut self) -> Result<Ticket, Status> {
-        while let Some((ticket, event)) = self.marks.front().copied() {
-            // SAFETY: our event.
-            match unsafe { next::hipEventQuery(event) } {
-                Status::SUCCESS => {
-                    self.passed = ticket;
-                    self.free.push(event);
-                    self.marks.pop_front();
-                }
-                Status::NOT_READY => break,
-                error => return Err(error),
+    pub(crate) fn poll(&self) -> Result<Ticket, QueueError> {
+        self.queue.completed()?;
+        Ok(Ticket(self.word.value().wrapping_sub(self.base).into()))
+    }
+
+    /// Nobody waits for any ticket any more.
+    pub(crate) fn release(&self) {
+        self.word.release();
+    }
+
+    /// Waits until nothing is under way; whether that came before the deadline. A queue that has
+    /// failed has nothing under way.
+    pub(crate) fn wait_until_idle(&self, deadline: Instant) -> bool {
+        while self
+            .queue
+            .completed()
+            .is_ok_and(|done| done < self.queue.submitted())
+        {
+            if Instant::now() >= deadline {
+                return false;
             }
+            std::thread::sleep(LOOK_AGAIN);
         }
-        Ok(self.passed)
+        true
+    }
+
+    fn value(&self, ticket: Ticket) -> u32 {
+        // A checkpoint has fewer chunks than the 2^31 values that a usable word has left.
+        self.base.wrapping_add(ticket.0 as u32)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lane_that_is_used_again_has_passed_nothing() {
-        let mut lane = Lane::on(Stream(1));
-        lane.marks.push_back((Ticket(1), Event(7)));
-        lane.passed = Ticket(3);
-        lane.start_over();
-        assert_eq!(lane.poll(), Ok(Ticket(0)));
-        assert_eq!(lane.free, [Event(7)], "its event is used again");
-    }
+fn new_word() -> Result<Word, String> {
+    Word::create().map_err(|status| format!("no memory to wait on: {}", name_of(status)))
 }

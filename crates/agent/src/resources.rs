@@ -1,29 +1,36 @@
-//! What a checkpoint needs on the device before the cut: a stream for copying aside, the link to the
-//! host, and the copy-aside pool.
+//! What a checkpoint needs on the device before the cut: a queue for copying aside, what the link to
+//! the host is waited for by, and the copy-aside pool.
 //!
-//! The stream stays for the next checkpoint: HIP 5.2 never returns from `hipStreamDestroy` when the
-//! program has freed stream-ordered memory (it walks the pool's free list without moving on). So
-//! does the pool after a refusal, because freeing device memory waits for the whole device. At the
-//! cut all this is part of the program, and of a restored one.
+//! The queue stays for the next checkpoint; the pool never does. At the cut all this is part of the
+//! program, and of a restored one.
 
+use crate::agent::Agent;
+use crate::device::gpu::Gpu;
+use crate::device::memory::Memory;
 use crate::lane::Lane;
 use crate::link::Link;
-use crate::saving::name_of;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use strobe_extent::Extent;
-use strobe_hip::{Ptr, next};
+use strobe_hip::next;
+
+/// Whether there is a pool, wherever it is at the moment.
+static POOL_IS_THERE: AtomicBool = AtomicBool::new(false);
+/// How long the program waits for it.
+const GIVE_WAY_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Resources {
     /// The copy-aside pool; none when copying aside is not wanted or there is no memory for it.
-    pub(crate) pool: Option<Extent>,
+    pool: Option<Memory>,
     pub(crate) aside: Lane,
     pub(crate) out: Link,
 }
 
 impl Resources {
-    /// Makes them, or takes `spare` where it fits. The pool is smaller than `pool_bytes` when that
-    /// is more than half of what is free (the program may want to allocate meanwhile), but holds a
-    /// chunk at least.
+    /// Makes them, or takes `spare`, of which nothing is under way. The pool is smaller than
+    /// `pool_bytes` when that is more than half of what is free (the program may want to allocate
+    /// meanwhile), but holds a chunk at least.
     pub(crate) fn make(
         spare: Option<Resources>,
         pool_bytes: u64,
@@ -31,60 +38,100 @@ impl Resources {
     ) -> Result<Resources, String> {
         let mut made = match spare {
             Some(mut spare) => {
-                spare.aside.start_over();
-                spare.out.start_over();
+                spare.free_pool();
+                spare.aside.start_over()?;
+                spare.out.start_over()?;
                 spare
             }
-            None => {
-                let failed = |status| format!("no stream for copying: {}", name_of(status));
-                Resources {
-                    pool: None,
-                    aside: Lane::create_with_own_queue().map_err(failed)?,
-                    out: Link::create()?,
-                }
-            }
+            None => Resources {
+                pool: None,
+                aside: Lane::create()?,
+                out: Link::create()?,
+            },
         };
-        // A smaller one was what there was memory for.
-        if made.pool.is_some_and(|pool| pool.len() > pool_bytes) {
-            made.free_pool();
-        }
+        let gpu = Gpu::get().map_err(|error| error.to_string())?;
         let mut bytes = pool_bytes.min(free_bytes() / 2);
         while made.pool.is_none() && bytes >= chunk_bytes {
-            made.pool = allocate(bytes);
+            made.pool = usize::try_from(bytes)
+                .ok()
+                .and_then(|bytes| Memory::on_device(gpu, bytes).ok());
             bytes /= 2;
         }
+        POOL_IS_THERE.store(made.pool.is_some(), Ordering::Release);
         Ok(made)
     }
 
-    /// Waits until lane and link are: their copies use the pool and the ring.
-    pub(crate) fn wait_until_idle(&self) {
-        // SAFETY: our stream.
-        let _ = unsafe { next::hipStreamSynchronize(self.aside.stream()) };
-        self.out.wait_until_idle();
+    /// Where the pool is.
+    pub(crate) fn pool(&self) -> Option<Extent> {
+        let pool = self.pool.as_ref()?;
+        Extent::with_len(pool.address(), pool.bytes() as u64).ok()
     }
 
-    /// Gives the pool back to HIP; waits for the device.
-    pub(crate) fn free_pool(&mut self) {
-        if let Some(pool) = self.pool.take() {
-            // SAFETY: our allocation; lane and link are idle.
-            let _ = unsafe { next::hipFree(pool.start() as Ptr) };
+    /// Everybody who waits for a copy, now or later, goes on.
+    pub(crate) fn release(&self) {
+        self.aside.release();
+        self.out.release();
+    }
+
+    /// Waits until no copy of ours is under way; whether that came before the deadline.
+    pub(crate) fn wait_until_idle(&self, deadline: Instant) -> bool {
+        self.aside.wait_until_idle(deadline) && self.out.wait_until_idle(deadline)
+    }
+
+    /// Gives back what only a checkpoint needs. Nothing is under way.
+    pub(crate) fn let_go(&mut self) {
+        self.out.close();
+        self.free_pool();
+    }
+
+    fn free_pool(&mut self) {
+        if let Some(pool) = self.pool.take()
+            && let Ok(gpu) = Gpu::get()
+        {
+            // SAFETY: only copies of ours use it, and none is under way.
+            unsafe { pool.free(gpu) };
+            POOL_IS_THERE.store(false, Ordering::Release);
         }
+    }
+
+    /// HIP has given up everything it had on the device.
+    pub(crate) fn device_was_reset(&mut self) {
+        self.aside.device_was_reset();
+        self.out.device_was_reset();
     }
 }
 
-/// Device memory that nobody has.
+/// The program has found no memory: what a checkpoint has borrowed is given back, whatever becomes of
+/// the checkpoint; whether there was any. The calling thread has passed the gate.
+pub(crate) fn give_way(agent: &'static Agent) -> bool {
+    if !POOL_IS_THERE.load(Ordering::Acquire) {
+        return false;
+    }
+    let deadline = Instant::now() + GIVE_WAY_PATIENCE;
+    while POOL_IS_THERE.load(Ordering::Acquire) {
+        // Before the cut it is not in use: the checkpoint goes on without.
+        if let Some(mut spare) = agent.control.spare.try_lock()
+            && let Some(resources) = spare.as_mut()
+        {
+            resources.free_pool();
+        }
+        // After it the cut's content is in it. Who ends the checkpoint gives it back.
+        if let Some(saving) = agent.save.lock().as_mut() {
+            saving.give_up("the program needs the device memory that was borrowed for the copies");
+        }
+        agent.save.notify();
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Device memory that HIP takes to be free. Where somebody else has it, the pool gets smaller.
 fn free_bytes() -> u64 {
     let (mut free, mut total) = (0, 0);
     // SAFETY: writes to locals.
     let status = unsafe { next::hipMemGetInfo(&mut free, &mut total) };
     status.ok().map_or(0, |()| free as u64)
-}
-
-fn allocate(bytes: u64) -> Option<Extent> {
-    let mut address: Ptr = std::ptr::null_mut();
-    // SAFETY: writes to a local.
-    unsafe { next::hipMalloc(&mut address, usize::try_from(bytes).ok()?) }
-        .ok()
-        .ok()?;
-    Extent::with_len(address as u64, bytes).ok()
 }

@@ -1,13 +1,19 @@
-//! Keeping the cut's content: the engine, and HIP doing what it decides.
+//! Keeping the cut's content: the engine, and the device doing what it decides.
 //!
 //! One critical section holds a decision of the engine, the copies it orders and the waits it puts
 //! into streams; so copies are issued in the order of their tickets. Inside it only the agent's own
-//! streams are used, plus waits on the stream whose owner is calling. A thread that has to wait
+//! queues are used, plus waits on the stream whose owner is calling. A thread that has to wait
 //! itself does so outside.
+//!
+//! Nobody is held back without bound: see [`crate::progress`]. Giving up releases every wait, those
+//! that streams have on the device already included; copies that were under way still come to their
+//! end, and who frees memory waits for that.
 
 use crate::agent::{Agent, GATE};
-use crate::hsa::HsaError;
+use crate::device::queue::QueueError;
+use crate::device::sdma::CopyQueueError;
 use crate::observed::RawStream;
+use crate::progress::{Progress, Since};
 use crate::resources::Resources;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -18,10 +24,12 @@ use strobe_engine::{
     Writer,
 };
 use strobe_extent::{Extent, Side};
-use strobe_hip::{CAPTURE_MODE_RELAXED, CaptureMode, Ptr, Status, next};
+use strobe_hip::{CAPTURE_MODE_RELAXED, CaptureMode, Status, next};
 
 /// How long a held-back thread sleeps between two looks at a lane.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
+/// How long the program's freeing of memory waits for copies that nobody wants any more.
+const FREE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a blocked thread sleeps when nobody wakes it.
 const BLOCKED_LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -30,13 +38,12 @@ const BLOCKED_LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub(crate) struct Saving {
     pub(crate) engine: Engine,
     pub(crate) resources: Resources,
-    /// The pinned ring; null until copying starts.
-    pub(crate) ring: u64,
-    pub(crate) slot_bytes: u64,
     /// Copies into the ring that have not arrived, oldest first.
     under_way: VecDeque<CopyOut>,
-    /// Why HIP let us down, if it did.
+    /// Why it was given up, if it was.
     pub(crate) failed: Option<String>,
+    progress: Progress,
+    last_aside: Ticket,
     /// Launches let through since the gate opened.
     pub(crate) launches: u64,
 }
@@ -62,6 +69,15 @@ impl Save {
         saving
     }
 
+    /// Whether no copy of ours is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        let now = Instant::now();
+        let saving = self.saving.lock();
+        saving
+            .as_ref()
+            .is_none_or(|saving| saving.resources.wait_until_idle(now))
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Saving>> {
         self.saving.lock()
     }
@@ -80,7 +96,7 @@ impl Save {
     ) {
         let writer = stream.map_or(Writer::Host, |(id, _)| Writer::Stream(id));
         let relaxed = RelaxedCapture::begin(agent);
-        let mut since = None;
+        let mut held = Held::default();
         let mut guard = self.saving.lock();
         let waits = loop {
             let Some(saving) = guard.as_mut() else {
@@ -93,34 +109,75 @@ impl Save {
                     break waits;
                 }
                 Proceed::Blocked => {
-                    since.get_or_insert_with(Instant::now);
+                    held.look(saving);
                     self.changed.wait_for(&mut guard, BLOCKED_LOOK_AGAIN);
                 }
             }
         };
         if stream.is_none() && !waits.is_empty() {
-            since.get_or_insert_with(Instant::now);
-            while guard.as_mut().is_some_and(|saving| !saving.passed(waits)) {
+            while let Some(saving) = guard.as_mut()
+                && !saving.passed(waits)
+            {
+                held.look(saving);
                 MutexGuard::unlocked(&mut guard, || std::thread::sleep(LOOK_AGAIN));
             }
         }
         drop(guard);
         relaxed.end();
-        if let Some(since) = since {
+        held.end();
+    }
+
+    /// Memory is about to go: waits for the copies that still read it after the checkpoint was given
+    /// up. They wait for nothing, so that is soon; but where the device has no room for them, the
+    /// program goes first.
+    pub(crate) fn before_free(&self) {
+        let deadline = Instant::now() + FREE_PATIENCE;
+        while Instant::now() < deadline {
+            match self.saving.lock().as_ref() {
+                Some(saving) if saving.failed.is_some() => {
+                    if saving.resources.wait_until_idle(Instant::now()) {
+                        return;
+                    }
+                }
+                _ => return,
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+/// How long a thread of the program has been held back.
+#[derive(Default)]
+struct Held(Option<(Instant, Since)>);
+
+impl Held {
+    /// The thread waits. Gives up when that has been too long.
+    fn look(&mut self, saving: &mut Saving) {
+        let begin = || (Instant::now(), saving.progress.call_waits());
+        let (_, since) = *self.0.get_or_insert_with(begin);
+        saving.look_at_progress();
+        if let Err(stuck) = saving.progress.look_at_call(since) {
+            saving.give_up(&stuck.to_string());
+        }
+    }
+
+    fn end(self) {
+        if let Some((since, _)) = self.0 {
             GATE.add_held_back(since.elapsed());
         }
     }
 }
 
 impl Saving {
-    pub(crate) fn new(engine: Engine, resources: Resources, slot_bytes: u64) -> Saving {
+    /// `max_hold`: how long anybody is held back while nothing moves.
+    pub(crate) fn new(engine: Engine, resources: Resources, max_hold: Duration) -> Saving {
         Saving {
             engine,
             resources,
-            ring: 0,
-            slot_bytes,
             under_way: VecDeque::new(),
             failed: None,
+            progress: Progress::new(max_hold, Instant::now()),
+            last_aside: Ticket(0),
             launches: 0,
         }
     }
@@ -131,81 +188,104 @@ impl Saving {
         decision: &WriteDecision,
         stream: Option<(StreamId, RawStream)>,
     ) -> Proceed {
-        let done = self.issue(decision).and_then(|()| {
-            if let (Proceed::After(waits), Some((_, stream))) = (decision.proceed, stream) {
-                if let Some(ticket) = waits.aside {
-                    self.resources.aside.make_wait(stream.handle(), ticket)?;
-                }
-                self.wait_for_link(waits);
-            }
-            Ok(())
-        });
+        let done = self
+            .issue(decision)
+            .map_err(|error| error.to_string())
+            .and_then(|()| match (decision.proceed, stream) {
+                (Proceed::After(waits), Some((_, stream))) => self
+                    .make_wait(waits, stream)
+                    .map_err(|status| format!("waiting for copies failed: {}", name_of(status))),
+                _ => Ok(()),
+            });
         match done {
             Ok(()) => decision.proceed,
-            Err(status) => {
-                self.give_up(&format!("copying aside failed: {}", name_of(status)));
+            Err(why) => {
+                self.give_up(&why);
                 Proceed::After(Waits::default())
             }
         }
     }
 
-    /// Only where the pool is too small to stage what is copied out. A stream cannot wait for the
-    /// link, so its thread does, and holds the lock: nobody launches on the stream before.
-    fn wait_for_link(&mut self, waits: Waits) {
-        if let Some(ticket) = waits.out {
-            let since = Instant::now();
-            if let Err(why) = self.resources.out.wait_for(ticket) {
-                self.give_up(&why);
-            }
-            GATE.add_held_back(since.elapsed());
+    fn make_wait(&self, waits: Waits, stream: RawStream) -> Result<(), Status> {
+        let Resources { aside, out, .. } = &self.resources;
+        if let Some(ticket) = waits.aside {
+            aside.make_wait(stream.handle(), ticket)?;
         }
+        if let Some(ticket) = waits.out {
+            out.make_wait(stream.handle(), ticket)?;
+        }
+        Ok(())
     }
 
-    fn issue(&mut self, decision: &WriteDecision) -> Result<(), Status> {
+    fn issue(&mut self, decision: &WriteDecision) -> Result<(), QueueError> {
         for copy in &decision.asides {
             self.issue_aside(copy)?;
         }
-        let aside = &mut self.resources.aside;
-        decision.ticket.map_or(Ok(()), |ticket| aside.mark(ticket))
+        decision.ticket.map_or(Ok(()), |ticket| self.mark(ticket))
     }
 
-    fn issue_aside(&mut self, copy: &CopyAside) -> Result<(), Status> {
-        let Resources { pool, aside, .. } = &mut self.resources;
-        let to = (pool.map_or(0, Extent::start) + copy.pool_offset) as Ptr;
-        let (from, bytes) = (copy.extent.start() as Ptr, copy.extent.len() as usize);
+    fn mark(&mut self, ticket: Ticket) -> Result<(), QueueError> {
+        self.last_aside = ticket;
+        self.resources.aside.mark(ticket)
+    }
+
+    fn issue_aside(&mut self, copy: &CopyAside) -> Result<(), QueueError> {
+        let to = self.pool_start() + copy.pool_offset;
+        let CopyAside { extent, .. } = copy;
         // SAFETY: the engine hands out room inside the pool; the source was live at the cut and
         // nobody frees it before this copy is done.
-        unsafe { next::hipMemcpyDtoDAsync(to, from, bytes, aside.stream()) }.ok()
+        unsafe {
+            self.resources
+                .aside
+                .copy(to, extent.start(), extent.len())
+        }
+    }
+
+    fn pool_start(&self) -> u64 {
+        self.resources.pool().map_or(0, Extent::start)
     }
 
     fn passed(&mut self, waits: Waits) -> bool {
         match self.poll() {
             Ok((aside, out)) => {
-                waits.aside.is_none_or(|ticket| ticket <= aside)
-                    && waits.out.is_none_or(|ticket| ticket <= out)
+                self.failed.is_some()
+                    || waits.aside.is_none_or(|ticket| ticket <= aside)
+                        && waits.out.is_none_or(|ticket| ticket <= out)
             }
             Err(why) => {
-                self.give_up(&why);
+                self.give_up(&why.to_string());
                 true
             }
         }
     }
 
     /// How far lane and link are.
-    fn poll(&mut self) -> Result<(Ticket, Ticket), String> {
-        let Resources { aside, out, .. } = &mut self.resources;
-        let failed = |status| format!("copying aside failed: {}", name_of(status));
-        Ok((aside.poll().map_err(failed)?, out.poll()?))
+    fn poll(&self) -> Result<(Ticket, Ticket), QueueError> {
+        let Resources { aside, out, .. } = &self.resources;
+        Ok((aside.poll()?, out.passed()))
+    }
+
+    /// Gives up when nothing has moved for too long.
+    pub(crate) fn look_at_progress(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        let Ok(passed) = self.poll() else { return };
+        let issued = (self.last_aside, self.resources.out.started());
+        let look = self
+            .progress
+            .look(Instant::now(), GATE.is_closed(), issued, passed);
+        if let Err(stuck) = look {
+            self.give_up(&stuck.to_string());
+        }
     }
 
     /// Stages what is copied next, and keeps the link busy.
     pub(crate) fn order_copies(&mut self) {
         while let Some((copy, ticket)) = self.engine.stage() {
-            let staged = self
-                .issue_aside(&copy)
-                .and_then(|()| self.resources.aside.mark(ticket));
-            if let Err(status) = staged {
-                self.give_up(&format!("staging failed: {}", name_of(status)));
+            let staged = self.issue_aside(&copy).and_then(|()| self.mark(ticket));
+            if let Err(error) = staged {
+                self.give_up(&error.to_string());
                 return;
             }
         }
@@ -213,8 +293,7 @@ impl Saving {
             let Some(copy) = self.engine.next_copy() else {
                 return;
             };
-            let started = self.start_out(&copy);
-            if let Err(error) = started {
+            if let Err(error) = self.start_out(&copy) {
                 self.give_up(&format!("copying out failed: {error}"));
                 return;
             }
@@ -222,16 +301,15 @@ impl Saving {
         }
     }
 
-    fn start_out(&mut self, copy: &CopyOut) -> Result<(), HsaError> {
-        let Resources { pool, out, .. } = &mut self.resources;
+    fn start_out(&mut self, copy: &CopyOut) -> Result<(), CopyQueueError> {
         let from = match copy.source {
             Source::Original => copy.extent.start(),
-            Source::Pool(offset) => pool.map_or(0, Extent::start) + offset,
+            Source::Pool(offset) => self.pool_start() + offset,
         };
-        let to = self.ring + u64::from(copy.slot.0) * self.slot_bytes;
-        // SAFETY: a slot of the pinned ring, free until this copy has been stored; the source stays
-        // as it is until the copy is done.
-        unsafe { out.start(to, from, copy.extent.len() as usize, copy.ticket) }
+        let out = &mut self.resources.out;
+        // SAFETY: the slot is free until this copy has been stored; the source stays as it is until
+        // the copy is done.
+        unsafe { out.start(copy.slot, from, copy.extent.len(), copy.ticket) }
     }
 
     /// The copies that have arrived since the last call.
@@ -241,8 +319,8 @@ impl Saving {
                 self.engine.aside_done(aside);
                 out
             }
-            Err(why) => {
-                self.give_up(&why);
+            Err(error) => {
+                self.give_up(&error.to_string());
                 return Vec::new();
             }
         };
@@ -260,14 +338,14 @@ impl Saving {
         }
     }
 
-    /// The pinned ring and the resources.
-    pub(crate) fn into_parts(self) -> (u64, Resources) {
-        (self.ring, self.resources)
+    pub(crate) fn into_resources(self) -> Resources {
+        self.resources
     }
 
     /// Nothing is held back any more, and nothing will be delivered.
     pub(crate) fn give_up(&mut self, why: &str) {
         self.engine.abort();
+        self.resources.release();
         self.failed.get_or_insert_with(|| why.to_owned());
     }
 }

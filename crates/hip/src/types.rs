@@ -22,8 +22,10 @@ pub const CAPTURE_MODE_RELAXED: CaptureMode = 2;
 pub const CAPTURE_STATUS_ACTIVE: c_int = 1;
 /// `hipStreamNonBlocking`.
 pub const STREAM_NON_BLOCKING: c_uint = 1;
-/// `hipEventDisableTiming`.
-pub const EVENT_DISABLE_TIMING: c_uint = 2;
+/// `hipMallocSignalMemory`.
+pub const MALLOC_SIGNAL_MEMORY: c_uint = 2;
+/// `hipStreamWaitValueGte`.
+pub const STREAM_WAIT_VALUE_GTE: c_uint = 0;
 /// `hipMemoryTypeDevice`.
 pub const MEMORY_TYPE_DEVICE: c_int = 1;
 
@@ -36,6 +38,8 @@ pub struct Status(pub c_int);
 impl Status {
     /// `hipSuccess`.
     pub const SUCCESS: Status = Status(0);
+    /// `hipErrorOutOfMemory`.
+    pub const OUT_OF_MEMORY: Status = Status(2);
     /// `hipErrorNotReady`: not done yet.
     pub const NOT_READY: Status = Status(600);
     /// `hipErrorNotSupported`.

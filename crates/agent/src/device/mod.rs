@@ -1,0 +1,12 @@
+//! The agent's own way to the GPU, below HIP: memory, code and queues that HIP does not know.
+//!
+//! HIP shares its queues among the program's streams, makes streams wait for one another, waits for
+//! the whole device when memory is freed, and holds locks meanwhile. Whatever the agent asked of it
+//! during a checkpoint could wait for the program, and the program for the agent. Nothing in here
+//! does: the runtime below HIP allocates without waiting, and the queues carry work of ours only.
+
+pub(crate) mod code;
+pub(crate) mod gpu;
+pub(crate) mod memory;
+pub(crate) mod queue;
+pub(crate) mod sdma;

@@ -1,0 +1,154 @@
+//! What a checkpoint may hold back, and for how long: the program always comes through.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use strobe_criu::agent::RemoteAgent;
+use strobe_evaluation::Session;
+use strobe_proto::page::Phase;
+
+use crate::harness::environment::{Environment, wait_until};
+use crate::harness::{
+    Ended, Folder, LIMIT, checkpoint_of, hip_program, restore, start, strobe, verify,
+};
+
+/// `strobe checkpoint` that has reached the copying of contents.
+fn copying(session: &Session, images: &Path, options: &[&str]) -> Child {
+    let mut command = strobe().command();
+    command
+        .arg("checkpoint")
+        .arg(session.pid().to_string())
+        .arg("-o")
+        .arg(images)
+        .args(options);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("strobe starts");
+    let agent = RemoteAgent::find(session.pid()).expect("an agent");
+    wait_until("copying", || {
+        assert!(child.try_wait().expect("it is ours").is_none(), "too early");
+        (agent.phase().ok()? == Some(Phase::Copying)).then_some(())
+    });
+    child
+}
+
+fn ended(child: Child) -> Ended {
+    Ended::new(&child.wait_with_output().expect("it ends"))
+}
+
+fn started(folder: &Folder, device: &[&str], program: &[&str]) -> Session {
+    let device: Vec<String> = device.iter().map(|word| (*word).to_owned()).collect();
+    Session::start(&strobe(), &device, program, folder.path()).expect("the program starts")
+}
+
+const MEGABYTES: &str = "24";
+const ROUNDS: &str = "120";
+
+/// Streams, events, callbacks and queues stand still until writes of the state have come through,
+/// while that state is copied.
+fn comes_through(vram: &str) {
+    let program = hip_program("blocks.cpp");
+    let alone = Folder::new("blocks-alone");
+    let session = start(&alone, &[&program, MEGABYTES, ROUNDS, "log"]);
+    assert!(session.wait(LIMIT).expect("it ends").success());
+    let log = fs::read_to_string(alone.join("log")).expect("its log");
+
+    let folder = Folder::new(&format!("blocks-{vram}"));
+    let device = ["--vram", vram, "--link-rate", "4M"];
+    let mut session = started(&folder, &device, &[&program, MEGABYTES, ROUNDS, "log"]);
+    session
+        .wait_for("log", "round 2 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let command = copying(&session, &images, &["--max-hold", "60"]);
+    session.signal("USR1").expect("it runs");
+    session
+        .wait_for("stdout", "through", LIMIT)
+        .expect("nothing of the checkpoint stands in its way");
+    ended(command).well();
+    verify(&images).well();
+    session.wait_for("log", "round 60 ", LIMIT).expect("it runs on");
+    session.kill().expect("it dies");
+    restore(&images).well();
+    assert_eq!(fs::read_to_string(folder.join("log")).expect("its log"), log);
+}
+
+#[test]
+fn a_program_that_blocks_its_own_streams_comes_through_with_room_for_all_copies() {
+    comes_through("512M");
+}
+
+#[test]
+fn a_program_that_blocks_its_own_streams_comes_through_with_room_for_few_copies() {
+    comes_through("40M");
+}
+
+#[test]
+fn a_checkpoint_that_holds_the_program_back_gives_up_in_time() {
+    let folder = Folder::new("max-hold");
+    let program = hip_program("blocks.cpp");
+    let device = ["--vram", "40M", "--link-rate", "4M"];
+    let mut session = started(&folder, &device, &[&program, MEGABYTES, "100000", "log"]);
+    session
+        .wait_for("log", "round 2 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let command = copying(&session, &images, &["--max-hold", "1"]);
+    // Nobody takes away what arrives: the command stands still, and is not gone.
+    let pid = command.id();
+    strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
+    session.signal("USR1").expect("it runs");
+    session
+        .wait_for("stdout", "through", LIMIT)
+        .expect("what was enqueued runs to its end");
+    strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
+    ended(command).badly(&["held back", "--max-hold"]);
+    assert!(!images.exists());
+    // And nothing of it is left.
+    let next = folder.join("next");
+    checkpoint_of(session.pid(), &next, &[]).well();
+    verify(&next).well();
+}
+
+#[test]
+fn memory_that_the_program_needs_is_given_back_to_it() {
+    let folder = Folder::new("takes");
+    let program = hip_program("takes.cpp");
+    let device = ["--vram", "64M", "--link-rate", "2M"];
+    let mut session = started(&folder, &device, &[&program, "16", "36"]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let command = copying(&session, &images, &[]);
+    session.signal("USR1").expect("it runs");
+    session
+        .wait_for("stdout", "got", LIMIT)
+        .expect("there is memory for it");
+    assert!(
+        !session.output().contains("changed"),
+        "the program saw that memory was borrowed"
+    );
+    ended(command).badly(&["needs the device memory"]);
+    checkpoint_of(session.pid(), &images, &[]).well();
+}
+
+#[test]
+fn nothing_is_borrowed_any_more_after_a_refusal() {
+    let folder = Folder::new("gone-after-refusal");
+    let mut environment = Environment::new(&folder, &["--vram", "128M"]);
+    let endless = environment.start_traced("endless", &[&hip_program("endless.cpp")]);
+    endless.says("spinning");
+    let images = folder.join("images");
+    checkpoint_of(endless.pid(), &images, &["--drain-timeout", "1"]).badly(&["spin_forever"]);
+    // Another program finds all the room there is.
+    let holds = environment.start("holds", &[&hip_program("holds.cpp"), "96", "7"]);
+    holds.says("holding");
+    holds.signal("TERM");
+    assert_eq!(holds.code(), 0);
+    endless.signal("TERM");
+    assert_eq!(endless.code(), 0, "{}", endless.output());
+}
