@@ -290,6 +290,12 @@ fn calls_of_every_form_touch_what_was_predicted() {
 }
 
 #[test]
+fn of_two_registrations_of_a_stub_the_one_that_runs_is_predicted() {
+    let counts = holds("twice", "interpose/registered_twice.cpp", "-O2", &["runs"]);
+    assert_eq!((counts.launches, counts.exact), (2, 2), "{counts:?}");
+}
+
+#[test]
 fn training_touches_what_was_predicted_and_nearly_all_of_it_is_exact() {
     for level in LEVELS {
         let counts = holds(

@@ -95,6 +95,18 @@ fn launches_of_a_module_count_with_both_forms_of_arguments() {
 }
 
 #[test]
+fn of_two_registrations_of_a_stub_hip_runs_the_first() {
+    let ended = run(&program("registered_twice.cpp"), &[]).well();
+    assert_eq!(ended.stdout(), "runs first nothing second\n");
+    let alone = Command::new(env!("CARGO_BIN_EXE_strobe"))
+        .args(["softgpu", "--"])
+        .arg(program("registered_twice.cpp"))
+        .output()
+        .expect("strobe starts");
+    assert_eq!(alone.stdout, ended.output.stdout, "without us");
+}
+
+#[test]
 fn hip_found_by_dlopen_and_dlsym_is_traced() {
     for scope in ["local", "global", "deepbind"] {
         let ended = run(&program("looked_up.cpp"), &[scope]).well();

@@ -75,6 +75,17 @@ impl Registry {
         self.live.read().find(address)
     }
 
+    /// Whether one of `len` bytes from `address` on is in a buffer.
+    pub(crate) fn is_touched(&self, address: u64, len: u64) -> bool {
+        let Some(last) = len.checked_sub(1) else {
+            return false;
+        };
+        let live = self.live.read();
+        let mut before = live.by_start.range(..=address.saturating_add(last));
+        let nearest = before.next_back().map(|(_, buffer)| buffer.extent);
+        nearest.is_some_and(|extent| extent.end() > address)
+    }
+
     /// Live allocations in address order.
     pub(crate) fn extents(&self) -> Vec<Extent> {
         self.live
@@ -130,6 +141,10 @@ mod tests {
         assert_eq!(registry.find(0x1000).unwrap().extent, e(0x1000, 0x100));
         assert_eq!(registry.find(0x10ff).unwrap().extent, e(0x1000, 0x100));
         assert_eq!(registry.find(0x1100), None);
+        assert!(registry.is_touched(0xfff, 2) && registry.is_touched(0x10ff, 0x2000));
+        assert!(registry.is_touched(0x1fff, u64::MAX));
+        assert!(!registry.is_touched(0xfff, 1) && !registry.is_touched(0x1100, 0xf00));
+        assert!(!registry.is_touched(0x1000, 0));
         assert_eq!(registry.totals(), (2, 0x110));
     }
 

@@ -5,6 +5,7 @@
 pub mod list;
 
 pub mod api;
+pub mod hsa;
 pub mod next;
 pub mod types;
 

@@ -21,6 +21,7 @@ macro_rules! for_each_function {
             "4.2" __hipRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> *mut Ptr { register_fat_binary(wrapper) }
             "4.2" __hipRegisterFunction(module: *mut Ptr, stub: ConstPtr, device_function: *mut c_char, device_name: *const c_char, thread_limit: c_uint, tid: Ptr, bid: Ptr, block: *mut Dim3, grid: *mut Dim3, wave_size: *mut c_int) -> () { register_function(module, stub, device_name) }
             "4.2" __hipUnregisterFatBinary(module: *mut Ptr) -> () { unregister_fat_binary(module) }
+            "4.2" __hipRegisterManagedVar(module: Ptr, pointer: *mut Ptr, content: Ptr, name: *const c_char, bytes: usize, align: c_uint) -> () { submit() }
             "4.2" hipModuleLoad(module: *mut Module, path: *const c_char) -> Status { load_file(module, path) }
             "4.2" hipModuleLoadData(module: *mut Module, image: ConstPtr) -> Status { load_image(module, image) }
             "4.2" hipModuleLoadDataEx(module: *mut Module, image: ConstPtr, options: c_uint, option: *mut JitOption, value: *mut Ptr) -> Status { load_image(module, image) }
@@ -45,10 +46,10 @@ macro_rules! for_each_function {
             "4.2" hipModuleLaunchKernel(kernel: Kernel, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: c_uint, stream: Stream, args: *mut Ptr, extra: *mut Ptr) -> Status { launch_function(kernel, Dim3::new(grid_x, grid_y, grid_z), Dim3::new(block_x, block_y, block_z), args, extra, lds as usize, stream) }
             "4.2" _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j(kernel: Kernel, items_x: c_uint, items_y: c_uint, items_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: usize, stream: Stream, args: *mut Ptr, extra: *mut Ptr, start: Event, stop: Event, flags: c_uint) -> Status { launch_items(kernel, Dim3::new(items_x, items_y, items_z), Dim3::new(block_x, block_y, block_z), args, extra, lds, stream) }
             "4.2" _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_(kernel: Kernel, items_x: c_uint, items_y: c_uint, items_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: usize, stream: Stream, args: *mut Ptr, extra: *mut Ptr, start: Event, stop: Event) -> Status { launch_items(kernel, Dim3::new(items_x, items_y, items_z), Dim3::new(block_x, block_y, block_z), args, extra, lds, stream) }
-            "4.2" hipLaunchByPtr(stub: ConstPtr) -> Status { launch_anything() }
-            "4.2" hipExtLaunchMultiKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anything() }
-            "4.2" hipLaunchCooperativeKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anything() }
-            "4.2" _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(stub: usize, grid: *const Dim3, block: *const Dim3, lds: c_uint, stream: Stream, extra: *mut Ptr) -> () { launch_anything() }
+            "4.2" hipLaunchByPtr(stub: ConstPtr) -> Status { launch_anywhere() }
+            "4.2" hipExtLaunchMultiKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anywhere() }
+            "4.2" hipLaunchCooperativeKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anywhere() }
+            "4.2" _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(stub: usize, grid: *const Dim3, block: *const Dim3, lds: c_uint, stream: Stream, extra: *mut Ptr) -> () { launch_unknown(stream) }
             "4.3" hipGraphInstantiate(exec: *mut GraphExec, graph: Graph, error_node: Ptr, log: *mut c_char, log_bytes: usize) -> Status { submit() }
             "4.5" hipGraphInstantiateWithFlags(exec: *mut GraphExec, graph: Graph, flags: u64) -> Status { submit() }
             "4.3" hipGraphExecDestroy(exec: GraphExec) -> Status { submit() }
@@ -68,8 +69,8 @@ macro_rules! for_each_function {
             "4.2" hipHostAlloc(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipMallocHost(address: *mut Ptr, bytes: usize) -> Status { submit() }
             "4.2" hipMemAllocHost(address: *mut Ptr, bytes: usize) -> Status { submit() }
-            "4.2" hipHostFree(address: Ptr) -> Status { submit() }
-            "4.2" hipFreeHost(address: Ptr) -> Status { submit() }
+            "4.2" hipHostFree(address: Ptr) -> Status { free(address) }
+            "4.2" hipFreeHost(address: Ptr) -> Status { free(address) }
             "4.2" hipHostRegister(address: Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostUnregister(address: Ptr) -> Status { submit() }
             "4.2" hipMemAdvise(address: ConstPtr, bytes: usize, advice: c_int, device: c_int) -> Status { submit() }
@@ -109,9 +110,9 @@ macro_rules! for_each_function {
             "4.2" hipMemcpyToSymbol(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { submit() }
             "5.2" hipMemcpyToSymbol_spt(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { submit() }
             "4.2" hipMemcpyToSymbolAsync(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind, stream: Stream) -> Status { submit() }
-            "4.2" hipMemcpyFromSymbol(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { write(to, bytes, Stream::NULL) }
-            "5.2" hipMemcpyFromSymbol_spt(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { write(to, bytes, Stream::PER_THREAD) }
-            "4.2" hipMemcpyFromSymbolAsync(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind, stream: Stream) -> Status { write(to, bytes, stream) }
+            "4.2" hipMemcpyFromSymbol(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { copy_from_symbol(to, bytes, Stream::NULL) }
+            "5.2" hipMemcpyFromSymbol_spt(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { copy_from_symbol(to, bytes, Stream::PER_THREAD) }
+            "4.2" hipMemcpyFromSymbolAsync(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind, stream: Stream) -> Status { copy_from_symbol(to, bytes, stream) }
             "4.2" hipMemset(to: Ptr, value: c_int, bytes: usize) -> Status { write(to, bytes, Stream::NULL) }
             "5.2" hipMemset_spt(to: Ptr, value: c_int, bytes: usize) -> Status { write(to, bytes, Stream::PER_THREAD) }
             "4.2" hipMemsetAsync(to: Ptr, value: c_int, bytes: usize, stream: Stream) -> Status { write(to, bytes, stream) }
@@ -144,8 +145,8 @@ macro_rules! for_each_function {
             "4.4" hipStreamWriteValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint) -> Status { write(address, 4, stream) }
             "4.4" hipStreamWriteValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint) -> Status { write(address, 8, stream) }
             "4.2" hipStreamAddCallback(stream: Stream, callback: StreamCallback, data: Ptr, flags: c_uint) -> Status { submit() }
-            "4.3" hipStreamBeginCapture(stream: Stream, mode: CaptureMode) -> Status { begin_capture() }
-            "4.3" hipStreamEndCapture(stream: Stream, graph: *mut Graph) -> Status { end_capture() }
+            "4.3" hipStreamBeginCapture(stream: Stream, mode: CaptureMode) -> Status { begin_capture(stream) }
+            "4.3" hipStreamEndCapture(stream: Stream, graph: *mut Graph) -> Status { end_capture(stream) }
             "4.2" hipEventCreate(event: *mut Event) -> Status { submit() }
             "4.2" hipEventCreateWithFlags(event: *mut Event, flags: c_uint) -> Status { submit() }
             "4.2" hipEventDestroy(event: Event) -> Status { submit() }
@@ -247,7 +248,6 @@ macro_rules! for_each_function {
             "4.2" __hipGetPCH;
             "4.2" __hipPopCallConfiguration;
             "4.2" __hipPushCallConfiguration;
-            "4.2" __hipRegisterManagedVar;
             "4.2" __hipRegisterSurface;
             "4.2" __hipRegisterTexture;
             "4.2" __hipRegisterVar;

@@ -26,8 +26,6 @@ pub const STREAM_NON_BLOCKING: c_uint = 1;
 pub const MALLOC_SIGNAL_MEMORY: c_uint = 2;
 /// `hipStreamWaitValueGte`.
 pub const STREAM_WAIT_VALUE_GTE: c_uint = 0;
-/// `hipMemoryTypeDevice`.
-pub const MEMORY_TYPE_DEVICE: c_int = 1;
 
 /// `hipError_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +40,10 @@ impl Status {
     pub const OUT_OF_MEMORY: Status = Status(2);
     /// `hipErrorNotReady`: not done yet.
     pub const NOT_READY: Status = Status(600);
+    /// `hipErrorStreamCaptureInvalidated`.
+    pub const CAPTURE_INVALIDATED: Status = Status(901);
+    /// `hipErrorStreamCaptureUnmatched`: the stream did not begin a capture.
+    pub const CAPTURE_UNMATCHED: Status = Status(903);
     /// `hipErrorNotSupported`.
     pub const NOT_SUPPORTED: Status = Status(801);
 

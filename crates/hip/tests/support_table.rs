@@ -2,7 +2,7 @@
 
 use expect_test::expect_file;
 use std::fmt::Write;
-use strobe_hip::{Api, Class};
+use strobe_hip::{Api, Class, hsa};
 
 #[test]
 fn the_published_table_is_fresh() {
@@ -42,6 +42,15 @@ fn the_published_table_is_fresh() {
             api.since()
         )
         .unwrap();
+    }
+    text.push_str(
+        "\n# The HSA runtime beside HIP\n\n\
+         A program that calls one of these itself is not checkpointed; HIP may. All other functions \
+         of\n`libhsa-runtime64.so.1`, ROCm 5.2.3, are pure. Functions of either library that are not \
+         known, because they\nare newer, are refused by name once they are called or linked to.\n\n",
+    );
+    for name in hsa::REFUSED {
+        writeln!(text, "- `{}`", name.to_string_lossy()).unwrap();
     }
     expect_file!["../../../interpose/API.md"].assert_eq(&text);
 }

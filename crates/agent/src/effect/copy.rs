@@ -6,10 +6,7 @@ use crate::agent::Agent;
 use crate::call::{After, Call, raw_stream};
 use crate::observed::Observed;
 use crate::tables::LONGEST_TABLE;
-use strobe_hip::{
-    ConstPtr, DriverMemcpy3D, Extent3, MEMORY_TYPE_DEVICE, Memcpy2D, Memcpy3D, PitchedPtr, Ptr,
-    Stream,
-};
+use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedPtr, Ptr, Stream};
 
 /// A copy that is over when the call returns.
 pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
@@ -41,7 +38,7 @@ pub unsafe fn copy_async(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) 
     call
 }
 
-/// Rows of linear memory.
+/// `hipMemcpy2D` and its kin.
 pub unsafe fn copy_2d(
     to: Ptr,
     pitch: usize,
@@ -54,13 +51,14 @@ pub unsafe fn copy_2d(
         return Call::default();
     };
     let from_host = agent.registry.find(from as u64).is_none();
-    written(
-        agent,
-        to as u64,
-        span(pitch, width, rows),
-        stream,
-        from_host,
-    );
+    let to = Rows {
+        base: to as u64,
+        origin: [0; 3],
+        pitch,
+        slice_rows: 0,
+        size: [width, rows, 1],
+    };
+    rows_written(agent, &to, stream, from_host);
     call
 }
 
@@ -71,15 +69,16 @@ pub unsafe fn copy_rect_2d(copy: *const Memcpy2D, stream: Stream) -> Call {
     };
     // SAFETY: HIP reads the same.
     if let Some(copy) = unsafe { copy.as_ref() } {
-        let to = if copy.dst_memory_type == MEMORY_TYPE_DEVICE {
-            copy.dst_device as u64
-        } else {
-            // Host memory, or unified: an address is an address.
-            copy.dst_host as u64
-        };
-        let to = first_byte(to, copy.dst_x_bytes, copy.dst_y, copy.dst_pitch);
-        let len = span(copy.dst_pitch, copy.width_bytes, copy.height);
-        written(agent, to, len, stream, true);
+        for base in destinations(copy.dst_host, copy.dst_device) {
+            let to = Rows {
+                base,
+                origin: [copy.dst_x_bytes, copy.dst_y, 0],
+                pitch: copy.dst_pitch,
+                slice_rows: 0,
+                size: [copy.width_bytes, copy.height, 1],
+            };
+            rows_written(agent, &to, stream, true);
+        }
     }
     call
 }
@@ -91,16 +90,15 @@ pub unsafe fn copy_3d(copy: *const Memcpy3D, stream: Stream) -> Call {
     };
     // SAFETY: HIP reads the same.
     if let Some(copy) = unsafe { copy.as_ref() } {
-        let (to, extent) = (copy.dst_ptr, copy.extent);
-        let rows = copy
-            .dst_pos
-            .z
-            .saturating_mul(to.ysize)
-            .saturating_add(copy.dst_pos.y);
-        let start = first_byte(to.ptr as u64, copy.dst_pos.x, rows, to.pitch);
-        let rows = to.ysize.saturating_mul(extent.depth.saturating_sub(1));
-        let len = span(to.pitch, extent.width, rows.saturating_add(extent.height));
-        written(agent, start, len, stream, true);
+        let (at, extent) = (copy.dst_pos, copy.extent);
+        let to = Rows {
+            base: copy.dst_ptr.ptr as u64,
+            origin: [at.x, at.y, at.z],
+            pitch: copy.dst_ptr.pitch,
+            slice_rows: copy.dst_ptr.ysize,
+            size: [extent.width, extent.height, extent.depth],
+        };
+        rows_written(agent, &to, stream, true);
     }
     call
 }
@@ -112,23 +110,21 @@ pub unsafe fn copy_rect_3d(copy: *const DriverMemcpy3D, stream: Stream) -> Call 
     };
     // SAFETY: HIP reads the same.
     if let Some(copy) = unsafe { copy.as_ref() } {
-        let to = if copy.dst_memory_type == MEMORY_TYPE_DEVICE {
-            copy.dst_device as u64
-        } else {
-            copy.dst_host as u64
-        };
-        let (pitch, slice) = (copy.dst_pitch as usize, copy.dst_height as usize);
-        let rows = slice.saturating_mul(copy.dst_z as usize) + copy.dst_y as usize;
-        let start = first_byte(to, copy.dst_x_bytes as usize, rows, pitch);
-        let rows = slice.saturating_mul((copy.depth as usize).saturating_sub(1));
-        let rows = rows.saturating_add(copy.height as usize);
-        let len = span(pitch, copy.width_bytes as usize, rows);
-        written(agent, start, len, stream, true);
+        for base in destinations(copy.dst_host, copy.dst_device) {
+            let to = Rows {
+                base,
+                origin: [copy.dst_x_bytes, copy.dst_y, copy.dst_z].map(|n| n as usize),
+                pitch: copy.dst_pitch as usize,
+                slice_rows: copy.dst_height as usize,
+                size: [copy.width_bytes, copy.height, copy.depth].map(|n| n as usize),
+            };
+            rows_written(agent, &to, stream, true);
+        }
     }
     call
 }
 
-/// A memset, or a copy from memory that is not tracked, on the device.
+/// A memset on the device.
 pub unsafe fn write(to: Ptr, bytes: usize, stream: Stream) -> Call {
     let Some((agent, call)) = begin() else {
         return Call::default();
@@ -137,30 +133,124 @@ pub unsafe fn write(to: Ptr, bytes: usize, stream: Stream) -> Call {
     call
 }
 
-/// `hipMemset2D`.
-pub unsafe fn write_2d(to: Ptr, pitch: usize, width: usize, rows: usize, stream: Stream) -> Call {
+/// `hipMemcpyFromSymbol`. A managed variable is host memory, so the CPU may do the copy.
+pub unsafe fn copy_from_symbol(to: Ptr, bytes: usize, stream: Stream) -> Call {
     let Some((agent, call)) = begin() else {
         return Call::default();
     };
-    written(agent, to as u64, span(pitch, width, rows), stream, false);
+    written(agent, to as u64, bytes as u64, stream, true);
     call
 }
 
-/// `hipMemset3D`.
+/// `hipMemset2D`.
+pub unsafe fn write_2d(to: Ptr, pitch: usize, width: usize, rows: usize, stream: Stream) -> Call {
+    let to = PitchedPtr {
+        ptr: to,
+        pitch,
+        xsize: width,
+        ysize: rows,
+    };
+    let extent = Extent3 {
+        width,
+        height: rows,
+        depth: 1,
+    };
+    // SAFETY: handed through.
+    unsafe { write_3d(to, extent, stream) }
+}
+
+/// `hipMemset3D`. Where the pitch is the width, HIP takes the rows of all slices as one run of bytes,
+/// whatever the slices' height; else a slice begins `ysize` rows after the one before.
 pub unsafe fn write_3d(to: PitchedPtr, extent: Extent3, stream: Stream) -> Call {
     let Some((agent, call)) = begin() else {
         return Call::default();
     };
-    let rows = to.ysize.saturating_mul(extent.depth.saturating_sub(1));
-    let len = span(to.pitch, extent.width, rows.saturating_add(extent.height));
-    written(agent, to.ptr as u64, len, stream, false);
+    let adjacent = to.pitch == extent.width;
+    let to = Rows {
+        base: to.ptr as u64,
+        origin: [0; 3],
+        pitch: to.pitch,
+        slice_rows: if adjacent { extent.height } else { to.ysize },
+        size: [extent.width, extent.height, extent.depth],
+    };
+    rows_written(agent, &to, stream, false);
     call
+}
+
+/// The addresses that a copy may go to. Which of the two fields counts depends on the type of memory
+/// and on what HIP then finds at the address: host memory that turns out to be the device's goes on
+/// with the device's field, which the caller may not have filled in. So either may be written.
+fn destinations(host: Ptr, device: Ptr) -> impl Iterator<Item = u64> {
+    let [host, device] = [host as u64, device as u64];
+    let other = (host != device).then_some(host);
+    other.into_iter().chain([device])
+}
+
+/// Rows of linear memory, as HIP lays them out: a pitch of 0 means rows next to each other, and a
+/// slice without height means slices next to each other.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    /// The address of row 0 of slice 0.
+    base: u64,
+    /// The first byte of a row, the first row, the first slice that is touched.
+    origin: [usize; 3],
+    /// Bytes from a row to the next.
+    pitch: usize,
+    /// Rows from a slice to the next.
+    slice_rows: usize,
+    /// Bytes of a row, rows, slices.
+    size: [usize; 3],
+}
+
+impl Rows {
+    /// From the first byte to the last: start and length. `None` where HIP's 32-bit arithmetic may
+    /// wrap, so that nobody knows.
+    fn hull(&self) -> Option<(u64, u64)> {
+        if self.size.contains(&0) {
+            return Some((self.base, 0));
+        }
+        let narrow = |value: usize| u32::try_from(value).ok().map(u64::from);
+        let [x, y, z] = self.origin.map(narrow);
+        let [width, height, depth] = self.size.map(narrow);
+        let (x, y, z) = (x?, y?, z?);
+        let (width, height, depth) = (width?, height?, depth?);
+        let slice = u64::from(
+            u32::try_from(narrow(self.pitch)?.checked_mul(narrow(self.slice_rows)?)?).ok()?,
+        );
+        let pitch = match narrow(self.pitch)? {
+            0 => width,
+            pitch => pitch,
+        };
+        let slice = match slice {
+            0 => pitch.checked_mul(height)?,
+            slice => slice,
+        };
+        let at = |x: u64, y: u64, z: u64| {
+            let rows = z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)?;
+            rows.checked_add(x)
+        };
+        let start = self.base.checked_add(at(x, y, z)?)?;
+        Some((start, at(width, height - 1, depth - 1)?))
+    }
+}
+
+fn rows_written(agent: &Agent, to: &Rows, stream: Stream, by_host: bool) {
+    match to.hull() {
+        Some((start, len)) => written(agent, start, len, stream, by_host),
+        None => {
+            // HIP checks that it stays inside.
+            if let Some(buffer) = agent.registry.find(to.base) {
+                let all = buffer.extent;
+                written(agent, all.start(), all.len(), stream, by_host);
+            }
+        }
+    }
 }
 
 /// `len` bytes from `start` on are about to be written. What comes from the host may be written by
 /// the CPU during the call, so the thread waits; the rest happens in stream order.
 fn written(agent: &Agent, start: u64, len: u64, stream: Stream, by_host: bool) {
-    if agent.registry.find(start).is_none() {
+    if !agent.registry.is_touched(start, len) {
         return;
     }
     let raw = raw_stream(stream);
@@ -172,27 +262,47 @@ fn written(agent: &Agent, start: u64, len: u64, stream: Stream, by_host: bool) {
     agent.observe(&observed, (!by_host).then_some(raw));
 }
 
-/// Bytes from the first to the last of `rows` rows.
-fn span(pitch: usize, width: usize, rows: usize) -> u64 {
-    match rows.checked_sub(1) {
-        Some(more) => pitch.saturating_mul(more).saturating_add(width) as u64,
-        None => 0,
-    }
-}
-
-fn first_byte(base: u64, x: usize, rows: usize, pitch: usize) -> u64 {
-    base.saturating_add(x as u64)
-        .saturating_add(rows.saturating_mul(pitch) as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rows(pitch: usize, slice_rows: usize, size: [usize; 3]) -> Rows {
+        Rows {
+            base: 0x1000,
+            origin: [0; 3],
+            pitch,
+            slice_rows,
+            size,
+        }
+    }
+
     #[test]
-    fn a_span_ends_with_the_last_row_not_with_its_pitch() {
-        assert_eq!(span(256, 100, 3), 612);
-        assert_eq!(span(256, 100, 1), 100);
-        assert_eq!(span(256, 100, 0), 0);
+    fn a_hull_ends_with_the_last_row_not_with_its_pitch() {
+        let hull = |rows: Rows| rows.hull().unwrap();
+        assert_eq!(hull(rows(256, 0, [100, 3, 1])), (0x1000, 612));
+        assert_eq!(hull(rows(256, 0, [100, 1, 1])), (0x1000, 100));
+        assert_eq!(hull(rows(256, 4, [100, 2, 3])), (0x1000, 9 * 256 + 100));
+        assert_eq!(hull(rows(256, 0, [100, 0, 1])).1, 0);
+        let moved = Rows {
+            origin: [7, 2, 1],
+            ..rows(256, 4, [100, 2, 1])
+        };
+        assert_eq!(hull(moved), (0x1000 + 6 * 256 + 7, 356));
+    }
+
+    #[test]
+    fn zeros_mean_next_to_each_other() {
+        let hull = |rows: Rows| rows.hull().unwrap();
+        assert_eq!(hull(rows(0, 0, [100, 3, 2])), (0x1000, 600));
+        // The height of a slice counts for nothing where there is no pitch to multiply it with.
+        assert_eq!(hull(rows(0, 9, [100, 3, 2])), (0x1000, 600));
+        assert_eq!(hull(rows(256, 0, [100, 3, 2])), (0x1000, 5 * 256 + 100));
+    }
+
+    #[test]
+    fn what_may_wrap_is_not_known() {
+        assert_eq!(rows(1 << 32, 0, [1, 1, 1]).hull(), None);
+        assert_eq!(rows(1 << 20, 1 << 12, [1, 1, 1]).hull(), None);
+        assert_eq!(rows(16, 1, [1 << 32, 1, 1]).hull(), None);
     }
 }

@@ -7,6 +7,7 @@ use crate::kernarg::{Arguments, LONGEST};
 use crate::kernel::Kernel;
 use crate::observed::{HEADER, Launch, Observed, RawStream, UNKNOWN_ARGUMENTS, write_launch};
 use std::ffi::CStr;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use strobe_hip::{ConstPtr, Dim3, Ptr, Stream};
 
@@ -78,7 +79,7 @@ pub unsafe fn launch_items(
         return Call::default();
     };
     let Some(kernel) = KERNELS.find(kernel.0) else {
-        anything(agent, Some(stream));
+        anything(agent, stream);
         return call;
     };
     // SAFETY: the program's lists for this launch.
@@ -89,23 +90,38 @@ pub unsafe fn launch_items(
     call
 }
 
-/// Launches kernels that are not known from the call.
-pub unsafe fn launch_anything() -> Call {
-    // SAFETY: no pointers.
-    unsafe { launch_graph(Stream::NULL) }
+/// Launches a kernel that is not known from the call, on a stream that is.
+pub unsafe fn launch_unknown(stream: Stream) -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    anything(agent, stream);
+    call
 }
 
-/// Launches a graph: whatever its nodes do now, they may do to anything.
+/// Launches kernels of which the call says neither what they are nor where they run: what was
+/// configured before (`hipLaunchByPtr`), or a list with a stream for each. Its thread waits.
+pub unsafe fn launch_anywhere() -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    agent.observe(&Observed::Anything { stream: None }, None);
+    call
+}
+
+/// Launches a graph: whatever its nodes do now, they may do to anything. Branches of it run on
+/// streams of HIP's own, and copies from pageable memory are done by the CPU: its thread waits.
 pub unsafe fn launch_graph(stream: Stream) -> Call {
     let Some((agent, call)) = begin() else {
         return Call::default();
     };
-    anything(agent, Some(stream));
+    let stream = Some(raw_stream(stream));
+    agent.observe(&Observed::Anything { stream }, None);
     call
 }
 
-fn anything(agent: &Agent, stream: Option<Stream>) {
-    let stream = stream.map(raw_stream);
+fn anything(agent: &Agent, stream: Stream) {
+    let stream = Some(raw_stream(stream));
     agent.observe(&Observed::Anything { stream }, stream);
 }
 
@@ -166,22 +182,21 @@ fn observe_launch(agent: &Agent, launch: Launch<'_>, stream: RawStream) {
 /// Finds the kernel of a stub that has not been launched before.
 #[cold]
 fn first_launch(agent: &Agent, stub: usize) -> &'static Kernel {
+    // Not remembered: it may be registered later.
+    static UNREGISTERED: OnceLock<Kernel> = OnceLock::new();
     agent.find_device();
-    let kernel = match REGISTRATIONS.find(stub) {
-        Some((module, name)) => {
-            if !agent.modules.contains(module)
-                && let Some(image) = REGISTRATIONS.image(module)
-            {
-                // SAFETY: mapped with the library that registered it, which is in use.
-                unsafe { agent.modules.load_image(module, image) };
-            }
-            // SAFETY: a string constant of the same library.
-            agent
-                .modules
-                .kernel(module, unsafe { CStr::from_ptr(name) })
-        }
-        None => Box::leak(Box::new(Kernel::unknown("(unregistered)"))),
+    let Some((module, name)) = REGISTRATIONS.find(stub) else {
+        return UNREGISTERED.get_or_init(|| Kernel::unknown("(unregistered)"));
     };
+    if !agent.modules.contains(module)
+        && let Some(image) = REGISTRATIONS.image(module)
+    {
+        // SAFETY: mapped with the library that registered it, which is in use.
+        unsafe { agent.modules.load_image(module, image) };
+    }
+    // SAFETY: a string constant of the same library.
+    let name = unsafe { CStr::from_ptr(name) };
+    let kernel = agent.modules.kernel(module, name);
     KERNELS.insert(stub, kernel);
     kernel
 }

@@ -1,0 +1,246 @@
+//! `strobe run` cannot be noticed: every program of `tests/programs` ends with the same exit code and
+//! has said the same with it and without it, where the CPU can map device memory and where it cannot.
+
+#[path = "harness/mod.rs"]
+mod harness;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use strobe_evaluation::compile;
+use strobe_evaluation::soak::programs::PROGRAMS;
+
+use harness::{Ended, Folder, strobe};
+
+/// What has to be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Exit code, stdout and stderr.
+    All,
+    /// Exit code and stdout: the runtime's last words hold addresses.
+    AllButItsLastWords,
+    /// The exit code: what it prints is how long things took.
+    Code,
+}
+
+#[derive(Clone, Copy)]
+struct Case {
+    source: &'static str,
+    arguments: &'static [&'static str],
+    what: What,
+}
+
+const fn case(source: &'static str, arguments: &'static [&'static str]) -> Case {
+    Case {
+        source,
+        arguments,
+        what: What::All,
+    }
+}
+
+/// The programs beside those of the soak, and the ways in which they are run.
+const CASES: &[Case] = &[
+    case("calls.cpp", &["5", "1"]),
+    case("forks.cpp", &[]),
+    case("mixed.cpp", &["3"]),
+    case("opens.cpp", &[]),
+    case("opens.cpp", &["deepbind"]),
+    case("random.cpp", &["1024"]),
+    case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
+    case("unknown_launches.cpp", &["by-pointer", "2"]),
+    case("unknown_launches.cpp", &["graph", "2"]),
+    case("vadd.cpp", &[]),
+    case("ctypes_hip.py", &[]),
+    case("interpose/forks.cpp", &[]),
+    case("interpose/graph.cpp", &[]),
+    case("interpose/launch.py", &[]),
+    case("interpose/looked_up.cpp", &["local"]),
+    case("interpose/looked_up.cpp", &["deepbind"]),
+    case("interpose/looked_up.cpp", &["missing"]),
+    case("interpose/registered_twice.cpp", &[]),
+    case("interpose/threads.cpp", &[]),
+    case("interpose/unseen.cpp", &[]),
+    case("interpose/ways.cpp", &["link"]),
+    case("interpose/ways.cpp", &["module"]),
+    Case {
+        what: What::AllButItsLastWords,
+        ..case("faults.cpp", &["wild"])
+    },
+    Case {
+        what: What::AllButItsLastWords,
+        ..case("faults.cpp", &["trap"])
+    },
+    Case {
+        what: What::Code,
+        ..case("launches.cpp", &["50"])
+    },
+    Case {
+        what: What::Code,
+        ..case("transfers.cpp", &["1"])
+    },
+];
+
+/// Sources that are not run here, and why.
+const NOT_HERE: &[(&str, &str)] = &[
+    ("beside.cpp", "goes on for ever"),
+    (
+        "blocks.cpp",
+        "does what it does when a checkpoint is under way",
+    ),
+    ("captures.cpp", "goes on for ever"),
+    ("endless.cpp", "goes on until it is told otherwise"),
+    ("holds.cpp", "goes on until it is told otherwise"),
+    ("hostmemory.c", "uses no GPU"),
+    ("leaves.cpp", "goes on until it is told otherwise"),
+    ("newer.c", "wants a HIP that is not installed"),
+    ("newer_hip.c", "is that HIP"),
+    (
+        "rewritten.cpp",
+        "its CPU writes device memory, which is not mapped everywhere",
+    ),
+    ("takes.cpp", "goes on until it is told otherwise"),
+    ("unmodelled.cpp", "goes on for ever"),
+];
+
+/// Rounds of a program of the soak.
+const ROUNDS: &[&str] = &["2"];
+
+fn cases() -> Vec<Case> {
+    let soak = PROGRAMS.iter().filter_map(|program| {
+        let own = program.source.starts_with("soak/");
+        own.then(|| case(program.source, ROUNDS))
+    });
+    let mut seen = BTreeSet::new();
+    soak.filter(|case| seen.insert(case.source))
+        .chain(CASES.iter().copied())
+        .collect()
+}
+
+/// The command line of a program, compiled if need be.
+fn command(case: &Case) -> Vec<String> {
+    let path = compile::sources().join(case.source);
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let mut command = if case.source.ends_with(".py") {
+        vec!["python3".to_owned(), text(&path)]
+    } else {
+        vec![harness::hip_program(case.source)]
+    };
+    command.extend(case.arguments.iter().map(|&argument| argument.to_owned()));
+    command
+}
+
+/// Runs a program on a device of its own.
+fn run(case: &Case, device: &[&str], wrapped: bool) -> Ended {
+    let folder = Folder::new("same");
+    let strobe = strobe();
+    let mut line = strobe.command();
+    line.arg("softgpu").args(device).arg("--");
+    if wrapped {
+        line.arg(strobe.path()).args(["run", "--"]);
+    }
+    let output = line
+        .args(command(case))
+        .current_dir(folder.path())
+        .output()
+        .expect("strobe starts");
+    Ended::new(&output)
+}
+
+/// How the two runs differ, if they do.
+fn difference(case: &Case, device: &[&str]) -> Option<String> {
+    let [alone, wrapped] = [false, true].map(|wrapped| run(case, device, wrapped));
+    // Addresses and their order are the system's to choose.
+    let calls = case.source == "calls.cpp";
+    let words = |ended: &Ended| match case.what {
+        What::Code => (String::new(), String::new()),
+        _ if calls => (without_addresses(&ended.stdout), ended.stderr.clone()),
+        What::AllButItsLastWords => (ended.stdout.clone(), String::new()),
+        What::All => (ended.stdout.clone(), ended.stderr.clone()),
+    };
+    let same = alone.code == wrapped.code && words(&alone) == words(&wrapped);
+    (!same).then(|| {
+        format!(
+            "{} {:?} on {device:?}\nalone: {alone:?}\nwith strobe run: {wrapped:?}",
+            case.source, case.arguments
+        )
+    })
+}
+
+/// The lines of `calls`, with the lengths of what was changed in place of where it lies.
+fn without_addresses(text: &str) -> String {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (head, ends) = words.split_at(words.len().min(4));
+        let lengths = ends.chunks_exact(2).map(|pair| {
+            let [start, end] = [0, 1].map(|at: usize| pair[at].parse::<u64>().expect(line));
+            (end - start).to_string()
+        });
+        let head = head.iter().map(|&word| word.to_owned());
+        head.chain(lengths).collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_program_ends_the_same_with_strobe_and_without() {
+    const DEVICES: [&[&str]; 2] = [&[], &["--private-vram"]];
+    let all: Vec<(Case, &[&str])> = DEVICES
+        .iter()
+        .flat_map(|device| cases().into_iter().map(|case| (case, *device)))
+        .collect();
+    let (next, differences) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    // They sleep a good part of their time.
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while let Some((case, device)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Some(difference) = difference(case, device) {
+                        differences.lock().expect("no panic").push(difference);
+                    }
+                }
+            });
+        }
+    });
+    let differences = differences.into_inner().expect("no panic");
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    println!("{} runs, each with and without", all.len());
+}
+
+#[test]
+fn no_program_is_forgotten() {
+    let mut sources = BTreeSet::new();
+    collect(&compile::sources(), Path::new(""), &mut sources);
+    let named: BTreeSet<PathBuf> = cases()
+        .iter()
+        .map(|case| case.source)
+        .chain(NOT_HERE.iter().map(|(source, _)| *source))
+        .map(PathBuf::from)
+        .collect();
+    let forgotten: Vec<_> = sources.difference(&named).collect();
+    assert!(
+        forgotten.is_empty(),
+        "neither run nor excused: {forgotten:?}"
+    );
+    let gone: Vec<_> = named.difference(&sources).collect();
+    assert!(gone.is_empty(), "not there: {gone:?}");
+}
+
+/// The sources of programs below `folder`; `.hip` files hold kernels only.
+fn collect(folder: &Path, below: &Path, into: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder of programs") {
+        let path = entry.expect("an entry").path();
+        let name = below.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            collect(&path, &name, into);
+        } else if ["c", "cpp", "py"]
+            .iter()
+            .any(|kind| path.extension().is_some_and(|extension| extension == *kind))
+        {
+            into.insert(name);
+        }
+    }
+}
