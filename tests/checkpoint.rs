@@ -2,6 +2,8 @@
 //!
 //! | module | what must hold |
 //! |---|---|
+//! | `captures` | a stream capture is under way when HIP says so |
+//! | `unseen` | what passes by the wrappers is refused by its name, and what is not known waits |
 //! | `round_trip` | what comes back goes on as if nothing had been |
 //! | `faults` | a driver that refuses costs one sentence, and nothing else |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
@@ -14,6 +16,8 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "checkpoint/captures.rs"]
+mod captures;
 #[path = "checkpoint/damage.rs"]
 mod damage;
 #[path = "checkpoint/faults.rs"]
@@ -30,3 +34,5 @@ mod output;
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]
 mod round_trip;
+#[path = "checkpoint/unseen.rs"]
+mod unseen;

@@ -4,10 +4,11 @@
 //! are naked and jump on: glibc sees the program's own call.
 
 use crate::glibc::{DLOPEN, DLSYM, DLVSYM, resolve};
-use crate::{glibc, lookup, real};
+use crate::{glibc, lookup, objects, real, unlisted};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use strobe_hip::Status;
 
 /// `void *dlsym(void *handle, const char *name)`
@@ -16,6 +17,7 @@ use strobe_hip::Status;
 extern "C" fn dlsym() {
     naked_asm!(
         "push rdi", "push rsi", "push rdx",
+        "mov rdx, [rsp + 24]",
         "call {ours}",
         "pop rdx", "pop rsi", "pop rdi",
         "test rax, rax",
@@ -33,6 +35,7 @@ extern "C" fn dlsym() {
 extern "C" fn dlvsym() {
     naked_asm!(
         "push rdi", "push rsi", "push rdx",
+        "mov rdx, [rsp + 24]",
         "call {ours}",
         "pop rdx", "pop rsi", "pop rdi",
         "test rax, rax",
@@ -62,23 +65,26 @@ extern "C" fn dlopen() {
 }
 
 /// What we answer instead of glibc; null leaves it to glibc.
-extern "C" fn ours(handle: *mut c_void, name: *const c_char) -> *const () {
+extern "C" fn ours(handle: *mut c_void, name: *const c_char, caller: usize) -> *const () {
     resolve();
     if name.is_null() || handle == libc::RTLD_NEXT {
         return std::ptr::null();
     }
     // SAFETY: glibc reads the same string.
     let name = unsafe { CStr::from_ptr(name) };
+    if !lookup::is_interesting(name) || is_own(caller) {
+        return std::ptr::null();
+    }
     let wrapper = match name.to_bytes() {
         b"hipGetProcAddress" => Some(get_proc_address as *const ()),
         _ => lookup::wrapper(name),
     };
-    let Some(wrapper) = wrapper else {
-        return std::ptr::null();
-    };
     // What is not there stays not there, with glibc's error.
     let Some(found) = glibc::dlsym(handle, name) else {
         return std::ptr::null();
+    };
+    let Some(wrapper) = wrapper else {
+        return unlisted::instead_of(name, found).unwrap_or(std::ptr::null());
     };
     if name.to_bytes() == b"hipGetProcAddress" {
         GET_PROC_ADDRESS.store(found, Ordering::Release);
@@ -87,6 +93,24 @@ extern "C" fn ours(handle: *mut c_void, name: *const c_char) -> *const () {
         real::found_by(handle);
     }
     wrapper
+}
+
+/// Whether the code at `address` is our own: what the agent looks up is not the program's doing.
+fn is_own(address: usize) -> bool {
+    static START: AtomicUsize = AtomicUsize::new(0);
+    static END: AtomicUsize = AtomicUsize::new(0);
+    if END.load(Ordering::Acquire) == 0 {
+        objects::each(|object| {
+            if !object.contains(is_own as *const () as usize) {
+                return ControlFlow::Continue(());
+            }
+            let (start, end) = object.range();
+            START.store(start, Ordering::Relaxed);
+            END.store(end, Ordering::Release);
+            ControlFlow::Break(())
+        });
+    }
+    (START.load(Ordering::Relaxed)..END.load(Ordering::Acquire)).contains(&address)
 }
 
 static GET_PROC_ADDRESS: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -118,10 +142,11 @@ unsafe extern "C-unwind" fn get_proc_address(
     if status == Status::SUCCESS && !name.is_null() && !function.is_null() {
         // SAFETY: HIP has read the name and filled in the function.
         unsafe {
-            if let Some(wrapper) = lookup::wrapper(CStr::from_ptr(name))
-                && !(*function).is_null()
-            {
-                *function = wrapper;
+            let (name, found) = (CStr::from_ptr(name), *function);
+            if !found.is_null() {
+                let wrapper = lookup::of_mode(name, flags);
+                let instead = wrapper.or_else(|| unlisted::instead_of_hips(name, found.cast_mut()));
+                *function = instead.unwrap_or(found);
             }
         }
     }

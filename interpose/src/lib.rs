@@ -1,13 +1,17 @@
 //! `libstrobe.so`: what is preloaded into a program, and nothing but the way in.
 //!
 //! It exports a wrapper for every modelled function of HIP, a thunk for every refused one, and
-//! `dlsym`, `dlvsym` and `dlopen`, so that a program that looks HIP up gets the wrappers too. What
-//! the wrappers do is the agent's. There is no constructor: until the program's first call of HIP
+//! `dlsym`, `dlvsym` and `dlopen`, so that a program that looks HIP up gets the wrappers too. The HSA
+//! runtime below HIP is watched in the same way (`beside`), and functions that no list names are not
+//! passed over in silence (`unlisted`). What the wrappers do is the agent's. There is no constructor: until the program's first call of HIP
 //! nothing happens. `exports.txt` is the exact list of exports, `API.md` the table for people.
 
+mod beside;
 mod dynamic;
 mod glibc;
 mod lookup;
+mod objects;
 mod real;
 mod refused;
+mod unlisted;
 mod wrappers;

@@ -4,8 +4,9 @@
 //! library only, it is not there, and is found among the loaded objects or by the handle that the
 //! program asks with.
 
-use crate::{glibc, refused};
-use std::ffi::{CStr, c_int, c_void};
+use crate::{glibc, objects, refused};
+use std::ffi::{CStr, c_void};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use strobe_hip::{Api, next};
 
@@ -60,37 +61,20 @@ fn fill(handle: *mut c_void) {
 
 /// A handle of a `libamdhip64` that is loaded, wherever it is visible.
 fn loaded() -> Option<*mut c_void> {
-    let mut found: [u8; 1024] = [0; 1024];
-    unsafe extern "C" fn visit(
-        object: *mut libc::dl_phdr_info,
-        _: usize,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: glibc hands out a valid object with a NUL-terminated name; `found` is ours.
-        let (name, found) = unsafe {
-            let name = (*object).dlpi_name;
-            if name.is_null() {
-                return 0;
+    let mut found = [0u8; 1024];
+    objects::each(|object| {
+        let path = object.path().to_bytes_with_nul();
+        match found.get_mut(..path.len()) {
+            Some(room) if object.is("libamdhip64.so") => {
+                room.copy_from_slice(path);
+                ControlFlow::Break(())
             }
-            (
-                CStr::from_ptr(name).to_bytes_with_nul(),
-                &mut *found.cast::<[u8; 1024]>(),
-            )
-        };
-        let is_hip = name.windows(14).any(|part| part == b"libamdhip64.so");
-        match found.get_mut(..name.len()) {
-            Some(room) if is_hip => {
-                room.copy_from_slice(name);
-                1
-            }
-            _ => 0,
+            _ => ControlFlow::Continue(()),
         }
-    }
-    // SAFETY: `visit` gets the array that outlives the walk.
-    let any = unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
-    if any == 0 {
+    });
+    let path = CStr::from_bytes_until_nul(&found).ok()?;
+    if path.is_empty() {
         return None;
     }
-    let path = CStr::from_bytes_until_nul(&found).ok()?;
     glibc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
 }

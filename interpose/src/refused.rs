@@ -3,20 +3,32 @@
 //! Two instructions, whatever the signature: no register but the instruction pointer is touched. The
 //! second jumps through a table whose entries first lead to the resolver, as a PLT's do.
 
-use crate::real;
 use crate::wrappers::Wrapper;
+use crate::{beside, real, unlisted};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use strobe_agent::RefusedFunctions;
 use strobe_hip::{Api, Status, for_each_function};
 
 const COUNT: usize = Api::REFUSED.len();
 
 /// One byte a function: whether it was used.
-pub(crate) static USED: [AtomicU8; COUNT] = [const { AtomicU8::new(0) }; COUNT];
+static USED: [AtomicU8; COUNT] = [const { AtomicU8::new(0) }; COUNT];
 
-/// Tells the agent where the marks are.
+/// Tells the agent whom to ask.
 pub(crate) fn watch() {
-    strobe_agent::watch_refused(&USED);
+    strobe_agent::watch_refused(RefusedFunctions {
+        used: || used().or_else(beside::used).or_else(unlisted::used),
+        linked: unlisted::linked,
+    });
+}
+
+/// A function of the list that was used.
+fn used() -> Option<String> {
+    let at = USED
+        .iter()
+        .position(|used| used.load(Ordering::Relaxed) != 0)?;
+    Some(Api::REFUSED[at].name().to_owned())
 }
 
 macro_rules! thunks {

@@ -2,13 +2,14 @@
 
 use crate::agent::{REGISTRATIONS, agent, existing};
 use crate::call::{After, Outcome};
+use crate::gate::thread_id;
 use crate::kernel::Kernel;
 use crate::observed::{Observed, RawStream};
+use crate::reach;
 use crate::tables::LONGEST_TABLE;
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use strobe_extent::Extent;
 use strobe_hip::{ConstPtr, Ptr};
 
@@ -22,13 +23,9 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
                 allocated(extent);
             }
         }
-        After::EndedCapture => {
-            // Also when it failed: an invalidated capture is over.
+        After::EndedCapture { stream } => {
             if let Some(agent) = existing() {
-                let less = |count: u32| Some(count.saturating_sub(1));
-                let _ = agent
-                    .captures
-                    .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+                agent.captures.ended(stream, result.status());
             }
         }
         _ if !succeeded => {}
@@ -76,6 +73,11 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
             }
         }
         After::FatBinary { image } => REGISTRATIONS.fat_binary(result.handle(), image),
+        After::BeganCapture { stream } => {
+            if let Some(agent) = existing() {
+                agent.captures.began(stream, thread_id());
+            }
+        }
         After::CreatedStream { place } => {
             if let Some(agent) = existing() {
                 // SAFETY: HIP has filled in the place.
@@ -89,7 +91,7 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
             if let Some(agent) = existing() {
                 agent.registry.clear();
                 agent.streams.write().clear();
-                agent.captures.store(0, Ordering::Release);
+                agent.captures.clear();
                 if let Some(resources) = agent.control.spare.lock().as_mut() {
                     resources.device_was_reset();
                 }
@@ -123,29 +125,14 @@ fn copied(to: u64, from: ConstPtr, bytes: usize) {
     let Some(content) = content.get_mut(..bytes) else {
         return;
     };
-    if read_memory(from.addr() as u64, content)
+    if reach::read(from.addr() as u64, content)
         && let Some(agent) = existing()
     {
         let observed = Observed::Content {
             address: to,
+            mapped: reach::is_mapped(to),
             bytes: content,
         };
         agent.observe(&observed, None);
     }
-}
-
-/// Copies what is at `address` in this process. Memory that the CPU cannot see is an error and not a
-/// fault.
-pub(crate) fn read_memory(address: u64, into: &mut [u8]) -> bool {
-    let ours = libc::iovec {
-        iov_base: into.as_mut_ptr().cast(),
-        iov_len: into.len(),
-    };
-    let theirs = libc::iovec {
-        iov_base: std::ptr::without_provenance_mut::<c_void>(address as usize),
-        iov_len: into.len(),
-    };
-    // SAFETY: writes to our buffer only; the kernel checks the source.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &ours, 1, &theirs, 1, 0) };
-    read == into.len() as isize
 }

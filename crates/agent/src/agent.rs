@@ -1,5 +1,6 @@
 //! The one agent of the process.
 
+use crate::captures::{self, Captures};
 use crate::fault;
 use crate::gate::Gate;
 use crate::kernel::Kernels;
@@ -13,8 +14,7 @@ use crate::trace::Trace;
 use crate::{control, page};
 use parking_lot::{Mutex, RwLock};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use strobe_hip::Api;
+use std::sync::atomic::{AtomicBool, Ordering};
 use strobe_proto::page::AgentPage;
 
 /// Units of 64 bytes in the ring of records: 8192 usual launches.
@@ -39,8 +39,7 @@ pub(crate) struct Agent {
     pub(crate) streams: RwLock<Vec<usize>>,
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
-    /// Stream captures that have begun and not ended.
-    pub(crate) captures: AtomicU32,
+    pub(crate) captures: Captures,
     /// From the cut to the last saved chunk: calls apply their own observations and keep the cut's
     /// content from being overwritten. Changes only while the gate is closed and empty.
     pub(crate) synchronous: AtomicBool,
@@ -88,7 +87,7 @@ impl Agent {
             trace: Mutex::new(Trace::new()),
             streams: RwLock::default(),
             per_thread_streams: AtomicBool::new(false),
-            captures: AtomicU32::new(0),
+            captures: Captures::default(),
             synchronous: AtomicBool::new(false),
             save: Save::default(),
             control: control::Shared::default(),
@@ -179,30 +178,42 @@ impl Agent {
     }
 
     fn is_capturing(&self, stream: RawStream) -> bool {
-        if self.captures.load(Ordering::Acquire) == 0 {
-            return false;
-        }
-        let mut status = 0;
-        // SAFETY: asks about a stream of the program, which is about to use it.
-        let answer =
-            unsafe { strobe_hip::next::hipStreamIsCapturing(stream.handle(), &mut status) };
-        answer.ok().is_ok() && status == strobe_hip::CAPTURE_STATUS_ACTIVE
+        self.captures.may_be_any() && captures::is_capturing(stream)
     }
 }
 
-/// A refused function that the program has used, if any; set by the thunks of `libstrobe.so`.
-pub(crate) fn used_refused() -> Option<Api> {
-    let used = USED.get()?;
-    let at = used
-        .iter()
-        .position(|byte| byte.load(Ordering::Relaxed) != 0)?;
-    Api::REFUSED.get(at).copied()
+/// Whom to ask what the program has used of that which is not supported.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusedFunctions {
+    /// The name of a function that was used. Takes no lock.
+    pub used: fn() -> Option<String>,
+    /// The name of a function that a loaded library may use without anybody seeing it. Takes the
+    /// dynamic linker's lock.
+    pub linked: fn() -> Option<String>,
 }
 
-static USED: OnceLock<&'static [std::sync::atomic::AtomicU8]> = OnceLock::new();
+static REFUSED: OnceLock<RefusedFunctions> = OnceLock::new();
 
-/// Says where the thunks mark the refused functions that were used, in the order of
-/// [`Api::REFUSED`].
-pub fn watch_refused(used: &'static [std::sync::atomic::AtomicU8]) {
-    USED.get_or_init(|| used);
+/// Says whom to ask about refused functions.
+pub fn watch_refused(functions: RefusedFunctions) {
+    REFUSED.get_or_init(|| functions);
+}
+
+/// `Err` names a refused function that the program has used: what that did is not in any image.
+pub(crate) fn nothing_refused() -> Result<(), String> {
+    refuse(REFUSED.get().and_then(|functions| (functions.used)()))
+}
+
+/// The same of what loaded libraries may use. A thread that loads a library may hold its caller up.
+pub(crate) fn nothing_refused_is_linked() -> Result<(), String> {
+    refuse(REFUSED.get().and_then(|functions| (functions.linked)()))
+}
+
+fn refuse(used: Option<String>) -> Result<(), String> {
+    match used {
+        Some(name) => Err(format!(
+            "the program has used {name}, which is not supported"
+        )),
+        None => Ok(()),
+    }
 }

@@ -3,11 +3,12 @@
 //! A wrapper is `let call = enter(..); let result = real(..); leave(call, &result);`. What lies
 //! between owns nothing that needs dropping, so cancellation and foreign unwinding pass through.
 
+use crate::after;
 use crate::agent::{GATE, existing};
 use crate::fault::{self, guarded};
 use crate::gate::Inside;
+use crate::observed::RawStream;
 use crate::page;
-use crate::{after, gate};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use strobe_hip::{ConstPtr, Kernel, Module, PitchedPtr, Ptr, Status, Stream};
@@ -78,7 +79,12 @@ pub(crate) enum After {
     CreatedStream {
         place: *const Stream,
     },
-    EndedCapture,
+    BeganCapture {
+        stream: RawStream,
+    },
+    EndedCapture {
+        stream: RawStream,
+    },
     Reset,
 }
 
@@ -99,6 +105,10 @@ impl After {
 pub trait Outcome {
     /// Whether it did what it was asked for.
     fn succeeded(&self) -> bool;
+    /// What HIP answered; a function that answers nothing has succeeded.
+    fn status(&self) -> Status {
+        Status::SUCCESS
+    }
     /// The handle it returned.
     fn handle(&self) -> usize {
         0
@@ -115,6 +125,9 @@ impl Outcome for Status {
     }
     fn lacks_memory(&self) -> bool {
         *self == Status::OUT_OF_MEMORY
+    }
+    fn status(&self) -> Status {
+        *self
     }
 }
 
@@ -211,13 +224,13 @@ impl Call {
 
 /// The raw name of a stream handle that the calling thread uses.
 #[inline]
-pub(crate) fn raw_stream(stream: Stream) -> crate::observed::RawStream {
+pub(crate) fn raw_stream(stream: Stream) -> RawStream {
     if stream == Stream::PER_THREAD {
         if let Some(agent) = existing() {
             agent.per_thread_streams.store(true, Ordering::Relaxed);
         }
-        crate::observed::RawStream::of_thread(gate::own_thread())
+        RawStream::of_this_thread()
     } else {
-        crate::observed::RawStream(stream.0 as u64)
+        RawStream(stream.0 as u64)
     }
 }

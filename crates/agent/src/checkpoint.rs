@@ -8,7 +8,7 @@
 //! ```
 //! Whatever happens, the gate is open and nothing is held back when this returns.
 
-use crate::agent::{Agent, GATE, used_refused};
+use crate::agent::{Agent, GATE, nothing_refused, nothing_refused_is_linked};
 use crate::connection::Connection;
 use crate::copying;
 use crate::cut::Cut;
@@ -113,7 +113,9 @@ fn prepare(agent: &'static Agent) -> Result<Begin, String> {
         to_agent::Body::Begin(begin) => begin,
         _ => return Err("the controller did not begin with Begin".into()),
     };
-    let prepared = check(&begin).and_then(|()| make_resources(agent, &begin));
+    let prepared = check(&begin)
+        .and_then(|()| used_nothing_refused(agent))
+        .and_then(|()| make_resources(agent, &begin));
     let answer = match &prepared {
         Ok(()) => {
             let (allocations, tracked_bytes) = agent.registry.totals();
@@ -131,12 +133,6 @@ fn prepare(agent: &'static Agent) -> Result<Begin, String> {
 }
 
 fn check(begin: &Begin) -> Result<(), String> {
-    if let Some(api) = used_refused() {
-        return Err(format!(
-            "the program has used {}, which is not supported",
-            api.name()
-        ));
-    }
     let asks_sense = begin.chunk_bytes.is_power_of_two()
         && CHUNK_BYTES.contains(&begin.chunk_bytes)
         && ATTEMPTS.contains(&begin.drain_attempts)
@@ -147,6 +143,18 @@ fn check(begin: &Begin) -> Result<(), String> {
         return Err(format!("the controller asks for what cannot be: {begin:?}"));
     }
     Ok(())
+}
+
+/// Whatever is done by functions that are not modelled is in no image. They do not pass the gate, so
+/// this is asked before the work begins, at the cut, and when all is delivered.
+pub(crate) fn used_nothing_refused(agent: &'static Agent) -> Result<(), String> {
+    let deadline = Instant::now() + PREPARE_PATIENCE;
+    let linked = agent
+        .control
+        .supervisor
+        .run(deadline, nothing_refused_is_linked);
+    linked.unwrap_or_else(|_| Err("the dynamic linker does not answer".into()))?;
+    nothing_refused()
 }
 
 fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
@@ -237,7 +245,7 @@ fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
 /// One attempt. The gate is closed afterwards, whatever the result.
 fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String> {
     let deadline = Instant::now() + patience;
-    while agent.captures.load(Ordering::Acquire) > 0 {
+    while is_capturing(agent, deadline)? {
         if Instant::now() >= deadline {
             return Err("a stream capture does not end".into());
         }
@@ -255,15 +263,10 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String
             kernel.unwrap_or("none")
         ));
     }
-    if agent.captures.load(Ordering::Acquire) > 0 {
+    if is_capturing(agent, deadline)? {
         return Err("a stream capture has begun".into());
     }
-    if let Some(api) = used_refused() {
-        return Err(format!(
-            "the program has used {}, which is not supported",
-            api.name()
-        ));
-    }
+    nothing_refused()?;
     let streams = agent.streams.read().clone();
     // The call itself ends at the deadline where it can.
     let grace = Duration::from_millis(100);
@@ -284,6 +287,18 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String
         Ok(Err(NotDrained::Failed(what, error))) => Err(format!("{what} failed: {error}")),
         Err(_) => Err(hangs(agent)),
     }
+}
+
+/// Whether HIP captures a stream.
+fn is_capturing(agent: &'static Agent, deadline: Instant) -> Result<bool, String> {
+    if !agent.captures.may_be_any() {
+        return Ok(false);
+    }
+    let asked = agent
+        .control
+        .supervisor
+        .run(deadline, || agent.captures.is_any());
+    asked.map_err(|_| hangs(agent))
 }
 
 /// Slots of the pinned ring.
@@ -343,6 +358,7 @@ pub(crate) fn let_go(agent: &'static Agent) {
     if agent.control.is_exiting() {
         // HIP is about to be torn down; what is left goes with the process.
         agent.synchronous.store(false, Ordering::Release);
+        agent.trace.lock().must_be_right(false);
         agent.save.end();
         return;
     }
@@ -353,6 +369,7 @@ pub(crate) fn let_go(agent: &'static Agent) {
             std::thread::sleep(LOOK_AGAIN);
         }
         agent.synchronous.store(false, Ordering::Release);
+        agent.trace.lock().must_be_right(false);
         let saved = agent.save.end().map(Saving::into_resources);
         let Some(mut resources) = saved.or_else(|| agent.control.spare.lock().take()) else {
             return;

@@ -1,7 +1,7 @@
 //! After the dump: the content goes out through a pinned ring, from which the controller reads it.
 
 use crate::agent::{Agent, GATE};
-use crate::checkpoint::{Watch, let_go, open, ring_slots};
+use crate::checkpoint::{Watch, let_go, open, ring_slots, used_nothing_refused};
 use crate::connection::Connection;
 use crate::cut::Cut;
 use crate::page::{now_ns, set_phase};
@@ -33,6 +33,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, cut: Cut) -> Result<(), 
         Ok(connection) => deliver(agent, begin, connection),
         Err(error) => Err(format!("the controller cannot be reached: {error}")),
     });
+    let delivered = delivered.and_then(|()| used_nothing_refused(agent));
     let finished = now_ns();
     let statistics = statistics(agent, started, finished);
     if GATE.is_closed() {

@@ -1,9 +1,9 @@
 //! The cut: what the checkpoint holds is fixed, and the engine begins when the dump is done.
 
-use crate::after;
 use crate::agent::{Agent, GATE};
 use crate::answer::Answer;
 use crate::checkpoint::ring_slots;
+use crate::reach;
 use crate::saving::Saving;
 use prost::Message;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ impl Cut {
         while !agent.ring.is_empty() {
             agent.drain_ring(usize::MAX);
         }
-        agent.trace.lock().look_up_tables(after::read_memory);
+        agent.trace.lock().look_up_tables(reach::AT_REST);
         GATE.take_held_back();
         let pool = match &*agent.control.spare.lock() {
             Some(resources) => resources.pool(),
@@ -89,6 +89,7 @@ impl Cut {
         agent
             .save
             .begin(Saving::new(engine, resources, self.max_hold));
+        agent.trace.lock().must_be_right(true);
         agent.synchronous.store(true, Ordering::Release);
         Ok(())
     }

@@ -181,21 +181,14 @@ impl Gate {
     }
 }
 
-/// The kernel's id of the calling thread, remembered.
-pub(crate) fn own_thread() -> u32 {
-    match THREAD.get() {
-        0 => thread_id(),
-        thread => thread,
-    }
-}
-
 /// The kernel's id of the calling thread.
-fn thread_id() -> u32 {
+pub(crate) fn thread_id() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::gettid() as u32 }
 }
 
-fn is_alive(thread: u32) -> bool {
+/// Whether a thread of this process has this id.
+pub(crate) fn is_alive(thread: u32) -> bool {
     // SAFETY: signal 0 only asks.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as libc::pid_t, 0) == 0 }
 }

@@ -1,6 +1,8 @@
 //! What a call did, as it travels from the launch path to the trace.
 
 use crate::kernel::Kernel;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use strobe_extent::Reason;
 
 /// A stream as the program names it: HIP's handle, made unambiguous for per-thread streams.
@@ -8,19 +10,38 @@ use strobe_extent::Reason;
 pub(crate) struct RawStream(pub u64);
 
 impl RawStream {
-    /// Marks the own stream of a thread; the rest is the thread's id. No handle has this bit.
+    /// Marks the own stream of a thread; the rest is a number that no other thread of the process
+    /// ever gets. (The kernel's thread ids come again.) No handle has this bit.
     const OF_THREAD: u64 = 1 << 63;
 
-    /// The stream that `hipStreamPerThread` means in a thread.
+    /// The stream that `hipStreamPerThread` means in the calling thread.
     #[must_use]
-    pub(crate) fn of_thread(thread: u32) -> RawStream {
-        RawStream(RawStream::OF_THREAD | u64::from(thread))
+    pub(crate) fn of_this_thread() -> RawStream {
+        thread_local! {
+            static NUMBER: Cell<u64> = const { Cell::new(0) };
+        }
+        static THREADS: AtomicU64 = AtomicU64::new(0);
+        let number = match NUMBER.get() {
+            0 => {
+                let number = 1 + THREADS.fetch_add(1, Ordering::Relaxed);
+                NUMBER.set(number);
+                number
+            }
+            number => number,
+        };
+        RawStream(RawStream::OF_THREAD | number)
+    }
+
+    /// Whether only the thread that uses it can name it to HIP.
+    #[must_use]
+    pub(crate) fn is_of_thread(self) -> bool {
+        self.0 & RawStream::OF_THREAD != 0
     }
 
     /// The handle to give to HIP, in the thread that used it.
     #[must_use]
     pub(crate) fn handle(self) -> strobe_hip::Stream {
-        if self.0 & RawStream::OF_THREAD != 0 {
+        if self.is_of_thread() {
             strobe_hip::Stream::PER_THREAD
         } else {
             strobe_hip::Stream(self.0 as usize)
@@ -42,9 +63,10 @@ pub(crate) enum Observed<'a> {
     Anything {
         stream: Option<RawStream>,
     },
-    /// This is at `address` now.
+    /// This is at `address` now, which the CPU can reach or not.
     Content {
         address: u64,
+        mapped: bool,
         bytes: &'a [u8],
     },
     Allocate {
@@ -197,7 +219,9 @@ impl Observed<'_> {
                 header
             }
             Observed::Anything { stream: s } => Header::new(ANYTHING, stream(s), 0),
-            Observed::Content { address, .. } => Header::new(CONTENT, address, 0),
+            Observed::Content {
+                address, mapped, ..
+            } => Header::new(CONTENT, address, mapped.into()),
             Observed::Allocate { start, len } => Header::new(ALLOCATE, start, len),
             Observed::Free { start } => Header::new(FREE, start, 0),
             Observed::CreateStream { stream } => Header::new(CREATE_STREAM, stream.0, 0),
@@ -247,6 +271,7 @@ impl Observed<'_> {
             },
             CONTENT => Observed::Content {
                 address: header.a,
+                mapped: header.b != 0,
                 bytes: payload,
             },
             ALLOCATE => Observed::Allocate {
@@ -283,6 +308,19 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_comes_after_another_has_another_stream() {
+        let own = || {
+            std::thread::spawn(RawStream::of_this_thread)
+                .join()
+                .unwrap()
+        };
+        let (first, second) = (own(), own());
+        assert_ne!(first, second);
+        assert!(first.is_of_thread() && first.handle() == strobe_hip::Stream::PER_THREAD);
+        assert_eq!(RawStream::of_this_thread(), RawStream::of_this_thread());
+    }
+
+    #[test]
     fn records_read_back_as_written() {
         let kernel: &'static Kernel = Box::leak(Box::new(Kernel::unknown("k")));
         let launch = Launch {
@@ -313,6 +351,7 @@ mod tests {
             Observed::Anything { stream: None },
             Observed::Content {
                 address: 9,
+                mapped: true,
                 bytes: &[7; 100],
             },
             Observed::Free { start: 4 },

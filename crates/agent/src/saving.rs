@@ -17,7 +17,6 @@ use crate::progress::{Progress, Since};
 use crate::resources::Resources;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_engine::{
     CopyAside, CopyOut, Engine, Proceed, RingSlot, Source, StreamId, Ticket, Waits, WriteDecision,
@@ -234,11 +233,7 @@ impl Saving {
         let CopyAside { extent, .. } = copy;
         // SAFETY: the engine hands out room inside the pool; the source was live at the cut and
         // nobody frees it before this copy is done.
-        unsafe {
-            self.resources
-                .aside
-                .copy(to, extent.start(), extent.len())
-        }
+        unsafe { self.resources.aside.copy(to, extent.start(), extent.len()) }
     }
 
     fn pool_start(&self) -> u64 {
@@ -368,7 +363,7 @@ struct RelaxedCapture(Option<CaptureMode>);
 
 impl RelaxedCapture {
     fn begin(agent: &Agent) -> RelaxedCapture {
-        if agent.captures.load(Ordering::Acquire) == 0 {
+        if !agent.captures.may_be_any() {
             return RelaxedCapture(None);
         }
         let mut mode = CAPTURE_MODE_RELAXED;

@@ -7,7 +7,7 @@
 use crate::launch_log::LaunchLog;
 use crate::observed::{Launch, Observed, RawStream};
 use crate::registry::Registry;
-use crate::tables::Tables;
+use crate::tables::{Look, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use strobe_engine::StreamId;
@@ -119,8 +119,12 @@ impl Trace {
                 let writes = Side::Unknown(Reason::NotAnalysed);
                 self.operation(Kind::Kernel, stream, 0, writes)
             }
-            Observed::Content { address, bytes } => {
-                self.tables.learn(address, bytes);
+            Observed::Content {
+                address,
+                mapped,
+                bytes,
+            } => {
+                self.tables.learn(address, bytes, mapped);
                 Effect::none()
             }
             Observed::Allocate { start, len } => {
@@ -192,9 +196,14 @@ impl Trace {
         }
     }
 
-    /// Nothing is under way: reads the tables that have been written to since they were known.
-    pub(crate) fn look_up_tables(&mut self, read: impl FnMut(u64, &mut [u8]) -> bool) {
-        self.tables.look_up_again(read);
+    /// Nothing is under way: reads the tables again.
+    pub(crate) fn look_up_tables(&mut self, look: Look) {
+        self.tables.look_up_again(look);
+    }
+
+    /// From now on, or no longer, the content of an image depends on footprints.
+    pub(crate) fn must_be_right(&mut self, must: bool) {
+        self.tables.must_be_right(must);
     }
 
     /// Extents in the order in which they are expected to be written.
@@ -326,6 +335,7 @@ mod tests {
         let mut trace = Trace::new();
         let content = Observed::Content {
             address: 0x1000,
+            mapped: false,
             bytes: &[1, 2],
         };
         trace.apply(&content);

@@ -3,7 +3,6 @@
 use super::begin;
 use crate::call::{After, Call, raw_stream};
 use crate::observed::Observed;
-use std::sync::atomic::Ordering;
 use strobe_hip::Stream;
 
 /// `hipStreamCreate` and its kin.
@@ -21,23 +20,28 @@ pub unsafe fn destroy_stream(stream: Stream) -> Call {
     };
     agent.streams.write().retain(|known| *known != stream.0);
     let stream = raw_stream(stream);
+    agent.captures.destroyed(stream);
     agent.observe(&Observed::DestroyStream { stream }, None);
     call
 }
 
 /// `hipStreamBeginCapture`. There is no cut until it ends.
-pub unsafe fn begin_capture() -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
+pub unsafe fn begin_capture(stream: Stream) -> Call {
+    let after = After::BeganCapture {
+        stream: raw_stream(stream),
     };
-    agent.captures.fetch_add(1, Ordering::AcqRel);
-    call
+    begin()
+        .map(|(_, call)| call.then(after))
+        .unwrap_or_default()
 }
 
 /// `hipStreamEndCapture`.
-pub unsafe fn end_capture() -> Call {
+pub unsafe fn end_capture(stream: Stream) -> Call {
+    let after = After::EndedCapture {
+        stream: raw_stream(stream),
+    };
     begin()
-        .map(|(_, call)| call.then(After::EndedCapture))
+        .map(|(_, call)| call.then(after))
         .unwrap_or_default()
 }
 

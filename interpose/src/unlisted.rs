@@ -1,0 +1,157 @@
+//! Functions of HIP and of the HSA runtime that our lists do not name: those of newer versions. What
+//! they do is not known, so a program that used one is not checkpointed.
+//!
+//! One that is looked up is handed out behind a thunk that marks its use: Python modules look up far
+//! more than they call. One that is linked to is called without us; that an object refers to it is all
+//! there is to see, and counts as use.
+
+use crate::objects::{self, Object};
+use std::arch::naked_asm;
+use std::ffi::{CStr, CString};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use strobe_hip::{Api, hsa};
+
+/// Thunks there are. What is looked up beyond counts as used.
+const ROOM: usize = 512;
+
+/// One byte a thunk: whether it was called.
+static USED: [AtomicU8; ROOM] = [const { AtomicU8::new(0) }; ROOM];
+/// Where the thunks go on to.
+static TARGETS: [AtomicPtr<()>; ROOM] = [const { AtomicPtr::new(std::ptr::null_mut()) }; ROOM];
+static NAMES: [OnceLock<CString>; ROOM] = [const { OnceLock::new() }; ROOM];
+/// How many have a target and a name.
+static HANDED_OUT: AtomicUsize = AtomicUsize::new(0);
+static HANDING_OUT: Mutex<()> = Mutex::new(());
+/// Whether there were more than thunks.
+static OVERFLOWED: AtomicU8 = AtomicU8::new(0);
+
+/// What to hand out for `name`, found at `target`: a thunk if nobody knows what it does.
+pub(crate) fn instead_of(name: &CStr, target: *mut ()) -> Option<*const ()> {
+    let library = library_of(name)?;
+    let mut is_its = false;
+    objects::each(|object| {
+        is_its = object.is(library) && object.function(name) == Some(target);
+        if is_its {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    is_its.then(|| thunk(name, target))
+}
+
+/// The same for a function that HIP itself hands out: it need not be a symbol.
+pub(crate) fn instead_of_hips(name: &CStr, target: *mut ()) -> Option<*const ()> {
+    library_of(name).map(|_| thunk(name, target))
+}
+
+/// A function that was used, or handed out without a thunk.
+pub(crate) fn used() -> Option<String> {
+    let count = HANDED_OUT.load(Ordering::Acquire);
+    let at = (0..count).find(|at| USED[*at].load(Ordering::Relaxed) != 0);
+    if let Some(at) = at {
+        let name = NAMES[at].get().map(CString::as_c_str).unwrap_or_default();
+        return Some(name.to_string_lossy().into_owned());
+    }
+    let overflowed = OVERFLOWED.load(Ordering::Relaxed) != 0;
+    overflowed.then(|| format!("more than {ROOM} functions of a newer HIP"))
+}
+
+/// A function that one of the loaded objects refers to.
+pub(crate) fn linked() -> Option<String> {
+    let mut found = None;
+    objects::each(|object| {
+        if !LIBRARIES.iter().any(|(library, _)| object.is(library)) {
+            object.references(|name| match library_of(name) {
+                Some(library) if is_defined(library, name) => {
+                    found = Some(name.to_string_lossy().into_owned());
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            });
+        }
+        match found {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    });
+    found
+}
+
+/// The libraries, and what the names of their functions begin with.
+const LIBRARIES: [(&str, &[&str]); 2] = [
+    ("libamdhip64.so", &["hip", "__hip", "_Z"]),
+    ("libhsa-runtime64.so", &["hsa_"]),
+];
+
+/// The library whose function this would be. `None` if a list names it, and for hiprtc, which compiles
+/// and touches no device.
+fn library_of(name: &CStr) -> Option<&'static str> {
+    let bytes = name.to_bytes();
+    let begins = |start: &&str| bytes.starts_with(start.as_bytes());
+    let (library, _) = LIBRARIES
+        .iter()
+        .find(|(_, starts)| starts.iter().any(|start| begins(start)))?;
+    let known = begins(&"hiprtc")
+        || Api::ALL.iter().any(|api| api.symbol() == name)
+        || hsa::is_listed(name);
+    (!known).then_some(library)
+}
+
+fn is_defined(library: &str, name: &CStr) -> bool {
+    let mut defined = false;
+    objects::each(|object: Object<'_>| {
+        defined = object.is(library) && object.function(name).is_some();
+        if defined {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    defined
+}
+
+fn thunk(name: &CStr, target: *mut ()) -> *const () {
+    let _one = HANDING_OUT.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = HANDED_OUT.load(Ordering::Acquire);
+    let same = TARGETS[..count]
+        .iter()
+        .position(|known| known.load(Ordering::Relaxed) == target);
+    if let Some(at) = same {
+        return THUNKS[at] as *const ();
+    }
+    if count == ROOM {
+        OVERFLOWED.store(1, Ordering::Relaxed);
+        return target;
+    }
+    TARGETS[count].store(target, Ordering::Relaxed);
+    NAMES[count].get_or_init(|| name.to_owned());
+    HANDED_OUT.store(count + 1, Ordering::Release);
+    THUNKS[count] as *const ()
+}
+
+/// Marks that the function was called, and goes on to it; no register but the instruction pointer is
+/// touched.
+#[unsafe(naked)]
+extern "C" fn marked<const AT: usize>() {
+    naked_asm!(
+        "mov byte ptr [rip + {used} + {at}], 1",
+        "jmp qword ptr [rip + {targets} + 8 * {at}]",
+        used = sym USED,
+        targets = sym TARGETS,
+        at = const AT,
+    )
+}
+
+macro_rules! thunks {
+    ($($row:literal)*) => { [$(thunks!(@row $row, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)),*] };
+    (@row $row:literal, $($at:literal)*) => { [$(marked::<{ 16 * $row + $at }> as extern "C" fn()),*] };
+}
+
+static THUNKS: &[extern "C" fn()] = thunks!(
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+)
+.as_flattened();
+const _: () = assert!(THUNKS.len() == ROOM);
