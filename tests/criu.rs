@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `a_program_without_a_gpu_...` | the plugin is out of the way of programs that are none of its business |
 //! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
+//! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 
 #[path = "harness/mod.rs"]
@@ -15,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use harness::lethal::Lethal;
 use harness::{Folder, LIMIT, hip_program, strobe};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
@@ -222,6 +224,42 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
         expected,
         "the program came back other than it was"
     );
+}
+
+#[test]
+fn a_dump_undoes_what_a_killed_one_has_left() {
+    let folder = Folder::new("criu-killed");
+    let program = hip_program("mixed.cpp");
+    let (_device, pid) = start_bare(&folder, &program, &["100000", "log"]);
+    let log = folder.join("log");
+    let rounds = || text(&log).lines().count();
+    wait_until("round", || rounds() > 3);
+    let library = softgpu_library(pid)
+        .expect("its maps")
+        .expect("it is on the software GPU");
+    let lethal = Lethal::new(&folder, "checkpoint,after,1,KILL");
+    // A dump that meets a kernel fails before it is killed.
+    let mut count = 0;
+    let mut next = || {
+        count += 1;
+        assert!(count < 40, "the program never rests");
+        Run::new(&folder, &format!("images-{count}"), Some(library.clone()))
+    };
+    loop {
+        let mut run = next();
+        run.criu = lethal.criu();
+        let sentence = run.dump(pid, true).expect_err("it is killed").to_string();
+        if sentence == "CRIU was ended by signal 9" {
+            break;
+        }
+        assert!(sentence.contains("queues"), "{sentence}");
+    }
+    thread::sleep(Duration::from_millis(200));
+    let before = rounds();
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(rounds(), before, "the queues were not stopped");
+    next().dump(pid, true).expect("CRIU dumps it");
+    wait_until("round after the next dump", || rounds() > before + 2);
 }
 
 /// Every file is what CRIU's own plugin would have written.

@@ -36,6 +36,13 @@ pub fn host(source: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     compile(source, "host", folder, command, &["-ldl"])
 }
 
+/// Compiles a library to preload.
+pub fn shared(source: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut command = Command::new("cc");
+    command.args(["-O2", "-shared", "-fPIC"]);
+    compile(source, "shared", folder, command, &["-ldl"])
+}
+
 fn compile(
     source: &str,
     kind: &str,

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod environment;
+pub(crate) mod lethal;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -66,6 +66,30 @@ mod on_device {
         compute::checkpoint(gpu.kfd.as_fd(), &info).expect("checkpoint");
         compute::unpause(gpu.kfd.as_fd()).expect("unpause");
         assert_eq!(unpause("twice").raw_os_error(), Some(nix::libc::EINVAL));
+        // Only the process itself and its tracer may.
+        match forked() {
+            ForkResult::Parent { child } => {
+                let end = waitpid(child, None).expect("wait");
+                assert_eq!(end, WaitStatus::Exited(child, nix::libc::EBADF));
+            }
+            ForkResult::Child => {
+                let refused = compute::process_info(gpu.kfd.as_fd());
+                let code = refused.map_or_else(|error| error.raw_os_error(), |_| Some(0));
+                // SAFETY: ends the child without the test harness's exit.
+                unsafe { nix::libc::_exit(code.unwrap_or(0)) };
+            }
+        }
+        // Stops are counted, and of several only one can be undone.
+        compute::process_info(gpu.kfd.as_fd()).expect("process info");
+        compute::process_info(gpu.kfd.as_fd()).expect("process info");
+        compute::unpause(gpu.kfd.as_fd()).expect("unpause");
+        let refused = unpause("no request knows of the other");
+        assert_eq!(refused.raw_os_error(), Some(nix::libc::EINVAL));
+    }
+
+    fn forked() -> ForkResult {
+        // SAFETY: the child makes requests and ends; the other threads only wait for this test.
+        unsafe { fork() }.expect("fork")
     }
 
     #[test]
@@ -88,8 +112,7 @@ mod on_device {
         let saved = compute::checkpoint(gpu.kfd.as_fd(), &info).expect("checkpoint");
         compute::unpause(gpu.kfd.as_fd()).expect("unpause");
 
-        // SAFETY: the child makes requests and ends; the other threads only wait for this test.
-        match unsafe { fork() }.expect("fork") {
+        match forked() {
             ForkResult::Parent { child } => {
                 let end = waitpid(child, None).expect("wait");
                 assert_eq!(end, WaitStatus::Exited(child, 0), "the restored process");

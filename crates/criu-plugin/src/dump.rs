@@ -212,6 +212,14 @@ impl Dump {
         }
         self.note_plugin()?;
         let copy = fd.try_clone_to_owned().map_err(DumpError::Stop)?;
+        // A dump that died left the queues stopped. Stops are counted, and only one is ever undone:
+        // after a second one they would stand still for good. Most often there is nothing to undo.
+        if compute::unpause(fd).is_ok() {
+            host::log(
+                Level::Warning,
+                "an earlier dump had left the program's queues stopped",
+            );
+        }
         let info = compute::process_info(fd).map_err(DumpError::Stop)?;
         // From here on `finish` lets the queues run again, whatever happens.
         self.stopped.push(copy);

@@ -198,13 +198,15 @@ pub(crate) struct Process {
     pub(crate) identity: u64,
     /// The id by which the program knows the GPU (that of its first device).
     pub(crate) gpu_id: u32,
-    /// Whether PROCESS_INFO stopped its queues, and how often.
-    pub(crate) paused: u32,
+    /// How often its queues were evicted; they run when it is 0.
+    pub(crate) evictions: u32,
     pub(crate) scratch_va: u64,
     /// Tells program images of one process apart; 0: not known yet (restored).
     pub(crate) image: u64,
     pub(crate) xnack: u32,
     pub(crate) next_queue: u32,
+    /// 1 from PROCESS_INFO to UNPAUSE.
+    pub(crate) queues_paused: u32,
 }
 
 /// An open render node that holds objects or mappings.

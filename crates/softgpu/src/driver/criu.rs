@@ -99,6 +99,9 @@ const _: () = assert!(size_of::<EventBlob>() == PRIVATE_EVENT_SIZE);
 /// # Safety
 /// The array and blob pointers must be valid for the numbers beside them.
 pub(super) unsafe fn operate(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+    if !is_privileged() {
+        return Err(Errno::EACCES);
+    }
     match args.op {
         PROCESS_INFO => process_info(caller, args),
         // SAFETY: passed on.
@@ -111,13 +114,24 @@ pub(super) unsafe fn operate(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(
     }
 }
 
+/// Whether the calling thread has CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, without which the kernel
+/// does nothing of this, not even for the process itself.
+fn is_privileged() -> bool {
+    const EITHER: u64 = 1 << 21 | 1 << 40;
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    effective.is_some_and(|set| set & EITHER != 0)
+}
+
 /// The slot of the file's process, which must be the caller or traced by the calling thread.
 fn target(caller: &Caller<'_>) -> Result<(usize, u32), Errno> {
     let (slot, pid) = caller.any_slot()?;
     if pid == own_pid() || tracer(pid) == Some(nix::unistd::gettid().as_raw()) {
         Ok((slot, pid))
     } else {
-        Err(Errno::EPERM)
+        Err(Errno::EBADF)
     }
 }
 
@@ -180,12 +194,16 @@ fn process_info(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
 }
 
 /// Makes workers take no more packets. Waves cannot be saved, so none may be resident.
+///
+/// As in the kernel, evictions are counted but a pause is not: one UNPAUSE after two of these leaves
+/// the queues evicted, and the next UNPAUSE is refused.
 fn pause(caller: &Caller<'_>, slot: usize) -> Result<(), Errno> {
     let live = &caller.device.state().live[slot];
     let mut tables = caller.lock()?;
     let process = &mut tables.processes[slot];
-    process.paused += 1;
-    if process.paused == 1 {
+    process.evictions += 1;
+    process.queues_paused = 1;
+    if process.evictions == 1 {
         live.pause.fetch_or(1, Ordering::SeqCst);
     }
     drop(tables);
@@ -205,8 +223,12 @@ fn unpause(caller: &Caller<'_>) -> Result<(), Errno> {
     let (slot, _) = target(caller)?;
     let mut tables = caller.lock()?;
     let process = &mut tables.processes[slot];
-    process.paused = process.paused.checked_sub(1).ok_or(Errno::EINVAL)?;
-    if process.paused == 0 {
+    if process.queues_paused == 0 {
+        return Err(Errno::EINVAL);
+    }
+    process.queues_paused = 0;
+    process.evictions -= 1;
+    if process.evictions == 0 {
         caller.device.state().live[slot]
             .pause
             .fetch_and(!1, Ordering::SeqCst);
@@ -222,7 +244,7 @@ unsafe fn checkpoint(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno
     let tables = caller.lock()?;
     let process = *tables.process(slot).ok_or(Errno::ESRCH)?;
     let counts = Counts::of(device, &tables, slot);
-    let agrees = process.paused > 0
+    let agrees = process.queues_paused != 0
         && args.num_devices == 1
         && args.num_bos as usize == counts.buffers
         && args.num_objects as usize == counts.queues + counts.events

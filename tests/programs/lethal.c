@@ -1,0 +1,142 @@
+// Loaded into CRIU before everything else: ends or stops it at a chosen point of its work.
+//
+//   LETHAL=POINT,WHEN,NUMBER,SIGNAL      pause_devices,after,1,KILL
+//
+// POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, or any call of
+// ptrace; WHEN is before or after the NUMBERth of them; SIGNAL is KILL or STOP.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static const char* const kHooks[] = {
+    [3] = "restore_file",        [7] = "handle_device_vma", [8] = "update_vma_map",
+    [9] = "resume_devices_late", [10] = "pause_devices",    [11] = "checkpoint_devices",
+    [2] = "dump_file",
+};
+#define HOOKS 12
+static const char* const kOperations[] = {"process_info", "checkpoint", "unpause", "restore", "resume"};
+
+static struct {
+    char point[32], when[16], signal[8];
+    int number;
+} plan;
+
+// The plan is for one life: it is forgotten by what CRIU runs, and by a process that is restored.
+__attribute__((constructor)) static void read_plan(void) {
+    const char* text = getenv("LETHAL");
+    if (!text) return;
+    if (sscanf(text, "%31[^,],%15[^,],%d,%7s", plan.point, plan.when, &plan.number, plan.signal) != 4) {
+        fprintf(stderr, "lethal: %s is no plan\n", text);
+        _exit(99);
+    }
+}
+
+static void reach(const char* point, const char* when) {
+    static int count;
+    if (strcmp(point, plan.point) || strcmp(when, plan.when) || ++count != plan.number) return;
+    kill(getpid(), strcmp(plan.signal, "STOP") ? SIGKILL : SIGSTOP);
+}
+
+typedef long Hook(long, long, long, long, long);
+static Hook* hooks[HOOKS];
+static int (*init)(int);
+static void (*end)(int, int);
+
+static long around(int id, long a, long b, long c, long d, long e) {
+    reach(kHooks[id], "before");
+    long result = hooks[id](a, b, c, d, e);
+    reach(kHooks[id], "after");
+    return result;
+}
+
+#define HOOK(id) \
+    static long hook_##id(long a, long b, long c, long d, long e) { return around(id, a, b, c, d, e); }
+HOOK(2) HOOK(3) HOOK(7) HOOK(8) HOOK(9) HOOK(10) HOOK(11)
+
+static int around_init(int stage) {
+    reach("init", "before");
+    int result = init(stage);
+    reach("init", "after");
+    return result;
+}
+
+static void around_exit(int stage, int result) {
+    reach("exit", "before");
+    end(stage, result);
+    reach("exit", "after");
+}
+
+struct descriptor {
+    const char* name;
+    int (*init)(int);
+    void (*exit)(int, int);
+    unsigned version, max_hooks;
+    Hook* hooks[HOOKS];
+};
+
+static void* look_up(void* handle, const char* name) {
+    static void* (*next)(void*, const char*);
+    if (!next) next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+    if (!next) next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    return next(handle, name);
+}
+
+// CRIU finds a plugin's descriptor with this.
+void* dlsym(void* handle, const char* name) {
+    struct descriptor* found = look_up(handle, name);
+    if (!found || strcmp(name, "CR_PLUGIN_DESC") || strcmp(found->name, "amdgpu_plugin")) return found;
+    static struct descriptor copy;
+    static Hook* const kWrappers[HOOKS] = {
+        [2] = hook_2, [3] = hook_3, [7] = hook_7, [8] = hook_8, [9] = hook_9, [10] = hook_10, [11] = hook_11,
+    };
+    copy = *found;
+    copy.max_hooks = HOOKS;
+    init = found->init;
+    end = found->exit;
+    copy.init = around_init;
+    copy.exit = around_exit;
+    for (int id = 0; id < HOOKS; ++id) {
+        hooks[id] = found->hooks[id];
+        if (hooks[id] && kWrappers[id]) copy.hooks[id] = kWrappers[id];
+    }
+    return &copy;
+}
+
+int ioctl(int fd, unsigned long request, ...) {
+    static int (*next)(int, unsigned long, void*);
+    if (!next) next = look_up(RTLD_NEXT, "ioctl");
+    va_list list;
+    va_start(list, request);
+    void* argument = va_arg(list, void*);
+    va_end(list);
+    if (request != 0xc0384b22ul) return next(fd, request, argument);
+    unsigned operation;
+    memcpy(&operation, (char*)argument + 48, sizeof operation);
+    const char* point = operation < 5 ? kOperations[operation] : "";
+    reach(point, "before");
+    int result = next(fd, request, argument);
+    reach(point, "after");
+    return result;
+}
+
+long ptrace(int request, ...) {
+    static long (*next)(int, pid_t, void*, void*);
+    if (!next) next = look_up(RTLD_NEXT, "ptrace");
+    va_list list;
+    va_start(list, request);
+    pid_t pid = va_arg(list, pid_t);
+    void* address = va_arg(list, void*);
+    void* data = va_arg(list, void*);
+    va_end(list);
+    reach("ptrace", "before");
+    long result = next(request, pid, address, data);
+    reach("ptrace", "after");
+    return result;
+}
