@@ -11,6 +11,7 @@
 //! | `held` | nothing of ours stands in the program's way, or not for long |
 //! | `damage` | a checkpoint that is not what was written is not restored |
 //! | `output` | a pipe gets all of a program's output, once |
+//! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
 #[path = "harness/mod.rs"]
@@ -26,6 +27,8 @@ mod faults;
 mod held;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
+#[path = "checkpoint/killed_criu.rs"]
+mod killed_criu;
 #[path = "checkpoint/neighbours.rs"]
 mod neighbours;
 #[path = "checkpoint/output.rs"]

@@ -25,6 +25,7 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
         "softgpu",
         "checkpoint",
         "restore",
+        "release",
         "ps",
         "verify",
         "doctor",

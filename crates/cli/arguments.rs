@@ -27,6 +27,7 @@ pub(crate) enum Action {
     Softgpu(Box<SoftgpuArguments>),
     Checkpoint(CheckpointArguments),
     Restore(RestoreArguments),
+    Release(ReleaseArguments),
     Ps(PsArguments),
     Inspect(InspectArguments),
     Verify(VerifyArguments),
@@ -122,6 +123,9 @@ pub(crate) struct CheckpointArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) max_hold: u32,
+    /// Seconds that CRIU may take beyond waiting for GPU work; then it is killed, and the program goes on.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
+    pub(crate) criu_timeout: u32,
     /// End the program once the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,
@@ -156,6 +160,26 @@ pub(crate) struct RestoreArguments {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Let a program go on whose checkpoint was killed.
+///
+/// When everything that took a checkpoint was killed at once, the program's GPU queues may stay
+/// stopped: its threads run, and whatever they ask of the GPU waits. The next checkpoint would end
+/// that too. A program that does not stand still is not touched (needs root).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe release 4711")]
+pub(crate) struct ReleaseArguments {
+    /// Process id of the program.
+    pub(crate) pid: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// In the program's namespaces, and on its GPU.
+    #[arg(long, hide = true)]
+    pub(crate) inside: bool,
 }
 
 /// List the programs that run under strobe.

@@ -32,14 +32,12 @@ use crate::arguments::{self, CheckpointArguments};
 use crate::delivery::{self, Expected};
 use crate::link::{Link, Listener};
 use crate::outcome::{Outcome, Refused};
-use crate::progress;
 use crate::report::CheckpointReport;
+use crate::{interrupt, progress, release};
 
 /// For the agent to connect, and to get ready.
 const CONNECT: Duration = Duration::from_secs(20);
 const ARM: Duration = Duration::from_secs(10);
-/// Beyond the time the agent may take to drain: CRIU's own work.
-const CRIU_LIMIT: Duration = Duration::from_secs(1200);
 const DRAIN_ATTEMPTS: u32 = 3;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
 const CHUNK_BYTES: (u64, u64) = (128 << 10, 2 << 20);
@@ -49,6 +47,7 @@ const CHUNKS: u64 = 256;
 const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
+    interrupt::watch().context("cannot wait for signals")?;
     let report = take(arguments)?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -142,14 +141,6 @@ fn ended(pid: u32) -> anyhow::Error {
 fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
     let pid = arguments.pid;
     let agent = RemoteAgent::find(pid).map_err(refused)?;
-    match agent.phase()? {
-        Some(Phase::Idle | Phase::Refused) => {}
-        _ => {
-            return Err(refused(format!(
-                "another checkpoint of process {pid} is under way"
-            )));
-        }
-    }
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     if !nix::unistd::geteuid().is_root() {
@@ -161,6 +152,9 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
             CreateError::Disk(e) => anyhow!(e),
             other => refused(other),
         })?;
+    if let Some(staging) = writer.criu_dir().parent() {
+        interrupt::removes(staging);
+    }
     let paths = [
         Some(&criu.path),
         Some(&plugin),
@@ -172,6 +166,7 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
         check_seen(pid, path).map_err(refused)?;
     }
     let id = random_id().context("no random numbers")?;
+    release::end_last(&agent)?;
     Ok(Preparation {
         agent,
         criu,
@@ -252,7 +247,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         work: &work.0,
         plugins: plugins.path(),
         softgpu: softgpu.as_deref(),
-        time_out: CRIU_LIMIT + drain,
+        time_out: Duration::from_secs(arguments.criu_timeout.into()) + drain,
     };
     let bar = progress::spinner("dumping");
     let started_ns = now_ns()?;
@@ -260,7 +255,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         .dump(pid, true)
         .and_then(|running| running.finish(|| {}));
     bar.finish_and_clear();
-    result?;
+    result.map_err(|error| freed(pid, error.into()))?;
     let folder = writer.criu_dir();
     let dumped = Dumped {
         criu: statistics::read_dump(&work.0)?,
@@ -271,6 +266,16 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         started_ns,
     };
     Ok(dumped)
+}
+
+/// After a CRIU that failed: one that did not end by itself has left the program's queues stopped.
+fn freed(pid: u32, error: anyhow::Error) -> anyhow::Error {
+    match release::let_go_on(pid) {
+        Err(failed) if process::exists(pid) => {
+            anyhow!("{error:#}; the program's GPU work may stand still: {failed:#}")
+        }
+        _ => error,
+    }
 }
 
 /// Takes the contents in and commits.
@@ -336,6 +341,7 @@ fn finish(
         .into(),
         ..Manifest::default()
     };
+    interrupt::commits();
     writer.commit(manifest)?;
     Ok(report)
 }
@@ -412,13 +418,9 @@ fn read_image<M: frame::Message + Default>(path: &Path) -> anyhow::Result<M> {
 
 /// Ends a program and all processes below it.
 fn end(program: Identity) -> anyhow::Result<()> {
-    let mut pids = vec![program.pid];
-    let mut next = 0;
-    while let Some(&parent) = pids.get(next) {
-        let child = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.parent == parent);
-        pids.extend(process::all()?.into_iter().filter(child));
-        next += 1;
-    }
+    let Ok(pids) = process::tree(program.pid) else {
+        return Ok(());
+    };
     if !program.is_alive() {
         return Ok(());
     }

@@ -11,11 +11,13 @@ mod delivery;
 mod doctor;
 mod gpu;
 mod inspect;
+mod interrupt;
 mod link;
 mod log;
 mod outcome;
 mod progress;
 mod ps;
+mod release;
 mod report;
 mod restore;
 mod run;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Action::Softgpu(a) => softgpu::run(&a),
         Action::Checkpoint(a) => checkpoint::run(&a),
         Action::Restore(a) => restore::run(&a),
+        Action::Release(a) => release::run(&a),
         Action::Ps(a) => ps::run(&a),
         Action::Inspect(a) => inspect::run(&a),
         Action::Verify(a) => verify::run(&a),

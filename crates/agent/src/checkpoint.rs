@@ -17,6 +17,7 @@ use crate::observed::RawStream;
 use crate::page::{
     controller_is_there, controller_lives, now_ns, refuse, set_phase, start_time, verdict,
 };
+use crate::paused;
 use crate::resources::Resources;
 use crate::saving::{Saving, name_of};
 use std::sync::atomic::Ordering;
@@ -98,6 +99,8 @@ fn course(agent: &'static Agent) -> Result<(), String> {
             Ok(())
         }
         Err(why) => {
+            // Before the gate: what passes it would wait for them.
+            paused::let_queues_run();
             open(agent);
             let_go(agent);
             Err(why)

@@ -34,6 +34,7 @@ mod link;
 mod module;
 mod observed;
 pub mod page;
+mod paused;
 mod progress;
 mod reach;
 mod registration;

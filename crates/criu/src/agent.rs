@@ -67,6 +67,8 @@ pub struct Snapshot {
     pub phase: Option<Phase>,
     pub verdict: Option<Verdict>,
     pub request: u32,
+    /// Who sent the last request.
+    pub controller: Identity,
     pub attempts: u32,
     pub gate_closed_ns: u64,
     pub drained_ns: u64,
@@ -135,6 +137,10 @@ impl RemoteAgent {
             phase,
             verdict: Verdict::from_word(word32(&page, offset_of!(AgentPage, verdict))),
             request: word32(&page, offset_of!(AgentPage, request)),
+            controller: Identity {
+                pid: word32(&page, offset_of!(AgentPage, controller_pid)),
+                start_time: word64(&page, offset_of!(AgentPage, controller_start)),
+            },
             attempts: word32(&page, offset_of!(AgentPage, attempts)),
             gate_closed_ns: word64(&page, offset_of!(AgentPage, gate_closed_ns)),
             drained_ns: word64(&page, offset_of!(AgentPage, drained_ns)),
@@ -388,8 +394,12 @@ mod tests {
             to.store(*from, Ordering::Relaxed);
         }
         page.reason_len.store(24, Ordering::Relaxed);
+        page.controller_pid.store(77, Ordering::Relaxed);
+        page.controller_start.store(1 << 40, Ordering::Relaxed);
         let snapshot = agent.snapshot().unwrap();
         assert_eq!(snapshot.phase, Some(Phase::Refused));
+        let controller = (snapshot.controller.pid, snapshot.controller.start_time);
+        assert_eq!(controller, (77, 1 << 40));
         assert_eq!(snapshot.reason, "kernel spin does not end");
         page.reason_len.store(u32::MAX, Ordering::Relaxed);
         assert_eq!(agent.snapshot().unwrap().reason.len(), 1024);

@@ -6,6 +6,7 @@
 //! | [`plugin_folder`] | the folder of plugins for one run |
 //! | [`namespaces`] | enter the program's namespaces |
 //! | [`run`] | spawn `criu dump` and `criu restore` |
+//! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`statistics`] | CRIU's own times |
@@ -21,6 +22,7 @@ pub mod maps;
 pub mod namespaces;
 pub mod plugin_folder;
 pub mod process;
+pub mod release;
 pub mod run;
 pub mod shared_memory;
 pub mod statistics;

@@ -72,6 +72,19 @@ pub fn all() -> io::Result<Vec<u32>> {
     Ok(pids)
 }
 
+/// A process and all below it, parents first. It may have changed when this returns.
+pub fn tree(root: u32) -> io::Result<Vec<u32>> {
+    stat(root)?;
+    let mut pids = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = pids.get(next) {
+        let is_child = |pid: &u32| stat(*pid).is_ok_and(|stat| stat.parent == parent);
+        pids.extend(all()?.into_iter().filter(is_child));
+        next += 1;
+    }
+    Ok(pids)
+}
+
 /// The program's file, as its own namespace names it.
 pub fn executable(pid: u32) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe"))
@@ -112,6 +125,28 @@ mod tests {
             }
             .is_alive()
         );
+    }
+
+    #[test]
+    fn a_tree_has_children_and_their_children() {
+        let script = "sh -c 'echo $$; read x; exit' & echo $!; wait";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let mut line = String::new();
+        let mut lines = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+        std::io::BufRead::read_line(&mut lines, &mut line).expect("a line");
+        let grandchild: u32 = line.trim().parse().expect("a number");
+        let found = tree(std::process::id()).expect("we run");
+        let place = |pid| found.iter().position(|found| *found == pid);
+        assert_eq!(found[0], std::process::id());
+        assert!(place(child.id()) < place(grandchild), "{found:?}");
+        assert!(tree(u32::MAX >> 1).is_err());
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
     }
 
     #[test]

@@ -42,6 +42,16 @@ pub fn softgpu_library(pid: u32) -> io::Result<Option<PathBuf>> {
         .map(|m| m.path))
 }
 
+/// Makes a command answer for a program on the software GPU, or on none.
+pub(crate) fn put_on_softgpu(command: &mut Command, library: Option<&Path>) {
+    match library {
+        Some(library) => command
+            .env("LD_PRELOAD", library)
+            .env(SOFTGPU_VARIABLE, "1"),
+        None => command.env_remove("LD_PRELOAD"),
+    };
+}
+
 /// What dump and restore have in common. All paths are absolute.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
@@ -119,16 +129,7 @@ impl Setting<'_> {
         command
             .arg("--timeout")
             .arg(self.time_out.as_secs().max(1).to_string());
-        match self.softgpu {
-            Some(library) => {
-                command
-                    .env("LD_PRELOAD", library)
-                    .env(SOFTGPU_VARIABLE, "1");
-            }
-            None => {
-                command.env_remove("LD_PRELOAD");
-            }
-        }
+        put_on_softgpu(&mut command, self.softgpu);
         command
     }
 

@@ -1,0 +1,81 @@
+//! Ctrl-C and its kin while a checkpoint is taken: nothing half stays behind.
+//!
+//! The command ends at once, which is what the agent and CRIU are made for: the program goes on. CRIU
+//! is left to its end, for it has the program in its hands; it inherits that these signals are
+//! blocked. What was staged is removed first. Once the commit has begun it is not disturbed, but by a
+//! second signal.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{SigSet, Signal};
+
+const INTERRUPTS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+/// CRIU may write while its folder goes away.
+const TURNS: u32 = 50;
+const BETWEEN_TURNS: Duration = Duration::from_millis(10);
+
+enum Staged {
+    Nothing,
+    Here(PathBuf),
+    Committing,
+}
+
+static STAGED: Mutex<Staged> = Mutex::new(Staged::Nothing);
+
+/// Begins to wait for signals. Call before any other thread or child exists.
+pub(crate) fn watch() -> io::Result<()> {
+    let set: SigSet = INTERRUPTS.into_iter().collect();
+    set.thread_block()?;
+    thread::Builder::new()
+        .name("interrupt".into())
+        .spawn(move || {
+            loop {
+                if let Ok(signal) = set.wait() {
+                    take(signal);
+                }
+            }
+        })?;
+    Ok(())
+}
+
+/// What an interrupt removes from now on.
+pub(crate) fn removes(staging: &Path) {
+    set(Staged::Here(staging.to_owned()));
+}
+
+/// From now on an interrupt leaves everything to the commit.
+pub(crate) fn commits() {
+    set(Staged::Committing);
+}
+
+fn set(to: Staged) {
+    *STAGED.lock().unwrap_or_else(PoisonError::into_inner) = to;
+}
+
+fn take(signal: Signal) {
+    // Held to the end: a commit must not begin on what is being removed.
+    let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if matches!(*staged, Staged::Committing) {
+        *staged = Staged::Nothing;
+        return;
+    }
+    if let Staged::Here(path) = &*staged {
+        remove(path);
+    }
+    eprintln!("strobe: interrupted; the program goes on");
+    std::process::exit(128 + signal as i32);
+}
+
+fn remove(path: &Path) {
+    for _ in 0..TURNS {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => thread::sleep(BETWEEN_TURNS),
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Frees a program whose GPU queues a dump has left stopped.
+//!
+//! Our plugin stops the queues and lets them run again when CRIU ends. A CRIU that is killed, or
+//! crashes, never comes to that, and the driver remembers: whatever the program asks of the GPU would
+//! wait for ever. (Its threads go on by themselves: the kernel ends the tracing with the tracer, and
+//! CRIU's code in the first thread gives the thread back when the other end of its socket is gone.)
+//!
+//! The driver (`kfd_ioctl` in amdkfd) lets the queues run at the request of the process itself or of
+//! the thread that traces its first thread, and only with CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; on
+//! a descriptor of the program's own. So this seizes the program, which does not stop it, and takes a
+//! copy of its descriptor. Where the program runs on the software GPU, whoever does this needs its
+//! library too. Both are why it is done by a process of its own: [`command`] starts it, [`release`]
+//! is what it does.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+use strobe_kfd::client::compute;
+
+use crate::namespaces::{NamespaceError, Namespaces};
+use crate::process;
+use crate::run;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    #[error("process {pid} cannot be looked into: {error}")]
+    Look { pid: u32, error: io::Error },
+    #[error("process {pid} cannot be seized: {error}; a checkpoint of it, or a debugger, has it")]
+    Seize { pid: u32, error: io::Error },
+    #[error("the GPU driver does not let the queues of process {pid} run: {error}")]
+    Unpause { pid: u32, error: io::Error },
+}
+
+/// Makes `command` run in the namespaces of a program and, if need be, on its software GPU.
+pub fn command(mut command: Command, pid: u32) -> Result<Command, ReleaseError> {
+    let softgpu = run::softgpu_library(pid).map_err(|error| ReleaseError::Look { pid, error })?;
+    run::put_on_softgpu(&mut command, softgpu.as_deref());
+    Namespaces::of(pid)?.enter_on_spawn(&mut command);
+    Ok(command)
+}
+
+/// Lets the queues of a process and of those below it run; the processes whose queues stood still.
+///
+/// They stay traced until the calling thread ends, so the calling process must end soon: a thread
+/// that gets a signal meanwhile waits for that.
+pub fn release(root: u32) -> Result<Vec<u32>, ReleaseError> {
+    let mut freed = Vec::new();
+    for pid in process::tree(root).map_err(|error| ReleaseError::Look { pid: root, error })? {
+        match release_one(pid) {
+            Ok(true) => freed.push(pid),
+            Ok(false) => {}
+            Err(_) if pid != root && !process::exists(pid) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(freed)
+}
+
+fn release_one(pid: u32) -> Result<bool, ReleaseError> {
+    let look = |error| ReleaseError::Look { pid, error };
+    let descriptors = driver_descriptors(pid).map_err(look)?;
+    if descriptors.is_empty() {
+        return Ok(false);
+    }
+    seize(pid).map_err(|error| ReleaseError::Seize { pid, error })?;
+    let process = open_process(pid).map_err(look)?;
+    for number in descriptors {
+        let kfd = match copy_descriptor(&process, number) {
+            Ok(kfd) => kfd,
+            // The program closes files as it likes.
+            Err(error) if error.raw_os_error() == Some(libc::EBADF) => continue,
+            Err(error) => return Err(look(error)),
+        };
+        match compute::unpause(kfd.as_fd()) {
+            Ok(()) => return Ok(true),
+            // They were not stopped; or the descriptor was inherited, and is another process's.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EBADF)) => {}
+            Err(error) => return Err(ReleaseError::Unpause { pid, error }),
+        }
+    }
+    Ok(false)
+}
+
+/// The descriptors of a process that are the driver's.
+fn driver_descriptors(pid: u32) -> io::Result<Vec<i32>> {
+    let Ok(driver) = fs::metadata(format!("/proc/{pid}/root/dev/kfd")) else {
+        return Ok(Vec::new());
+    };
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))?.flatten();
+    let ours = entries.filter(|entry| {
+        // Follows the link to the open file, whatever the path has become.
+        fs::metadata(entry.path())
+            .is_ok_and(|file| file.rdev() != 0 && file.rdev() == driver.rdev())
+    });
+    Ok(ours
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect())
+}
+
+/// Makes the calling thread the tracer of a process's first thread, which goes on undisturbed.
+fn seize(pid: u32) -> io::Result<()> {
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: this request reads and writes no memory of ours.
+    let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid as libc::pid_t, none, none) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+fn open_process(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: takes two numbers.
+    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) })
+}
+
+fn copy_descriptor(process: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: takes three numbers.
+    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
+}
+
+/// What a system call that makes a descriptor answers.
+fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    #[test]
+    fn a_process_without_the_driver_has_nothing_to_release() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert_eq!(release(child.id()).unwrap(), []);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_an_error() {
+        assert!(matches!(
+            release(u32::MAX >> 1),
+            Err(ReleaseError::Look { .. })
+        ));
+    }
+
+    #[test]
+    fn a_copied_descriptor_is_the_same_file() {
+        let file = tempfile::tempfile().unwrap();
+        let process = open_process(std::process::id()).unwrap();
+        let copy = copy_descriptor(&process, file.as_raw_fd()).unwrap();
+        let inode = |path: String| fs::metadata(path).unwrap().ino();
+        assert_eq!(
+            inode(format!("/proc/self/fd/{}", copy.as_raw_fd())),
+            inode(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        );
+        let error = copy_descriptor(&process, 1 << 20).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+    }
+}

@@ -1,0 +1,314 @@
+//! CRIU killed, crashed or stuck at any point of a dump: its end costs that checkpoint only.
+//!
+//! The driver remembers that a dump has stopped the program's queues, and each of those who are left
+//! lets them run: the command; if it is dead too the agent, where the program may ask the driver; and
+//! where it may not, the next checkpoint or `strobe release`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use strobe_criu::process::{self, Identity};
+use strobe_evaluation::{Session, session};
+
+use crate::harness::environment::wait_until;
+use crate::harness::lethal::Lethal;
+use crate::harness::{
+    Ended, Folder, LIMIT, checkpoint, hip_program, restore, run, start, strobe, verify,
+};
+
+/// Wherever our plugin is asked, and what it asks the driver.
+const POINTS: [&str; 20] = [
+    "init,before,1",
+    "init,after,1",
+    "pause_devices,before,1",
+    "pause_devices,after,1",
+    "checkpoint_devices,before,1",
+    "checkpoint_devices,after,1",
+    "handle_device_vma,before,1",
+    "handle_device_vma,after,1",
+    // A kfd and a render node, in whatever order.
+    "dump_file,before,1",
+    "dump_file,after,1",
+    "dump_file,before,2",
+    "dump_file,after,2",
+    "process_info,before,1",
+    "process_info,after,1",
+    "checkpoint,before,1",
+    "checkpoint,after,1",
+    // The first looks whether an earlier dump has left them stopped.
+    "unpause,before,2",
+    "unpause,after,2",
+    "exit,before,1",
+    "exit,after,1",
+];
+/// Where it is asked in a restore, here or in the process that comes back. At its end the program runs
+/// already.
+const RESTORE_POINTS: [&str; 7] = [
+    "init,after,1",
+    "restore_file,before,1",
+    "restore_file,after,1",
+    "restore,after,1",
+    "update_vma_map,after,1",
+    "resume_devices_late,before,1",
+    "resume,after,1",
+];
+const ROUNDS: usize = 600;
+/// Without the capabilities that the driver asks for.
+const UNPRIVILEGED: [&str; 3] = [
+    "setpriv",
+    "--bounding-set=-sys_admin,-checkpoint_restore",
+    "--inh-caps=-sys_admin,-checkpoint_restore",
+];
+
+fn rounds(folder: &Folder) -> usize {
+    let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+    log.lines().count()
+}
+
+/// The program computes further; it ends at a wrong result.
+#[track_caller]
+fn goes_on(session: &mut Session, folder: &Folder, what: &str) {
+    let next = format!("round {} ", rounds(folder) + 2);
+    session
+        .wait_for("log", &next, LIMIT)
+        .unwrap_or_else(|error| panic!("{what}: the program stands still: {error}"));
+}
+
+fn ends_right(folder: &Folder, rounds: usize) {
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert!(log.ends_with(&format!("end rounds {rounds}\n")), "{log}");
+}
+
+/// `strobe checkpoint` with a CRIU that does as `plan` says.
+fn begin(session: &Session, images: &Path, lethal: &Lethal, options: &[&str]) -> Child {
+    let mut command = strobe().command();
+    lethal.is_used_by(&mut command);
+    command
+        .arg("checkpoint")
+        .arg(session.pid().to_string())
+        .arg("-o")
+        .arg(images)
+        .args(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("strobe starts")
+}
+
+fn works(folder: &Folder, program: &[&str]) -> Session {
+    let mut session = start(folder, program);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    session
+}
+
+#[test]
+fn a_killed_criu_costs_that_checkpoint_and_nothing_else() {
+    let program = hip_program("mixed.cpp");
+    let mut points = POINTS.iter();
+    while points.len() > 0 {
+        let folder = Folder::new("killed-criu");
+        let mut session = works(&folder, &[&program, &ROUNDS.to_string(), "log"]);
+        let mut last = None;
+        while rounds(&folder) < ROUNDS / 2
+            && let Some(point) = points.next()
+        {
+            let lethal = Lethal::new(&folder, &format!("{point},KILL"));
+            let images = folder.join("killed");
+            let output = begin(&session, &images, &lethal, &[]).wait_with_output();
+            let ended = Ended::new(&output.expect("it ends"));
+            assert!(
+                ended.stderr.contains("ended by signal 9"),
+                "{point}: {ended:?}"
+            );
+            ended.badly(&[]);
+            assert!(!images.exists(), "{point}: a checkpoint of a dead CRIU");
+            goes_on(&mut session, &folder, point);
+            let images = folder.join(&format!("after-{}", points.len()));
+            checkpoint(&session, &images, &[]).well();
+            goes_on(&mut session, &folder, point);
+            last = Some(images);
+        }
+        let status = session.wait(LIMIT).expect("it ends");
+        assert!(status.success(), "{status}");
+        ends_right(&folder, ROUNDS);
+        // One that was taken when CRIU had died in the program several times.
+        restore(&last.expect("at least one point")).well();
+        ends_right(&folder, ROUNDS);
+    }
+}
+
+#[test]
+fn a_criu_that_is_stuck_is_killed_and_the_program_goes_on() {
+    let folder = Folder::new("stuck-criu");
+    let program = hip_program("mixed.cpp");
+    let mut session = works(&folder, &[&program, "100000", "log"]);
+    for point in [
+        "pause_devices,after,1",
+        "dump_file,after,1",
+        "exit,before,1",
+    ] {
+        let lethal = Lethal::new(&folder, &format!("{point},STOP"));
+        let images = folder.join("images");
+        let options = ["--criu-timeout", "3", "--drain-timeout", "1"];
+        let output = begin(&session, &images, &lethal, &options).wait_with_output();
+        Ended::new(&output.expect("it ends")).badly(&["CRIU did not finish within 6 s"]);
+        assert!(!images.exists(), "{point}: a checkpoint of a dead CRIU");
+        goes_on(&mut session, &folder, point);
+    }
+    checkpoint(&session, &folder.join("last"), &[]).well();
+    goes_on(&mut session, &folder, "the next checkpoint");
+}
+
+/// The process that traces another; the first number is no process's.
+fn tracer(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"))?;
+    tracer.trim().parse().ok().filter(|pid| *pid != 0)
+}
+
+/// Kills the command and CRIU where the queues are stopped.
+fn kill_both(session: &Session, folder: &Folder) {
+    let lethal = Lethal::new(folder, "dump_file,after,2,STOP");
+    let mut command = begin(session, &folder.join("killed"), &lethal, &[]);
+    let criu = wait_until("CRIU that stops", || {
+        let criu = Identity::of(tracer(session.pid())?).ok()?;
+        let stat = process::stat(criu.pid).ok()?;
+        (stat.state == 'T').then_some(criu)
+    });
+    command.kill().expect("it runs");
+    command.wait().expect("it ends");
+    session::signal(criu.pid, "KILL").expect("it is there");
+    wait_until("end of CRIU", || (!criu.is_alive()).then_some(()));
+}
+
+#[test]
+fn when_command_and_criu_are_killed_the_agent_lets_the_queues_run() {
+    let folder = Folder::new("both-killed");
+    let program = hip_program("mixed.cpp");
+    let mut session = works(&folder, &[&program, "100000", "log"]);
+    kill_both(&session, &folder);
+    goes_on(&mut session, &folder, "both killed");
+    checkpoint(&session, &folder.join("next"), &[]).well();
+    goes_on(&mut session, &folder, "the next checkpoint");
+}
+
+#[test]
+fn a_program_without_privileges_goes_on_by_release_or_by_the_next_checkpoint() {
+    let folder = Folder::new("both-killed-unprivileged");
+    let program = hip_program("mixed.cpp");
+    let mut session = works(
+        &folder,
+        &[&UNPRIVILEGED[..], &[&program, "100000", "log"]].concat(),
+    );
+    let pid = session.pid().to_string();
+    let idle = run(["release", &pid]).well();
+    assert_eq!(
+        idle.stdout,
+        format!("the queues of {pid} were not stopped\n")
+    );
+    goes_on(&mut session, &folder, "released for nothing");
+
+    let stands = || {
+        sleep(Duration::from_millis(200));
+        let before = rounds(&folder);
+        sleep(Duration::from_secs(1));
+        assert_eq!(rounds(&folder), before, "its queues were not stopped");
+    };
+    kill_both(&session, &folder);
+    stands();
+    let freed = run(["release", &pid]).well();
+    assert!(freed.stderr.contains("run again"), "{freed:?}");
+    goes_on(&mut session, &folder, "released");
+
+    kill_both(&session, &folder);
+    stands();
+    let images = folder.join("next");
+    checkpoint(&session, &images, &[]).well();
+    goes_on(&mut session, &folder, "the next checkpoint");
+}
+
+#[test]
+fn a_killed_restore_leaves_no_program_and_another_succeeds() {
+    let folder = Folder::new("killed-restore");
+    let program = hip_program("mixed.cpp");
+    let mut session = works(&folder, &[&program, "400", "log"]);
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    goes_on(&mut session, &folder, "the checkpoint");
+    let pid = session.pid();
+    session.kill().expect("it dies");
+    let before = fs::read(folder.join("log")).expect("the log");
+    for point in RESTORE_POINTS {
+        let lethal = Lethal::new(&folder, &format!("{point},KILL"));
+        let strobe = strobe();
+        let mut command = strobe.command();
+        lethal.is_used_by(&mut command);
+        command.args(["softgpu", "--"]).arg(strobe.path());
+        command.args(["restore", "--wait"]).arg(&images);
+        Ended::new(&command.output().expect("strobe starts")).badly(&[]);
+        assert!(
+            !session::is_alive(pid),
+            "{point}: a program that came back in part runs"
+        );
+        let log = fs::read(folder.join("log")).expect("the log");
+        assert_eq!(log, before, "{point}: the log was not put forward again");
+        verify(&images).well();
+    }
+    restore(&images).well();
+    ends_right(&folder, 400);
+}
+
+/// Staging directories in a folder.
+fn staged(folder: &Folder) -> Vec<String> {
+    let names = fs::read_dir(folder.path()).expect("the folder");
+    names
+        .map(|entry| entry.expect("an entry").file_name())
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.contains("staging"))
+        .collect()
+}
+
+#[test]
+fn an_interrupted_command_leaves_nothing_and_a_program_that_runs() {
+    let folder = Folder::new("interrupted");
+    let program = hip_program("mixed.cpp");
+    let mut session = works(&folder, &[&program, "100000", "log"]);
+    let images = folder.join("images");
+    for (turn, point) in ["pause_devices,after,1", "dump_file,after,2", "exit,after,1"]
+        .into_iter()
+        .cycle()
+        .take(6)
+        .enumerate()
+    {
+        // CRIU stops there until the command has been interrupted.
+        let lethal = Lethal::new(&folder, &format!("{point},STOP"));
+        let command = begin(&session, &images, &lethal, &[]);
+        let criu = wait_until("CRIU that stops", || {
+            let stopped = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.state == 'T');
+            let is_child =
+                |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.parent == command.id());
+            let mut pids = process::all().ok()?.into_iter();
+            pids.find(|pid| is_child(pid) && stopped(pid))
+        });
+        let signal = ["INT", "TERM", "HUP"][turn % 3];
+        session::signal(command.id(), signal).expect("it runs");
+        let output = command.wait_with_output().expect("it ends");
+        let ended = Ended::new(&output);
+        assert_eq!(ended.stderr, "strobe: interrupted; the program goes on\n");
+        assert!(matches!(ended.code, Some(129 | 130 | 143)), "{ended:?}");
+        assert_eq!(staged(&folder), [""; 0], "{point}: left behind");
+        assert!(!images.exists(), "{point}: a checkpoint nobody finished");
+        session::signal(criu, "CONT").expect("it is stopped");
+        wait_until("end of CRIU", || (!session::is_alive(criu)).then_some(()));
+        goes_on(&mut session, &folder, point);
+    }
+    checkpoint(&session, &images, &[]).well();
+    goes_on(&mut session, &folder, "the next checkpoint");
+}
