@@ -107,7 +107,9 @@ impl Strobe {
     ) -> anyhow::Result<Taken> {
         let mut command = self.command();
         command.args(["checkpoint", &pid.to_string(), "--json"]);
-        command.args(["--mode", mode.name(), "--output"]).arg(directory);
+        command
+            .args(["--mode", mode.name(), "--output"])
+            .arg(directory);
         if kill {
             command.arg("--kill");
         }

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules of this repository, as far as a program can check them.
 
 mod floors;
+mod promises;
 mod sources;
 
 use anyhow::bail;
@@ -10,6 +11,7 @@ use crate::workspace::Workspace;
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     let mut broken = floors::check(workspace);
     broken.extend(sources::check(&workspace.root)?);
+    broken.extend(promises::check(&workspace.root)?);
     for rule in &broken {
         eprintln!("tidy: {rule}");
     }

@@ -42,7 +42,12 @@ fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["cycle", program, seed, reference, folder] = words[..] {
-        return end(cycle(program, seed, Path::new(reference), Path::new(folder)));
+        return end(cycle(
+            program,
+            seed,
+            Path::new(reference),
+            Path::new(folder),
+        ));
     }
     match parse(&words) {
         Ok(arguments) => end(soak(&arguments)),
@@ -75,7 +80,11 @@ fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
     };
     let mut words = words.iter();
     while let Some(&word) = words.next() {
-        let mut value = || words.next().with_context(|| format!("{word} wants a value"));
+        let mut value = || {
+            words
+                .next()
+                .with_context(|| format!("{word} wants a value"))
+        };
         match word {
             "--minutes" => arguments.minutes = value()?.parse().context("minutes")?,
             "--cycles" => arguments.cycles = value()?.parse().context("cycles")?,
@@ -130,7 +139,11 @@ fn soak(arguments: &Arguments) -> anyhow::Result<()> {
         folder: folder.clone(),
         seed,
         time: Duration::from_secs_f64(arguments.minutes * 60.0),
-        cycles: if arguments.repeat.is_some() { 1 } else { arguments.cycles },
+        cycles: if arguments.repeat.is_some() {
+            1
+        } else {
+            arguments.cycles
+        },
         workers: arguments.workers,
         player,
     };

@@ -27,7 +27,11 @@ pub struct Program {
     pub refusals: &'static [&'static [&'static str]],
 }
 
-const fn hip(name: &'static str, source: &'static str, arguments: &'static [&'static str]) -> Program {
+const fn hip(
+    name: &'static str,
+    source: &'static str,
+    arguments: &'static [&'static str],
+) -> Program {
     Program {
         name,
         source,
@@ -44,11 +48,11 @@ const fn own(name: &'static str, source: &'static str) -> Program {
 
 pub const PROGRAMS: &[Program] = &[
     hip("mixed", "mixed.cpp", &["25"]),
-    Program {
-        kind: Kind::Hip("-O0"),
-        ..hip("mixed-O0", "mixed.cpp", &["12"])
-    },
-    hip("train", "train/train.cpp", &["--state-mb", "4", "--steps", "16"]),
+    hip(
+        "train",
+        "train/train.cpp",
+        &["--state-mb", "4", "--steps", "16"],
+    ),
     own("atomics", "soak/atomics.cpp"),
     own("callbacks", "soak/callbacks.cpp"),
     own("children", "soak/children.cpp"),

@@ -125,8 +125,8 @@ impl Schedule {
         let start = Instant::now();
         let folder = self.folder.join(format!("{}-{seed}", program.name));
         let played = self.play(program, seed, &references[at], &folder);
-        let (verdict, figures) =
-            played.unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), Figures::default()));
+        let (verdict, figures) = played
+            .unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), Figures::default()));
         if !matches!(verdict, Verdict::Failed(_)) {
             let _ = fs::remove_dir_all(&folder);
         }

@@ -89,8 +89,19 @@ impl Summary {
     pub fn table(&self) -> String {
         let mut table = Table::default();
         table.row([
-            "program", "cycles", "identical", "refused", "failed", "too late", "checkpoints",
-            "restores", "state", "aside", "stall cow", "p90", "stall stop",
+            "program",
+            "cycles",
+            "identical",
+            "refused",
+            "failed",
+            "too late",
+            "checkpoints",
+            "restores",
+            "state",
+            "aside",
+            "stall cow",
+            "p90",
+            "stall stop",
         ]);
         for row in self.rows.iter().chain([&self.total]) {
             let figures = &row.figures;
@@ -120,13 +131,15 @@ impl Summary {
 
     /// The failed ones again, for those who read the end only.
     pub fn failures(&self) -> impl Iterator<Item = String> {
-        self.cycles.iter().filter_map(|outcome| match &outcome.verdict {
-            Verdict::Failed(reason) => Some(format!(
-                "--program {} --repeat {} ({}): {reason}",
-                outcome.program, outcome.seed, outcome.plan
-            )),
-            _ => None,
-        })
+        self.cycles
+            .iter()
+            .filter_map(|outcome| match &outcome.verdict {
+                Verdict::Failed(reason) => Some(format!(
+                    "--program {} --repeat {} ({}): {reason}",
+                    outcome.program, outcome.seed, outcome.plan
+                )),
+                _ => None,
+            })
     }
 }
 

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
         CHECK(hipMemcpy(a + from, pageable.data() + to, size, hipMemcpyHostToDevice));
         CHECK(hipMemcpyDtoDAsync(a + (to / 2), a + (kWords + from) / 2 - size / 4, size / 2, streams[1]));
         CHECK(hipMemsetD32Async(a + from, round, size / 8 + 1, streams[1]));
-        CHECK(hipMemsetD8(reinterpret_cast<char*>(a + to), round, 3));
+        CHECK(hipMemsetD8(a + to / 4 * 4, round, 48));
         CHECK(hipMemcpyWithStream(back.data(), a + from, size, hipMemcpyDeviceToHost, streams[1]));
         pageable[round] += back[0];
         other.join();

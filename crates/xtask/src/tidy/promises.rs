@@ -1,0 +1,135 @@
+//! `tests/PROMISES.md`: every promise has a test, and every test named there exists.
+//!
+//! A row is `| promise | test | what breaks it |`. A test is `FILE::NAME`, a function under `#[test]`
+//! in that file, or `soak NAME`, a program of the soak. Promises without a test stand under the last
+//! heading, as a list; there they name none.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+
+const FILE: &str = "tests/PROMISES.md";
+const SOAK: &str = "evaluation/src/soak/programs.rs";
+const OPEN: &str = "## Not proven yet";
+/// Fewer rows than this mean that the table was not understood.
+const FEWEST_ROWS: usize = 10;
+/// Lines between `#[test]` and the function: other attributes.
+const ATTRIBUTES: usize = 4;
+
+/// Sentences about broken rules.
+pub(super) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
+    let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
+    Ok(check_text(&text, &|name| {
+        fs::read_to_string(root.join(name)).ok()
+    }))
+}
+
+/// `read` gives the text of a file of the repository.
+fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut rows = 0;
+    let mut open = false;
+    for (number, line) in text.lines().enumerate() {
+        let mut say = |what: String| broken.push(format!("{FILE}:{}: {what}", number + 1));
+        open |= line == OPEN;
+        if open && (line.starts_with('|') || line.contains("::")) {
+            say("what has a test is proven: it belongs into the table".into());
+        }
+        if open
+            || !line.starts_with('|')
+            || line.starts_with("|---")
+            || line.starts_with("| promise")
+        {
+            continue;
+        }
+        rows += 1;
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [promise, tests, breaks] = cells[..] else {
+            say(format!("{} cells, not 3", cells.len()));
+            continue;
+        };
+        if promise.is_empty() || breaks.is_empty() {
+            say("an empty cell".into());
+        }
+        // Every other piece is between the marks.
+        let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        if names.is_empty() {
+            say("no test is named".into());
+        }
+        for name in names {
+            if !exists(name, read) {
+                say(format!("there is no test `{name}`"));
+            }
+        }
+    }
+    if rows < FEWEST_ROWS {
+        broken.push(format!("{FILE}: only {rows} rows"));
+    }
+    broken
+}
+
+fn exists(name: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
+    if let Some(program) = name.strip_prefix("soak ") {
+        return read(SOAK).is_some_and(|text| text.contains(&format!("(\"{program}\",")));
+    }
+    let Some((file, function)) = name.split_once("::") else {
+        return false;
+    };
+    let Some(text) = read(file) else {
+        return false;
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let head = format!("fn {function}(");
+    lines.iter().enumerate().any(|(number, line)| {
+        let before = &lines[number.saturating_sub(ATTRIBUTES)..number];
+        line.trim_start().starts_with(&head)
+            && before.iter().any(|line| line.trim_start() == "#[test]")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str) -> Option<String> {
+        match name {
+            "tests/a.rs" => Some("#[test]\nfn holds() {}\n\n\n\n\nfn helps() {}\n".into()),
+            SOAK => Some("    own(\"mixed\", \"mixed.cpp\"),".into()),
+            _ => None,
+        }
+    }
+
+    fn broken(row: &str) -> usize {
+        let good = "| p | `tests/a.rs::holds` | b |\n".repeat(FEWEST_ROWS);
+        check_text(&format!("{good}{row}\n"), &read).len()
+    }
+
+    #[test]
+    fn a_row_names_tests_that_exist() {
+        assert_eq!(broken(""), 0);
+        assert_eq!(broken("| p | `tests/a.rs::holds`, `soak mixed` | b |"), 0);
+        assert_eq!(broken("| p | `tests/a.rs::gone` | b |"), 1);
+        assert_eq!(broken("| p | `tests/b.rs::holds` | b |"), 1);
+        // A function that is no test.
+        assert_eq!(broken("| p | `tests/a.rs::helps` | b |"), 1);
+        assert_eq!(broken("| p | `soak other` | b |"), 1);
+        assert_eq!(broken("| p | by hand | b |"), 1);
+        assert_eq!(broken("| p | `tests/a.rs::holds` | |"), 1);
+        assert_eq!(broken("| p | b |"), 1);
+    }
+
+    #[test]
+    fn what_is_open_is_no_row() {
+        assert_eq!(broken("## Not proven yet\n\n- a promise"), 0);
+        assert_eq!(
+            broken("## Not proven yet\n\n| p | `tests/a.rs::holds` | b |"),
+            1
+        );
+    }
+
+    #[test]
+    fn an_empty_table_is_no_table() {
+        assert_eq!(check_text("# Promises\n", &read).len(), 1);
+    }
+}
