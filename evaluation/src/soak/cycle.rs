@@ -18,6 +18,9 @@ const LIMIT: Duration = Duration::from_secs(150);
 /// Draws which of several checkpoints is restored, apart from what the plan draws.
 const OLDER: u64 = 0x5eed;
 
+/// What a command says of a program that is gone.
+const ENDED: [&str; 2] = ["has ended", "there is no process"];
+
 /// A cycle under way.
 #[derive(Debug)]
 pub struct Cycle<'a> {
@@ -32,8 +35,8 @@ pub struct Cycle<'a> {
 
 /// Why a cycle goes no further.
 enum Stop {
-    /// The program ended by itself before the checkpoint.
-    Ended,
+    /// The program ended by itself before the checkpoint was taken; what was said to that.
+    Ended(String),
     Failed(anyhow::Error),
 }
 
@@ -51,6 +54,8 @@ struct State {
     /// Checkpoints of the process that runs, oldest first.
     images: Vec<PathBuf>,
     restores: u32,
+    /// Why nothing more was tried.
+    late: String,
 }
 
 impl Cycle<'_> {
@@ -60,7 +65,7 @@ impl Cycle<'_> {
         let verdict = match self.play(&plan, &mut state) {
             Ok(()) => match state.refused {
                 Some(sentence) => Verdict::Refused(sentence),
-                None if state.figures.checkpoints == 0 => Verdict::TooLate,
+                None if state.figures.checkpoints == 0 => Verdict::TooLate(state.late),
                 None => Verdict::Identical,
             },
             Err(error) => Verdict::Failed(format!("{error:#}")),
@@ -75,7 +80,10 @@ impl Cycle<'_> {
         for step in &plan.steps {
             match self.step(step, session, &device, state) {
                 Ok(next) => session = next,
-                Err(Stop::Ended) => return self.compare(),
+                Err(Stop::Ended(sentence)) => {
+                    state.late = sentence;
+                    return self.compare();
+                }
                 Err(Stop::Failed(error)) => return Err(error),
             }
         }
@@ -94,7 +102,7 @@ impl Cycle<'_> {
         if !session.wait_for_lines(&self.folder.join("stdout"), line, LIMIT)? {
             let status = session.wait(LIMIT)?;
             return match status.success() {
-                true => Err(Stop::Ended),
+                true => Err(Stop::Ended("before the moment".into())),
                 false => Err(Stop::Failed(self.ended_badly(&status))),
             };
         }
@@ -112,12 +120,13 @@ impl Cycle<'_> {
                 state.refused = Some(sentence);
                 return Ok(session);
             }
-            // It may be over before the command has found it, or in the middle.
-            Taken::Refused(_) | Taken::Failed(_)
-                if !session.is_alive() && difference(self.folder, self.reference).is_none() =>
+            // It may be over before the command has found it, or in the middle; any other reason
+            // is a failure, also where the program ended well in the meantime.
+            Taken::Refused(sentence) | Taken::Failed(sentence)
+                if ENDED.iter().any(|words| sentence.contains(words)) && !session.is_alive() =>
             {
                 absent(&images)?;
-                return Err(Stop::Ended);
+                return Err(Stop::Ended(sentence));
             }
             Taken::Refused(sentence) | Taken::Failed(sentence) => {
                 return Err(anyhow::anyhow!("checkpoint: {sentence}").into());

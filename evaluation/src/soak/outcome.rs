@@ -12,8 +12,8 @@ pub enum Verdict {
     Identical,
     /// A checkpoint was refused by a name that the program expects; all else as in `Identical`.
     Refused(String),
-    /// The program had ended before the first checkpoint could be taken: nothing was tried.
-    TooLate,
+    /// The program had ended before the first checkpoint was taken; what was said to that.
+    TooLate(String),
     Failed(String),
 }
 

@@ -54,12 +54,21 @@ pub const PROGRAMS: &[Program] = &[
         &["--state-mb", "4", "--steps", "16"],
     ),
     own("atomics", "soak/atomics.cpp"),
+    Program {
+        // Where the cut would be while the kernel waits for a call that waits at the gate.
+        refusals: &[&["wait_for_host"]],
+        ..own("blocked", "soak/blocked.cpp")
+    },
     own("callbacks", "soak/callbacks.cpp"),
     own("children", "soak/children.cpp"),
     own("churn", "soak/churn.cpp"),
     own("copies", "soak/copies.cpp"),
     own("events", "soak/events.cpp"),
     own("files", "soak/files.cpp"),
+    Program {
+        refusals: &[&["hipIpcGetMemHandle"]],
+        ..own("foreign", "soak/foreign.cpp")
+    },
     own("globals", "soak/globals.cpp"),
     own("graphs", "soak/graphs.cpp"),
     own("hostmem", "soak/hostmem.cpp"),

@@ -171,7 +171,7 @@ fn print(outcome: &Outcome) {
     let verdict = match &outcome.verdict {
         Verdict::Identical => "identical".to_owned(),
         Verdict::Refused(sentence) => format!("refused: {sentence}"),
-        Verdict::TooLate => "too late".to_owned(),
+        Verdict::TooLate(sentence) => format!("too late: {sentence}"),
         Verdict::Failed(reason) => format!("FAILED: {reason}"),
     };
     let mut screen = std::io::stdout().lock();

@@ -30,7 +30,7 @@ impl Row {
         match outcome.verdict {
             Verdict::Identical => self.identical += 1,
             Verdict::Refused(_) => self.refused += 1,
-            Verdict::TooLate => self.too_late += 1,
+            Verdict::TooLate(_) => self.too_late += 1,
             Verdict::Failed(_) => self.failed += 1,
         }
         self.figures.merge(&outcome.figures);
@@ -167,9 +167,10 @@ mod tests {
         assert_eq!(objections(vec![Verdict::Identical]), 0);
         assert_eq!(objections(vec![Verdict::Refused("x".into())]), 0);
         let failed = Verdict::Failed("x".into());
+        let late = || Verdict::TooLate("x".into());
         assert_eq!(objections(vec![Verdict::Identical, failed]), 1);
-        assert_eq!(objections(vec![Verdict::TooLate, Verdict::Identical]), 0);
-        assert_eq!(objections(vec![Verdict::TooLate]), 2);
+        assert_eq!(objections(vec![late(), Verdict::Identical]), 0);
+        assert_eq!(objections(vec![late()]), 2);
         assert_eq!(objections(vec![]), 1);
     }
 
