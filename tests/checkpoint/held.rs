@@ -70,10 +70,15 @@ fn comes_through(vram: &str) {
         .expect("nothing of the checkpoint stands in its way");
     ended(command).well();
     verify(&images).well();
-    session.wait_for("log", "round 60 ", LIMIT).expect("it runs on");
+    session
+        .wait_for("log", "round 60 ", LIMIT)
+        .expect("it runs on");
     session.kill().expect("it dies");
     restore(&images).well();
-    assert_eq!(fs::read_to_string(folder.join("log")).expect("its log"), log);
+    assert_eq!(
+        fs::read_to_string(folder.join("log")).expect("its log"),
+        log
+    );
 }
 
 #[test]

@@ -60,13 +60,7 @@ macro_rules! functions {
 
         impl Hsa {
             fn find() -> Option<Hsa> {
-                const LIBRARY: &CStr = c"libhsa-runtime64.so.1";
-                // SAFETY: loads nothing: it only finds what is loaded.
-                let library =
-                    unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-                if library.is_null() {
-                    return None;
-                }
+                let library = library()?;
                 // SAFETY: `library` is a handle, and each type is the runtime's signature of that
                 // function (hsa.h, hsa_ext_amd.h).
                 unsafe { Some(Hsa { $($field: function(library, $name)?,)* }) }
@@ -104,6 +98,14 @@ impl Hsa {
             .as_ref()
             .ok_or(HsaError::none("finding the HSA runtime"))
     }
+}
+
+/// The runtime's library, where it is loaded.
+fn library() -> Option<*mut c_void> {
+    const LIBRARY: &CStr = c"libhsa-runtime64.so.1";
+    // SAFETY: loads nothing: it only finds what is loaded.
+    let library = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    (!library.is_null()).then_some(library)
 }
 
 /// An error that names what was tried.

@@ -82,7 +82,11 @@ impl Progress {
             (&mut self.still.1, issued.1, passed.1, before.1),
         ] {
             let stuck = issued > passed && passed == before;
-            *still = if stuck { *still + since } else { Duration::ZERO };
+            *still = if stuck {
+                *still + since
+            } else {
+                Duration::ZERO
+            };
         }
         if issued.1 <= passed.1 {
             self.idle += since;
@@ -121,7 +125,11 @@ mod tests {
 
     /// Looks every [`STEP`] for three times the limit, as a call that waits all the time; after how
     /// long it was given up. The tickets are those of lane and link, issued and arrived.
-    fn gave_up(stopped: bool, waits: bool, tickets: impl Fn(u64) -> [u64; 4]) -> Option<(Stuck, Duration)> {
+    fn gave_up(
+        stopped: bool,
+        waits: bool,
+        tickets: impl Fn(u64) -> [u64; 4],
+    ) -> Option<(Stuck, Duration)> {
         let start = Instant::now();
         let mut progress = Progress::new(LIMIT, start);
         let since = progress.call_waits();
@@ -142,7 +150,11 @@ mod tests {
         let slow = |step| [2 * step, 1 + step / 15, step, step / 15];
         assert_eq!(gave_up(false, true, slow), None);
         assert_eq!(gave_up(true, true, slow), None);
-        assert_eq!(gave_up(false, false, |_| [3, 3, 3, 3]), None, "nobody waits");
+        assert_eq!(
+            gave_up(false, false, |_| [3, 3, 3, 3]),
+            None,
+            "nobody waits"
+        );
     }
 
     #[test]
@@ -159,7 +171,10 @@ mod tests {
         assert_eq!(idle, Some((Stuck::Idle(LIMIT), LIMIT)));
         // Half of the time on the link: that half does not count.
         let half = |step: u64| [0, step.div_ceil(2), 0, step / 2];
-        assert_eq!(gave_up(false, true, half), Some((Stuck::Idle(LIMIT), 2 * LIMIT)));
+        assert_eq!(
+            gave_up(false, true, half),
+            Some((Stuck::Idle(LIMIT), 2 * LIMIT))
+        );
     }
 
     #[test]

@@ -16,6 +16,8 @@ use strobe_hip::next;
 
 /// Whether there is a pool, wherever it is at the moment.
 static POOL_IS_THERE: AtomicBool = AtomicBool::new(false);
+/// What the runtime allocates device memory in multiples of.
+const GRANULE: u64 = 2 << 20;
 /// How long the program waits for it.
 const GIVE_WAY_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -50,7 +52,7 @@ impl Resources {
             },
         };
         let gpu = Gpu::get().map_err(|error| error.to_string())?;
-        let mut bytes = pool_bytes.min(free_bytes() / 2);
+        let mut bytes = pool_bytes.min(free_bytes(gpu) / 2);
         while made.pool.is_none() && bytes >= chunk_bytes {
             made.pool = usize::try_from(bytes)
                 .ok()
@@ -128,10 +130,30 @@ pub(crate) fn give_way(agent: &'static Agent) -> bool {
     true
 }
 
-/// Device memory that HIP takes to be free. Where somebody else has it, the pool gets smaller.
-fn free_bytes() -> u64 {
+/// The program is about to allocate `bytes` of device memory: where only what a checkpoint has
+/// borrowed is left for that, it is given back. Where that cannot be told before, the program's call
+/// fails first, and is made once more ([`give_way`]).
+#[inline]
+pub(crate) fn make_room(agent: &'static Agent, bytes: u64) {
+    if POOL_IS_THERE.load(Ordering::Relaxed) {
+        make_room_now(agent, bytes);
+    }
+}
+
+#[cold]
+fn make_room_now(agent: &'static Agent, bytes: u64) {
+    let available = Gpu::get().ok().and_then(Gpu::available);
+    let need = bytes.checked_next_multiple_of(GRANULE).unwrap_or(u64::MAX);
+    if available.is_some_and(|available| available < need) {
+        give_way(agent);
+    }
+}
+
+/// Device memory that is free, to HIP and to the driver.
+fn free_bytes(gpu: &Gpu) -> u64 {
     let (mut free, mut total) = (0, 0);
     // SAFETY: writes to locals.
     let status = unsafe { next::hipMemGetInfo(&mut free, &mut total) };
-    status.ok().map_or(0, |()| free as u64)
+    let in_hip = status.ok().map_or(0, |()| free as u64);
+    gpu.available().map_or(in_hip, |bytes| in_hip.min(bytes))
 }

@@ -15,6 +15,7 @@ use crate::device::sdma::CopyQueueError;
 use crate::observed::RawStream;
 use crate::progress::{Progress, Since};
 use crate::resources::Resources;
+use crate::word::Word;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -86,7 +87,8 @@ impl Save {
     }
 
     /// `writes` are about to be written, in a stream or (without one) by the calling thread, which
-    /// returns when the cut's content of them is safe or nobody wants it any more.
+    /// returns when the cut's content of them is safe or nobody wants it any more. A stream that
+    /// cannot wait has its thread wait.
     pub(crate) fn before_write(
         &self,
         agent: &Agent,
@@ -94,6 +96,10 @@ impl Save {
         writes: &Side,
     ) {
         let writer = stream.map_or(Writer::Host, |(id, _)| Writer::Stream(id));
+        // Who waits on the device.
+        let waiter = stream
+            .map(|(_, raw)| raw)
+            .filter(|raw| Word::can_hold(raw.handle()));
         let relaxed = RelaxedCapture::begin(agent);
         let mut held = Held::default();
         let mut guard = self.saving.lock();
@@ -102,7 +108,7 @@ impl Save {
                 break Waits::default();
             };
             let decision = saving.engine.before_write(writer, writes);
-            match saving.carry_out(&decision, stream) {
+            match saving.carry_out(&decision, waiter) {
                 Proceed::After(waits) => {
                     saving.launches += u64::from(stream.is_some());
                     break waits;
@@ -113,7 +119,7 @@ impl Save {
                 }
             }
         };
-        if stream.is_none() && !waits.is_empty() {
+        if waiter.is_none() && !waits.is_empty() {
             while let Some(saving) = guard.as_mut()
                 && !saving.passed(waits)
             {
@@ -182,16 +188,12 @@ impl Saving {
     }
 
     /// Issues the copies that a decision orders, and the waits of a stream.
-    fn carry_out(
-        &mut self,
-        decision: &WriteDecision,
-        stream: Option<(StreamId, RawStream)>,
-    ) -> Proceed {
+    fn carry_out(&mut self, decision: &WriteDecision, waiter: Option<RawStream>) -> Proceed {
         let done = self
             .issue(decision)
             .map_err(|error| error.to_string())
-            .and_then(|()| match (decision.proceed, stream) {
-                (Proceed::After(waits), Some((_, stream))) => self
+            .and_then(|()| match (decision.proceed, waiter) {
+                (Proceed::After(waits), Some(stream)) => self
                     .make_wait(waits, stream)
                     .map_err(|status| format!("waiting for copies failed: {}", name_of(status))),
                 _ => Ok(()),

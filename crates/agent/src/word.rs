@@ -67,7 +67,12 @@ impl Word {
         self.whole().load(Ordering::Acquire) < u64::from(WORN)
     }
 
-    /// Makes `stream` wait until `value` or a later one was stored, or the word is released.
+    /// Whether `stream` can wait for a word: HIP 5.2 crashes on a thread's own default stream.
+    pub(crate) fn can_hold(stream: Stream) -> bool {
+        stream != Stream::PER_THREAD
+    }
+
+    /// Makes `stream`, which can wait for a word, wait until `value` or a later one was stored, or the word is released.
     pub(crate) fn make_wait(&self, stream: Stream, value: u32) -> Result<(), Status> {
         let address = self.address as Ptr;
         let everything = u64::MAX;
@@ -105,8 +110,7 @@ mod tests {
         word.release();
         for stored in [0, 8, u32::MAX] {
             // SAFETY: the low half of the local.
-            unsafe { AtomicU32::from_ptr(memory.as_ptr().cast()) }
-                .store(stored, Ordering::Relaxed);
+            unsafe { AtomicU32::from_ptr(memory.as_ptr().cast()) }.store(stored, Ordering::Relaxed);
             let seen = memory.load(Ordering::Relaxed).cast_signed();
             assert!(seen >= i64::from(u32::MAX), "{seen} holds somebody back");
             assert!(!word.is_usable());

@@ -2,7 +2,9 @@
 
 use crate::hsa::{Hsa, HsaError, Pool, Processor, check};
 use std::ffi::{c_int, c_void};
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
+use strobe_kfd::memory::AvailableMemory;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -43,6 +45,19 @@ const FINE_GRAINED: u32 = 2;
 const COARSE_GRAINED: u32 = 4;
 
 impl Gpu {
+    /// Bytes of the GPU's memory that nobody has, as the driver counts them; none where it does not
+    /// tell. HIP counts only what it has allocated itself.
+    pub(crate) fn available(&self) -> Option<u64> {
+        let mut args = AvailableMemory {
+            gpu_id: self.driver_id,
+            ..AvailableMemory::default()
+        };
+        let kfd = super::driver().ok()?;
+        // SAFETY: the request holds no pointers.
+        unsafe { strobe_kfd::call(kfd.as_fd(), &mut args) }.ok()?;
+        Some(args.available)
+    }
+
     /// The one GPU that HIP offers to the program. Found once: a restored program keeps the answer,
     /// as the runtime does.
     pub(crate) fn get() -> Result<&'static Gpu, HsaError> {

@@ -10,3 +10,11 @@ pub(crate) mod gpu;
 pub(crate) mod memory;
 pub(crate) mod queue;
 pub(crate) mod sdma;
+
+/// The driver, as this process has it. Not to be kept: an open descriptor would go into a dump.
+fn driver() -> std::io::Result<std::fs::File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kfd")
+}

@@ -65,7 +65,13 @@ impl DeviceQueue {
         let mut completed = Signal(0);
         // SAFETY: no consumers; writes to a local.
         check("making a signal", unsafe {
-            (hsa.signal_create)(NONE_COMPLETED, 0, std::ptr::null(), NO_INTERRUPT, &mut completed)
+            (hsa.signal_create)(
+                NONE_COMPLETED,
+                0,
+                std::ptr::null(),
+                NO_INTERRUPT,
+                &mut completed,
+            )
         })?;
         let arguments = Memory::on_host(gpu, PACKETS as usize * ARGUMENT_BYTES)?;
         let mut head = std::ptr::null_mut();
@@ -148,7 +154,13 @@ impl DeviceQueue {
 }
 
 /// A dispatch packet; its first four bytes, header and setup, are left out.
-fn body(kernel: &Kernel, arguments: u64, groups: u32, items: u16, done: Signal) -> [u8; PACKET_BYTES] {
+fn body(
+    kernel: &Kernel,
+    arguments: u64,
+    groups: u32,
+    items: u16,
+    done: Signal,
+) -> [u8; PACKET_BYTES] {
     let mut packet = [0; PACKET_BYTES];
     let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
     put(4, &items.to_le_bytes());

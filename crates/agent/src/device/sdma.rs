@@ -7,10 +7,10 @@
 //!
 //! Packet layouts: `strobe_kfd::sdma`; the queue's pointers count bytes and never go back.
 
+use super::driver;
 use super::gpu::Gpu;
 use super::memory::Memory;
 use crate::hsa::HsaError;
-use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -172,10 +172,6 @@ impl CopyQueue {
         // SAFETY: inside the page, aligned; the driver and we touch it atomically only.
         unsafe { AtomicU64::from_ptr((self.pointers.address() + offset) as *mut u64) }
     }
-}
-
-fn driver() -> io::Result<std::fs::File> {
-    OpenOptions::new().read(true).write(true).open("/dev/kfd")
 }
 
 /// Makes the queue; its id, the mapping of the process's doorbells, and the queue's among them.

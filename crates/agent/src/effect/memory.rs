@@ -3,14 +3,17 @@
 use super::{begin, submit};
 use crate::call::{After, Call};
 use crate::observed::Observed;
+use crate::resources::make_room;
 use strobe_hip::{Extent3, PitchedPtr, Ptr};
 
 /// `hipMalloc` and its kin.
 pub unsafe fn allocate(place: *mut Ptr, bytes: usize) -> Call {
     let after = After::Allocated { place, bytes };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    make_room(agent, bytes as u64);
+    call.then(after)
 }
 
 /// `hipExtMallocWithFlags`: fine-grained and signal memory is the runtime's to write and stays
