@@ -101,7 +101,7 @@ fn a_checkpoint_that_holds_the_program_back_gives_up_in_time() {
         .wait_for("log", "round 2 ", LIMIT)
         .expect("it works");
     let images = folder.join("images");
-    let command = copying(&session, &images, &["--max-hold", "1"]);
+    let command = copying(&session, &images, &["--max-hold", "2"]);
     // Nobody takes away what arrives: the command stands still, and is not gone.
     let pid = command.id();
     strobe_evaluation::session::signal(pid, "STOP").expect("it runs");

@@ -109,7 +109,8 @@ impl Progress {
 
     /// A call still waits.
     pub(crate) fn look_at_call(&self, since: Since) -> Result<(), Stuck> {
-        if self.idle - since.0 >= self.limit {
+        // Whatever arrives is progress: who waits for all of it waits as long as that takes.
+        if self.idle - since.0.max(self.idle_at_arrival) >= self.limit {
             return Err(Stuck::Idle(self.limit));
         }
         Ok(())
@@ -169,12 +170,12 @@ mod tests {
     fn a_link_with_nothing_to_do_holds_no_call_for_longer_than_the_limit() {
         let idle = gave_up(false, true, |_| [0, 0, 0, 0]);
         assert_eq!(idle, Some((Stuck::Idle(LIMIT), LIMIT)));
-        // Half of the time on the link: that half does not count.
-        let half = |step: u64| [0, step.div_ceil(2), 0, step / 2];
-        assert_eq!(
-            gave_up(false, true, half),
-            Some((Stuck::Idle(LIMIT), 2 * LIMIT))
-        );
+        // Late, but something arrives; and then nothing does.
+        let then_nothing = |step: u64| [0, (step / 15).min(1), 0, (step / 15).min(1)];
+        let idle = gave_up(false, true, then_nothing);
+        assert_eq!(idle, Some((Stuck::Idle(LIMIT), LIMIT + 15 * STEP)));
+        let now_and_then = |step: u64| [0, step / 15, 0, step / 15];
+        assert_eq!(gave_up(false, true, now_and_then), None);
     }
 
     #[test]
