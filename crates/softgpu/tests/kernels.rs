@@ -3,46 +3,17 @@
 
 mod driver;
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
-use driver::{Gpu, Module};
+use driver::{Gpu, Module, compile};
 use half::f16;
-use strobe_code_object::{Limits, extract};
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// The code object of `tests/programs/kernels/kernels.hip` at one optimisation level.
 fn compiled(level: usize) -> &'static [u8] {
     static OBJECTS: [OnceLock<Vec<u8>>; 4] = [const { OnceLock::new() }; 4];
-    OBJECTS[level].get_or_init(|| {
-        let source =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/kernels/kernels.hip");
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let bundle = dir.path().join("kernels.co");
-        let output = Command::new("hipcc")
-            .args([
-                "--offload-arch=gfx906",
-                "--genco",
-                "-ffp-contract=off",
-                LEVELS[level],
-                "-o",
-            ])
-            .arg(&bundle)
-            .arg(&source)
-            .output()
-            .expect("hipcc runs");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "hipcc {}: {text}", LEVELS[level]);
-        let bytes = std::fs::read(&bundle).expect("the bundle that hipcc wrote");
-        let objects = extract(&bytes, &Limits::default()).expect("an offload bundle");
-        let object = objects
-            .iter()
-            .find(|o| o.triple.contains("gfx906"))
-            .expect("code for gfx906");
-        object.bytes.to_vec()
-    })
+    OBJECTS[level].get_or_init(|| compile("kernels.hip", LEVELS[level]))
 }
 
 /// Runs `test` for every optimisation level and both builds of the interpreter.

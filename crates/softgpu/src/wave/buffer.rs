@@ -1,6 +1,8 @@
 //! MUBUF instructions: addresses through a buffer descriptor, ordinary or swizzled.
 //!
-//! The swizzled ones are private memory: see [`super::private`].
+//! The swizzled ones are private memory: see [`super::private`]. Their offsets are sums modulo 2^32,
+//! which are not checked against the descriptor's size: LLVM relies on it when it folds `a[i - 1]`
+//! of an array on the stack into an offset register that may be negative and a constant.
 
 use strobe_isa::{Class, Inst, Operand};
 
@@ -78,12 +80,14 @@ fn addresses(w: &Wave, s: &Step, d: &Descriptor, bytes: u64) -> (Addresses, u64)
         (Src::Vector(reg), false, true) => (&zero, w.vector(reg)),
         _ => (&zero, &zero),
     };
-    let base = d.base.wrapping_add(u64::from(w.read32(s.src[2])));
+    let scalar = u64::from(w.read32(s.src[2]));
+    let private = d.is_private();
     let mut out = [0; 64];
     let mut outside = 0_u64;
     for i in 0..64 {
         let index = u64::from(indices[i]) + if d.add_lane { i as u64 } else { 0 };
-        let offset = u64::from(offsets[i]) + s.imm as u64;
+        let sum = u64::from(offsets[i]) + s.imm as u64;
+        let offset = if private { sum & 0xffff_ffff } else { sum };
         let place = if d.swizzled {
             let (row, column) = (index / d.index_stride, index & (d.index_stride - 1));
             let (block, within) = (offset / d.element, offset & (d.element - 1));
@@ -91,7 +95,10 @@ fn addresses(w: &Wave, s: &Step, d: &Descriptor, bytes: u64) -> (Addresses, u64)
         } else {
             index * d.stride + offset
         };
-        out[i] = base.wrapping_add(place);
+        let place = place.wrapping_add(scalar);
+        out[i] = d
+            .base
+            .wrapping_add(if private { place & 0xffff_ffff } else { place });
         let out_of_range = if d.stride == 0 || !d.swizzled && s.aux & IDXEN == 0 && !d.add_lane {
             offset + bytes > d.records
         } else {
@@ -99,7 +106,7 @@ fn addresses(w: &Wave, s: &Step, d: &Descriptor, bytes: u64) -> (Addresses, u64)
         };
         outside |= u64::from(out_of_range) << i;
     }
-    (out, if d.is_private() { !0 } else { !outside })
+    (out, if private { !0 } else { !outside })
 }
 
 fn register(src: Src) -> u16 {

@@ -9,6 +9,12 @@ use super::step::{Handler, Outcome, Src, Step};
 use super::stop::Stop;
 use super::{LDS_APERTURE, PRIVATE_APERTURE};
 
+/// Waits for the wave's memory accesses.
+pub(super) fn settle(_: &mut Wave, g: &mut Group<'_>, _: &Step) -> Outcome {
+    g.memory.settle();
+    Ok(())
+}
+
 /// Translates; `None` if the instruction is not one of these, or not known.
 pub(super) fn translate(inst: &Inst, base: Step) -> Option<Step> {
     let next = base.pc.wrapping_add(u64::from(inst.size));

@@ -2,12 +2,14 @@
 //!
 //! Rules: every access goes through [`Memory::host`], which checks it against a mapping that the
 //! address space vouches for. Memory is shared with other workers and with the CPU threads of the
-//! program, so no reference to it is ever made: aligned words are accessed atomically (relaxed),
-//! blocks by copy through raw pointers, as the hardware gives no more than that either.
+//! program, so no reference to it is ever made: all accesses are those of [`super::single`], or
+//! read-modify-writes. One wave's accesses happen in program order as far as the host keeps it: a
+//! load may be done before an earlier store, until the wave waits ([`Memory::settle`]).
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::access_log::AccessLog;
+use super::single::{Single, load_words, store_words};
 use super::state::{Addresses, Lanes};
 use super::stop::Stop;
 use super::unit::Stats;
@@ -76,6 +78,8 @@ pub(super) struct Memory<'a> {
     recent: [Mapping; 4],
     pub log: Option<&'a mut AccessLog>,
     pub stats: Stats,
+    /// Something was stored since the last wait.
+    unsettled: bool,
 }
 
 impl<'a> Memory<'a> {
@@ -86,6 +90,18 @@ impl<'a> Memory<'a> {
             recent: [NOTHING; 4],
             log,
             stats: Stats::default(),
+            unsettled: false,
+        }
+    }
+
+    /// Waits for the stores so far (`s_waitcnt` with `vmcnt`, in which stores count): later loads
+    /// of this wave come after them for everyone. Stores are done in the host's order already.
+    #[inline(always)]
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.unsettled) {
+            fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::Acquire);
         }
     }
 
@@ -149,11 +165,22 @@ impl<'a> Memory<'a> {
     }
 
     /// Reads consecutive words (scalar loads, instruction fetch). Not logged.
+    #[inline(always)]
     pub(super) fn fetch(&mut self, va: u64, out: &mut [u32]) -> Result<(), Fault> {
-        for (k, word) in out.iter_mut().enumerate() {
-            *word = self.word(va.wrapping_add(4 * k as u64))?;
+        match self.host(va, 4 * out.len() as u64, false) {
+            Ok(at) => {
+                // SAFETY: `host` vouches for as many readable bytes.
+                unsafe { load_words(at, out) };
+                Ok(())
+            }
+            // Some of it may be mapped, in pieces.
+            Err(_) => {
+                for (k, word) in out.iter_mut().enumerate() {
+                    *word = self.read(va.wrapping_add(4 * k as u64))?;
+                }
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Reads consecutive words, logged.
@@ -164,68 +191,66 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// One word at any alignment, not logged.
     #[inline(always)]
-    fn word(&mut self, va: u64) -> Result<u32, Fault> {
-        match self.host(va, 4, false) {
-            Ok(at) if at.addr() % 4 == 0 => {
-                // SAFETY: `host` vouches for 4 readable bytes; the address is aligned.
-                Ok(unsafe { AtomicU32::from_ptr(at.cast()) }.load(Ordering::Relaxed))
-            }
+    fn set_words(&mut self, va: u64, words: &[u32]) -> Result<(), Fault> {
+        match self.host(va, 4 * words.len() as u64, true) {
             Ok(at) => {
-                // SAFETY: `host` vouches for 4 readable bytes.
-                Ok(unsafe { at.cast::<u32>().read_unaligned() })
+                // SAFETY: `host` vouches for as many writable bytes.
+                unsafe { store_words(at, words) };
+                Ok(())
+            }
+            Err(_) => {
+                for (k, &word) in words.iter().enumerate() {
+                    self.write(va.wrapping_add(4 * k as u64), word)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// One integer at any alignment, not logged.
+    #[inline(always)]
+    fn read<T: Single>(&mut self, va: u64) -> Result<T, Fault> {
+        match self.host(va, T::BYTES, false) {
+            // SAFETY: `host` vouches for as many readable bytes.
+            Ok(at) => Ok(unsafe { T::load(at) }),
+            Err(Miss::Fault(fault)) => Err(fault),
+            Err(Miss::Crosses) => {
+                let mut bytes = [0; 8];
+                for (k, byte) in (0..T::BYTES).zip(&mut bytes) {
+                    let addr = va.wrapping_add(k);
+                    match self.host(addr, 1, false) {
+                        // SAFETY: `host` vouches for one readable byte.
+                        Ok(at) => *byte = unsafe { u8::load(at) },
+                        Err(_) => return Err(Fault { addr, write: false }),
+                    }
+                }
+                Ok(T::from_bytes(bytes))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write<T: Single>(&mut self, va: u64, value: T) -> Result<(), Fault> {
+        match self.host(va, T::BYTES, true) {
+            Ok(at) => {
+                // SAFETY: `host` vouches for as many writable bytes.
+                unsafe { value.store(at) };
+                Ok(())
             }
             Err(Miss::Fault(fault)) => Err(fault),
             Err(Miss::Crosses) => {
-                let mut bytes = [0; 4];
-                self.read_bytes(va, &mut bytes)?;
-                Ok(u32::from_le_bytes(bytes))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn set_word(&mut self, va: u64, value: u32) -> Result<(), Fault> {
-        match self.host(va, 4, true) {
-            Ok(at) if at.addr() % 4 == 0 => {
-                // SAFETY: `host` vouches for 4 writable bytes; the address is aligned.
-                unsafe { AtomicU32::from_ptr(at.cast()) }.store(value, Ordering::Relaxed);
+                for (k, byte) in (0..T::BYTES).zip(value.to_bytes()) {
+                    let addr = va.wrapping_add(k);
+                    match self.host(addr, 1, true) {
+                        // SAFETY: `host` vouches for one writable byte.
+                        Ok(at) => unsafe { byte.store(at) },
+                        Err(_) => return Err(Fault { addr, write: true }),
+                    }
+                }
                 Ok(())
             }
-            Ok(at) => {
-                // SAFETY: `host` vouches for 4 writable bytes.
-                unsafe { at.cast::<u32>().write_unaligned(value) };
-                Ok(())
-            }
-            Err(Miss::Fault(fault)) => Err(fault),
-            Err(Miss::Crosses) => self.write_bytes(va, &value.to_le_bytes()),
         }
-    }
-
-    /// Byte by byte, across mappings, not logged.
-    fn read_bytes(&mut self, va: u64, out: &mut [u8]) -> Result<(), Fault> {
-        for (k, byte) in out.iter_mut().enumerate() {
-            let addr = va.wrapping_add(k as u64);
-            match self.host(addr, 1, false) {
-                // SAFETY: `host` vouches for one readable byte.
-                Ok(at) => *byte = unsafe { at.read() },
-                Err(_) => return Err(Fault { addr, write: false }),
-            }
-        }
-        Ok(())
-    }
-
-    fn write_bytes(&mut self, va: u64, bytes: &[u8]) -> Result<(), Fault> {
-        for (k, &byte) in bytes.iter().enumerate() {
-            let addr = va.wrapping_add(k as u64);
-            match self.host(addr, 1, true) {
-                // SAFETY: `host` vouches for one writable byte.
-                Ok(at) => unsafe { at.write(byte) },
-                Err(_) => return Err(Fault { addr, write: true }),
-            }
-        }
-        Ok(())
     }
 
     /// Loads `N` words a lane.
@@ -244,11 +269,8 @@ impl<'a> Memory<'a> {
         {
             self.note(addrs[0], 64 * each, false);
             let mut block = [[0_u32; N]; 64];
-            // SAFETY: `host` vouches for 64 * 4 * N readable bytes; `block` has that size and
-            // is ours alone.
-            unsafe {
-                std::ptr::copy_nonoverlapping(at, block.as_mut_ptr().cast(), 256 * N);
-            }
+            // SAFETY: `host` vouches for 64 * 4 * N readable bytes.
+            unsafe { load_words(at, block.as_flattened_mut()) };
             for (lane, words) in block.iter().enumerate() {
                 for k in 0..N {
                     out[k][lane] = words[k];
@@ -259,8 +281,10 @@ impl<'a> Memory<'a> {
         for lane in active(exec) {
             let va = addrs[lane];
             self.note(va, each, false);
-            for (k, column) in out.iter_mut().enumerate() {
-                column[lane] = self.word(va.wrapping_add(4 * k as u64))?;
+            let mut words = [0; N];
+            self.fetch(va, &mut words)?;
+            for (column, word) in out.iter_mut().zip(words) {
+                column[lane] = word;
             }
         }
         Ok(())
@@ -275,6 +299,7 @@ impl<'a> Memory<'a> {
         data: &[&Lanes; N],
     ) -> Result<(), Fault> {
         let each = 4 * N as u64;
+        self.unsettled = true;
         self.stats.bytes_written += each * u64::from(exec.count_ones());
         if exec == !0
             && contiguous(addrs, each)
@@ -287,18 +312,14 @@ impl<'a> Memory<'a> {
                     words[k] = data[k][lane];
                 }
             }
-            // SAFETY: `host` vouches for 64 * 4 * N writable bytes; `block` has that size.
-            unsafe {
-                std::ptr::copy_nonoverlapping(block.as_ptr().cast(), at, 256 * N);
-            }
+            // SAFETY: `host` vouches for 64 * 4 * N writable bytes.
+            unsafe { store_words(at, block.as_flattened()) };
             return Ok(());
         }
         for lane in active(exec) {
             let va = addrs[lane];
             self.note(va, each, true);
-            for (k, column) in data.iter().enumerate() {
-                self.set_word(va.wrapping_add(4 * k as u64), column[lane])?;
-            }
+            self.set_words(va, &data.map(|column| column[lane]))?;
         }
         Ok(())
     }
@@ -309,12 +330,9 @@ impl<'a> Memory<'a> {
         self.stats.bytes_read += bytes;
         let mut words = [0; 4];
         match bytes {
-            1 | 2 => words[0] = self.part(va, bytes)?,
-            _ => {
-                for (k, word) in words.iter_mut().enumerate().take(bytes as usize / 4) {
-                    *word = self.word(va.wrapping_add(4 * k as u64))?;
-                }
-            }
+            1 => words[0] = u32::from(self.read::<u8>(va)?),
+            2 => words[0] = u32::from(self.read::<u16>(va)?),
+            _ => self.fetch(va, &mut words[..bytes as usize / 4])?,
         }
         Ok(words)
     }
@@ -322,23 +340,13 @@ impl<'a> Memory<'a> {
     /// Stores one lane's `bytes` (1, 2, or a multiple of 4 up to 16).
     pub(super) fn store_lane(&mut self, va: u64, bytes: u64, words: [u32; 4]) -> Result<(), Fault> {
         self.note(va, bytes, true);
+        self.unsettled = true;
         self.stats.bytes_written += bytes;
         match bytes {
-            1 | 2 => self.write_bytes(va, &words[0].to_le_bytes()[..bytes as usize]),
-            _ => {
-                for (k, &word) in words.iter().enumerate().take(bytes as usize / 4) {
-                    self.set_word(va.wrapping_add(4 * k as u64), word)?;
-                }
-                Ok(())
-            }
+            1 => self.write(va, words[0] as u8),
+            2 => self.write(va, words[0] as u16),
+            _ => self.set_words(va, &words[..bytes as usize / 4]),
         }
-    }
-
-    #[inline(always)]
-    fn part(&mut self, va: u64, bytes: u64) -> Result<u32, Fault> {
-        let mut word = [0; 4];
-        self.read_bytes(va, &mut word[..bytes as usize])?;
-        Ok(u32::from_le_bytes(word))
     }
 
     /// Replaces a word by `f` of it in one atomic step and gives the old one. Unaligned atomics

@@ -28,6 +28,7 @@ mod operand;
 mod private;
 mod program;
 mod salu;
+mod single;
 mod smem;
 mod state;
 mod step;

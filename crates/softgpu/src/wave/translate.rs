@@ -66,9 +66,17 @@ fn scalar_destination(operand: Operand) -> u8 {
 fn scalar(inst: &Inst, pc: u64, context: &mut Context, steps: &mut Vec<Step>) -> Option<()> {
     let info = inst.op.info();
     match inst.op {
-        // Ordering within a wave is program order here; caches do not exist.
+        // A result is there when its instruction has ended; but stores wait in the host's buffer.
+        Op::s_waitcnt => {
+            /// Do not wait for vector memory.
+            const ANY: i32 = 63;
+            if (inst.imm & 15 | inst.imm >> 14 << 4) & ANY != ANY {
+                steps.push(Step::new(control::settle, pc, [Src::None; 3], 0));
+            }
+            return Some(());
+        }
+        // Caches do not exist.
         Op::s_nop
-        | Op::s_waitcnt
         | Op::s_setprio
         | Op::s_wakeup
         | Op::s_icache_inv

@@ -10,9 +10,11 @@
 )]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::AtomicU32;
 
-use strobe_code_object::{CodeObject, Limits};
+use strobe_code_object::{CodeObject, Limits, extract};
 use strobe_softgpu::wave::{
     AccessLog, AddressSpace, ComputeUnit, Control, Descriptor, Dispatch, Host, Mapping, Packet,
     Program, Stats, Stop,
@@ -67,6 +69,29 @@ impl Host for NoHost {
     fn ticks(&self) -> u64 {
         0
     }
+}
+
+/// The code object for gfx906 of a file of `tests/programs/kernels` at one optimisation level.
+pub fn compile(source: &str, level: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/kernels");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bundle = dir.path().join("kernels.co");
+    let output = Command::new("hipcc")
+        .args(["--offload-arch=gfx906", "--genco", "-ffp-contract=off"])
+        .args([level, "-o"])
+        .arg(&bundle)
+        .arg(folder.join(source))
+        .output()
+        .expect("hipcc runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "hipcc {level} {source}: {text}");
+    let bytes = std::fs::read(&bundle).expect("the bundle that hipcc wrote");
+    let objects = extract(&bytes, &Limits::default()).expect("an offload bundle");
+    let object = objects
+        .iter()
+        .find(|o| o.triple.contains("gfx906"))
+        .expect("code for gfx906");
+    object.bytes.to_vec()
 }
 
 /// Values that can be passed to kernels and copied to and from the GPU.
@@ -242,6 +267,48 @@ impl Gpu {
         }
     }
 
+    fn unit(&self) -> ComputeUnit {
+        if self.portable {
+            ComputeUnit::portable()
+        } else {
+            ComputeUnit::new()
+        }
+    }
+
+    /// Runs a kernel whose workgroups, in one dimension, each have a worker of their own.
+    pub fn race(
+        &mut self,
+        module: &Module,
+        kernel: &str,
+        groups: u32,
+        items: u16,
+        args: &[Vec<u8>],
+    ) -> Result<(), Stop> {
+        let grid = [groups * u32::from(items), 1, 1];
+        let dispatch = self.prepare(module, kernel, grid, [items, 1, 1], args);
+        let (gpu, dispatch, word) = (&*self, &dispatch, AtomicU32::new(0));
+        let word = &word;
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..groups)
+                .map(|group| {
+                    scope.spawn(move || {
+                        let control = Control {
+                            word,
+                            generation: 0,
+                            host: &NoHost,
+                        };
+                        let id = [group, 0, 0];
+                        gpu.unit()
+                            .run_workgroup(dispatch, &gpu.program, gpu, id, &control, None)
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().expect("a worker").map(drop))
+        })
+    }
+
     /// Runs all workgroups of a dispatch in this thread.
     pub fn run(&self, dispatch: &Dispatch) -> Result<(Stats, AccessLog), Stop> {
         let word = AtomicU32::new(0);
@@ -250,11 +317,7 @@ impl Gpu {
             generation: 0,
             host: &NoHost,
         };
-        let mut unit = if self.portable {
-            ComputeUnit::portable()
-        } else {
-            ComputeUnit::new()
-        };
+        let mut unit = self.unit();
         let mut log = AccessLog::new();
         let mut total = Stats::default();
         let [nx, ny, nz] = dispatch.workgroups();

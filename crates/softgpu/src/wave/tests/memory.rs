@@ -298,6 +298,47 @@ fn private_memory_by_all_three_ways() {
     });
 }
 
+/// What LLVM makes of `a[i] = a[i - 1]` on the stack: the offset register may be negative.
+#[test]
+fn offsets_into_private_memory_wrap() {
+    let mut test = Test::new(&[
+        0xe070_1008,
+        0x8000_0104, // buffer_store_dword v1, v4, s[0:3], 0 offen offset:8
+        0xe050_1008,
+        0x8000_0504, // buffer_load_dword v5, v4, s[0:3], 0 offen offset:8
+        0xe054_1008,
+        0x8000_0604, // buffer_load_dwordx2 v[6:7], v4, s[0:3], 0 offen offset:8
+        0xe048_100a,
+        0x8000_0804, // buffer_load_ushort v8, v4, s[0:3], 0 offen offset:10
+        0xe050_1000,
+        0x0c00_0909, // buffer_load_dword v9, v9, s[0:3], s12 offen
+        0xe050_0008,
+        0x8000_0a00, // buffer_load_dword v10, off, s[0:3], 0 offset:8
+    ]);
+    test.private = 64;
+    let x = random(6);
+    test.both(
+        |_, w| {
+            *w.vector_mut(1) = x;
+            // The first five words, a different one in each lane.
+            let first = |i: usize| 4 * (i as u32 % 5);
+            *w.vector_mut(4) = std::array::from_fn(|i| first(i).wrapping_sub(8));
+            *w.vector_mut(9) = std::array::from_fn(|i| first(i).wrapping_sub(16));
+            // Sixteen bytes of every lane.
+            w.set_scalar(12, 64 * 16);
+        },
+        |end| {
+            for i in 0..64 {
+                assert_eq!(end.vector(5)[i], x[i]);
+                assert_eq!([end.vector(6)[i], end.vector(7)[i]], [x[i], 0]);
+                assert_eq!(end.vector(8)[i], x[i] >> 16);
+                assert_eq!(end.vector(9)[i], x[i], "with a scalar offset");
+                assert_eq!(end.vector(10)[i], if i % 5 == 2 { x[i] } else { 0 });
+            }
+        },
+    );
+}
+
 #[test]
 fn flat_addresses_reach_lds() {
     let test = Test::new(&[
