@@ -2,7 +2,9 @@
 //!
 //! It is held for the time of one table change, never while waiting. Its owner may have died (the
 //! lock is stolen: each change leaves the tables usable at every step) or may be frozen by a
-//! debugger (then the caller fails after [`PATIENCE`], so that CRIU never hangs on it).
+//! debugger (then the caller fails after [`PATIENCE`], so that CRIU never hangs on it). Which of
+//! these it is, the kernel says: the time that passes says nothing, because on a loaded machine an
+//! owner that runs may not have its turn for longer than any caller should wait for a frozen one.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
@@ -13,7 +15,11 @@ use thiserror::Error;
 use super::{State, Tables};
 use crate::futex;
 
+/// How long an owner is seen stopped, at every look, before the caller gives up.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long anyone waits at all: the kernel does not call all that never run again stopped (a frozen
+/// control group's threads sleep).
+const LIMIT: Duration = Duration::from_secs(60);
 const SLICE: Duration = Duration::from_millis(5);
 
 /// The tables cannot be had.
@@ -33,6 +39,7 @@ impl State {
     pub(crate) fn lock(&self) -> Result<Locked<'_>, LockError> {
         let own = identity();
         let start = Instant::now();
+        let mut stopped: Option<(u64, Instant)> = None;
         loop {
             let owner =
                 match self
@@ -42,22 +49,43 @@ impl State {
                     Ok(_) => return Ok(Locked { state: self }),
                     Err(owner) => owner,
                 };
-            let (pid, tid) = ((owner >> 32) as u32, owner as u32);
-            if !is_alive(pid, tid)
-                && self
-                    .lock
-                    .compare_exchange(owner, own, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-            {
-                return Ok(Locked { state: self });
+            if start.elapsed() < SLICE {
+                // Nearly always it is free in a moment.
+                self.await_release();
+                continue;
             }
-            if start.elapsed() > PATIENCE {
+            let (pid, tid) = ((owner >> 32) as u32, owner as u32);
+            stopped = match condition(pid, tid) {
+                Condition::Gone => {
+                    let stolen = self.lock.compare_exchange(
+                        owner,
+                        own,
+                        Ordering::Acquire,
+                        Ordering::Relaxed,
+                    );
+                    if stolen.is_ok() {
+                        return Ok(Locked { state: self });
+                    }
+                    None
+                }
+                Condition::Stopped => match stopped {
+                    Some((same, since)) if same == owner => Some((owner, since)),
+                    _ => Some((owner, Instant::now())),
+                },
+                Condition::Running => None,
+            };
+            let given_up = stopped.is_some_and(|(_, since)| since.elapsed() > PATIENCE);
+            if given_up || start.elapsed() > LIMIT {
                 return Err(LockError { pid, tid });
             }
-            let seen = self.lock_wake.load(Ordering::Relaxed);
-            if self.lock.load(Ordering::Relaxed) != 0 {
-                futex::wait(&self.lock_wake, seen, SLICE);
-            }
+            self.await_release();
+        }
+    }
+
+    fn await_release(&self) {
+        let seen = self.lock_wake.load(Ordering::Relaxed);
+        if self.lock.load(Ordering::Relaxed) != 0 {
+            futex::wait(&self.lock_wake, seen, SLICE);
         }
     }
 }
@@ -67,10 +95,40 @@ fn identity() -> u64 {
     u64::from(pid.as_raw().cast_unsigned()) << 32 | u64::from(tid.as_raw().cast_unsigned())
 }
 
-fn is_alive(pid: u32, tid: u32) -> bool {
-    // SAFETY: signal 0 only checks; no pointers.
-    let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
-    result == 0 || nix::errno::Errno::last() != nix::errno::Errno::ESRCH
+/// What the kernel says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    /// It runs, or will when it has its turn.
+    Running,
+    /// By a signal or a debugger.
+    Stopped,
+    /// It has ended; nobody may have asked for its status yet.
+    Gone,
+}
+
+fn condition(pid: u32, tid: u32) -> Condition {
+    match std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) {
+        // The state stands behind the name, which is in parentheses and may hold some.
+        Ok(text) => match text
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next())
+        {
+            Some('T' | 't') => Condition::Stopped,
+            Some('Z' | 'X' | 'x') => Condition::Gone,
+            _ => Condition::Running,
+        },
+        // Without a look at /proc there is only this question, which a zombie answers like a thread
+        // that lives.
+        Err(_) => {
+            // SAFETY: signal 0 only checks; no pointers.
+            let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
+            if result != 0 && nix::errno::Errno::last() == nix::errno::Errno::ESRCH {
+                Condition::Gone
+            } else {
+                Condition::Running
+            }
+        }
+    }
 }
 
 impl Deref for Locked<'_> {
@@ -122,9 +180,9 @@ mod tests {
         assert_eq!(device.lock().expect("the lock").next_fence, 4000);
     }
 
-    /// A child that takes the lock and never gives it back.
-    fn holder(device: &Device) -> nix::unistd::Pid {
-        // SAFETY: the child takes the lock, which is in shared memory, and sleeps.
+    /// A child that takes the lock and holds it while `body` runs.
+    fn holder(device: &Device, body: fn()) -> nix::unistd::Pid {
+        // SAFETY: the child takes the lock, which is in shared memory, runs `body` and ends.
         match unsafe { fork() }.expect("fork") {
             ForkResult::Parent { child } => {
                 while device
@@ -138,18 +196,81 @@ mod tests {
                 child
             }
             ForkResult::Child => {
-                let _tables = device.lock();
-                loop {
-                    std::thread::sleep(Duration::from_secs(1));
-                }
+                let tables = device.lock();
+                body();
+                drop(tables);
+                // SAFETY: ends this process without running the parent's exit handlers.
+                unsafe { libc::_exit(0) }
             }
         }
+    }
+
+    fn forever() {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    /// Longer than anyone waits for a frozen owner, as a thread that others keep from running.
+    fn slowly() {
+        let start = Instant::now();
+        while start.elapsed() < 5 * super::PATIENCE {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// The same in sleep, as a thread that waits for a page of memory.
+    fn asleep() {
+        std::thread::sleep(5 * super::PATIENCE);
+    }
+
+    #[test]
+    fn an_owner_that_runs_is_waited_for() {
+        for body in [slowly as fn(), asleep] {
+            let device = Device::anonymous();
+            let child = holder(&device, body);
+            if let Err(error) = device.lock() {
+                panic!("{error}");
+            }
+            waitpid(child, None).expect("wait");
+        }
+    }
+
+    #[test]
+    fn an_owner_that_is_stopped_for_a_moment_is_waited_for() {
+        let device = Device::anonymous();
+        let child = holder(&device, slowly);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    kill(child, Signal::SIGSTOP).expect("stop");
+                    std::thread::sleep(Duration::from_millis(20));
+                    kill(child, Signal::SIGCONT).expect("go on");
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+            if let Err(error) = device.lock() {
+                panic!("{error}");
+            }
+        });
+        waitpid(child, None).expect("wait");
+    }
+
+    #[test]
+    fn an_owner_that_was_killed_is_replaced_before_anyone_asks_for_its_status() {
+        let device = Device::anonymous();
+        let child = holder(&device, forever);
+        kill(child, Signal::SIGKILL).expect("kill");
+        if let Err(error) = device.lock() {
+            panic!("{error}");
+        }
+        waitpid(child, None).expect("wait");
     }
 
     #[test]
     fn a_frozen_owner_is_reported_and_a_dead_one_replaced() {
         let device = Device::anonymous();
-        let child = holder(&device);
+        let child = holder(&device, forever);
         kill(child, Signal::SIGSTOP).expect("stop");
         let start = Instant::now();
         let error = device.lock().err().expect("the owner is alive");
