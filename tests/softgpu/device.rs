@@ -11,7 +11,7 @@ use strobe_kfd::{Request, call};
 
 /// Runs the ignored test `name` of this program on a software GPU.
 #[track_caller]
-pub(super) fn inside(name: &str, options: &[&str]) {
+pub(super) fn inside(name: &str, options: &[&str]) -> super::harness::Ended {
     let own = std::env::current_exe().expect("the test program");
     let mut command = super::harness::strobe().command();
     command.arg("softgpu").args(options).arg("--").arg(own);
@@ -29,6 +29,7 @@ pub(super) fn inside(name: &str, options: &[&str]) {
         "{name} did not run: {}",
         ended.stdout
     );
+    ended
 }
 
 /// The two nodes, opened by this process.

@@ -38,7 +38,15 @@ fn the_copy_engine_copies_what_a_submission_says() {
 
 #[test]
 fn unknown_requests_fail_by_name() {
-    inside("driver::on_device::unknown_requests_fail_by_name", &[]);
+    let ended = inside("driver::on_device::unknown_requests_fail_by_name", &[]);
+    // Both nodes count their requests from nothing, so the numbers mean different ones.
+    for node in ["KFD", "DRM"] {
+        for number in ["0x20", "0x60", "0xa0", "0xe0"] {
+            let line = format!("softgpu: {node} request {number} is not implemented");
+            let lines = ended.stderr.lines().filter(|text| **text == line);
+            assert_eq!(lines.count(), 1, "{line}: {}", ended.stderr);
+        }
+    }
 }
 
 mod on_device {
@@ -323,6 +331,17 @@ mod on_device {
     fn unknown_requests_fail_by_name() {
         let gpu = Gpu::acquired();
         assert_eq!(errno(&gpu.kfd, &mut Svm::default()), nix::libc::EINVAL);
+        for _ in 0..2 {
+            for number in [0x20, 0x60, 0xa0, 0xe0] {
+                for (file, kind) in [(&gpu.kfd, b'K'), (&gpu.render, b'd')] {
+                    // SAFETY: a request without an argument.
+                    let result = unsafe {
+                        nix::libc::ioctl(file.as_raw_fd(), u64::from(kind) << 8 | number, 0)
+                    };
+                    assert_eq!(result, -1, "{number:#x} is known");
+                }
+            }
+        }
         let wrong = gpu
             .try_allocate(VA, 4096, VRAM | GTT)
             .expect_err("two kinds at once");

@@ -123,18 +123,35 @@ unsafe fn compute(caller: &Caller<'_>, number: u8, block: &mut Block) -> Result<
             0x25 => caller.own_slot().map(drop),
             // The debugger interface of AMD's out-of-tree driver, which runtimes probe for.
             0x82 => Err(Errno::EINVAL),
-            _ => Err(unknown("KFD", number)),
+            _ => {
+                static NAMED: Named = Named::new();
+                Err(unknown(&NAMED, "KFD", number))
+            }
         }
     }
 }
 
-/// Names a request that nothing answers, once each.
-fn unknown(kind: &str, number: u8) -> Errno {
-    static SEEN: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
-    let bit = 1 << (number % 64);
-    let seen = SEEN[usize::from(number / 64)].fetch_or(bit, Ordering::Relaxed);
-    if seen & bit == 0 {
-        report(&format!("{kind} request {number:#x} is not implemented"));
+/// The numbers of one node's requests that were named already.
+struct Named([AtomicU64; 4]);
+
+impl Named {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; 4])
+    }
+
+    /// Whether `number` comes for the first time.
+    fn first(&self, number: u8) -> bool {
+        let bit = 1 << (number % 64);
+        let before = self.0[usize::from(number / 64)].fetch_or(bit, Ordering::Relaxed);
+        before & bit == 0
+    }
+}
+
+/// Names a request that nothing answers, once each. Each node numbers its own, so each has a `named`
+/// of its own.
+fn unknown(named: &Named, node: &str, number: u8) -> Errno {
+    if named.first(number) {
+        report(&format!("{node} request {number:#x} is not implemented"));
     }
     Errno::EINVAL
 }

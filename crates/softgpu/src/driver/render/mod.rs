@@ -7,7 +7,7 @@ mod submit;
 use nix::errno::Errno;
 use strobe_kfd::render::{GetCap, GetClient, Version};
 
-use super::{Block, Caller, args, unknown};
+use super::{Block, Caller, Named, args, unknown};
 
 /// # Safety
 /// The block must be that of the request; pointers in it are the caller's promise.
@@ -37,7 +37,10 @@ pub(super) unsafe fn answer(
             0x50 => gem::operate(caller, args(block)),
             0x51 => gem::userptr(caller, args(block)),
             0x59 => gem::list(caller, args(block)),
-            _ => Err(unknown("DRM", number)),
+            _ => {
+                static NAMED: Named = Named::new();
+                Err(unknown(&NAMED, "DRM", number))
+            }
         }
     }
 }
