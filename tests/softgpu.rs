@@ -6,6 +6,7 @@
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
 //! | `queues` | a queue that goes away takes its waves with it |
 //! | `neighbours` | programs on one device compute right, and cannot reach each other |
+//! | `stdio` | standard files are what they are without it |
 //! | `lifetime` | who outlives `strobe softgpu`, and who does not |
 //! | `criu` | what CHECKPOINT reports, RESTORE makes again in another process |
 
@@ -26,3 +27,5 @@ mod neighbours;
 mod programs;
 #[path = "softgpu/queues.rs"]
 mod queues;
+#[path = "softgpu/stdio.rs"]
+mod stdio;
