@@ -26,6 +26,22 @@ fn an_older_doorbell_that_comes_last_hides_no_packet() {
     );
 }
 
+#[test]
+fn a_queue_without_a_share_executes_nothing_until_it_has_one_again() {
+    inside(
+        "queues::on_device::a_queue_without_a_share_executes_nothing_until_it_has_one_again",
+        &[],
+    );
+}
+
+#[test]
+fn a_kernel_of_a_queue_without_a_share_is_held_where_it_is() {
+    inside(
+        "queues::on_device::a_kernel_of_a_queue_without_a_share_is_held_where_it_is",
+        &[],
+    );
+}
+
 mod on_device {
     use std::os::fd::AsFd;
     use std::sync::atomic::Ordering;
@@ -34,7 +50,7 @@ mod on_device {
     use nix::time::{ClockId, clock_gettime};
     use strobe_kfd::client::compute;
     use strobe_kfd::memory::{EXECUTABLE, GTT, WRITABLE};
-    use strobe_kfd::queue::{COMPUTE_AQL, CreateQueue, DestroyQueue};
+    use strobe_kfd::queue::{COMPUTE_AQL, CreateQueue, DestroyQueue, UpdateQueue};
 
     use super::super::device::{Bytes, Gpu, request};
 
@@ -46,28 +62,44 @@ mod on_device {
     const READ: u64 = QUEUE + 128;
     const DESCRIPTOR: u64 = 0x2000;
     const CODE: u64 = 0x2100;
+    const COUNTER: u64 = 0x2800;
     const BYTES: u64 = 0x3000;
 
     /// As compilers set it: subnormals of 16 and 64 bits are kept.
     const FLOAT_MODE: u64 = 0xc0;
-    const S_BRANCH_SELF: u32 = 0xbf82_ffff;
-    const S_ENDPGM: u32 = 0xbf81_0000;
+    const S_BRANCH_SELF: &[u32] = &[0xbf82_ffff];
+    const S_ENDPGM: &[u32] = &[0xbf81_0000];
+    /// Counts at [`COUNTER`] for ever.
+    const COUNT: &[u32] = &[
+        0xbe80_1c00, // s_getpc_b64 s[0:1]
+        0x8000_ff00,
+        (COUNTER - CODE - 4) as u32, // s_add_u32 s0, s0, COUNTER - here
+        0x7e04_0200,                 // v_mov_b32 v2, s0
+        0x7e06_0201,                 // v_mov_b32 v3, s1
+        0x6802_0281,                 // v_add_u32 v1, 1, v1
+        0xdc70_8000,
+        0x007f_0102, // global_store_dword v[2:3], v1, off
+        0xbf82_fffc, // s_branch back to the addition
+    ];
 
     /// A queue whose packets run `code` on one wave each.
     struct Launch<'a> {
         gpu: &'a Gpu,
+        va: u64,
         memory: Bytes,
+        doorbells: Bytes,
+        doorbell: usize,
         handle: u64,
         queue: u32,
     }
 
     impl<'a> Launch<'a> {
-        fn new(gpu: &'a Gpu, va: u64, code: u32) -> Self {
+        fn new(gpu: &'a Gpu, va: u64, code: &[u32]) -> Self {
             Self::of_packets(gpu, va, code, 1)
         }
 
         /// Rings for the first packet last.
-        fn of_packets(gpu: &'a Gpu, va: u64, code: u32, packets: u64) -> Self {
+        fn of_packets(gpu: &'a Gpu, va: u64, code: &[u32], packets: u64) -> Self {
             let buffer = gpu.allocate(va, BYTES, GTT | WRITABLE | EXECUTABLE);
             gpu.map(buffer.handle);
             let memory = Bytes::map(&gpu.render, buffer.mmap_offset, BYTES as usize);
@@ -76,13 +108,12 @@ mod on_device {
             // The kernel's entry, relative to its descriptor.
             put(DESCRIPTOR + 16, CODE - DESCRIPTOR);
             put(DESCRIPTOR + 48, FLOAT_MODE << 12);
-            put(CODE, u64::from(code));
-            for packet in (0..packets).map(|index| index * 64) {
-                // KERNEL_DISPATCH of one dimension: 64 work-items in one workgroup.
-                put(packet, 2 | 1 << 16 | 64 << 32 | 1 << 48);
-                put(packet + 8, 1 | 64 << 32);
-                put(packet + 16, 1 | 1 << 32);
-                put(packet + 32, va + DESCRIPTOR);
+            for (at, pair) in (CODE..).step_by(8).zip(code.chunks(2)) {
+                let high = pair.get(1).map_or(0, |word| u64::from(*word) << 32);
+                put(at, u64::from(pair[0]) | high);
+            }
+            for index in 0..packets {
+                write_packet(&memory, va, index);
             }
             put(WRITE, packets);
             let mut args = CreateQueue {
@@ -98,13 +129,16 @@ mod on_device {
             request(&gpu.kfd, &mut args).expect("create a queue");
             let page = args.doorbell_offset & !4095;
             let doorbells = Bytes::map(&gpu.kfd, page, 4096);
-            let doorbell = doorbells.word((args.doorbell_offset - page) as usize);
+            let doorbell = (args.doorbell_offset - page) as usize;
             for index in (0..packets).rev() {
-                doorbell.store(index, Ordering::Release);
+                doorbells.word(doorbell).store(index, Ordering::Release);
             }
             Self {
                 gpu,
+                va,
                 memory,
+                doorbells,
+                doorbell,
                 handle: buffer.handle,
                 queue: args.queue_id,
             }
@@ -114,6 +148,31 @@ mod on_device {
             self.memory.word(READ as usize).load(Ordering::Acquire)
         }
 
+        /// Submits one more packet.
+        fn again(&self) {
+            let index = self.memory.word(WRITE as usize).load(Ordering::Relaxed);
+            write_packet(&self.memory, self.va, index);
+            self.memory
+                .word(WRITE as usize)
+                .store(index + 1, Ordering::Release);
+            self.doorbells
+                .word(self.doorbell)
+                .store(index, Ordering::Release);
+        }
+
+        fn set_percentage(&self, percentage: u32) {
+            let mut args = UpdateQueue {
+                queue_id: self.queue,
+                queue_percentage: percentage,
+                ..Default::default()
+            };
+            request(&self.gpu.kfd, &mut args).expect("update");
+        }
+
+        fn counted(&self) -> u64 {
+            self.memory.word(COUNTER as usize).load(Ordering::Acquire)
+        }
+
         fn destroy(&self) {
             let mut args = DestroyQueue {
                 queue_id: self.queue,
@@ -121,6 +180,18 @@ mod on_device {
             };
             request(&self.gpu.kfd, &mut args).expect("destroy");
         }
+    }
+
+    /// A KERNEL_DISPATCH of one dimension: 64 work-items in one workgroup.
+    fn write_packet(memory: &Bytes, va: u64, index: u64) {
+        let put = |at: u64, value: u64| {
+            let word = memory.word((index * 64 + at) as usize);
+            word.store(value, Ordering::Release);
+        };
+        put(8, 1 | 64 << 32);
+        put(16, 1 | 1 << 32);
+        put(32, va + DESCRIPTOR);
+        put(0, 2 | 1 << 16 | 64 << 32 | 1 << 48);
     }
 
     impl Drop for Launch<'_> {
@@ -180,6 +251,46 @@ mod on_device {
         );
 
         // The next queue gets the same doorbell, and nothing of the former's end.
+        let next = Launch::new(&gpu, 2 * VA, S_ENDPGM);
+        wait_until("executed", || next.executed() == 1);
+        next.destroy();
+    }
+
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn a_queue_without_a_share_executes_nothing_until_it_has_one_again() {
+        let gpu = Gpu::acquired();
+        let launch = Launch::new(&gpu, VA, S_ENDPGM);
+        wait_until("executed", || launch.executed() == 1);
+        for round in 1..20 {
+            launch.set_percentage(0);
+            launch.again();
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(launch.executed(), round, "executed without a share");
+            launch.set_percentage(100);
+            wait_until("executed", || launch.executed() == round + 1);
+        }
+        launch.destroy();
+    }
+
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn a_kernel_of_a_queue_without_a_share_is_held_where_it_is() {
+        let gpu = Gpu::acquired();
+        let launch = Launch::new(&gpu, VA, COUNT);
+        wait_until("counting", || launch.counted() > 0);
+        for _ in 0..3 {
+            launch.set_percentage(0);
+            let counted = launch.counted();
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(launch.counted(), counted, "it goes on");
+            launch.set_percentage(100);
+            wait_until("going on", || launch.counted() != counted);
+        }
+        launch.set_percentage(0);
+        launch.destroy();
+        assert_eq!(launch.executed(), 0, "an endless kernel ended");
+        // The next queue gets the same doorbell, and is not held.
         let next = Launch::new(&gpu, 2 * VA, S_ENDPGM);
         wait_until("executed", || next.executed() == 1);
         next.destroy();

@@ -44,6 +44,8 @@ impl Host for Nobody {
     fn ticks(&self) -> u64 {
         0
     }
+
+    fn held(&self, _: bool) {}
 }
 
 /// A loop around `body`, which may use v1 (lane number), v[4:5] (an address of the lane's own)

@@ -9,7 +9,8 @@ use strobe_kfd::queue::{
 };
 
 use super::Caller;
-use crate::device::{DOORBELL_BYTES, Device, Queue, Tables, doorbell_page};
+use crate::device::{DOORBELL_BYTES, DOORBELLS, Device, Queue, Tables, doorbell_page};
+use crate::wave::HELD;
 use crate::worker;
 
 /// The doorbell of an AQL queue that was never rung: packet -1.
@@ -94,6 +95,9 @@ pub(super) fn insert(
         .doorbell(slot, doorbell)
         .store(doorbell_value, Ordering::Relaxed);
     *free = Queue { doorbell, ..queue };
+    // Whoever had the doorbell before may have been held.
+    device.state().live[slot].evict[doorbell as usize % DOORBELLS]
+        .fetch_and(!HELD, Ordering::AcqRel);
     device.state().live[slot]
         .queue_epoch
         .fetch_add(1, Ordering::Release);
@@ -116,6 +120,8 @@ pub(super) fn update(caller: &Caller<'_>, args: &mut UpdateQueue) -> Result<(), 
     caller.device.state().live[slot]
         .queue_epoch
         .fetch_add(1, Ordering::Release);
+    drop(tables);
+    worker::share(args.queue_id);
     Ok(())
 }
 

@@ -50,7 +50,7 @@ pub use dispatch::{Descriptor, Dispatch, Packet};
 pub use memory::{AddressSpace, Mapping};
 pub use program::Program;
 pub use stop::Stop;
-pub use unit::{ComputeUnit, Control, Host, Stats};
+pub use unit::{ComputeUnit, Control, HELD, Host, Stats};
 
 /// Start of the LDS aperture of flat addresses (`GET_PROCESS_APERTURES` reports the same).
 pub const LDS_APERTURE: u64 = 1 << 48;

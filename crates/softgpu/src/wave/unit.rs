@@ -20,16 +20,45 @@ pub trait Host: Sync {
     fn interrupt(&self, m0: u32);
     /// The GPU's constant-rate counter (`s_memrealtime`), as `GET_CLOCK_COUNTERS` reports it.
     fn ticks(&self) -> u64;
+    /// This worker begins or ends to be held.
+    fn held(&self, begins: bool);
 }
+
+/// The bit of [`Control::word`] that holds the waves where they are.
+pub const HELD: u32 = 1;
+/// How often a held worker looks whether it may go on.
+const HOLD_PERIOD: Duration = Duration::from_micros(200);
 
 /// How a worker is told to let go, and who answers its waves.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
-    /// Read once every basic block; when it differs from `generation` the workgroup stops with
-    /// [`Stop::Evicted`].
+    /// Read once every basic block. When it is `generation` with [`HELD`], the waves wait; when it
+    /// differs otherwise, the workgroup stops with [`Stop::Evicted`].
     pub word: &'a AtomicU32,
+    /// Without [`HELD`].
     pub generation: u32,
     pub host: &'a dyn Host,
+}
+
+impl Control<'_> {
+    /// What to do now that the word is not `generation`.
+    #[cold]
+    fn wait_or_stop(&self) -> Result<(), Box<Stop>> {
+        let mut word = self.word.load(Ordering::Acquire);
+        if word == self.generation | HELD {
+            self.host.held(true);
+            while word == self.generation | HELD {
+                std::thread::sleep(HOLD_PERIOD);
+                word = self.word.load(Ordering::Acquire);
+            }
+            self.host.held(false);
+        }
+        if word == self.generation {
+            Ok(())
+        } else {
+            Err(Box::new(Stop::Evicted))
+        }
+    }
 }
 
 impl std::fmt::Debug for Control<'_> {
@@ -228,7 +257,9 @@ impl Runner<'_> {
         let mut budget = SLICE;
         while wave.status == Status::Running && budget > 0 {
             if self.control.word.load(Ordering::Relaxed) != self.control.generation {
-                return Err(Box::new(Stop::Evicted));
+                self.control.wait_or_stop()?;
+                // Mappings may have changed meanwhile.
+                group.memory.refresh();
             }
             let key = BlockKey::new(wave.pc, wave.mode);
             let slot = &mut self.cache.slots[(key.0 >> 2) as usize % SLOTS];

@@ -77,7 +77,7 @@ pub(super) fn execute(
             let run = dispatch::Run {
                 pool,
                 slot,
-                doorbell: queue.doorbell,
+                queue: state,
                 packet: &packet,
                 address,
                 queue_address,

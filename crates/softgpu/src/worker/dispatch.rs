@@ -1,7 +1,7 @@
 //! Runs the workgroups of one kernel dispatch, on the queue's thread and on idle helpers.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,19 @@ use super::access;
 use super::aql::Times;
 use super::memory::read;
 use super::pool::Pool;
+use super::queue::QueueState;
 use crate::clock;
-use crate::device::DOORBELLS;
 use crate::driver::event;
 use crate::space::{Snapshot, View};
-use crate::wave::{AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Stop};
+use crate::wave::{
+    AccessLog, ComputeUnit, Control, Descriptor, Dispatch, HELD, Host, Packet, Stop,
+};
 
 /// A dispatch packet and where it stands.
 pub(super) struct Run<'a> {
     pub(super) pool: &'static Pool,
     pub(super) slot: usize,
-    /// The queue's doorbell, which names its eviction word.
-    pub(super) doorbell: u32,
+    pub(super) queue: &'a QueueState,
     pub(super) packet: &'a [u8; 64],
     pub(super) address: u64,
     pub(super) queue_address: u64,
@@ -52,19 +53,22 @@ impl Run<'_> {
         let job = Arc::new(Job {
             dispatch,
             slot: self.slot,
-            doorbell: self.doorbell as usize % DOORBELLS,
+            doorbell: self.queue.doorbell(),
             total: x * y * z,
             next: AtomicU64::new(0),
             log,
+            held: AtomicU32::new(0),
             end: Mutex::default(),
             changed: Condvar::new(),
         });
+        self.queue.runs(Some(&job));
         if job.total > 1 {
             self.pool.helpers().offer(&job);
         }
         job.work(self.pool, unit);
         let (stop, accesses) = job.join();
         self.pool.helpers().withdraw(&job);
+        self.queue.runs(None);
         if let Some(stop) = stop {
             return Err(stop);
         }
@@ -92,6 +96,8 @@ pub(super) struct Job {
     total: u64,
     next: AtomicU64,
     log: bool,
+    /// Threads whose waves are held where they are.
+    held: AtomicU32,
     end: Mutex<End>,
     changed: Condvar,
 }
@@ -139,10 +145,11 @@ impl Job {
         let host = Interrupts {
             pool,
             slot: self.slot,
+            held: &self.held,
         };
         let control = Control {
             word,
-            generation: word.load(Ordering::Acquire),
+            generation: word.load(Ordering::Acquire) & !HELD,
             host: &host,
         };
         let view = View {
@@ -179,18 +186,26 @@ impl Job {
         (end.stop.take(), std::mem::take(&mut end.accesses))
     }
 
+    /// Whether no thread executes anything of it, given that its waves were told to hold: whoever
+    /// comes to work on it after this was asked is held before the first instruction.
+    pub(super) fn is_held(&self) -> bool {
+        let end = self.lock();
+        self.held.load(Ordering::SeqCst) >= end.workers
+    }
+
     fn has_more(&self) -> bool {
         self.next.load(Ordering::Relaxed) < self.total
     }
 }
 
 /// What a wave can ask for.
-struct Interrupts {
+struct Interrupts<'a> {
     pool: &'static Pool,
     slot: usize,
+    held: &'a AtomicU32,
 }
 
-impl Host for Interrupts {
+impl Host for Interrupts<'_> {
     fn interrupt(&self, m0: u32) {
         let device = self.pool.device();
         let id = m0 & 0xff;
@@ -201,6 +216,14 @@ impl Host for Interrupts {
 
     fn ticks(&self) -> u64 {
         clock::ticks()
+    }
+
+    fn held(&self, begins: bool) {
+        if begins {
+            self.held.fetch_add(1, Ordering::SeqCst);
+        } else {
+            self.held.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 

@@ -39,6 +39,13 @@ pub(crate) fn start() {
     }
 }
 
+/// Makes a change of a queue's percentage take effect.
+pub(crate) fn share(queue: u32) {
+    if let Some(pool) = current() {
+        pool.share(queue);
+    }
+}
+
 /// Stops a queue for good; returns when no thread touches it any more. A kernel that does not end
 /// is evicted.
 pub(crate) fn retire(queue: u32) {

@@ -10,7 +10,7 @@ use super::queue::{Progress, QueueState};
 use crate::device::Device;
 use crate::driver::report;
 use crate::space::Space;
-use crate::wave::{ComputeUnit, Program};
+use crate::wave::{ComputeUnit, HELD, Program};
 
 /// How long the poller sleeps, by how long nothing has happened.
 const POLL: [(Duration, Duration); 4] = [
@@ -22,7 +22,7 @@ const POLL: [(Duration, Duration); 4] = [
 /// How long a runner stays with a queue that has run dry.
 const LINGER: Duration = Duration::from_micros(200);
 /// How long the destruction of a queue waits for the packet it is executing before its waves have to
-/// let go.
+/// let go; likewise the loss of its share, before they are held.
 const RETIRE_LIMIT: Duration = Duration::from_millis(200);
 
 /// The threads of one process, and what they share. Never freed: threads borrow it.
@@ -138,6 +138,9 @@ impl Pool {
             .queues_of(slot)
             .map(|queue| {
                 let known = old.iter().find(|known| known.is(queue));
+                if let Some(known) = known {
+                    known.set_share(queue.percentage);
+                }
                 known.map_or_else(|| Arc::new(QueueState::new(*queue, generation)), Arc::clone)
             })
             .collect();
@@ -240,18 +243,39 @@ impl Pool {
         }
     }
 
-    pub(super) fn retire(&self, id: u32) {
-        let found = {
-            let mut queues = self.lock_queues();
-            // It may be too young to have been seen.
-            self.refresh(&mut queues);
-            let found = queues.list.iter().find(|queue| queue.id() == id).cloned();
-            if let Some(queue) = &found {
-                queue.stop();
-            }
-            found
+    /// The queue as the tables have it now; it may be too young to have been seen.
+    fn find(&self, id: u32) -> Option<Arc<QueueState>> {
+        let mut queues = self.lock_queues();
+        self.refresh(&mut queues);
+        queues.list.iter().find(|queue| queue.id() == id).cloned()
+    }
+
+    /// Takes note of a queue's new share. When it has none, nothing of it is executed on return: a
+    /// kernel that does not end soon is held where it is, as hardware saves its waves.
+    pub(super) fn share(&self, id: u32) {
+        let (Some(queue), Some(slot)) = (self.find(id), self.slot()) else {
+            return;
         };
-        let Some(queue) = found else { return };
+        let word = &self.device.state().live[slot].evict[queue.doorbell()];
+        if queue.has_share() {
+            word.fetch_and(!HELD, Ordering::AcqRel);
+            return;
+        }
+        let start = Instant::now();
+        while queue.is_busy() && start.elapsed() < RETIRE_LIMIT {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        if queue.is_busy() {
+            word.fetch_or(HELD, Ordering::SeqCst);
+            while !queue.is_held() {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        }
+    }
+
+    pub(super) fn retire(&self, id: u32) {
+        let Some(queue) = self.find(id) else { return };
+        queue.stop();
         let start = Instant::now();
         while queue.is_busy() {
             if start.elapsed() > RETIRE_LIMIT
@@ -259,7 +283,7 @@ impl Pool {
             {
                 // A kernel that does not end by itself: the program gave it up.
                 let word = &self.device.state().live[slot].evict[queue.doorbell()];
-                word.fetch_add(1, Ordering::AcqRel);
+                word.fetch_add(HELD + 1, Ordering::AcqRel);
             }
             std::thread::sleep(Duration::from_micros(50));
         }

@@ -1,10 +1,12 @@
 //! One queue as the threads see it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use strobe_kfd::queue::COMPUTE_AQL;
 
 use super::aql;
+use super::dispatch::Job;
 use super::memory::word64;
 use super::pool::Pool;
 use crate::device::{DOORBELLS, Device, Queue};
@@ -33,6 +35,10 @@ pub(super) struct QueueState {
     generation: u64,
     busy: AtomicBool,
     stopped: AtomicBool,
+    /// The percentage as last read; nothing is taken from a queue with none.
+    share: AtomicU32,
+    /// The dispatch it is executing.
+    job: Mutex<Option<Arc<Job>>>,
 }
 
 impl QueueState {
@@ -42,10 +48,12 @@ impl QueueState {
             generation,
             busy: AtomicBool::new(false),
             stopped: AtomicBool::new(queue.failed != 0),
+            share: AtomicU32::new(queue.percentage),
+            job: Mutex::default(),
         }
     }
 
-    /// Whether this is still that queue, unchanged.
+    /// Whether this is still that queue, with the same ring. Its share may be another.
     pub(super) fn is(&self, queue: &Queue) -> bool {
         self.queue.id == queue.id
             && self.queue.ring == queue.ring
@@ -74,6 +82,28 @@ impl QueueState {
         self.busy.load(Ordering::Acquire)
     }
 
+    pub(super) fn set_share(&self, percentage: u32) {
+        self.share.store(percentage, Ordering::Release);
+    }
+
+    pub(super) fn has_share(&self) -> bool {
+        self.share.load(Ordering::Acquire) > 0
+    }
+
+    pub(super) fn runs(&self, job: Option<&Arc<Job>>) {
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job.map(Arc::clone);
+    }
+
+    /// Whether nothing of it is being executed, given that its waves were told to hold.
+    pub(super) fn is_held(&self) -> bool {
+        let job = self
+            .job
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        !self.is_busy() || job.is_some_and(|job| job.is_held())
+    }
+
     pub(super) fn claim(&self) -> bool {
         !self.busy.swap(true, Ordering::AcqRel)
     }
@@ -87,9 +117,7 @@ impl QueueState {
     }
 
     fn may_run(&self) -> bool {
-        !self.stopped.load(Ordering::Acquire)
-            && self.queue.evicted == 0
-            && self.queue.percentage > 0
+        !self.stopped.load(Ordering::Acquire) && self.queue.evicted == 0 && self.has_share()
     }
 
     /// Whether a packet is there.

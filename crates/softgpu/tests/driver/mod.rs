@@ -69,6 +69,8 @@ impl Host for NoHost {
     fn ticks(&self) -> u64 {
         0
     }
+
+    fn held(&self, _: bool) {}
 }
 
 /// The code object for gfx906 of a file of `tests/programs/kernels` at one optimisation level.

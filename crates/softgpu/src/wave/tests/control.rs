@@ -174,16 +174,16 @@ fn eviction_ends_an_endless_loop() {
     dispatch.packet.workgroup_size = [64, 1, 1];
     dispatch.packet.grid_size = [64, 1, 1];
     dispatch.descriptor.rsrc1 = super::USUAL_MODE << 12;
-    let (word, host) = (AtomicU32::new(1), super::Recorder::default());
+    let (word, host) = (AtomicU32::new(2), super::Recorder::default());
     let control = Control {
         word: &word,
-        generation: 1,
+        generation: 2,
         host: &host,
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(20));
-            word.store(2, Ordering::Relaxed);
+            word.store(4, Ordering::Relaxed);
         });
         let mut unit = ComputeUnit::new();
         let stop = unit.run_workgroup(&dispatch, &Program::new(), &space, [0; 3], &control, None);

@@ -73,6 +73,8 @@ impl Host for Recorder {
     fn ticks(&self) -> u64 {
         0x1_0000_0002
     }
+
+    fn held(&self, _: bool) {}
 }
 
 /// A program and what it starts with.
@@ -157,10 +159,10 @@ impl Test {
             },
             ..Dispatch::default()
         };
-        let (word, host) = (AtomicU32::new(7), Recorder::default());
+        let (word, host) = (AtomicU32::new(6), Recorder::default());
         let control = Control {
             word: &word,
-            generation: 7,
+            generation: 6,
             host: &host,
         };
         let mut unit = if portable {
