@@ -6,6 +6,7 @@
 //! | `unseen` | what passes by the wrappers is refused by its name, and what is not known waits |
 //! | `round_trip` | what comes back goes on as if nothing had been |
 //! | `faults` | a driver that refuses costs one sentence, and nothing else |
+//! | `missed_writes` | who writes unannounced spoils no image |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
@@ -29,6 +30,8 @@ mod held;
 mod interruptions;
 #[path = "checkpoint/killed_criu.rs"]
 mod killed_criu;
+#[path = "checkpoint/missed_writes.rs"]
+mod missed_writes;
 #[path = "checkpoint/neighbours.rs"]
 mod neighbours;
 #[path = "checkpoint/output.rs"]

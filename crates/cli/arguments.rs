@@ -112,6 +112,9 @@ pub(crate) struct CheckpointArguments {
     /// How the program and the copying share the device.
     #[arg(long, value_enum, default_value_t = Mode::Cow)]
     pub(crate) mode: Mode,
+    /// How much of device memory is compared with what it was at the cut.
+    #[arg(long, value_enum, default_value_t = Validate::Full)]
+    pub(crate) validate: Validate,
     /// An older checkpoint: chunks that have not changed since are shared with it.
     #[arg(long, value_name = "DIR")]
     pub(crate) base: Option<PathBuf>,
@@ -140,6 +143,16 @@ pub(crate) enum Mode {
     Cow,
     /// The program stands still until everything is copied.
     Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Validate {
+    /// All of it: an image that is not exact is not kept, but taken again.
+    Full,
+    /// An eighth of it, another one each time.
+    Sampled,
+    /// Nothing: the image is right if what was learned of the kernels is.
+    Off,
 }
 
 /// Bring a program back from a checkpoint.

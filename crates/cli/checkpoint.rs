@@ -23,14 +23,16 @@ use strobe_criu::{shared_memory, statistics};
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    Abandon, Begin, Committed, Extent, Manifest, Mode, PluginStatistics, Residual,
-    SharedMemoryFile, Statistics, WritableFiles, frame, from_agent, to_agent,
+    Abandon, Begin, Committed, Extent, Manifest, Missed, Mode, PluginStatistics,
+    SharedMemoryFile, Statistics, Validate, WritableFiles, frame, from_agent, to_agent,
 };
 use strobe_store::{CreateError, Writer};
 
 use crate::arguments::{self, CheckpointArguments};
 use crate::delivery::{self, Expected};
+use crate::distrust;
 use crate::link::{Link, Listener};
+use crate::missed::{MissedWrite, MissedWriteReport, Residual, pieces};
 use crate::outcome::{Outcome, Refused};
 use crate::report::CheckpointReport;
 use crate::{interrupt, progress, release};
@@ -39,6 +41,9 @@ use crate::{interrupt, progress, release};
 const CONNECT: Duration = Duration::from_secs(20);
 const ARM: Duration = Duration::from_secs(10);
 const DRAIN_ATTEMPTS: u32 = 3;
+/// Each time a missed write is found the checkpoint is taken again; the last time with everything
+/// saved while the program stands still.
+const ATTEMPTS: u32 = 3;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
 const CHUNK_BYTES: (u64, u64) = (128 << 10, 2 << 20);
 const CHUNKS: u64 = 256;
@@ -48,7 +53,7 @@ const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     interrupt::watch().context("cannot wait for signals")?;
-    let report = take(arguments)?;
+    let report = take_validated(arguments)?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -82,7 +87,54 @@ fn refused(error: impl std::fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
 }
 
-fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
+/// Takes the checkpoint, again where a write was missed.
+fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
+    let mut residual = Residual::default();
+    let mut missed_writes = Vec::new();
+    loop {
+        let error = match take(arguments, &residual) {
+            Ok(mut report) => {
+                report.missed_writes = missed_writes;
+                return Ok(report);
+            }
+            Err(error) => error,
+        };
+        let Some(missed) = error.downcast_ref::<MissedWrite>() else {
+            return Err(error);
+        };
+        if let Err(error) = distrust::note(arguments.pid, &missed.suspects) {
+            tracing::warn!("later runs will find out again: {error:#}");
+        }
+        missed_writes.push(MissedWriteReport::from(missed));
+        if missed_writes.len() >= ATTEMPTS as usize {
+            return Err(refused(missed));
+        }
+        if !arguments.json {
+            println!("{missed}; taken again");
+        }
+        residual.add(missed);
+        wait_until_idle(arguments.pid)?;
+        residual.everything |= missed_writes.len() + 1 >= ATTEMPTS as usize;
+    }
+}
+
+/// Waits for the end of an attempt in the agent too.
+fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
+    let agent = RemoteAgent::find(pid)?;
+    let deadline = std::time::Instant::now() + ARM;
+    while !matches!(agent.phase()?, Some(Phase::Idle | Phase::Refused)) {
+        if std::time::Instant::now() > deadline {
+            bail!("the agent does not end its part of the checkpoint");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+fn take(
+    arguments: &CheckpointArguments,
+    residual: &Residual,
+) -> anyhow::Result<CheckpointReport> {
     let mut preparation = prepare(arguments).map_err(|error| {
         // What it was asked for is not there any more, whatever that was.
         let gone = !error.is::<Refused>() && !process::exists(arguments.pid);
@@ -102,6 +154,9 @@ fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
         aside_bytes: snapshot.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
+        validate: validate(arguments).into(),
+        residual: residual.extents.clone(),
+        all_residual: residual.everything,
         max_hold_ms: arguments.max_hold * 1000,
     };
     let listener = Listener::open(program, &id)?;
@@ -113,6 +168,8 @@ fn take(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
             let finished = finish(arguments, preparation, &mut link, dumped, chunk_bytes);
             let last = match &finished {
                 Ok(_) => to_agent::Body::Committed(Committed {}),
+                // It knows already.
+                Err(error) if error.is::<MissedWrite>() => return finished,
                 Err(error) => to_agent::Body::Abandon(Abandon {
                     reason: error.to_string(),
                 }),
@@ -181,6 +238,14 @@ fn mode(arguments: &CheckpointArguments) -> Mode {
     match arguments.mode {
         arguments::Mode::Cow => Mode::Cow,
         arguments::Mode::Stop => Mode::Stop,
+    }
+}
+
+fn validate(arguments: &CheckpointArguments) -> Validate {
+    match arguments.validate {
+        arguments::Validate::Full => Validate::Full,
+        arguments::Validate::Sampled => Validate::Sampled,
+        arguments::Validate::Off => Validate::Off,
     }
 }
 
@@ -302,6 +367,10 @@ fn finish(
     });
     bar.finish_and_clear();
     let figures = delivered?;
+    let chunks = expected.missed();
+    if !chunks.is_empty() {
+        return Err(missed(link, chunks)?.into());
+    }
     let report = report(
         arguments,
         &dumped.criu,
@@ -346,6 +415,21 @@ fn finish(
     Ok(report)
 }
 
+/// Tells the agent what was missed; it tells whom it suspects.
+fn missed(link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
+    link.send(to_agent::Body::Missed(Missed {
+        chunks: pieces(&chunks),
+    }))?;
+    match link.receive()? {
+        from_agent::Body::Suspects(suspects) => Ok(MissedWrite {
+            chunks,
+            suspects: suspects.kernels,
+        }),
+        from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
+        _ => bail!("the agent says something unexpected"),
+    }
+}
+
 fn report(
     arguments: &CheckpointArguments,
     criu: &DumpStats,
@@ -378,6 +462,16 @@ fn report(
         drain_ms: ms(agent.gate_closed_ns, agent.drained_ns),
         criu_freeze_ms: (f64::from(criu.frozen_time) / 1e3 - residual).max(0.0),
         residual_ms: residual,
+        validate: match arguments.validate {
+            arguments::Validate::Full => "full",
+            arguments::Validate::Sampled => "sampled",
+            arguments::Validate::Off => "off",
+        }
+        .into(),
+        fingerprints_ms: agent.fingerprints_ns as f64 / 1e6,
+        fingerprinted_bytes: agent.fingerprinted_bytes,
+        fingerprinted_ahead_bytes: agent.fingerprinted_ahead_bytes,
+        missed_writes: Vec::new(),
         copy_added_ms: held_by_copying,
         state_bytes: agent.tracked_bytes + plugin.residual_bytes,
         residual_bytes: plugin.residual_bytes,
@@ -405,7 +499,7 @@ fn promised(folder: &Path) -> anyhow::Result<Vec<Extent>> {
             .to_string_lossy()
             .starts_with("strobe-residual-")
         {
-            tracked.extend(read_image::<Residual>(&entry.path())?.tracked);
+            tracked.extend(read_image::<strobe_proto::Residual>(&entry.path())?.tracked);
         }
     }
     Ok(tracked)

@@ -4,6 +4,9 @@
 //! what. One thread empties slots, so that the agent never waits for the disk as long as there is
 //! room; the other stores. What has to arrive is known before: every chunk of every extent the
 //! agent promised, once.
+//!
+//! Where the agent says what a chunk's fingerprint was at the cut, it is compared with that of the
+//! bytes that are stored: what differs was overwritten before it was copied.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -11,6 +14,7 @@ use std::thread;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use strobe_criu::agent;
+use strobe_fingerprint::Fingerprint;
 use strobe_proto::{
     ChunkReady, ChunkRef, Extent, Ring, SlotFree, Statistics, TrackedExtent, from_agent, to_agent,
 };
@@ -28,6 +32,16 @@ pub(crate) struct Expected {
     chunk_bytes: u64,
     /// Bytes, and the stored chunk once it is there.
     chunks: BTreeMap<u64, (u64, Option<ChunkRef>)>,
+    missed: Vec<Extent>,
+}
+
+/// A chunk out of the ring.
+#[derive(Debug)]
+struct Arrived {
+    extent: Extent,
+    bytes: Vec<u8>,
+    /// It is what it was at the cut, as far as anybody knows.
+    as_at_cut: bool,
 }
 
 impl Expected {
@@ -48,7 +62,14 @@ impl Expected {
             extents,
             chunk_bytes,
             chunks,
+            missed: Vec::new(),
         }
+    }
+
+    /// The chunks that arrived otherwise than they were at the cut, in address order.
+    pub(crate) fn missed(&mut self) -> Vec<Extent> {
+        self.missed.sort_unstable_by_key(|extent| extent.start);
+        std::mem::take(&mut self.missed)
     }
 
     /// All bytes.
@@ -112,7 +133,7 @@ pub(crate) fn take(
         from_agent::Body::Done(done) => return Ok(done.statistics.unwrap_or_default()),
         _ => bail!("the agent did not say where its chunks are"),
     };
-    let (full, arriving) = sync_channel::<(Extent, Vec<u8>)>(BACKLOG);
+    let (full, arriving) = sync_channel::<Arrived>(BACKLOG);
     let (empty, used) = channel();
     thread::scope(|scope| {
         let chunk_bytes = expected.chunk_bytes;
@@ -127,16 +148,29 @@ pub(crate) fn take(
 }
 
 fn store(
-    arriving: Receiver<(Extent, Vec<u8>)>,
+    arriving: Receiver<Arrived>,
     empty: &Sender<Vec<u8>>,
     expected: &mut Expected,
     writer: &mut Writer,
     progress: &mut impl FnMut(u64),
 ) -> anyhow::Result<()> {
-    for (extent, bytes) in arriving {
+    for arrived in arriving {
+        let Arrived {
+            extent,
+            bytes,
+            as_at_cut,
+        } = arrived;
         expected.check(extent)?;
-        let chunk = writer.put(&bytes).context("cannot store a chunk")?;
-        expected.arrived(extent.start, chunk);
+        if !as_at_cut {
+            expected.missed.push(extent);
+        }
+        if expected.missed.is_empty() {
+            let chunk = writer.put(&bytes).context("cannot store a chunk")?;
+            expected.arrived(extent.start, chunk);
+        } else {
+            // Nothing will be committed; what else was missed is still worth knowing.
+            expected.arrived(extent.start, ChunkRef::default());
+        }
         progress(extent.len);
         // Fresh memory is slow: buffers go round.
         let _ = empty.send(bytes);
@@ -149,7 +183,7 @@ fn read(
     pid: u32,
     ring: &Ring,
     chunk_bytes: u64,
-    full: &SyncSender<(Extent, Vec<u8>)>,
+    full: &SyncSender<Arrived>,
     used: &Receiver<Vec<u8>>,
 ) -> anyhow::Result<Statistics> {
     loop {
@@ -158,7 +192,13 @@ fn read(
                 let mut bytes = used.try_recv().unwrap_or_default();
                 let extent = read_slot(pid, ring, &chunk, chunk_bytes, &mut bytes)?;
                 link.send(to_agent::Body::SlotFree(SlotFree { slot: chunk.slot }))?;
-                if full.send((extent, bytes)).is_err() {
+                let as_at_cut = is_as_at_cut(&chunk.fingerprint, &bytes)?;
+                let arrived = Arrived {
+                    extent,
+                    bytes,
+                    as_at_cut,
+                };
+                if full.send(arrived).is_err() {
                     bail!("nobody stores chunks any more");
                 }
             }
@@ -167,6 +207,16 @@ fn read(
             _ => bail!("the agent says something unexpected"),
         }
     }
+}
+
+/// Compares with the fingerprint at the cut, where one was taken.
+fn is_as_at_cut(fingerprint: &[u8], bytes: &[u8]) -> anyhow::Result<bool> {
+    if fingerprint.is_empty() {
+        return Ok(true);
+    }
+    let at_cut = Fingerprint::from_bytes(fingerprint)
+        .ok_or_else(|| anyhow!("the agent sends a fingerprint that is none"))?;
+    Ok(Fingerprint::of(bytes) == at_cut)
 }
 
 fn read_slot(
@@ -239,6 +289,20 @@ mod tests {
         );
         expected.arrived(0x1000, chunk(0x1000));
         assert!(expected.check(extent(0x1000, 0x1000)).is_err(), "twice");
+    }
+
+    #[test]
+    fn what_was_overwritten_is_found_out() {
+        let bytes = vec![7; 5000];
+        let at_cut = Fingerprint::of(&bytes).to_bytes();
+        let is = |fingerprint: &[u8], bytes: &[u8]| is_as_at_cut(fingerprint, bytes).ok();
+        assert_eq!(is(&at_cut, &bytes), Some(true));
+        assert_eq!(is(&[], &bytes[1..]), Some(true), "none was taken");
+        let mut other = bytes.clone();
+        other[4999] ^= 1;
+        assert_eq!(is(&at_cut, &other), Some(false));
+        assert_eq!(is(&at_cut, &bytes[1..]), Some(false));
+        assert_eq!(is(&at_cut[1..], &bytes), None, "no fingerprint");
     }
 
     #[test]

@@ -8,12 +8,14 @@
 mod arguments;
 mod checkpoint;
 mod delivery;
+mod distrust;
 mod doctor;
 mod gpu;
 mod inspect;
 mod interrupt;
 mod link;
 mod log;
+mod missed;
 mod outcome;
 mod progress;
 mod ps;

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use crate::missed::MissedWriteReport;
 use crate::size::show_size;
 
 /// One finished checkpoint.
@@ -24,6 +25,15 @@ pub(crate) struct CheckpointReport {
     pub(crate) criu_freeze_ms: f64,
     /// The plugin's copying of what the agent does not deliver, inside the freeze.
     pub(crate) residual_ms: f64,
+    /// "full", "sampled" or "off".
+    pub(crate) validate: String,
+    /// Of the stall, computing fingerprints at the cut.
+    pub(crate) fingerprints_ms: f64,
+    /// Bytes that were fingerprinted at the cut, and those that were before it.
+    pub(crate) fingerprinted_bytes: u64,
+    pub(crate) fingerprinted_ahead_bytes: u64,
+    /// The attempts before this one: each was given up for writes that nobody had announced.
+    pub(crate) missed_writes: Vec<MissedWriteReport>,
     /// Added by copying after the freeze: the closed gate (stop), or launches held back (cow).
     pub(crate) copy_added_ms: f64,
     /// Bytes of GPU memory in the checkpoint.
@@ -47,6 +57,7 @@ impl CheckpointReport {
         println!("  state          {}", show_size(self.state_bytes));
         println!("  stall          {:.1} ms", self.stall_ms);
         println!("    GPU work     {:.1} ms", self.drain_ms);
+        println!("    fingerprints {:.1} ms", self.fingerprints_ms);
         println!("    CRIU freeze  {:.1} ms", self.criu_freeze_ms);
         println!("    residual     {:.1} ms", self.residual_ms);
         println!("    copying      {:.1} ms", self.copy_added_ms);
@@ -55,6 +66,12 @@ impl CheckpointReport {
             show_size(self.copy_bytes_per_s as u64)
         );
         println!("  copied aside   {}", show_size(self.copied_aside_bytes));
+        println!(
+            "  validated      {}: {} at the cut, {} ahead of it",
+            self.validate,
+            show_size(self.fingerprinted_bytes),
+            show_size(self.fingerprinted_ahead_bytes)
+        );
         println!(
             "  launches       {} ({} exact, {} conservative)",
             self.launches, self.footprints_exact, self.footprints_conservative

@@ -5,6 +5,7 @@
 //! building needs neither protoc nor a code generator; a test compares them.
 #![forbid(unsafe_code)]
 
+pub mod distrust;
 pub mod frame;
 pub mod page;
 pub mod start_time;

@@ -50,14 +50,14 @@ pub struct AsideRange {
     pub room_offset: u64,
 }
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5")]
     pub body: ::core::option::Option<to_agent::Body>,
 }
 /// Nested message and enum types in `ToAgent`.
 pub mod to_agent {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Body {
         #[prost(message, tag = "1")]
         Begin(super::Begin),
@@ -67,9 +67,11 @@ pub mod to_agent {
         Committed(super::Committed),
         #[prost(message, tag = "4")]
         Abandon(super::Abandon),
+        #[prost(message, tag = "5")]
+        Missed(super::Missed),
     }
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Begin {
     #[prost(bytes = "vec", tag = "1")]
     pub checkpoint_id: ::prost::alloc::vec::Vec<u8>,
@@ -87,6 +89,20 @@ pub struct Begin {
     /// how long anything is held back while nothing moves
     #[prost(uint32, tag = "7")]
     pub max_hold_ms: u32,
+    #[prost(enumeration = "Validate", tag = "8")]
+    pub validate: i32,
+    /// Allocations that touch these are not promised: the plugin saves them while the program is frozen.
+    #[prost(message, repeated, tag = "9")]
+    pub residual: ::prost::alloc::vec::Vec<Extent>,
+    /// Nothing is promised.
+    #[prost(bool, tag = "10")]
+    pub all_residual: bool,
+}
+/// What was stored of these chunks is not what they held at the cut. In place of Committed.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Missed {
+    #[prost(message, repeated, tag = "1")]
+    pub chunks: ::prost::alloc::vec::Vec<Extent>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SlotFree {
@@ -100,14 +116,14 @@ pub struct Abandon {
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
     pub body: ::core::option::Option<from_agent::Body>,
 }
 /// Nested message and enum types in `FromAgent`.
 pub mod from_agent {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Body {
         #[prost(message, tag = "1")]
         Hello(super::Hello),
@@ -123,6 +139,8 @@ pub mod from_agent {
         Done(super::Done),
         #[prost(message, tag = "7")]
         Aborted(super::Aborted),
+        #[prost(message, tag = "8")]
+        Suspects(super::Suspects),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -158,7 +176,7 @@ pub struct Ring {
     #[prost(uint64, tag = "3")]
     pub slot_bytes: u64,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChunkReady {
     #[prost(uint32, tag = "1")]
     pub slot: u32,
@@ -166,6 +184,9 @@ pub struct ChunkReady {
     pub extent: ::core::option::Option<Extent>,
     #[prost(bool, tag = "3")]
     pub from_aside: bool,
+    /// of the chunk at the cut, 16 bytes; empty where none was taken
+    #[prost(bytes = "vec", tag = "4")]
+    pub fingerprint: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Done {
@@ -176,6 +197,22 @@ pub struct Done {
 pub struct Aborted {
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
+}
+/// The kernels one of which, or some, must have made the writes that were missed. The agent does not
+/// believe their footprints any more.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Suspects {
+    #[prost(message, repeated, tag = "1")]
+    pub kernels: ::prost::alloc::vec::Vec<Suspect>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Suspect {
+    /// mangled
+    #[prost(string, tag = "1")]
+    pub kernel: ::prost::alloc::string::String,
+    /// fingerprint of the code object's bytes
+    #[prost(bytes = "vec", tag = "2")]
+    pub code_object: ::prost::alloc::vec::Vec<u8>,
 }
 /// Figures of one checkpoint as the agent saw them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -210,6 +247,15 @@ pub struct Statistics {
     pub launch_wait_ns: u64,
     #[prost(uint64, tag = "13")]
     pub kernels_since_open: u64,
+    /// of the time between drained_ns and the cut
+    #[prost(uint64, tag = "14")]
+    pub fingerprints_ns: u64,
+    /// in that time
+    #[prost(uint64, tag = "15")]
+    pub fingerprinted_bytes: u64,
+    /// before, and still good at the cut
+    #[prost(uint64, tag = "16")]
+    pub fingerprinted_ahead_bytes: u64,
 }
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -396,6 +442,40 @@ impl Mode {
             "MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "MODE_COW" => Some(Self::Cow),
             "MODE_STOP" => Some(Self::Stop),
+            _ => None,
+        }
+    }
+}
+/// Which chunks are compared with their fingerprint at the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Validate {
+    Unspecified = 0,
+    Full = 1,
+    /// A part of them, another one at each checkpoint.
+    Sampled = 2,
+    Off = 3,
+}
+impl Validate {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "VALIDATE_UNSPECIFIED",
+            Self::Full => "VALIDATE_FULL",
+            Self::Sampled => "VALIDATE_SAMPLED",
+            Self::Off => "VALIDATE_OFF",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VALIDATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "VALIDATE_FULL" => Some(Self::Full),
+            "VALIDATE_SAMPLED" => Some(Self::Sampled),
+            "VALIDATE_OFF" => Some(Self::Off),
             _ => None,
         }
     }

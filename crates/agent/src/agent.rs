@@ -114,9 +114,9 @@ impl Agent {
             return;
         }
         let effect = self.trace.lock().apply(observed);
-        if !effect.writes.is_none() {
+        if !effect.writes.is_none() || effect.kernel.is_some() {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
-            self.save.before_write(self, writer, &effect.writes);
+            self.save.before_write(self, writer, &effect);
         }
         if matches!(observed, Observed::Free { .. }) {
             self.save.before_free();

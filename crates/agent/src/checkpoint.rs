@@ -11,7 +11,7 @@
 use crate::agent::{Agent, GATE, nothing_refused, nothing_refused_is_linked};
 use crate::connection::Connection;
 use crate::copying;
-use crate::cut::Cut;
+use crate::cut::{self, Cut};
 use crate::drain::{self, NotDrained};
 use crate::observed::RawStream;
 use crate::page::{
@@ -22,9 +22,10 @@ use crate::resources::Resources;
 use crate::saving::{Saving, name_of};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use strobe_engine::Validation;
 use strobe_hip::next;
 use strobe_proto::page::{AgentPage, Phase, Verdict};
-use strobe_proto::{Begin, Mode, Prepared, from_agent, to_agent};
+use strobe_proto::{Begin, Mode, Prepared, Validate, from_agent, to_agent};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
@@ -69,7 +70,14 @@ fn course(agent: &'static Agent) -> Result<(), String> {
     set_phase(agent.page, Phase::Closing);
     close_and_drain(agent, &begin)?;
     // From here on the gate is closed and empty and the GPU idle.
-    let cut = match Cut::take(agent, &begin) {
+    agent
+        .page
+        .drained_ns
+        .store(now_ns(), Ordering::Relaxed);
+    let validation = Validation::begin(cut::validate(&begin), Vec::new(), begin.chunk_bytes)
+        .map_err(|error| error.to_string());
+    let taken = validation.and_then(|validation| Cut::take(agent, &begin, validation));
+    let cut = match taken {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();
@@ -82,7 +90,6 @@ fn course(agent: &'static Agent) -> Result<(), String> {
         .store(hand_over.as_ptr() as u64, Ordering::Relaxed);
     page.hand_over_len
         .store(hand_over.len() as u64, Ordering::Relaxed);
-    page.drained_ns.store(now_ns(), Ordering::Relaxed);
     set_phase(page, Phase::Cut);
     let verdict = wait_for_verdict(agent);
     page.hand_over_len.store(0, Ordering::Relaxed);
@@ -141,7 +148,8 @@ fn check(begin: &Begin) -> Result<(), String> {
         && ATTEMPTS.contains(&begin.drain_attempts)
         && DRAIN_MS.contains(&begin.drain_timeout_ms)
         && HOLD_MS.contains(&begin.max_hold_ms)
-        && begin.mode() != Mode::Unspecified;
+        && begin.mode() != Mode::Unspecified
+        && begin.validate() != Validate::Unspecified;
     if !asks_sense {
         return Err(format!("the controller asks for what cannot be: {begin:?}"));
     }

@@ -3,15 +3,17 @@
 use crate::agent::{Agent, GATE};
 use crate::checkpoint::{Watch, let_go, open, ring_slots, used_nothing_refused};
 use crate::connection::Connection;
-use crate::cut::Cut;
+use crate::cut::{Cut, CutFingerprints};
 use crate::page::{now_ns, set_phase};
+use crate::saving::{Saving, Witnesses};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_engine::Source;
+use strobe_extent::Extent;
 use strobe_proto::page::Phase;
 use strobe_proto::{
-    Aborted, Begin, ChunkReady, Done, Extent as ExtentMessage, Mode, Ring, Statistics, from_agent,
-    to_agent,
+    Aborted, Begin, ChunkReady, Done, Extent as ExtentMessage, Missed, Mode, Ring, Statistics,
+    Suspect, Suspects, from_agent, to_agent,
 };
 
 /// How long a look at the socket waits while copies are under way.
@@ -20,7 +22,7 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Delivers the content of the cut and waits for the commit. Nothing is held back afterwards.
-pub(crate) fn run(agent: &'static Agent, begin: &Begin, cut: Cut) -> Result<(), String> {
+pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<(), String> {
     let page = agent.page;
     let kept = cut.keep(agent);
     if begin.mode() == Mode::Cow {
@@ -30,12 +32,13 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, cut: Cut) -> Result<(), 
     let started = now_ns();
     let mut connection = Connection::open(page);
     let delivered = kept.and_then(|()| match &mut connection {
-        Ok(connection) => deliver(agent, begin, connection),
+        Ok(connection) => deliver(agent, begin, &cut.fingerprints, connection),
         Err(error) => Err(format!("the controller cannot be reached: {error}")),
     });
     let delivered = delivered.and_then(|()| used_nothing_refused(agent));
     let finished = now_ns();
-    let statistics = statistics(agent, started, finished);
+    let statistics = statistics(agent, &cut.fingerprints, started, finished);
+    let witnesses = agent.save.lock().as_ref().map(Saving::witnesses);
     if GATE.is_closed() {
         open(agent);
     }
@@ -57,12 +60,13 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, cut: Cut) -> Result<(), 
             }),
         }))
         .map_err(lost)?;
-    wait_for_commit(agent, &mut connection)
+    wait_for_commit(agent, witnesses.as_ref(), &mut connection)
 }
 
 fn deliver(
     agent: &'static Agent,
     begin: &Begin,
+    fingerprints: &CutFingerprints,
     connection: &mut Connection,
 ) -> Result<(), String> {
     let slots = ring_slots(begin.chunk_bytes);
@@ -81,7 +85,7 @@ fn deliver(
     let mut watch = Watch::new(agent.page);
     loop {
         watch.look(agent).inspect_err(|why| give_up(agent, why))?;
-        let (arrived, saved, finished) = step(agent)?;
+        let (arrived, saved, finished) = step(agent, fingerprints)?;
         let progress = !arrived.is_empty();
         for message in arrived {
             connection
@@ -108,7 +112,10 @@ fn deliver(
 }
 
 /// Reports what has arrived and orders new copies.
-fn step(agent: &Agent) -> Result<(Vec<ChunkReady>, bool, bool), String> {
+fn step(
+    agent: &Agent,
+    fingerprints: &CutFingerprints,
+) -> Result<(Vec<ChunkReady>, bool, bool), String> {
     let mut guard = agent.save.lock();
     let Some(saving) = guard.as_mut() else {
         return Err("the checkpoint is over".into());
@@ -133,6 +140,10 @@ fn step(agent: &Agent) -> Result<(Vec<ChunkReady>, bool, bool), String> {
                 len: copy.extent.len(),
             }),
             from_aside: matches!(copy.source, Source::Pool(_)),
+            fingerprint: fingerprints
+                .validation
+                .of(copy.extent)
+                .map_or_else(Vec::new, |fingerprint| fingerprint.to_bytes().to_vec()),
         })
         .collect();
     Ok((messages, saved, finished))
@@ -151,7 +162,7 @@ fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), String> {
             give_up(agent, &why);
             Err(why)
         }
-        to_agent::Body::Begin(_) | to_agent::Body::Committed(_) => {
+        to_agent::Body::Begin(_) | to_agent::Body::Committed(_) | to_agent::Body::Missed(_) => {
             let why = "the controller's messages come in the wrong order";
             give_up(agent, why);
             Err(why.into())
@@ -166,7 +177,11 @@ fn give_up(agent: &Agent, why: &str) {
     agent.save.notify();
 }
 
-fn wait_for_commit(agent: &Agent, connection: &mut Connection) -> Result<(), String> {
+fn wait_for_commit(
+    agent: &Agent,
+    witnesses: Option<&Witnesses>,
+    connection: &mut Connection,
+) -> Result<(), String> {
     let deadline = Instant::now() + COMMIT_PATIENCE;
     let mut watch = Watch::new(agent.page);
     while Instant::now() < deadline {
@@ -179,6 +194,9 @@ fn wait_for_commit(agent: &Agent, connection: &mut Connection) -> Result<(), Str
                 agent.page.checkpoints.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
+            Some(to_agent::Body::Missed(missed)) => {
+                return accuse(witnesses, &missed, connection);
+            }
             Some(to_agent::Body::Abandon(abandon)) => {
                 return Err(format!("abandoned by the controller: {}", abandon.reason));
             }
@@ -190,7 +208,40 @@ fn wait_for_commit(agent: &Agent, connection: &mut Connection) -> Result<(), Str
     Err("the controller does not commit".into())
 }
 
-fn statistics(agent: &Agent, started: u64, finished: u64) -> Statistics {
+/// A write was missed: says who can have made it, and does not believe them any more.
+fn accuse(
+    witnesses: Option<&Witnesses>,
+    missed: &Missed,
+    connection: &mut Connection,
+) -> Result<(), String> {
+    let chunks: Vec<Extent> = missed
+        .chunks
+        .iter()
+        .filter_map(|chunk| Extent::with_len(chunk.start, chunk.len).ok())
+        .collect();
+    let suspects = witnesses.map_or_else(Vec::new, |witnesses| witnesses.suspects(&chunks));
+    let kernels = suspects.into_iter().map(|kernel| {
+        kernel.distrust();
+        Suspect {
+            kernel: kernel.name.clone(),
+            code_object: kernel.code_object.to_vec(),
+        }
+    });
+    let body = from_agent::Body::Suspects(Suspects {
+        kernels: kernels.collect(),
+    });
+    connection
+        .send(body)
+        .map_err(|error| format!("the controller is gone: {error}"))?;
+    Err("device memory was written unannounced after the cut".into())
+}
+
+fn statistics(
+    agent: &Agent,
+    fingerprints: &CutFingerprints,
+    started: u64,
+    finished: u64,
+) -> Statistics {
     agent.drain_ring(usize::MAX);
     let page = agent.page;
     let (engine, launches) = agent
@@ -214,5 +265,8 @@ fn statistics(agent: &Agent, started: u64, finished: u64) -> Statistics {
         copy_finished_ns: finished,
         launch_wait_ns: GATE.take_held_back(),
         kernels_since_open: launches,
+        fingerprints_ns: fingerprints.took_ns,
+        fingerprinted_bytes: fingerprints.bytes,
+        fingerprinted_ahead_bytes: fingerprints.validation.ahead_bytes(),
     }
 }

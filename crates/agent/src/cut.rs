@@ -3,35 +3,93 @@
 use crate::agent::{Agent, GATE};
 use crate::answer::Answer;
 use crate::checkpoint::ring_slots;
+use crate::page::now_ns;
 use crate::reach;
+use crate::resources::Resources;
 use crate::saving::Saving;
 use prost::Message;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
-use strobe_engine::{Config, Engine};
+use std::time::{Duration, Instant};
+use strobe_engine::{Config, Engine, Validate, Validation};
+use strobe_extent::Extent;
+use strobe_fingerprint::Fingerprint;
 use strobe_proto::{Begin, Extent as ExtentMessage, HandOver, Mode};
+
+/// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
+/// slowest software GPU does it in a fraction.
+const FINGERPRINTS_PATIENCE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_nanos(50));
 
 /// What is known of a checkpoint at its cut.
 #[derive(Debug)]
 pub(crate) struct Cut {
     config: Config,
-    pool: Option<strobe_extent::Extent>,
+    pool: Option<Extent>,
+    /// Memory of ours whose content is nobody's.
+    scratch: Option<Extent>,
+    pub(crate) fingerprints: CutFingerprints,
     answer: Option<Answer>,
     max_hold: Duration,
 }
 
+/// What the tracked memory's fingerprints are at the cut.
+#[derive(Debug)]
+pub(crate) struct CutFingerprints {
+    pub(crate) validation: Validation<Fingerprint>,
+    /// What taking them has cost at the cut: nanoseconds, and bytes.
+    pub(crate) took_ns: u64,
+    pub(crate) bytes: u64,
+}
+
+impl CutFingerprints {
+    /// Everything stands still: takes those that are not known yet.
+    fn take(
+        mut validation: Validation<Fingerprint>,
+        resources: &mut Resources,
+        tracked: &[Extent],
+    ) -> Result<CutFingerprints, String> {
+        let started = now_ns();
+        let chunks = validation.cut(tracked).map_err(|error| error.to_string())?;
+        let bytes = chunks.iter().map(|chunk| chunk.len()).sum();
+        let (least, of_byte) = FINGERPRINTS_PATIENCE;
+        let patience = least + of_byte * u32::try_from(bytes).unwrap_or(u32::MAX);
+        let Resources {
+            aside,
+            fingerprints,
+            ..
+        } = resources;
+        // SAFETY: live allocations of the program, which nobody frees: the gate is closed.
+        let taken = unsafe { fingerprints.of(aside.queue(), &chunks, Instant::now() + patience)? };
+        for (chunk, fingerprint) in chunks.into_iter().zip(taken) {
+            validation.taken(chunk, fingerprint);
+        }
+        Ok(CutFingerprints {
+            validation,
+            took_ns: now_ns().saturating_sub(started),
+            bytes,
+        })
+    }
+}
+
 impl Cut {
     /// The gate is closed, the GPU idle: fixes what the checkpoint holds.
-    pub(crate) fn take(agent: &Agent, begin: &Begin) -> Result<Cut, String> {
+    pub(crate) fn take(
+        agent: &Agent,
+        begin: &Begin,
+        validation: Validation<Fingerprint>,
+    ) -> Result<Cut, String> {
         while !agent.ring.is_empty() {
             agent.drain_ring(usize::MAX);
         }
         agent.trace.lock().look_up_tables(reach::AT_REST);
         GATE.take_held_back();
-        let pool = match &*agent.control.spare.lock() {
-            Some(resources) => resources.pool(),
-            None => return Err("the copy queues are gone: the device was reset".into()),
-        };
+        let tracked = promised(agent, begin);
+        let mut spare = agent.control.spare.lock();
+        let resources = spare
+            .as_mut()
+            .ok_or("the copy queues are gone: the device was reset")?;
+        let fingerprints = CutFingerprints::take(validation, resources, &tracked)?;
+        let (pool, scratch) = (resources.pool(), resources.fingerprints.memory());
+        drop(spare);
         let config = Config {
             mode: match begin.mode() {
                 Mode::Stop => strobe_engine::Mode::Stop,
@@ -39,14 +97,16 @@ impl Cut {
             },
             chunk_bytes: begin.chunk_bytes,
             ring_slots: ring_slots(begin.chunk_bytes),
-            aside_bytes: pool.map_or(0, strobe_extent::Extent::len),
-            tracked: agent.registry.extents(),
+            aside_bytes: pool.map_or(0, Extent::len),
+            tracked,
             set_aside: Vec::new(),
             copy_order: agent.trace.lock().copy_order(),
         };
         Ok(Cut {
             config,
             pool,
+            scratch,
+            fingerprints,
             answer: pool.and_then(Answer::expect),
             max_hold: Duration::from_millis(begin.max_hold_ms.into()),
         })
@@ -54,7 +114,7 @@ impl Cut {
 
     /// The encoded hand-over for the plugin; it names places in `self`.
     pub(crate) fn hand_over(&self, agent: &Agent, begin: &Begin) -> Vec<u8> {
-        let message = |extent: &strobe_extent::Extent| ExtentMessage {
+        let message = |extent: &Extent| ExtentMessage {
             start: extent.start(),
             len: extent.len(),
         };
@@ -64,7 +124,7 @@ impl Cut {
             mode: begin.mode,
             chunk_bytes: begin.chunk_bytes,
             tracked: self.config.tracked.iter().map(message).collect(),
-            dead: self.pool.iter().map(message).collect(),
+            dead: self.pool.iter().chain(&self.scratch).map(message).collect(),
             target: agent
                 .modules
                 .device()
@@ -78,8 +138,8 @@ impl Cut {
     }
 
     /// The dump is done, the gate still closed: from now on the cut's content is kept.
-    pub(crate) fn keep(self, agent: &Agent) -> Result<(), String> {
-        let mut config = self.config;
+    pub(crate) fn keep(&mut self, agent: &Agent) -> Result<(), String> {
+        let mut config = self.config.clone();
         if let Some(answer) = &self.answer {
             config.set_aside = answer.read(agent.page)?;
         }
@@ -92,5 +152,35 @@ impl Cut {
         agent.trace.lock().must_be_right(true);
         agent.synchronous.store(true, Ordering::Release);
         Ok(())
+    }
+}
+
+/// The allocations whose content is promised: all but those where an earlier attempt has missed a
+/// write. These are saved while everything stands still, whoever writes to them afterwards.
+fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
+    if begin.all_residual {
+        return Vec::new();
+    }
+    let residual: Vec<Extent> = begin
+        .residual
+        .iter()
+        .filter_map(|extent| Extent::with_len(extent.start, extent.len).ok())
+        .collect();
+    let mut tracked = agent.registry.extents();
+    tracked.retain(|extent| !residual.iter().any(|other| other.overlaps(*extent)));
+    tracked
+}
+
+/// What the controller wants compared; samples are others for each checkpoint.
+pub(crate) fn validate(begin: &Begin) -> Validate {
+    match begin.validate() {
+        strobe_proto::Validate::Off => Validate::Off,
+        strobe_proto::Validate::Sampled => {
+            let seed = begin.checkpoint_id.first_chunk().copied();
+            Validate::Sampled {
+                seed: u64::from_le_bytes(seed.unwrap_or_default()),
+            }
+        }
+        _ => Validate::Full,
     }
 }

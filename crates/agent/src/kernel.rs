@@ -1,7 +1,7 @@
 //! Kernels as the launch path knows them: from HIP's pointer to the layout of the arguments.
 
 use crate::kernarg::{LONGEST, Place};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
 use strobe_footprint::{KernelFootprint, Limits, analyse};
@@ -16,12 +16,16 @@ pub(crate) struct Kernel {
     /// Bytes of the kernarg segment that the program fills.
     pub explicit_bytes: usize,
     code: Option<(Arc<CodeObject>, usize)>,
+    /// Fingerprint of the code object that it is in; zeros where nobody has found it.
+    pub code_object: [u8; 16],
     footprint: OnceLock<KernelFootprint>,
+    /// It may have written outside of its footprint.
+    distrusted: AtomicBool,
 }
 
 impl Kernel {
-    /// The kernel at `index` of `object`.
-    pub(crate) fn of(object: &Arc<CodeObject>, index: usize) -> Kernel {
+    /// The kernel at `index` of `object`, whose fingerprint is `code_object`.
+    pub(crate) fn of(object: &Arc<CodeObject>, index: usize, code_object: [u8; 16]) -> Kernel {
         let kernel = &object.kernels[index];
         let places: Box<[Place]> = kernel
             .args
@@ -43,7 +47,9 @@ impl Kernel {
             places: if known { places } else { Box::default() },
             explicit_bytes: if known { explicit_bytes } else { 0 },
             code: known.then(|| (Arc::clone(object), index)),
+            code_object,
             footprint: OnceLock::new(),
+            distrusted: AtomicBool::new(false),
         }
     }
 
@@ -61,8 +67,19 @@ impl Kernel {
             places: Box::default(),
             explicit_bytes: 0,
             code: None,
+            code_object: [0; 16],
             footprint: OnceLock::new(),
+            distrusted: AtomicBool::new(false),
         }
+    }
+
+    /// Its footprint is not believed any more.
+    pub(crate) fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_distrusted(&self) -> bool {
+        self.distrusted.load(Ordering::Relaxed)
     }
 
     /// What it may touch; analysed at the first call. `None` if its code is not known.

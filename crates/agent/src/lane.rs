@@ -56,6 +56,11 @@ impl Lane {
         self.word = Word::lost();
     }
 
+    /// The queue that it is made of, for what else the agent has to do in order with it.
+    pub(crate) fn queue(&mut self) -> &mut DeviceQueue {
+        &mut self.queue
+    }
+
     /// Copies inside the device.
     ///
     /// # Safety

@@ -1,20 +1,22 @@
 //! Modules: images that HIP has loaded, and the kernels in them.
 
-use crate::image;
+use crate::{distrusted, image};
 use crate::kernel::Kernel;
 use parking_lot::Mutex;
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
-use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, Extracted, Limits, extract};
+use strobe_fingerprint::Fingerprint;
 
 /// The kernels of one code object, made as they are asked for. Never freed: records point to them.
 #[derive(Debug)]
 pub(crate) struct Object {
     code: Arc<CodeObject>,
+    fingerprint: [u8; 16],
+    /// Kernels whose footprints are not believed since an earlier run.
+    distrusted: HashSet<String>,
     kernels: Mutex<HashMap<String, &'static Kernel>>,
 }
 
@@ -26,7 +28,13 @@ impl Object {
             return Some(kernel);
         }
         let index = self.code.kernels.iter().position(|k| k.name == name)?;
-        let kernel: &'static Kernel = Box::leak(Box::new(Kernel::of(&self.code, index)));
+        let kernel: &'static Kernel = {
+            let kernel = Kernel::of(&self.code, index, self.fingerprint);
+            if self.distrusted.contains(name) {
+                kernel.distrust();
+            }
+            Box::leak(Box::new(kernel))
+        };
         kernels.insert(name.to_owned(), kernel);
         Some(kernel)
     }
@@ -36,8 +44,8 @@ impl Object {
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     loaded: Mutex<HashMap<usize, Loaded>>,
-    /// Code objects by the hash of their bytes: the same image is often loaded again.
-    objects: Mutex<HashMap<u64, Arc<Object>>>,
+    /// Code objects by the fingerprint of their bytes: the same image is often loaded again.
+    objects: Mutex<HashMap<[u8; 16], Arc<Object>>>,
     /// What the device is, for example "gfx906:sramecc+:xnack-".
     device: OnceLock<String>,
 }
@@ -119,10 +127,8 @@ impl Modules {
             [only] => only,
             many => choose(many, self.device()?)?,
         };
-        let mut hasher = DefaultHasher::new();
-        chosen.bytes.hash(&mut hasher);
-        let hash = hasher.finish();
-        if let Some(object) = self.objects.lock().get(&hash)
+        let fingerprint = Fingerprint::of(&chosen.bytes).to_bytes();
+        if let Some(object) = self.objects.lock().get(&fingerprint)
             && object.code.bytes() == &*chosen.bytes
         {
             return Some(Arc::clone(object));
@@ -130,9 +136,11 @@ impl Modules {
         let code = CodeObject::parse(&chosen.bytes, &Limits::default()).ok()?;
         let object = Arc::new(Object {
             code: Arc::new(code),
+            fingerprint,
+            distrusted: distrusted::of(&fingerprint),
             kernels: Mutex::default(),
         });
-        self.objects.lock().insert(hash, Arc::clone(&object));
+        self.objects.lock().insert(fingerprint, Arc::clone(&object));
         Some(object)
     }
 }

@@ -7,6 +7,7 @@
 use crate::agent::Agent;
 use crate::device::gpu::Gpu;
 use crate::device::memory::Memory;
+use crate::fingerprints::Fingerprints;
 use crate::lane::Lane;
 use crate::link::Link;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,7 @@ pub(crate) struct Resources {
     pool: Option<Memory>,
     pub(crate) aside: Lane,
     pub(crate) out: Link,
+    pub(crate) fingerprints: Fingerprints,
 }
 
 impl Resources {
@@ -49,6 +51,7 @@ impl Resources {
                 pool: None,
                 aside: Lane::create()?,
                 out: Link::create()?,
+                fingerprints: Fingerprints::create()?,
             },
         };
         let gpu = Gpu::get().map_err(|error| error.to_string())?;

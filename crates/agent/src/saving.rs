@@ -12,18 +12,20 @@
 use crate::agent::{Agent, GATE};
 use crate::device::queue::QueueError;
 use crate::device::sdma::CopyQueueError;
+use crate::kernel::Kernel;
 use crate::observed::RawStream;
 use crate::progress::{Progress, Since};
 use crate::resources::Resources;
+use crate::trace::Effect;
 use crate::word::Word;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use strobe_engine::{
-    CopyAside, CopyOut, Engine, Proceed, RingSlot, Source, StreamId, Ticket, Waits, WriteDecision,
-    Writer,
+    CopyAside, CopyOut, Engine, Evidence, KernelId, Proceed, RingSlot, Source, StreamId, Ticket,
+    Waits, WriteDecision, Writer,
 };
-use strobe_extent::{Extent, Side};
+use strobe_extent::Extent;
 use strobe_hip::{CAPTURE_MODE_RELAXED, CaptureMode, Status, next};
 
 /// How long a held-back thread sleeps between two looks at a lane.
@@ -46,6 +48,28 @@ pub(crate) struct Saving {
     last_aside: Ticket,
     /// Launches let through since the gate opened.
     pub(crate) launches: u64,
+    /// Their kernels, as the engine's evidence names them.
+    kernels: HashMap<KernelId, &'static Kernel>,
+}
+
+/// What is left of a checkpoint to find out who has made a missed write.
+#[derive(Debug)]
+pub(crate) struct Witnesses {
+    evidence: Evidence,
+    kernels: HashMap<KernelId, &'static Kernel>,
+}
+
+impl Witnesses {
+    /// The kernels that may have written these chunks.
+    pub(crate) fn suspects(&self, missed: &[Extent]) -> Vec<&'static Kernel> {
+        let suspects = self.evidence.suspects(missed);
+        let mut kernels: Vec<&'static Kernel> = suspects
+            .iter()
+            .filter_map(|id| self.kernels.get(id).copied())
+            .collect();
+        kernels.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        kernels
+    }
 }
 
 /// The checkpoint under way, if any.
@@ -86,15 +110,16 @@ impl Save {
         self.changed.notify_all();
     }
 
-    /// `writes` are about to be written, in a stream or (without one) by the calling thread, which
-    /// returns when the cut's content of them is safe or nobody wants it any more. A stream that
-    /// cannot wait has its thread wait.
+    /// What the effect says is about to be written, in a stream or (without one) by the calling
+    /// thread, which returns when the cut's content of it is safe or nobody wants it any more. A
+    /// stream that cannot wait has its thread wait.
     pub(crate) fn before_write(
         &self,
         agent: &Agent,
         stream: Option<(StreamId, RawStream)>,
-        writes: &Side,
+        effect: &Effect,
     ) {
+        let writes = &effect.writes;
         let writer = stream.map_or(Writer::Host, |(id, _)| Writer::Stream(id));
         // Who waits on the device.
         let waiter = stream
@@ -111,6 +136,7 @@ impl Save {
             match saving.carry_out(&decision, waiter) {
                 Proceed::After(waits) => {
                     saving.launches += u64::from(stream.is_some());
+                    saving.let_through(effect);
                     break waits;
                 }
                 Proceed::Blocked => {
@@ -184,6 +210,24 @@ impl Saving {
             progress: Progress::new(max_hold, Instant::now()),
             last_aside: Ticket(0),
             launches: 0,
+            kernels: HashMap::new(),
+        }
+    }
+
+    /// Takes note of a launch, for the case that a write is missed.
+    fn let_through(&mut self, effect: &Effect) {
+        if let Some(kernel) = effect.kernel {
+            let id = KernelId(std::ptr::from_ref(kernel).addr() as u64);
+            self.kernels.insert(id, kernel);
+            self.engine.launched(id, &effect.writes);
+        }
+    }
+
+    /// Who may have made a write that was missed.
+    pub(crate) fn witnesses(&self) -> Witnesses {
+        Witnesses {
+            evidence: self.engine.evidence().clone(),
+            kernels: self.kernels.clone(),
         }
     }
 

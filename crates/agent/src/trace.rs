@@ -4,6 +4,7 @@
 //! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
 //! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
 
+use crate::kernel::Kernel;
 use crate::launch_log::LaunchLog;
 use crate::observed::{Launch, Observed, RawStream};
 use crate::registry::Registry;
@@ -50,6 +51,8 @@ pub(crate) struct Effect {
     /// The stream it was enqueued on, if any.
     pub stream: Option<StreamId>,
     pub writes: Side,
+    /// What was launched, if it was a kernel that is known by name.
+    pub kernel: Option<&'static Kernel>,
 }
 
 #[derive(Debug, Default)]
@@ -146,6 +149,7 @@ impl Trace {
                 Effect {
                     stream: None,
                     writes,
+                    kernel: None,
                 }
             }
             Observed::CreateStream { stream } | Observed::DestroyStream { stream } => {
@@ -237,6 +241,7 @@ impl Trace {
         self.last.insert(launch.stream, &kernel.name);
         self.latest = Some(&kernel.name);
         let access = match (launch.kernarg, kernel.footprint()) {
+            _ if kernel.is_distrusted() => Access::unknown(Reason::Distrusted),
             (Ok(kernarg), Some(footprint)) => footprint.evaluate(
                 &strobe_footprint::Launch {
                     kernarg,
@@ -275,6 +280,7 @@ impl Trace {
         Effect {
             stream: Some(StreamId(stream)),
             writes,
+            kernel: Some(kernel),
         }
     }
 
@@ -301,6 +307,7 @@ impl Trace {
         Effect {
             stream: stream.map(StreamId),
             writes,
+            kernel: None,
         }
     }
 }
@@ -310,6 +317,7 @@ impl Effect {
         Effect {
             stream: None,
             writes: Side::none(),
+            kernel: None,
         }
     }
 }
@@ -317,7 +325,6 @@ impl Effect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Kernel;
 
     fn launch(name: &str) -> Observed<'static> {
         Observed::Launch(Launch {

@@ -4,8 +4,8 @@ use crate::pool::Pool;
 use crate::ring::Ring;
 use crate::waited::Waited;
 use crate::{
-    BeginError, Config, Lane, Mode, RingSlot, SetAside, SlotError, Statistics, Ticket, Waits,
-    Writer,
+    BeginError, Config, Evidence, KernelId, Lane, Mode, RingSlot, SetAside, SlotError, Statistics,
+    Ticket, Waits, Writer,
 };
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
@@ -105,6 +105,9 @@ pub struct Engine {
     aside_done: Ticket,
     out_done: Ticket,
     waited: Waited,
+    /// Asides in the order of their tickets that have not been reported as done.
+    asides_under_way: VecDeque<(Ticket, ChunkIndex)>,
+    evidence: Evidence,
     statistics: Statistics,
 }
 
@@ -118,6 +121,7 @@ impl Engine {
         let regions = config.tracked.iter().copied().chain(set_aside);
         let map = ChunkMap::new(regions, config.chunk_bytes)?;
         let order = order(&map, &config.copy_order);
+        let evidence = Evidence::new(map.clone());
         let statistics = Statistics {
             chunks: map.len() as u64,
             tracked_bytes: map.bytes(),
@@ -143,6 +147,8 @@ impl Engine {
             aside_done: Ticket(0),
             out_done: Ticket(0),
             waited: Waited::default(),
+            asides_under_way: VecDeque::new(),
+            evidence,
             statistics,
         };
         for aside in &config.set_aside {
@@ -168,6 +174,7 @@ impl Engine {
                     pool_offset,
                 })?;
             self.states[chunk.0 as usize] = State::Aside(Ticket(0));
+            self.evidence.secured(chunk);
             self.unsaved.clear(chunk);
             self.set_aside.push_back((chunk, room));
         }
@@ -241,6 +248,16 @@ impl Engine {
         decision
     }
 
+    /// A launch of `kernel` has been let through, whose footprint says that it writes this.
+    pub fn launched(&mut self, kernel: KernelId, writes: &Side) {
+        self.evidence.launched(kernel, writes);
+    }
+
+    /// Who may have made a write that was missed, as far as is known by now.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
     /// The next chunk to put into the pool because its turn to be copied out comes soon: then no
     /// writer ever waits for the link. The copy is to be issued at once on [`Lane::Aside`] and its
     /// event recorded as the ticket.
@@ -307,6 +324,7 @@ impl Engine {
             }
         }
         self.states[chunk.0 as usize] = State::Saved;
+        self.evidence.secured(chunk);
         self.saved += 1;
         self.statistics.bytes_out += self.map.extent(chunk).len();
     }
@@ -321,6 +339,12 @@ impl Engine {
     pub fn aside_done(&mut self, ticket: Ticket) {
         assert!(ticket <= self.last_aside, "{ticket:?} was never given");
         self.aside_done = self.aside_done.max(ticket);
+        while let Some((_, chunk)) = self
+            .asides_under_way
+            .pop_front_if(|(under_way, _)| *under_way <= ticket)
+        {
+            self.evidence.secured(chunk);
+        }
     }
 
     /// Whether the cut's content has left tracked memory and pool: nothing is held back any more.
@@ -360,6 +384,7 @@ impl Engine {
         let extent = self.map.extent(chunk);
         let room = self.pool.take(extent.len())?;
         self.states[chunk.0 as usize] = State::Aside(ticket);
+        self.asides_under_way.push_back((ticket, chunk));
         self.unsaved.clear(chunk);
         self.urgent.clear(chunk);
         let copy = CopyAside {

@@ -32,7 +32,9 @@
 //! `tests/simulator/driver.rs` is a complete driver; `tests/simulator` breaks each of these rules on
 //! purpose and finds the wrong image.
 //!
-//! What holds in return: the bytes that reach the ring for a chunk are its bytes at the cut.
+//! What holds in return: the bytes that reach the ring for a chunk are its bytes at the cut. Whether
+//! the second but last rule was kept, nobody can know beforehand: a footprint may be wrong, and the CPU
+//! may write. So [`Validation`] compares, and [`Evidence`] says who may have broken it.
 
 #![forbid(unsafe_code)]
 
@@ -42,6 +44,7 @@ mod pool;
 mod ring;
 mod statistics;
 mod ticket;
+mod validation;
 mod waited;
 
 pub use config::{BeginError, Config, Mode, SetAside};
@@ -49,4 +52,5 @@ pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
 pub use ring::{RingSlot, SlotError};
 pub use statistics::Statistics;
 pub use ticket::{Lane, Ticket, Waits};
-pub use waited::{StreamId, Writer};
+pub use validation::{Evidence, Validate, Validation};
+pub use waited::{KernelId, StreamId, Writer};

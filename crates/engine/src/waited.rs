@@ -7,6 +7,10 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamId(pub u64);
 
+/// Names a kernel, as the driver numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelId(pub u64);
+
 /// Who is about to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {

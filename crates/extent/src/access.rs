@@ -36,6 +36,8 @@ pub enum Reason {
     NotAnalysed,
     /// The code is made or changed at run time.
     DynamicCode,
+    /// It has been found to write what its footprint did not say.
+    Distrusted,
     /// Something else, in words.
     Other(&'static str),
 }
@@ -216,6 +218,7 @@ impl fmt::Display for Reason {
             Reason::UntrackedAddress => "untracked address",
             Reason::NotAnalysed => "not analysed",
             Reason::DynamicCode => "code made at run time",
+            Reason::Distrusted => "distrusted: it may have written outside of its footprint",
             Reason::Other(words) => words,
         })
     }

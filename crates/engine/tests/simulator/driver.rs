@@ -2,11 +2,11 @@
 //! collects the image. A [`Mutation`] makes it break one of the engine's rules.
 
 use crate::device::{Device, LaneOp, Op, Place};
-use crate::random::Random;
+use crate::random::{Random, mix};
 use std::collections::VecDeque;
 use strobe_engine::{
-    Config, CopyAside, CopyOut, Engine, Lane, Mode, Proceed, RingSlot, Source, StreamId, Ticket,
-    Waits, Writer,
+    Config, CopyAside, CopyOut, Engine, KernelId, Lane, Mode, Proceed, RingSlot, Source, StreamId,
+    Ticket, Validate, Validation, Waits, Writer,
 };
 use strobe_extent::{Extent, Side};
 
@@ -29,6 +29,10 @@ pub(crate) enum Mutation {
     SkipDrain,
     /// A slot is reported stored before it is.
     EarlySlotFree,
+    /// What is under way when fingerprints are begun ahead of the cut is not reported as written.
+    ForgetInFlight,
+    /// Nor what is written from then on.
+    NeverStale,
 }
 
 /// A chunk on its way to the controller.
@@ -57,6 +61,14 @@ pub(crate) struct Driver {
     copying: VecDeque<Delivery>,
     inbox: Vec<Delivery>,
     pub(crate) image: Vec<(Extent, Vec<u8>)>,
+    pub(crate) validation: Validation<u64>,
+    validate: Validate,
+    /// A chunk being fingerprinted ahead of the cut: how far, and what of.
+    ahead: Option<(Extent, u64, u64)>,
+    /// Everything that was announced so far.
+    history: Vec<Side>,
+    /// Chunks that were not stored as they were at the cut.
+    pub(crate) missed: Vec<Extent>,
     /// Tickets count on over checkpoints of one process; the engine's start anew.
     aside_base: u64,
     out_base: u64,
@@ -65,21 +77,64 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(mutation: Option<Mutation>) -> Driver {
+    pub(crate) fn new(mutation: Option<Mutation>, validate: Validate) -> Driver {
         Driver {
             engine: None,
             mutation,
             copying: VecDeque::new(),
             inbox: Vec::new(),
             image: Vec::new(),
+            validation: Validation::begin(Validate::Off, Vec::new(), 16).expect("nothing"),
+            validate,
+            ahead: None,
+            history: Vec::new(),
+            missed: Vec::new(),
             aside_base: 0,
             out_base: 0,
             asides_noticed: 0,
         }
     }
 
+    /// A checkpoint is about to come: chunks are fingerprinted while the program runs.
+    pub(crate) fn arm(&mut self, tracked: &[Extent], chunk_bytes: u64) {
+        self.validation = Validation::begin(self.validate, tracked.to_vec(), chunk_bytes)
+            .expect("allocations");
+        self.ahead = None;
+        if self.mutation != Some(Mutation::ForgetInFlight) {
+            for writes in &self.history {
+                self.validation.written(writes);
+            }
+        }
+    }
+
+    /// Goes on with fingerprints ahead of the cut, some bytes at a time.
+    pub(crate) fn fingerprint_ahead(&mut self, device: &Device) -> bool {
+        match self.ahead.take() {
+            None => {
+                let next = self.validation.next_ahead();
+                self.ahead = next.map(|extent| (extent, extent.start(), 0));
+                next.is_some()
+            }
+            Some((extent, at, sum)) if at == extent.end() => {
+                self.validation.ahead_done(extent, sum);
+                true
+            }
+            Some((extent, at, sum)) => {
+                let piece = Extent::new(at, extent.end().min(at + 8)).expect("bytes are left");
+                self.ahead = Some((extent, piece.end(), fingerprint(sum, device.bytes(piece))));
+                true
+            }
+        }
+    }
+
     pub(crate) fn begin(&mut self, config: Config, device: &mut Device) {
         assert!(device.lanes_idle());
+        self.ahead = None;
+        self.missed.clear();
+        for extent in self.validation.cut(&config.tracked).expect("allocations") {
+            let sum = fingerprint(0, device.bytes(extent));
+            self.validation.taken(extent, sum);
+        }
         device.pool = vec![0xaa; config.aside_bytes as usize];
         device.ring = vec![vec![0x55; config.chunk_bytes as usize]; config.ring_slots as usize];
         for aside in &config.set_aside {
@@ -109,6 +164,10 @@ impl Driver {
         device: &mut Device,
     ) -> Answer {
         let Some(engine) = &mut self.engine else {
+            self.history.push(writes.clone());
+            if self.mutation != Some(Mutation::NeverStale) {
+                self.validation.written(writes);
+            }
             return Answer::Go;
         };
         let writer = stream.map_or(Writer::Host, |s| Writer::Stream(StreamId(s as u64)));
@@ -138,6 +197,14 @@ impl Driver {
                 Answer::Go
             }
             (None, _) => Answer::HostWait(waits),
+        }
+    }
+
+    /// A launch was let through.
+    pub(crate) fn launched(&mut self, kernel: Option<KernelId>, writes: &Side) {
+        if let (Some(engine), Some(kernel)) = (&mut self.engine, kernel) {
+            engine.launched(kernel, writes);
+            self.history.push(writes.clone());
         }
     }
 
@@ -237,6 +304,10 @@ impl Driver {
         let at = random.below(self.inbox.len() as u64) as usize;
         let Delivery { slot, extent, .. } = self.inbox.swap_remove(at);
         let bytes = device.ring[slot.0 as usize][..extent.len() as usize].to_vec();
+        let at_cut = self.validation.of(extent);
+        if at_cut.is_some_and(|at_cut| at_cut != fingerprint(0, &bytes)) {
+            self.missed.push(extent);
+        }
         self.image.push((extent, bytes));
         if self.mutation != Some(Mutation::EarlySlotFree) {
             engine.slot_free(slot).expect("the slot is full");
@@ -263,6 +334,13 @@ pub(crate) fn enqueue_waits(stream: usize, waits: Waits, device: &mut Device) {
             device.enqueue(stream, Op::WaitLane(lane, ticket));
         }
     }
+}
+
+/// Continues a fingerprint, which begins with 0, by these bytes.
+fn fingerprint(sum: u64, bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(sum, |sum, byte| mix(sum ^ u64::from(*byte)))
 }
 
 fn issue_aside(copy: CopyAside, device: &mut Device) {

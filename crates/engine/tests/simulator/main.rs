@@ -12,7 +12,8 @@ mod random;
 mod world;
 
 use driver::Mutation;
-use world::{Report, run};
+use strobe_engine::Validate;
+use world::{Report, Trial, run};
 
 /// Seeds of one test run.
 const RUNS: u64 = 30_000;
@@ -35,7 +36,7 @@ fn every_committed_image_is_the_state_at_its_cut() {
     let replay = seeds.end - seeds.start == 1;
     let mut sum = Report::default();
     for seed in seeds {
-        let outcome = std::panic::catch_unwind(|| run(seed, None));
+        let outcome = std::panic::catch_unwind(|| run(seed, Trial::GOOD));
         let report = match outcome {
             Ok(Ok(report)) => report,
             Ok(Err(difference)) => panic!("seed={seed}: {difference}"),
@@ -45,6 +46,8 @@ fn every_committed_image_is_the_state_at_its_cut() {
         sum.aborted += report.aborted;
         sum.frees += report.frees;
         sum.reuses += report.reuses;
+        sum.missed += report.missed;
+        sum.ahead_bytes += report.ahead_bytes;
         sum.statistics.bytes_aside += report.statistics.bytes_aside;
         sum.statistics.bytes_out += report.statistics.bytes_out;
         sum.statistics.writes += report.statistics.writes;
@@ -53,6 +56,7 @@ fn every_committed_image_is_the_state_at_its_cut() {
         sum.statistics.blocked += report.statistics.blocked;
     }
     println!("{sum:?}");
+    assert_eq!(sum.missed, 0, "nobody lied");
     // A simulation that never gets into trouble proves nothing.
     let s = sum.statistics;
     let reached = [
@@ -60,6 +64,7 @@ fn every_committed_image_is_the_state_at_its_cut() {
         ("aborted", sum.aborted),
         ("frees", sum.frees),
         ("address reuses", sum.reuses),
+        ("bytes fingerprinted ahead", sum.ahead_bytes),
         ("bytes aside", s.bytes_aside),
         ("conservative writes", s.conservative_writes),
         ("waits", s.waits),
@@ -87,7 +92,12 @@ fn every_broken_rule_is_found() {
         Mutation::EarlySlotFree,
     ];
     for mutation in mutations {
-        let found = (0..5000).find_map(|seed| Some((seed, run(seed, Some(mutation)).err()?)));
+        let trial = Trial {
+            mutation: Some(mutation),
+            validate: Validate::Off,
+            ..Trial::GOOD
+        };
+        let found = (0..5000).find_map(|seed| Some((seed, run(seed, trial).err()?)));
         let Some((seed, difference)) = found else {
             panic!("{mutation:?} went unnoticed in 5000 runs");
         };
@@ -96,5 +106,61 @@ fn every_broken_rule_is_found() {
             difference.contains("not as it was at the cut"),
             "{mutation:?}: {difference}"
         );
+    }
+}
+
+/// Footprints lie about a byte, a buffer or everything, and the CPU writes unseen.
+const LYING_RUNS: u64 = 5000;
+
+fn lying(validate: Validate) -> Trial {
+    Trial {
+        lies: true,
+        validate,
+        ..Trial::GOOD
+    }
+}
+
+#[test]
+fn where_footprints_lie_no_image_is_wrong() {
+    let mut sum = Report::default();
+    for seed in 0..LYING_RUNS {
+        let report = match run(seed, lying(Validate::Full)) {
+            Ok(report) => report,
+            Err(difference) => panic!("seed={seed}: {difference}"),
+        };
+        sum.committed += report.committed;
+        sum.missed += report.missed;
+        sum.wronged += report.wronged;
+    }
+    println!("{sum:?}");
+    assert!(sum.missed > 500 && sum.committed > sum.missed, "{sum:?}");
+    assert_eq!(sum.wronged, 0, "the liar is always among the suspects");
+}
+
+/// The lies matter: without validation, or with samples only, some images are wrong.
+#[test]
+fn without_validation_lies_make_wrong_images() {
+    for validate in [Validate::Off, Validate::Sampled { seed: 1 }] {
+        let wrong = (0..LYING_RUNS)
+            .filter(|seed| run(*seed, lying(validate)).is_err())
+            .count();
+        println!("{validate:?}: {wrong} of {LYING_RUNS} runs");
+        assert!(wrong > 100, "{validate:?}: {wrong}");
+    }
+}
+
+/// What may have been written since must be fingerprinted again, or all is blamed on somebody.
+#[test]
+fn a_stale_fingerprint_is_a_false_alarm() {
+    for mutation in [Mutation::ForgetInFlight, Mutation::NeverStale] {
+        let trial = Trial {
+            mutation: Some(mutation),
+            ..Trial::GOOD
+        };
+        let alarms: u64 = (0..2000)
+            .map(|seed| run(seed, trial).expect("alarms are false").missed)
+            .sum();
+        println!("{mutation:?}: {alarms} false alarms");
+        assert!(alarms > 0, "{mutation:?} went unnoticed");
     }
 }

@@ -4,7 +4,7 @@ use crate::device::{Device, Op, VRAM};
 use crate::driver::{Answer, Driver, Mutation, enqueue_waits};
 use crate::random::Random;
 use std::collections::VecDeque;
-use strobe_engine::{Lane, Waits};
+use strobe_engine::{KernelId, Lane, Waits};
 use strobe_extent::{Extent, ExtentSet, Reason, Side};
 
 /// Alignment and least size of an allocation, in bytes.
@@ -14,7 +14,12 @@ const GRANULE: u64 = 16;
 #[derive(Debug)]
 enum Call {
     /// Enqueues a kernel, a copy or a memset.
-    Launch { stream: usize, op: Op, writes: Side },
+    Launch {
+        stream: usize,
+        op: Op,
+        writes: Side,
+        kernel: Option<KernelId>,
+    },
     /// Only under a mutation: the wait that should have been enqueued already.
     LateWait { stream: usize, op: Op, waits: Waits },
     /// Memory that is about to be freed or written by the CPU.
@@ -41,6 +46,27 @@ struct Thread {
     calls: u64,
 }
 
+/// How the analysis is wrong about a kernel.
+#[derive(Clone, Copy, Debug)]
+enum Lie {
+    /// A byte less than it writes.
+    Byte,
+    /// A buffer less.
+    Buffer,
+    /// It is said to write nothing.
+    Nothing,
+}
+
+/// A kernel of the program, and what is made of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kernel {
+    lie: Option<Lie>,
+    distrusted: bool,
+}
+
+/// Kernels of a program.
+const KERNELS: usize = 6;
+
 /// How often which call is made, in parts; differs from seed to seed.
 #[derive(Debug)]
 struct Mix {
@@ -53,13 +79,16 @@ pub(crate) struct Program {
     threads: Vec<Thread>,
     live: Vec<Extent>,
     mix: Mix,
+    kernels: [Kernel; KERNELS],
+    /// The CPU writes without a call.
+    silent_cpu: bool,
     pub(crate) frees: u64,
     pub(crate) reuses: u64,
     freed: ExtentSet,
 }
 
 impl Program {
-    pub(crate) fn new(random: &mut Random) -> Program {
+    pub(crate) fn new(random: &mut Random, lies: bool) -> Program {
         let calls = random.between(5, 40);
         let threads = (0..random.between(1, 3))
             .map(|_| Thread { call: None, calls })
@@ -68,11 +97,21 @@ impl Program {
             unknown: [0, 5, 30][random.below(3) as usize],
             overstated: 20,
         };
+        let mut kernels = [Kernel::default(); KERNELS];
+        if lies {
+            for kernel in kernels.iter_mut().take(2) {
+                let lie = [Lie::Byte, Lie::Buffer, Lie::Nothing][random.below(3) as usize];
+                kernel.lie = random.chance(70).then_some(lie);
+            }
+        }
+        let silent_cpu = lies && random.chance(30);
         let (live, freed) = (Vec::new(), ExtentSet::new());
         let mut program = Program {
             threads,
             live,
             mix,
+            kernels,
+            silent_cpu,
             frees: 0,
             reuses: 0,
             freed,
@@ -89,6 +128,21 @@ impl Program {
 
     pub(crate) fn live(&self) -> &[Extent] {
         &self.live
+    }
+
+    /// Nothing is believed of these kernels any more. Whether one of them deserves it.
+    pub(crate) fn distrust(&mut self, suspects: &[KernelId]) -> bool {
+        let mut deserved = false;
+        for suspect in suspects {
+            let kernel = &mut self.kernels[suspect.0 as usize];
+            kernel.distrusted = true;
+            deserved |= kernel.lie.is_some();
+        }
+        deserved
+    }
+
+    pub(crate) fn has_silent_cpu(&self) -> bool {
+        self.silent_cpu
     }
 
     /// Whether no thread is inside a call.
@@ -161,6 +215,7 @@ impl Program {
                     stream,
                     op,
                     writes: Side::none(),
+                    kernel: None,
                 })
             }
             _ => self.kernel(stream, random, mutation),
@@ -176,11 +231,21 @@ impl Program {
     ) -> Option<Call> {
         let reads = self.parts(2, random).collect();
         let writes: VecDeque<Extent> = self.parts(4, random).collect();
-        let said = if random.chance(self.mix.unknown) {
+        let number = random.below(KERNELS as u64);
+        let Kernel { lie, distrusted } = self.kernels[number as usize];
+        let said = if distrusted || random.chance(self.mix.unknown) {
             Side::Unknown(Reason::NotAnalysed)
         } else {
             let omitted = usize::from(mutation == Some(Mutation::LieInFootprint));
             let mut set: ExtentSet = writes.iter().skip(omitted).copied().collect();
+            match (lie, writes.back()) {
+                (Some(Lie::Byte), Some(last)) => {
+                    set.remove(Extent::new(last.end() - 1, last.end()).expect("a byte"));
+                }
+                (Some(Lie::Buffer), Some(last)) => set.remove(*last),
+                (Some(Lie::Nothing), _) => set = ExtentSet::new(),
+                _ => {}
+            }
             if random.chance(self.mix.overstated) {
                 set.extend(random.pick(&self.live).copied());
             }
@@ -196,6 +261,7 @@ impl Program {
             stream,
             op,
             writes: said,
+            kernel: Some(KernelId(number)),
         })
     }
 
@@ -212,13 +278,29 @@ impl Program {
         driver: &mut Driver,
     ) -> (Option<Call>, bool) {
         match call {
-            Call::Launch { stream, op, writes } => {
+            Call::Launch {
+                stream,
+                op,
+                writes,
+                kernel,
+            } => {
                 match driver.before_write(Some(stream), &writes, device) {
-                    Answer::Go => device.enqueue(stream, op),
+                    Answer::Go => {
+                        driver.launched(kernel, &writes);
+                        device.enqueue(stream, op);
+                    }
                     Answer::EnqueueLater(waits) => {
                         return (Some(Call::LateWait { stream, op, waits }), true);
                     }
-                    Answer::Blocked => return (Some(Call::Launch { stream, op, writes }), false),
+                    Answer::Blocked => {
+                        let call = Call::Launch {
+                            stream,
+                            op,
+                            writes,
+                            kernel,
+                        };
+                        return (Some(call), false);
+                    }
                     Answer::HostWait(_) => unreachable!("a stream does not wait on the host"),
                 }
                 (None, true)
@@ -240,8 +322,10 @@ impl Program {
                 let extent = match effect {
                     Effect::Free(extent) | Effect::Write(extent, _) => extent,
                 };
-                let silent = driver.mutation == Some(Mutation::SilentFree)
-                    && matches!(effect, Effect::Free(_));
+                let silent = match effect {
+                    Effect::Free(_) => driver.mutation == Some(Mutation::SilentFree),
+                    Effect::Write(..) => self.silent_cpu,
+                };
                 let answer = match silent {
                     true => Answer::Go,
                     false => driver.before_write(None, &extent.into(), device),

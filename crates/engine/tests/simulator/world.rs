@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::driver::{Driver, Mutation};
 use crate::program::Program;
 use crate::random::Random;
-use strobe_engine::{Config, Lane, Mode, SetAside, Statistics};
+use strobe_engine::{Config, Lane, Mode, SetAside, Statistics, Validate};
 use strobe_extent::Extent;
 
 /// More steps than any run takes that does not hang.
@@ -20,15 +20,41 @@ pub(crate) struct Report {
     pub(crate) aborted: u64,
     pub(crate) frees: u64,
     pub(crate) reuses: u64,
+    /// Checkpoints with a missed write.
+    pub(crate) missed: u64,
+    /// Of these, the ones for which a kernel was suspected that had done nothing.
+    pub(crate) wronged: u64,
+    /// Bytes whose fingerprint was known before the cut.
+    pub(crate) ahead_bytes: u64,
     pub(crate) statistics: Statistics,
+}
+
+/// What is wrong in a run, and what is done about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trial {
+    pub(crate) mutation: Option<Mutation>,
+    /// Footprints of some kernels are wrong, and the CPU of some programs writes without a call.
+    pub(crate) lies: bool,
+    pub(crate) validate: Validate,
+}
+
+impl Trial {
+    /// All is well, and validated.
+    pub(crate) const GOOD: Trial = Trial {
+        mutation: None,
+        lies: false,
+        validate: Validate::Full,
+    };
 }
 
 /// Where a checkpoint stands.
 #[derive(Debug)]
 enum Checkpoint {
     None,
+    /// The program runs; chunks are fingerprinted ahead of the cut.
+    Armed { chunk_bytes: u64 },
     /// The gate is closed; calls and kernels end.
-    Closing,
+    Closing { chunk_bytes: u64 },
     /// Being copied; with the content at the cut.
     Copying {
         cut: Vec<(Extent, Vec<u8>)>,
@@ -46,20 +72,23 @@ struct World {
     driver: Driver,
     checkpoint: Checkpoint,
     checkpoints_left: u64,
+    /// Of the checkpoint under way, attempts that have failed, and what they missed.
+    attempts: u64,
+    residual: Vec<Extent>,
     abort_chance: u64,
     report: Report,
 }
 
 /// Runs one seed to its end. The error says how an image differs from its cut, or what hangs.
-pub(crate) fn run(seed: u64, mutation: Option<Mutation>) -> Result<Report, String> {
+pub(crate) fn run(seed: u64, trial: Trial) -> Result<Report, String> {
     let mut random = Random::new(seed);
     let streams = random.between(1, 4) as usize;
     let device = Device::new(streams);
-    let program = Program::new(&mut random);
+    let program = Program::new(&mut random, trial.lies);
     let checkpoints_left = random.between(1, 3);
     let abort_chance = if random.chance(25) { 2 } else { 0 };
     // Some parties are much slower than others, differently in each run.
-    let actors = program.threads() + streams + 8;
+    let actors = program.threads() + streams + 9;
     let weights: Vec<u64> = (0..actors)
         .map(|_| [1, 4, 16, 64][random.below(4) as usize])
         .collect();
@@ -68,9 +97,11 @@ pub(crate) fn run(seed: u64, mutation: Option<Mutation>) -> Result<Report, Strin
         random,
         device,
         program,
-        driver: Driver::new(mutation),
+        driver: Driver::new(trial.mutation, trial.validate),
         checkpoint: Checkpoint::None,
         checkpoints_left,
+        attempts: 0,
+        residual: Vec::new(),
         abort_chance,
         report: Report::default(),
     };
@@ -127,14 +158,18 @@ impl World {
             4 => self.driver.notice_asides(&self.device),
             5 => self.driver.store_one(&mut self.random, &self.device),
             6 => self.driver.stage_one(&mut self.device),
+            7 => match self.checkpoint {
+                Checkpoint::Armed { .. } => self.driver.fingerprint_ahead(&self.device),
+                _ => false,
+            },
             _ => return self.step_checkpoint(),
         })
     }
 
     fn gate_open(&self) -> bool {
         match &self.checkpoint {
-            Checkpoint::None | Checkpoint::Aborting => true,
-            Checkpoint::Closing => false,
+            Checkpoint::None | Checkpoint::Armed { .. } | Checkpoint::Aborting => true,
+            Checkpoint::Closing { .. } => false,
             Checkpoint::Copying {
                 mode, keep_gate, ..
             } => !*keep_gate || self.driver.may_run(*mode),
@@ -149,22 +184,42 @@ impl World {
                     return Ok(false);
                 }
                 self.checkpoints_left -= 1;
-                self.checkpoint = Checkpoint::Closing;
+                let chunk_bytes = 16 << self.random.below(4);
+                // Where an attempt has failed, nothing is believed that was learned before the cut.
+                let tracked = match self.attempts {
+                    0 => self.program.live(),
+                    _ => &[],
+                };
+                self.driver.arm(tracked, chunk_bytes);
+                self.checkpoint = Checkpoint::Armed { chunk_bytes };
                 Ok(true)
             }
-            Checkpoint::Closing => {
+            &Checkpoint::Armed { chunk_bytes } => {
+                if !self.program.is_done() && !self.random.chance(30) {
+                    return Ok(false);
+                }
+                self.checkpoint = Checkpoint::Closing { chunk_bytes };
+                Ok(true)
+            }
+            &Checkpoint::Closing { chunk_bytes } => {
                 let drained =
                     self.device.is_idle() || self.driver.mutation == Some(Mutation::SkipDrain);
                 if !self.program.is_outside() || !drained {
                     return Ok(false);
                 }
-                self.cut();
+                self.cut(chunk_bytes);
                 Ok(true)
             }
             Checkpoint::Copying { cut, .. } => {
                 if self.driver.finished() {
-                    compare(cut, &mut self.driver.image)?;
-                    self.report.committed += 1;
+                    if self.driver.missed.is_empty() {
+                        compare(cut, &mut self.driver.image)?;
+                        self.report.committed += 1;
+                        self.attempts = 0;
+                        self.residual.clear();
+                    } else {
+                        self.take_again();
+                    }
                     self.end_checkpoint();
                     return Ok(true);
                 }
@@ -186,13 +241,39 @@ impl World {
         }
     }
 
-    fn cut(&mut self) {
+    /// A write was missed: the suspects are not believed any more, and what they may have written
+    /// is saved while everything stands still.
+    fn take_again(&mut self) {
+        let missed = std::mem::take(&mut self.driver.missed);
+        let engine = self.driver.engine.as_ref().expect("under way");
+        let mut of_the_cut = missed.clone();
+        of_the_cut.retain(|chunk| self.driver.validation.is_of_the_cut(*chunk));
+        let suspects = engine.evidence().suspects(&of_the_cut);
+        let deserved = self.program.distrust(&suspects);
+        self.report.missed += 1;
+        self.report.wronged +=
+            u64::from(!suspects.is_empty() && !deserved && !self.program.has_silent_cpu());
+        self.residual.extend(missed);
+        self.attempts += 1;
+        self.checkpoints_left += 1;
+    }
+
+    fn cut(&mut self, chunk_bytes: u64) {
         let random = &mut self.random;
-        let tracked = self.program.live().to_vec();
-        let cut = tracked
+        let mut tracked = self.program.live().to_vec();
+        let cut: Vec<(Extent, Vec<u8>)> = tracked
             .iter()
             .map(|e| (*e, self.device.bytes(*e).to_vec()))
             .collect();
+        let saved_frozen = |extent: &Extent| {
+            self.attempts >= 2 || self.residual.iter().any(|missed| missed.overlaps(*extent))
+        };
+        let frozen: Vec<_> = cut
+            .iter()
+            .filter(|(e, _)| saved_frozen(e))
+            .cloned()
+            .collect();
+        tracked.retain(|extent| !saved_frozen(extent));
         let mut copy_order = Vec::new();
         for _ in 0..random.below(4) {
             copy_order.extend(random.pick(&tracked).copied());
@@ -203,7 +284,7 @@ impl World {
             } else {
                 Mode::Stop
             },
-            chunk_bytes: 16 << random.below(4),
+            chunk_bytes,
             ring_slots: random.between(1, 4) as u32,
             aside_bytes: [0, 256, 512, 2048, 16384][random.below(5) as usize],
             copy_order,
@@ -221,6 +302,8 @@ impl World {
             keep_gate,
         };
         self.driver.begin(config, &mut self.device);
+        self.driver.image.extend(frozen);
+        self.report.ahead_bytes += self.driver.validation.ahead_bytes();
     }
 
     fn end_checkpoint(&mut self) {

@@ -1,0 +1,32 @@
+//! Kernels that earlier runs have found to write outside of their footprints: read when their code
+//! is loaded. The format is the command's, which writes it (`strobe_proto::distrust`).
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use strobe_proto::distrust::{MOST_BYTES, parse, relative_path};
+
+/// The names for the code object of this fingerprint; none where nothing is known, or cannot be
+/// read.
+pub(crate) fn of(code_object: &[u8; 16]) -> HashSet<String> {
+    read(code_object).unwrap_or_default()
+}
+
+fn read(code_object: &[u8; 16]) -> Option<HashSet<String>> {
+    let path = cache_folder()?.join(relative_path(code_object));
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(MOST_BYTES as u64 + 1)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(parse(&text).into_iter().map(str::to_owned).collect())
+}
+
+fn cache_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
+}

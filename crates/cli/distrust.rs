@@ -1,0 +1,119 @@
+//! Kernels that are not believed in later runs either: written into the cache folder of the user
+//! whose program it was, as that user, beside what other checkpoints have noted.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
+use strobe_proto::Suspect;
+
+/// Notes the suspects where the agent of the user's next program looks.
+pub(crate) fn note(pid: u32, suspects: &[Suspect]) -> anyhow::Result<()> {
+    let folder = cache_folder(pid)?;
+    let _owner = Owner::of(pid)?;
+    for code_object in suspects.iter().map(|s| &s.code_object) {
+        let Ok(hash) = <&[u8; 16]>::try_from(code_object.as_slice()) else {
+            continue;
+        };
+        let names = suspects
+            .iter()
+            .filter(|s| s.code_object == *code_object)
+            .map(|s| s.kernel.as_str());
+        add(&folder.join(relative_path(hash)), names)?;
+    }
+    Ok(())
+}
+
+/// Adds names to a file, which is replaced in one step.
+fn add<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    let parent = path.parent().context("a file has a folder")?;
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let mut before = String::new();
+    if let Ok(file) = fs::File::open(path) {
+        // What is not of our making is replaced.
+        let _ = file.take(MOST_BYTES as u64).read_to_string(&mut before);
+    }
+    let mut all: BTreeSet<String> = parse(&before).into_iter().map(str::to_owned).collect();
+    all.extend(names.map(str::to_owned));
+    let temporary = path.with_extension(std::process::id().to_string());
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&temporary)?;
+        file.write_all(format(all.iter().map(String::as_str)).as_bytes())?;
+        fs::rename(&temporary, path)
+    };
+    write()
+        .inspect_err(|_| drop(fs::remove_file(&temporary)))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The cache folder as the program sees it, from here.
+fn cache_folder(pid: u32) -> anyhow::Result<PathBuf> {
+    let environment = fs::read(format!("/proc/{pid}/environ"))?;
+    let variable = |name: &str| {
+        environment.split(|byte| *byte == 0).find_map(|entry| {
+            let (key, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+            (key == name && value.starts_with('/')).then(|| PathBuf::from(value))
+        })
+    };
+    let folder = variable("XDG_CACHE_HOME")
+        .or_else(|| variable("HOME").map(|home| home.join(".cache")))
+        .context("the program has no home")?;
+    let inside = folder.strip_prefix("/").unwrap_or(&folder);
+    Ok(Path::new(&format!("/proc/{pid}/root")).join(inside))
+}
+
+/// As long as it lives, files are opened and made with the rights of a process's user only: its
+/// cache folder is its own, and may lead anywhere.
+struct Owner {
+    uid: Uid,
+    gid: Gid,
+}
+
+impl Owner {
+    fn of(pid: u32) -> anyhow::Result<Self> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let id = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            // Real, effective, saved, of the file system.
+            line.split_whitespace().nth(3)?.parse().ok()
+        };
+        let (uid, gid) = id("Uid:").zip(id("Gid:")).context("whose program it is")?;
+        // The group first: afterwards it could not be changed.
+        let gid = setfsgid(Gid::from_raw(gid));
+        let uid = setfsuid(Uid::from_raw(uid));
+        Ok(Self { uid, gid })
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        setfsuid(self.uid);
+        setfsgid(self.gid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_together_and_rubbish_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("strobe/distrusted/ab");
+        add(&path, ["b"].into_iter()).unwrap();
+        add(&path, ["a", "b"].into_iter()).unwrap();
+        assert_eq!(parse(&fs::read_to_string(&path).unwrap()), ["a", "b"]);
+        fs::write(&path, [0xff; 100]).unwrap();
+        add(&path, ["c"].into_iter()).unwrap();
+        assert_eq!(parse(&fs::read_to_string(&path).unwrap()), ["c"]);
+        let left = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(left, 1, "no temporary file stays");
+    }
+}

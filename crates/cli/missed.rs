@@ -1,0 +1,153 @@
+//! Missed writes: what was stored of some chunks is not what they held at the cut.
+//!
+//! Somebody wrote what nobody had announced: a kernel outside of its footprint, the program's CPU
+//! through a mapping, another process. Nothing is committed then. The agent names the kernels that
+//! can have done it and does not believe them any more; we note them for later runs, and the
+//! checkpoint is taken again with the allocations concerned saved while everything stands still.
+
+use std::fmt;
+
+use serde::Serialize;
+use strobe_proto::{Extent, Suspect};
+
+/// More pieces than this are no list to send: then nothing is promised.
+const MOST_PIECES: usize = 4096;
+/// Kernels that a sentence names.
+const NAMED: usize = 5;
+
+/// One attempt that was not committed.
+#[derive(Clone, Debug)]
+pub(crate) struct MissedWrite {
+    /// The chunks, in address order.
+    pub(crate) chunks: Vec<Extent>,
+    /// Who can have done it; nobody where it was no launch.
+    pub(crate) suspects: Vec<Suspect>,
+}
+
+impl fmt::Display for MissedWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (chunks, bytes) = (self.chunks.len(), self.bytes());
+        write!(
+            f,
+            "device memory was written unannounced after the cut ({chunks} chunks, {bytes} bytes) by "
+        )?;
+        let names: Vec<&str> = self.suspects.iter().map(|s| s.kernel.as_str()).collect();
+        match names.as_slice() {
+            [] => f.write_str("the program's CPU or by somebody else: no launch can have done it"),
+            [kernel] => write!(f, "kernel {kernel}, whose footprint is wrong"),
+            kernels if kernels.len() <= NAMED => {
+                write!(f, "one of the kernels {}", kernels.join(", "))
+            }
+            kernels => {
+                let more = kernels.len() - NAMED;
+                write!(f, "one of the kernels {}", kernels[..NAMED].join(", "))?;
+                write!(f, " and {more} more")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MissedWrite {}
+
+impl MissedWrite {
+    fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len).sum()
+    }
+}
+
+/// The same for programs.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MissedWriteReport {
+    pub(crate) chunks: usize,
+    pub(crate) bytes: u64,
+    /// Mangled names; one of them did it, or nobody's launch if there is none.
+    pub(crate) suspects: Vec<String>,
+}
+
+impl From<&MissedWrite> for MissedWriteReport {
+    fn from(missed: &MissedWrite) -> Self {
+        Self {
+            chunks: missed.chunks.len(),
+            bytes: missed.bytes(),
+            suspects: missed.suspects.iter().map(|s| s.kernel.clone()).collect(),
+        }
+    }
+}
+
+/// What the next attempt leaves to the plugin, which saves it while everything stands still.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Residual {
+    pub(crate) extents: Vec<Extent>,
+    pub(crate) everything: bool,
+}
+
+impl Residual {
+    /// Adds what an attempt has missed.
+    pub(crate) fn add(&mut self, missed: &MissedWrite) {
+        self.extents.extend(&missed.chunks);
+        self.extents = joined(std::mem::take(&mut self.extents));
+        if self.extents.len() > MOST_PIECES {
+            self.extents.clear();
+            self.everything = true;
+        }
+    }
+}
+
+/// What the agent is told was missed: chunks that adjoin as one, and no more than fit a message.
+pub(crate) fn pieces(chunks: &[Extent]) -> Vec<Extent> {
+    let mut pieces = joined(chunks.to_vec());
+    pieces.truncate(MOST_PIECES);
+    pieces
+}
+
+fn joined(mut extents: Vec<Extent>) -> Vec<Extent> {
+    extents.sort_unstable_by_key(|extent| extent.start);
+    extents.dedup_by(|next, last| {
+        let adjoins = last.start.saturating_add(last.len) >= next.start;
+        if adjoins {
+            let end = next.start.saturating_add(next.len);
+            last.len = last.len.max(end.saturating_sub(last.start));
+        }
+        adjoins
+    });
+    extents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missed(chunks: &[(u64, u64)], kernels: &[&str]) -> MissedWrite {
+        let chunk = |&(start, len): &(u64, u64)| Extent { start, len };
+        let suspect = |kernel: &&str| Suspect {
+            kernel: (*kernel).to_owned(),
+            code_object: vec![0; 16],
+        };
+        MissedWrite {
+            chunks: chunks.iter().map(chunk).collect(),
+            suspects: kernels.iter().map(suspect).collect(),
+        }
+    }
+
+    #[test]
+    fn the_sentence_names_who_can_have_done_it() {
+        let says = |kernels: &[&str]| missed(&[(0, 16)], kernels).to_string();
+        assert!(says(&["step"]).ends_with("by kernel step, whose footprint is wrong"));
+        assert!(says(&["a", "b"]).ends_with("by one of the kernels a, b"));
+        assert!(says(&["a", "b", "c", "d", "e", "f"]).ends_with("d, e and 1 more"));
+        assert!(says(&[]).contains("no launch can have done it"));
+    }
+
+    #[test]
+    fn what_adjoins_is_one_piece_and_too_many_are_all() {
+        let mut residual = Residual::default();
+        residual.add(&missed(&[(0x3000, 0x1000), (0x9000, 1)], &[]));
+        residual.add(&missed(&[(0x2000, 0x1000), (0x3800, 0x100)], &[]));
+        let pieces: Vec<(u64, u64)> = residual.extents.iter().map(|e| (e.start, e.len)).collect();
+        assert_eq!(pieces, [(0x2000, 0x2000), (0x9000, 1)]);
+        assert!(!residual.everything);
+        let many: Vec<(u64, u64)> = (0..=MOST_PIECES as u64).map(|n| (n * 2, 1)).collect();
+        residual.add(&missed(&many, &[]));
+        assert!(residual.everything && residual.extents.is_empty());
+    }
+}
