@@ -93,7 +93,7 @@ fn library_of(name: &CStr) -> Option<&'static str> {
     let begins = |start: &&str| bytes.starts_with(start.as_bytes());
     let (library, _) = LIBRARIES
         .iter()
-        .find(|(_, starts)| starts.iter().any(|start| begins(start)))?;
+        .find(|(_, starts)| starts.iter().any(begins))?;
     let known = begins(&"hiprtc")
         || Api::ALL.iter().any(|api| api.symbol() == name)
         || hsa::is_listed(name);

@@ -103,6 +103,7 @@ pub fn command_line(pid: u32) -> io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
@@ -137,8 +138,8 @@ mod tests {
             .spawn()
             .expect("sh starts");
         let mut line = String::new();
-        let mut lines = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
-        std::io::BufRead::read_line(&mut lines, &mut line).expect("a line");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        lines.read_line(&mut line).expect("a line");
         let grandchild: u32 = line.trim().parse().expect("a number");
         let found = tree(std::process::id()).expect("we run");
         let place = |pid| found.iter().position(|found| *found == pid);

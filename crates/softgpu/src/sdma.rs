@@ -241,7 +241,7 @@ impl Engine<'_> {
             let run = (bytes - done).min(region.mapping.end - at);
             let host = self.translate(at, run, true)?;
             // A word is written at once.
-            if unit == 4 && at % 4 == 0 && run % 4 == 0 {
+            if unit == 4 && at.is_multiple_of(4) && run.is_multiple_of(4) {
                 for index in 0..run as usize / 4 {
                     // SAFETY: translated for `run` writable bytes, at a multiple of 4.
                     unsafe { AtomicU32::from_ptr(host.add(4 * index).cast()) }

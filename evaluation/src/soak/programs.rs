@@ -119,7 +119,7 @@ impl Program {
     /// Whether a sentence of a refusal is one that it expects.
     pub fn expects(&self, sentence: &str) -> bool {
         let said = |words: &&[&str]| words.iter().all(|word| sentence.contains(word));
-        self.refusals.iter().any(|words| said(&words))
+        self.refusals.iter().any(said)
     }
 }
 

@@ -76,7 +76,7 @@ single! {
 /// `at` must be valid for reads of as many bytes as `words` has.
 #[inline(always)]
 pub(super) unsafe fn load_words(at: *const u8, words: &mut [u32]) {
-    let (whole, rest) = if at.addr() % 8 == 0 {
+    let (whole, rest) = if at.addr().is_multiple_of(8) {
         words.split_at_mut(words.len() & !1)
     } else {
         words.split_at_mut(0)
@@ -97,7 +97,7 @@ pub(super) unsafe fn load_words(at: *const u8, words: &mut [u32]) {
 /// `at` must be valid for writes of as many bytes as `words` has.
 #[inline(always)]
 pub(super) unsafe fn store_words(at: *mut u8, words: &[u32]) {
-    let (whole, rest) = if at.addr() % 8 == 0 {
+    let (whole, rest) = if at.addr().is_multiple_of(8) {
         words.split_at(words.len() & !1)
     } else {
         words.split_at(0)
