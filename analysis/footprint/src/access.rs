@@ -190,13 +190,15 @@ impl Walk<'_> {
         let load = self.loads.len() as u32 - 1;
         let traits = self.arena.traits(address);
         let divergent = divergent && traits.divergent;
+        // What stands there may be another word in each round.
+        let loops = traits.loops | self.arena.inside;
         (0..dwords)
             .map(|dword| {
                 let node = Node::Load {
                     load,
                     dword: dword as u8,
                 };
-                self.arena.leaf(node, traits.loops, divergent)
+                self.arena.leaf(node, loops, divergent)
             })
             .collect()
     }

@@ -154,7 +154,7 @@ impl Describe<'_> {
     fn counter(&self, phi: u32, depth: usize) -> Option<Sum> {
         let phi = &self.plan.merges.phis[phi as usize];
         let point = &self.plan.merges.points[phi.point as usize];
-        let (true, [first, ..]) = (point.is_loop, &phi.inputs[..]) else {
+        let (true, [first, ..]) = (point.is_loop(), &phi.inputs[..]) else {
             return None;
         };
         let mut sum = self.sum(*first, depth)?;

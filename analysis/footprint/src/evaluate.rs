@@ -5,8 +5,9 @@
 
 use strobe_extent::{Extent, Reason};
 
-use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node, Symbolic};
+use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
+use crate::induction::Rounds;
 use crate::plan::Plan;
 use crate::plan::wide_key;
 use crate::range::Range;
@@ -24,7 +25,23 @@ pub(crate) struct Base {
     pub(crate) extent: Extent,
     /// The allocation that ends where the pointer points: it may belong to that one.
     pub(crate) below: Option<Extent>,
+    /// The allocation that begins a little behind it: it may be that one's, counted from 1.
+    pub(crate) above: Option<Extent>,
 }
+
+impl Base {
+    /// All that a pointer there may belong to.
+    pub(crate) fn all(self) -> impl Iterator<Item = Extent> {
+        [Some(self.extent), self.below, self.above]
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// A pointer so many bytes before an allocation may point to its element 0 of elements counted from 1.
+const NEAR: u64 = 128;
+/// Allocations begin at multiples of that.
+const GRANULE: u64 = 256;
 
 /// Values computed relative to a pending phi, with the lowest such phi that each depends on.
 type Relative = Map<(Id, FactId), (Value, usize)>;
@@ -42,7 +59,7 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) pending: Vec<(u64, Relative)>,
     /// The lowest entry of `pending` that the running evaluation has used.
     pub(crate) touched: usize,
-    pub(crate) trips: Map<u32, Option<i128>>,
+    pub(crate) trips: Map<u32, Rounds>,
     nesting: u32,
     steps: u32,
 }
@@ -219,14 +236,11 @@ impl<'a> Evaluation<'a> {
         if count == 0 {
             return Value::Empty;
         }
-        Value::One(Alternative::number(Range {
-            lo: 0,
-            hi: i128::from(count) - 1,
-        }))
+        Value::One(Alternative::number(Range::span(0, i128::from(count) - 1)))
     }
 
     /// A dword (4) or qword (8) of the kernarg segment.
-    fn kernarg(&mut self, offset: u32, bytes: u32) -> Value {
+    pub(crate) fn kernarg(&mut self, offset: u32, bytes: u32) -> Value {
         if self.plan.is_hidden(offset) {
             return self.hidden(offset, bytes);
         }
@@ -256,7 +270,7 @@ impl<'a> Evaluation<'a> {
         self.pointer(value)
     }
 
-    fn kernarg_bytes(&self, offset: u32, bytes: u32) -> Option<u64> {
+    pub(crate) fn kernarg_bytes(&self, offset: u32, bytes: u32) -> Option<u64> {
         let start = usize::try_from(offset).ok()?;
         let bytes = self
             .launch
@@ -293,7 +307,7 @@ impl<'a> Evaluation<'a> {
         )))
     }
 
-    fn packet(&mut self, offset: u32) -> Value {
+    pub(crate) fn packet(&mut self, offset: u32) -> Value {
         let [x, y, z] = self.launch.block;
         let value = match offset {
             4 => (x & 0xffff) | y << 16,
@@ -321,139 +335,37 @@ impl<'a> Evaluation<'a> {
             Some(extent) if extent.start() < value => None,
             _ => self.memory.allocation(value - 1),
         };
-        let Some(extent) = at.or(below) else {
+        let ahead = [
+            value.saturating_add(NEAR),
+            value.saturating_add(GRANULE - 1) & !(GRANULE - 1),
+            at.map_or(value, Extent::end),
+        ];
+        let above = ahead.into_iter().find_map(|ahead| {
+            let extent = self.memory.allocation(ahead)?;
+            (extent.start() > value && extent.start() - value <= NEAR).then_some(extent)
+        });
+        let Some(extent) = at.or(below).or(above) else {
             return Alternative::number(range);
         };
         let base = match self.bases.iter().position(|known| known.extent == extent) {
             Some(known) => {
-                self.bases[known].below = self.bases[known].below.or(below);
+                let base = &mut self.bases[known];
+                base.below = base.below.or(below);
+                base.above = base.above.or(above);
                 known
             }
             None => {
-                self.bases.push(Base { extent, below });
+                self.bases.push(Base {
+                    extent,
+                    below,
+                    above,
+                });
                 self.bases.len() - 1
             }
         };
         Alternative {
             origin: Origin::Base(base as u32),
             range,
-        }
-    }
-
-    fn load(&mut self, load: u32, dword: u8, bytes: u32) -> Value {
-        let load = self.plan.loads[load as usize];
-        let bits = 8 * bytes;
-        if load.bytes < 4 {
-            let width = 8 * u32::from(load.bytes);
-            let full = Range::full(width);
-            let range = if load.signed {
-                full.signed(width)
-            } else {
-                full
-            };
-            return Value::One(Alternative::number(range));
-        }
-        let address = self.value(load.address, load.facts);
-        let skip = i128::from(dword) * 4;
-        let mut all = Vec::new();
-        for alternative in address.alternatives() {
-            let (lo, hi) = (alternative.range.lo + skip, alternative.range.hi + skip);
-            match alternative.origin {
-                Origin::Symbol(Symbolic::Kernarg) => self.scan_kernarg(lo, hi, bytes, &mut all),
-                Origin::Symbol(Symbolic::Packet) if lo == hi && bytes == 4 => {
-                    let offset = u32::try_from(lo).unwrap_or(u32::MAX);
-                    all.extend(self.packet(offset).alternatives());
-                }
-                Origin::Runtime => {
-                    all.push(Alternative {
-                        origin: Origin::Runtime,
-                        range: Range::full(bits),
-                    });
-                }
-                Origin::Number | Origin::Base(_) => self.scan_memory(lo, hi, bytes, &mut all),
-                _ => all.push(Alternative::lost(Reason::PointerFromMemory, bits)),
-            }
-        }
-        Value::any(all, bits)
-    }
-
-    /// Words of the kernarg segment at offsets `lo` to `hi`: one if they are equal, else whatever
-    /// stands in any slot there.
-    fn scan_kernarg(&mut self, lo: i128, hi: i128, bytes: u32, all: &mut Vec<Alternative>) {
-        let size = i128::from(self.plan.kernarg_size);
-        let bits = 8 * bytes;
-        if lo == hi && lo >= 0 && lo < size && lo % 4 == 0 {
-            let value = self.kernarg(lo as u32, bytes);
-            all.extend(value.alternatives());
-            return;
-        }
-        let (first, last) = (lo.max(0) & !7, hi.min(size - 1));
-        let mut pointers = false;
-        let mut offset = first;
-        while offset <= last {
-            for alternative in self.kernarg(offset as u32, 8).alternatives() {
-                if matches!(alternative.origin, Origin::Base(_) | Origin::Runtime) {
-                    pointers = true;
-                    all.push(if bytes == 8 {
-                        *alternative
-                    } else {
-                        Alternative {
-                            origin: alternative.origin,
-                            range: Range::full(bits),
-                        }
-                    });
-                }
-            }
-            offset += 8;
-        }
-        // As a number it may be any of them.
-        if bytes == 4 || !pointers {
-            all.push(Alternative::number(Range::full(bits)));
-        }
-    }
-
-    /// Words of device memory, if their content is known.
-    fn scan_memory(&mut self, lo: i128, hi: i128, bytes: u32, all: &mut Vec<Alternative>) {
-        let bits = 8 * bytes;
-        let unknown = Alternative::lost(Reason::PointerFromMemory, bits);
-        let length = hi - lo + i128::from(bytes);
-        if lo < 4096 || length > 8 * self.plan.table as i128 {
-            all.push(unknown);
-            return;
-        }
-        let (start, length) = (lo as u64, length as usize);
-        let content = self
-            .memory
-            .known_bytes(start, length)
-            .filter(|c| c.len() == length);
-        let (Some(content), Ok(extent)) = (content, Extent::with_len(start, length as u64)) else {
-            all.push(unknown);
-            return;
-        };
-        self.consulted.push(extent);
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
-        if bytes == 4 {
-            for at in (0..=length - 4).step_by(if start % 4 == 0 { 4 } else { 1 }) {
-                let value = i128::from(word(&content[at..at + 4]));
-                all.push(Alternative::number(Range::wrap(value, value, 32)));
-            }
-            return;
-        }
-        if lo == hi {
-            let value = word(&content);
-            all.push(self.pointer(value));
-            return;
-        }
-        // Entries of a table may hold more than pointers; what is no pointer is no address.
-        let found = all.len();
-        for at in (0..=length - 8).step_by(if start % 8 == 0 { 8 } else { 4 }) {
-            let pointer = self.pointer(word(&content[at..at + 8]));
-            if matches!(pointer.origin, Origin::Base(_)) && !all[found..].contains(&pointer) {
-                all.push(pointer);
-            }
-        }
-        if all.len() == found {
-            all.push(Alternative::number(Range::full(64)));
         }
     }
 
@@ -594,6 +506,14 @@ fn binary(op: Binary, a: Alternative, b: Alternative) -> Alternative {
         Binary::MaxS => x.max(y, true, 32),
     };
     let origin = match op {
+        // A pointer and a key: the other pointer of a list that keeps both in one word.
+        Binary::Xor
+            if (a.origin, b.origin) != (Origin::Number, Origin::Number)
+                && x.single().is_none()
+                && y.single().is_none() =>
+        {
+            Origin::Lost(Reason::UntrackedAddress)
+        }
         Binary::And | Binary::Or | Binary::Xor => mixed(a.origin, b.origin),
         _ => Origin::Number,
     };
@@ -617,7 +537,7 @@ fn low(whole: Alternative) -> Alternative {
     match whole.numbers() {
         Some(range) => Alternative {
             origin: whole.origin,
-            range: Range::wrap(range.lo, range.hi, 32),
+            range: range.reduce(32),
         },
         None => half(whole.origin),
     }
@@ -664,9 +584,14 @@ fn pair(low: Alternative, high: Alternative) -> Alternative {
         };
     }
     let (low, high) = (low.range.unsigned(32), high.range.unsigned(32));
+    let range = Range {
+        lo: high.lo << 32,
+        hi: high.hi << 32,
+        step: high.step << 32,
+    };
     Alternative {
         origin,
-        range: Range::wrap((high.lo << 32) + low.lo, (high.hi << 32) + low.hi, 64),
+        range: range.add(low, 64),
     }
 }
 
@@ -706,11 +631,7 @@ fn clip(op: Compare, left: bool, range: Range, bound: Range, bits: u32) -> Optio
     let (signed, strict) = match op {
         Compare::Eq => {
             let (a, b) = (range.unsigned(bits), bound.unsigned(bits));
-            let both = Range {
-                lo: a.lo.max(b.lo),
-                hi: a.hi.min(b.hi),
-            };
-            return (both.lo <= both.hi).then(|| Range::wrap(both.lo, both.hi, bits));
+            return Some(a.within(b.lo, b.hi)?.reduce(bits));
         }
         Compare::Ne => {
             let Some(other) = bound.single() else {
@@ -719,23 +640,23 @@ fn clip(op: Compare, left: bool, range: Range, bound: Range, bits: u32) -> Optio
             let modulus = 1_i128 << bits;
             let mut kept = range;
             if (kept.lo - other).rem_euclid(modulus) == 0 {
-                kept.lo += 1;
+                kept = kept.within(kept.lo + 1, kept.hi)?;
             }
-            if kept.hi >= kept.lo && (kept.hi - other).rem_euclid(modulus) == 0 {
-                kept.hi -= 1;
+            if (kept.hi - other).rem_euclid(modulus) == 0 {
+                kept = kept.within(kept.lo, kept.hi - 1)?;
             }
-            return (kept.lo <= kept.hi).then(|| Range::wrap(kept.lo, kept.hi, bits));
+            return Some(kept.reduce(bits));
         }
         Compare::LtU => (false, 1),
         Compare::LeU => (false, 0),
         Compare::LtS => (true, 1),
         Compare::LeS => (true, 0),
     };
-    let (mut kept, bound) = range.both(bound, signed, bits);
-    if left {
-        kept.hi = kept.hi.min(bound.hi - strict);
+    let (kept, bound) = range.both(bound, signed, bits);
+    let kept = if left {
+        kept.within(kept.lo, bound.hi - strict)
     } else {
-        kept.lo = kept.lo.max(bound.lo + strict);
-    }
-    (kept.lo <= kept.hi).then(|| Range::wrap(kept.lo, kept.hi, bits))
+        kept.within(bound.lo + strict, kept.hi)
+    };
+    Some(kept?.reduce(bits))
 }

@@ -31,6 +31,8 @@ pub(crate) struct Arena {
     /// The node of each phi.
     phis: Vec<Id>,
     unique: u32,
+    /// Bits of the loops that the walk is in: what is made anew in each round depends on them.
+    pub(crate) inside: u64,
 }
 
 pub(crate) const BOTTOM: Id = Id(0);
@@ -47,6 +49,7 @@ impl Arena {
             ids: Map::default(),
             phis: Vec::new(),
             unique: 0,
+            inside: 0,
         };
         for node in [
             Node::Bottom,
@@ -97,6 +100,16 @@ impl Arena {
         }
         if matches!(node, Node::Item(_) | Node::Opaque(..) | Node::Unknown(_)) {
             traits.divergent = true;
+        }
+        if matches!(
+            node,
+            Node::Opaque(..)
+                | Node::Unknown(_)
+                | Node::Lane(..)
+                | Node::Lane64(..)
+                | Node::PartOf(..)
+        ) {
+            traits.loops |= self.inside;
         }
         // One lane's value, for the whole wave.
         if matches!(node, Node::Lane(..) | Node::Lane64(..)) {

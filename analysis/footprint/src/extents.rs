@@ -2,7 +2,7 @@
 
 use strobe_extent::{Access, Extent, Reason, Side};
 
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Base, Evaluation};
 use crate::plan::Plan;
 use crate::value::{Alternative, Origin};
 use crate::walk::Site;
@@ -26,12 +26,13 @@ pub(crate) fn access(
     for argument in unseen {
         let value = evaluation.argument(argument.offset);
         if let Origin::Base(base) = value.origin {
-            let extent = evaluation.bases[base as usize].extent;
-            if argument.reads {
-                access.reads.insert(extent);
-            }
-            if argument.writes {
-                access.writes.insert(extent);
+            for extent in evaluation.bases[base as usize].all() {
+                if argument.reads {
+                    access.reads.insert(extent);
+                }
+                if argument.writes {
+                    access.writes.insert(extent);
+                }
             }
         }
     }
@@ -51,7 +52,8 @@ enum Touched {
     /// Nothing that is tracked.
     Nothing,
     Extent(Extent),
-    Two(Extent, Extent),
+    /// Any of the allocations that the pointer may belong to.
+    Around(Base),
     Unknown(Reason),
 }
 
@@ -70,10 +72,11 @@ impl Evaluation<'_> {
             match self.touched_by(alternative, site.bytes) {
                 Touched::Nothing => {}
                 Touched::Extent(extent) => sides.iter_mut().for_each(|side| side.insert(extent)),
-                Touched::Two(a, b) => sides.iter_mut().for_each(|side| {
-                    side.insert(a);
-                    side.insert(b);
-                }),
+                Touched::Around(base) => {
+                    for extent in base.all() {
+                        sides.iter_mut().for_each(|side| side.insert(extent));
+                    }
+                }
                 Touched::Unknown(reason) => {
                     sides
                         .iter_mut()
@@ -86,8 +89,11 @@ impl Evaluation<'_> {
     fn touched_by(&self, alternative: Alternative, bytes: u32) -> Touched {
         let range = alternative.range;
         match alternative.origin {
-            Origin::Symbol(_) | Origin::Image | Origin::Runtime => return Touched::Nothing,
+            Origin::Symbol(_) | Origin::Image | Origin::Runtime | Origin::RuntimeWord => {
+                return Touched::Nothing;
+            }
             Origin::Anchor(_) => return Touched::Unknown(Reason::UntrackedAddress),
+            Origin::Apart(reason) => return Touched::Unknown(reason),
             Origin::Number | Origin::Lost(_) | Origin::Base(_) => {}
         }
         let end = range.hi + i128::from(bytes);
@@ -110,14 +116,7 @@ impl Evaluation<'_> {
             }
         }
         match alternative.origin {
-            Origin::Base(base) => {
-                let base = self.bases[base as usize];
-                match base.below {
-                    // It points behind an allocation: a way down leads into that one.
-                    Some(below) if below != base.extent => Touched::Two(base.extent, below),
-                    _ => Touched::Extent(base.extent),
-                }
-            }
+            Origin::Base(base) => Touched::Around(self.bases[base as usize]),
             Origin::Lost(reason) => Touched::Unknown(reason),
             _ => Touched::Unknown(Reason::UntrackedAddress),
         }

@@ -3,7 +3,12 @@
 //! A loop's phi is `start` at first and then whatever the loop's end brings. If that is "itself plus
 //! a step", the phi is `start + k * step` for k up to the number of times that the loop goes round.
 //! The number of rounds is bounded by a condition under which it goes round again and that compares a
-//! phi of constant step, or its next value, with something that does not change.
+//! phi of constant step, or its next value, with a bound: the farthest value that the bound takes in
+//! any round, or, where the loop ends when they are equal, one value that does not change.
+//!
+//! A lane's phi goes round only with its lane, so what a lane satisfies bounds it. A scalar phi goes
+//! round with the wave, be there a lane or not: it is bounded by scalar conditions, and by those of
+//! lanes only on scalar phis and where some lane is active whenever the loop goes round.
 
 use crate::evaluate::Evaluation;
 use crate::expr::{BOTTOM, Compare, FactId, Id, Node};
@@ -60,13 +65,11 @@ impl Evaluation<'_> {
             .into_iter()
             .filter(|way| way.back && way.input != BOTTOM)
             .collect();
-        let stepped = self.rounds(point).and_then(|rounds| {
+        let stepped = self.rounds(point, self.is_scalar(key)).and_then(|rounds| {
             // Whatever goes further than all words wraps.
             let reach = |step: i128| rounds.checked_mul(step).filter(|way| way.abs() < 1 << 66);
-            let reach = Range {
-                lo: reach(step.lo)?.min(0),
-                hi: reach(step.hi)?.max(0),
-            };
+            let (lo, hi) = (reach(step.lo)?.min(0), reach(step.hi)?.max(0));
+            let reach = Range::from(lo, hi, step.divisor());
             Some(start.map(bits, |one| add(one, Alternative::number(reach), bits)))
         });
         let compared = match &back[..] {
@@ -76,8 +79,7 @@ impl Evaluation<'_> {
         match (stepped, compared) {
             // Both hold: the narrower one, if one lies in the other.
             (Some(Value::One(a)), Some(Value::One(b))) if a.origin == b.origin => {
-                let (lo, hi) = (a.range.lo.max(b.range.lo), a.range.hi.min(b.range.hi));
-                let range = if lo <= hi { Range { lo, hi } } else { a.range };
+                let range = a.range.within(b.range.lo, b.range.hi).unwrap_or(a.range);
                 Value::One(Alternative {
                     origin: a.origin,
                     range,
@@ -86,6 +88,16 @@ impl Evaluation<'_> {
             (Some(value), _) | (None, Some(value)) => value,
             (None, None) => start.map(bits, |one| unbounded(one, bits)),
         }
+    }
+
+    /// Whether a phi, or a half of it, is the value of the whole wave.
+    fn is_scalar(&self, key: u64) -> bool {
+        let phis = &self.plan.merges.phis;
+        if key & WIDE == 0 {
+            return phis[key as usize].scalar;
+        }
+        let (low, high) = (((key & !WIDE) >> 32) as usize, key as u32 as usize);
+        phis[low].scalar || phis[high].scalar
     }
 
     fn ways(&self, key: u64) -> (u32, Vec<Way>) {
@@ -152,13 +164,14 @@ impl Evaluation<'_> {
         course
     }
 
-    /// How often a loop goes round at most.
-    fn rounds(&mut self, point: u32) -> Option<i128> {
+    /// How often a loop goes round at most, for a phi of lanes or of the wave.
+    fn rounds(&mut self, point: u32, scalar: bool) -> Option<i128> {
+        let of = |rounds: Rounds| if scalar { rounds.wave } else { rounds.lane };
         if let Some(known) = self.trips.get(&point) {
-            return *known;
+            return of(*known);
         }
         // While it is looked for it is not known.
-        self.trips.insert(point, None);
+        self.trips.insert(point, Rounds::default());
         let before = std::mem::replace(&mut self.touched, usize::MAX);
         let rounds = self.count_rounds(point);
         if self.touched == usize::MAX {
@@ -167,32 +180,46 @@ impl Evaluation<'_> {
             self.trips.remove(&point);
         }
         self.touched = self.touched.min(before);
-        rounds
+        of(rounds)
     }
 
-    fn count_rounds(&mut self, point: u32) -> Option<i128> {
+    fn count_rounds(&mut self, point: u32) -> Rounds {
+        let mut least = Rounds::default();
         let head = &self.plan.merges.points[point as usize];
         let mut back = head.ways.iter().filter(|way| way.back && way.taken);
-        let (end, None) = (*back.next()?, back.next()) else {
-            return None;
+        let (Some(&end), None) = (back.next(), back.next()) else {
+            return least;
         };
-        let (facts, wave) = (head.facts, head.wave);
-        let mut least: Option<i128> = None;
-        for (from, to) in [(end.facts, facts), (end.wave, wave)] {
+        let (facts, wave, loops) = (head.facts, head.wave, head.loops);
+        for (from, to, of_lanes) in [(end.facts, facts, true), (end.wave, wave, false)] {
             let mut at = from;
             while at != to && at != NOTHING {
                 let fact = *self.plan.facts.get(at);
-                if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
-                    for (counter, other, left) in [(a, b, true), (b, a, false)] {
-                        if let Some((key, after)) = self.plan.counter(point, counter)
-                            && let Some(rounds) =
-                                self.bounded(key, after, op, left, other, fact.parent)
-                        {
-                            least = Some(least.map_or(rounds, |least| least.min(rounds)));
-                        }
+                at = fact.parent;
+                let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) else {
+                    continue;
+                };
+                for (counter, other, left) in [(a, b, true), (b, a, false)] {
+                    let Some((key, after)) = self.plan.counter(point, counter) else {
+                        continue;
+                    };
+                    // Passing by a bound that moves is not meeting it.
+                    let moves = self.plan.arena.traits(other).loops & loops != 0;
+                    if op == Compare::Ne && moves {
+                        continue;
+                    }
+                    let Some(rounds) = self.bounded(key, after, op, left, other, fact.parent)
+                    else {
+                        continue;
+                    };
+                    let fewer =
+                        |known: Option<i128>| Some(known.map_or(rounds, |known| known.min(rounds)));
+                    least.lane = fewer(least.lane);
+                    // Lanes may have gone round less often than the wave, or none be left.
+                    if !of_lanes || (end.occupied && self.is_scalar(key)) {
+                        least.wave = fewer(least.wave);
                     }
                 }
-                at = fact.parent;
             }
         }
         least
@@ -297,16 +324,14 @@ impl Evaluation<'_> {
                         continue;
                     };
                     let (from, bound) = from.both(bound, signed, bits);
+                    let every = step.divisor_with(from.step);
                     let most = (1_i128 << (bits - 1)) - 1;
                     if left && step.lo >= 0 && from.lo >= 0 {
                         let last = bound.hi - strict + if after { 0 } else { step.hi };
                         if last.max(from.hi) + step.hi > most {
                             continue;
                         }
-                        let range = Range {
-                            lo: from.lo,
-                            hi: last.max(from.hi),
-                        };
+                        let range = Range::from(from.lo, last.max(from.hi), every);
                         return Some(start.map(bits, |one| Alternative {
                             origin: one.origin,
                             range,
@@ -318,10 +343,7 @@ impl Evaluation<'_> {
                         if last.min(from.lo) + step.lo < least {
                             continue;
                         }
-                        let range = Range {
-                            lo: last.min(from.lo),
-                            hi: from.hi,
-                        };
+                        let range = Range::back_from(from.hi, last.min(from.lo), every);
                         return Some(start.map(bits, |one| Alternative {
                             origin: one.origin,
                             range,
@@ -333,6 +355,13 @@ impl Evaluation<'_> {
         }
         None
     }
+}
+
+/// How often a loop goes round at most, if that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rounds {
+    lane: Option<i128>,
+    wave: Option<i128>,
 }
 
 /// A way into a phi's point, with this phi's input.
@@ -361,14 +390,8 @@ fn rounds_until(start: Range, step: i128, bound: Range, after: bool, bits: u32) 
     } else {
         // Mirror it.
         (
-            Range {
-                lo: -start.hi,
-                hi: -start.lo,
-            },
-            Range {
-                lo: -bound.hi,
-                hi: -bound.lo,
-            },
+            Range::span(-start.hi, -start.lo),
+            Range::span(-bound.hi, -bound.lo),
         )
     };
     let step = step.abs();
@@ -409,12 +432,9 @@ mod tests {
             "it wraps first"
         );
         assert_eq!(
-            rounds_until(Range { lo: 0, hi: 63 }, 1, one(100), true, 32),
+            rounds_until(Range::span(0, 63), 1, one(100), true, 32),
             Some(99)
         );
-        assert_eq!(
-            rounds_until(Range { lo: 0, hi: 63 }, 1, one(32), true, 32),
-            None
-        );
+        assert_eq!(rounds_until(Range::span(0, 63), 1, one(32), true, 32), None);
     }
 }

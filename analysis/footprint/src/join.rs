@@ -22,6 +22,7 @@ impl Walk<'_> {
                 wave: s.wave,
                 back: false,
                 taken: true,
+                occupied: false,
             })
             .collect();
         let (facts, wave) = self.meet(&states);
@@ -29,7 +30,7 @@ impl Walk<'_> {
             ways,
             facts,
             wave,
-            is_loop: false,
+            loops: 0,
         });
         let mut joined = states[0].clone();
         joined.facts = facts;
@@ -127,6 +128,7 @@ impl Walk<'_> {
         for other in &states[1..] {
             joined.parked = self.parked.union(joined.parked, other.parked);
             joined.indexed |= other.indexed;
+            joined.occupied &= other.occupied;
             joined.bound = self.around(joined.bound, other.bound);
             if joined.scc != other.scc {
                 joined.scc = self.arena.unknown();

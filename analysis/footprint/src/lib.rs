@@ -8,9 +8,18 @@
 //! What must hold: a launch touches nothing outside of the evaluated [`Access`]. What cannot be
 //! resolved is unknown, with the reason; precision comes after that.
 //!
-//! What is assumed of programs: a pointer plus an index stays inside the allocation that the pointer
-//! points into (or just behind), also where the analysis cannot bound the index; no pointer is made
-//! by multiplication; of a pointer plus a value loaded from memory, the latter is the index.
+//! # What is assumed
+//!
+//! Of programs, where the analysis cannot bound an index:
+//!
+//! - A pointer plus an index stays inside the allocation that the pointer points into, ends, or stands
+//!   just before (an array counted from 1); an index into an argument by value stays in the arguments.
+//! - Of a pointer argument plus or less a word loaded from memory, the word is the index (unless another
+//!   pointer was subtracted from it).
+//! - No pointer is made by multiplication, shifts or other arithmetic than sums, differences and masks.
+//! - A pointer to scratch is kept in registers and scratch alone.
+//!
+//! A launch that does otherwise may touch more than predicted; nothing here can tell.
 //!
 //! Only memory that a program allocates counts. Module data (`__device__` variables), kernel
 //! arguments, scratch, LDS and the runtime's own memory (host calls, device heap) appear in no
@@ -31,6 +40,7 @@ mod induction;
 pub mod inspect;
 mod join;
 mod launch;
+mod load;
 mod masks;
 mod merge;
 mod node;

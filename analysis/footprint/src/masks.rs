@@ -201,6 +201,7 @@ impl Walk<'_> {
             joined.parked = self.parked.union(joined.parked, other.parked);
             bound = self.around(bound, other.bound);
             joined.idle &= other.idle;
+            joined.occupied &= other.occupied;
             joined.scratch = Rc::default();
         }
         joined.bound = bound;
@@ -392,6 +393,7 @@ impl Walk<'_> {
             Change::Replace(mask) => {
                 let since = self.origin(mask);
                 self.unpark(state, since, since);
+                state.occupied = false;
                 if since.is_some_and(|since| !self.keeps_parked(state, since))
                     || !self.restored(state, mask)
                 {
@@ -433,7 +435,10 @@ impl Walk<'_> {
         match self.arena.node(mask) {
             Node::Exec(snapshot) => {
                 state.parked = self.parked_at(state, snapshot);
-                let bound = self.snapshots[snapshot as usize].bound;
+                let Snapshot {
+                    bound, occupied, ..
+                } = self.snapshots[snapshot as usize];
+                state.occupied |= occupied;
                 if state.bound == Some(snapshot) {
                     state.bound = bound;
                 }
@@ -452,6 +457,7 @@ impl Walk<'_> {
         let snapshot = self.snapshot(state);
         state.parked = self.parked.push(state.parked, Parked::Snapshot(snapshot));
         state.epoch = self.narrower_epoch(state);
+        state.occupied = false;
         if mask == FALSE {
             return state.make_idle();
         }
@@ -488,6 +494,7 @@ impl Walk<'_> {
                 state.scratch = snapshot.scratch;
                 state.facts = snapshot.facts;
                 state.idle = snapshot.idle;
+                state.occupied = snapshot.occupied;
             }
             return;
         }
@@ -500,6 +507,7 @@ impl Walk<'_> {
                 wave: FactId(0),
                 back: false,
                 taken: true,
+                occupied: false,
             })
             .collect();
         for &run in &loops {
@@ -511,6 +519,7 @@ impl Walk<'_> {
                 wave: FactId(0),
                 back: false,
                 taken: true,
+                occupied: false,
             });
         }
         // Loops that these lanes were in and that are over: their registers are of some iteration.
@@ -528,7 +537,7 @@ impl Walk<'_> {
             ways,
             facts: common,
             wave: state.wave,
-            is_loop: false,
+            loops: 0,
         });
         let own = (!state.idle).then(|| (Rc::clone(&state.vectors), Rc::clone(&state.scratch)));
         let sources: Vec<Rc<Vec<Id>>> = own

@@ -17,6 +17,8 @@ pub(crate) struct Way {
     pub(crate) back: bool,
     /// The walk came this way.
     pub(crate) taken: bool,
+    /// Some lane is active whenever it is taken.
+    pub(crate) occupied: bool,
 }
 
 #[derive(Debug)]
@@ -25,7 +27,14 @@ pub(crate) struct Point {
     /// The facts that hold at the point.
     pub(crate) facts: FactId,
     pub(crate) wave: FactId,
-    pub(crate) is_loop: bool,
+    /// The bit of the loop that it heads ([`crate::expr::Traits::loops`]), or none.
+    pub(crate) loops: u64,
+}
+
+impl Point {
+    pub(crate) fn is_loop(&self) -> bool {
+        self.loops != 0
+    }
 }
 
 /// Where a phi's inputs come from.

@@ -104,7 +104,7 @@ impl Plan {
             };
             let point = self.merges.phis[phi as usize].point;
             let head = &self.merges.points[point as usize];
-            if !head.is_loop {
+            if !head.is_loop() {
                 continue;
             }
             found.push((point, id, key, false));

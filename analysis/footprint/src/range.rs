@@ -1,15 +1,27 @@
 //! Intervals of machine words.
 //!
-//! A [`Range`] stands for the words `{ x mod 2^bits : lo <= x <= hi }`. Sums and products are taken
-//! on integers and only then reduced, so a negative offset is a small range and not a wrapped one.
-//! In the normal form `lo` is a signed word, `-2^(bits-1) <= lo < 2^(bits-1)`, and `hi` is less than
-//! `lo + 2^bits`; what does not fit is every word.
+//! A [`Range`] stands for the words `{ x mod 2^bits : x = lo, lo + step, ..., hi }`. Sums and products
+//! are taken on integers and only then reduced, so a negative offset is a small range and not a wrapped
+//! one. In the normal form `lo` is a signed word, `-2^(bits-1) <= lo < 2^(bits-1)`, and `hi` is less
+//! than `lo + 2^bits`; what does not fit is every word.
+//!
+//! Steps keep the fields of records apart: a table of pairs is read at every sixteenth byte, and what
+//! stands between is none of the values.
 
 /// An interval of integers, standing for words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) lo: i128,
     pub(crate) hi: i128,
+    /// 0 if there is just one; a divisor of `hi - lo`.
+    pub(crate) step: i128,
+}
+
+fn gcd(mut a: i128, mut b: i128) -> i128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.abs()
 }
 
 impl Range {
@@ -17,15 +29,59 @@ impl Range {
         Self {
             lo: value,
             hi: value,
+            step: 0,
         }
+    }
+
+    /// All integers from `lo` to `hi`.
+    pub(crate) fn span(lo: i128, hi: i128) -> Self {
+        let step = i128::from(lo != hi);
+        Self { lo, hi, step }
     }
 
     /// Every word.
     pub(crate) fn full(bits: u32) -> Self {
-        Self {
-            lo: 0,
-            hi: (1 << bits) - 1,
-        }
+        Self::span(0, (1 << bits) - 1)
+    }
+
+    /// `lo` and every `step`-th integer after it up to `hi`; all of them if `step` is 0.
+    pub(crate) fn from(lo: i128, hi: i128, step: i128) -> Self {
+        let step = step.max(1);
+        let hi = lo + (hi - lo) / step * step;
+        let step = if lo == hi { 0 } else { step };
+        Self { lo, hi, step }
+    }
+
+    /// `hi` and every `step`-th integer before it down to `lo`.
+    pub(crate) fn back_from(hi: i128, lo: i128, step: i128) -> Self {
+        let step = step.max(1);
+        let lo = hi - (hi - lo) / step * step;
+        let step = if lo == hi { 0 } else { step };
+        Self { lo, hi, step }
+    }
+
+    /// What divides all of its integers.
+    pub(crate) fn divisor(self) -> i128 {
+        self.divisor_with(0)
+    }
+
+    /// What divides all of its integers and another one.
+    pub(crate) fn divisor_with(self, other: i128) -> i128 {
+        gcd(gcd(self.lo, self.step), other)
+    }
+
+    /// Those of its integers that are not below `lo` nor above `hi`.
+    pub(crate) fn within(self, lo: i128, hi: i128) -> Option<Self> {
+        let step = self.step.max(1);
+        let below = (lo - self.lo).max(0);
+        let above = (self.hi - hi).max(0);
+        let lo = self.lo + (below + step - 1) / step * step;
+        let hi = self.hi - (above + step - 1) / step * step;
+        (lo <= hi).then_some(Self {
+            lo,
+            hi,
+            step: if lo == hi { 0 } else { step },
+        })
     }
 
     pub(crate) fn is_full(self, bits: u32) -> bool {
@@ -38,15 +94,28 @@ impl Range {
 
     /// The normal form of the words in `[lo, hi]`.
     pub(crate) fn wrap(lo: i128, hi: i128, bits: u32) -> Self {
+        if hi < lo {
+            return Self::full(bits);
+        }
+        Self::span(lo, hi).reduce(bits)
+    }
+
+    /// The normal form.
+    pub(crate) fn reduce(self, bits: u32) -> Self {
         let modulus = 1_i128 << bits;
-        if hi - lo >= modulus - 1 || hi < lo {
+        if self.hi - self.lo >= modulus - 1 {
             return Self::full(bits);
         }
         let half = modulus >> 1;
-        let down = (lo + half).div_euclid(modulus) * modulus;
+        let down = (self.lo + half).div_euclid(modulus) * modulus;
+        self.shifted(-down)
+    }
+
+    fn shifted(self, by: i128) -> Self {
         Self {
-            lo: lo - down,
-            hi: hi - down,
+            lo: self.lo + by,
+            hi: self.hi + by,
+            step: self.step,
         }
     }
 
@@ -56,10 +125,7 @@ impl Range {
         if self.lo >= 0 && self.hi < modulus {
             self
         } else if self.hi < 0 {
-            Self {
-                lo: self.lo + modulus,
-                hi: self.hi + modulus,
-            }
+            self.shifted(modulus)
         } else {
             Self::full(bits)
         }
@@ -71,15 +137,9 @@ impl Range {
         if self.lo >= -half && self.hi < half {
             self
         } else if self.lo >= half && self.hi < modulus {
-            Self {
-                lo: self.lo - modulus,
-                hi: self.hi - modulus,
-            }
+            self.shifted(-modulus)
         } else {
-            Self {
-                lo: -half,
-                hi: half - 1,
-            }
+            Self::span(-half, half - 1)
         }
     }
 
@@ -87,32 +147,56 @@ impl Range {
         Self {
             lo: self.lo.min(other.lo),
             hi: self.hi.max(other.hi),
+            step: gcd(gcd(self.step, other.step), self.lo - other.lo),
         }
     }
 
     pub(crate) fn add(self, other: Self, bits: u32) -> Self {
-        Self::wrap(self.lo + other.lo, self.hi + other.hi, bits)
+        let sum = Self {
+            lo: self.lo + other.lo,
+            hi: self.hi + other.hi,
+            step: gcd(self.step, other.step),
+        };
+        sum.reduce(bits)
     }
 
     pub(crate) fn sub(self, other: Self, bits: u32) -> Self {
-        Self::wrap(self.lo - other.hi, self.hi - other.lo, bits)
+        let difference = Self {
+            lo: self.lo - other.hi,
+            hi: self.hi - other.lo,
+            step: gcd(self.step, other.step),
+        };
+        difference.reduce(bits)
     }
 
     /// Product of integers, unreduced; factors of up to 64 bits.
     fn product(self, other: Self) -> Option<Self> {
-        let mut hull: Option<Self> = None;
+        let (mut lo, mut hi) = (i128::MAX, i128::MIN);
         for a in [self.lo, self.hi] {
             for b in [other.lo, other.hi] {
-                let corner = Self::exactly(a.checked_mul(b)?);
-                hull = Some(hull.map_or(corner, |hull| hull.hull(corner)));
+                let corner = a.checked_mul(b)?;
+                (lo, hi) = (lo.min(corner), hi.max(corner));
             }
         }
-        hull
+        if lo == hi {
+            return Some(Self::exactly(lo));
+        }
+        // (a + i s) (b + j t) = ab + i sb + j ta + ij st.
+        let steps = [
+            self.step.checked_mul(other.lo),
+            other.step.checked_mul(self.lo),
+            self.step.checked_mul(other.step),
+        ];
+        let step = steps
+            .into_iter()
+            .try_fold(0, |all, step| Some(gcd(all, step?)))
+            .unwrap_or(1);
+        Some(Self { lo, hi, step })
     }
 
     pub(crate) fn mul(self, other: Self, bits: u32) -> Self {
         self.product(other)
-            .map_or(Self::full(bits), |p| Self::wrap(p.lo, p.hi, bits))
+            .map_or(Self::full(bits), |p| p.reduce(bits))
     }
 
     /// High word of the product of unsigned words.
@@ -136,20 +220,15 @@ impl Range {
         } else if let Some(count) = count.single() {
             Self::exactly(count & i128::from(bits - 1))
         } else {
-            Self {
-                lo: 0,
-                hi: i128::from(bits - 1),
-            }
+            Self::span(0, i128::from(bits - 1))
         }
     }
 
     pub(crate) fn shl(self, by: Self, bits: u32) -> Self {
         let by = by.count(bits);
-        let factor = Self {
-            lo: 1 << by.lo,
-            hi: 1 << by.hi,
-        };
-        self.mul(factor, bits)
+        let (lo, hi) = (1_i128 << by.lo, 1_i128 << by.hi);
+        let step = if lo == hi { 0 } else { lo };
+        self.mul(Self { lo, hi, step }, bits)
     }
 
     pub(crate) fn shr(self, by: Self, bits: u32) -> Self {
@@ -178,7 +257,9 @@ impl Range {
                 && mask < 0
                 && (-mask).count_ones() == 1
             {
-                return Self::wrap(value.lo & mask, value.hi & mask, bits);
+                let (lo, hi) = (value.lo & mask, value.hi & mask);
+                let step = if lo == hi { 0 } else { -mask };
+                return Self { lo, hi, step }.reduce(bits);
             }
             // Low bits of a range that does not leave a block of that size.
             if let Some(mask) = mask.unsigned(bits).single()
@@ -195,6 +276,13 @@ impl Range {
 
     pub(crate) fn or(self, other: Self, bits: u32) -> Self {
         let (a, b) = (self.unsigned(bits), other.unsigned(bits));
+        // Where one has only zeros, below a power of two, and the other nothing but that, it is a sum.
+        for (high, low) in [(a, b), (b, a)] {
+            let zeros = (high.lo | high.step).trailing_zeros().min(bits);
+            if low.hi < 1 << zeros {
+                return high.add(low, bits);
+            }
+        }
         let sum = (a.hi + b.hi).min((1 << bits) - 1);
         Self::wrap(a.lo.max(b.lo), sum, bits)
     }
@@ -233,8 +321,7 @@ impl Range {
 
     /// Sign extension from the low `from` bits to 32.
     pub(crate) fn sign(self, from: u32) -> Self {
-        let low = Self::wrap(self.lo, self.hi, from).signed(from);
-        Self::wrap(low.lo, low.hi, 32)
+        self.reduce(from).signed(from).reduce(32)
     }
 }
 
@@ -248,11 +335,26 @@ mod tests {
             range.hi >= range.lo && range.hi - range.lo < 32,
             "{range:?}"
         );
-        (range.lo..=range.hi).fold(0, |set, x| set | 1 << (x.rem_euclid(32)))
+        integers(range).fold(0, |set, x| set | 1 << (x.rem_euclid(32)))
+    }
+
+    fn integers(range: Range) -> impl Iterator<Item = i128> {
+        assert_eq!((range.hi - range.lo) % range.step.max(1), 0, "{range:?}");
+        assert_eq!(range.step == 0, range.lo == range.hi, "{range:?}");
+        (range.lo..=range.hi).step_by(range.step.max(1) as usize)
     }
 
     fn ranges() -> impl Iterator<Item = Range> {
-        (-16..16).flat_map(|lo| (0..32).step_by(3).map(move |n| Range::wrap(lo, lo + n, 5)))
+        let of = |lo: i128, step: i128, count: i128| Range {
+            lo,
+            hi: lo + step * count,
+            step: if count == 0 { 0 } else { step },
+        };
+        (-16..16).flat_map(move |lo| {
+            let spans = (0..32).step_by(5).map(move |n| Range::wrap(lo, lo + n, 5));
+            let steps = [(2, 3), (3, 2), (4, 4), (8, 2), (6, 3)];
+            spans.chain(steps.map(move |(step, n)| of(lo, step, n).reduce(5)))
+        })
     }
 
     fn signed(x: i128) -> i128 {
@@ -294,11 +396,7 @@ mod tests {
                 |a, b| a.max(b, true, 5),
                 |x, y| signed(x).max(signed(y)),
             ),
-            (
-                "hull",
-                |a, b| Range::wrap(a.hull(b).lo, a.hull(b).hi, 5),
-                |x, _| x,
-            ),
+            ("hull", |a, b| a.hull(b).reduce(5), |x, _| x),
             (
                 "sign",
                 |a, _| Range::wrap(a.lo, a.hi, 4).signed(4),
@@ -310,8 +408,8 @@ mod tests {
                 for b in ranges() {
                     let result = on_ranges(a, b);
                     let set = words(result);
-                    for x in a.lo..=a.hi {
-                        for y in b.lo..=b.hi {
+                    for x in integers(a) {
+                        for y in integers(b) {
                             let word = on_words(x, y).rem_euclid(32);
                             assert!(
                                 set >> word & 1 == 1,
@@ -332,7 +430,7 @@ mod tests {
                 for by in [
                     Range::exactly(0),
                     Range::exactly(3),
-                    Range { lo: 1, hi: 31 },
+                    Range::span(1, 31),
                     Range::exactly(35),
                 ] {
                     for x in value.lo..=value.hi {
@@ -355,16 +453,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cut_off_stays_in_step() {
+        let range = Range {
+            lo: -4,
+            hi: 20,
+            step: 8,
+        };
+        let cut = range.within(0, 13).expect("4 and 12");
+        assert_eq!((cut.lo, cut.hi, cut.step), (4, 12, 8));
+        assert_eq!(range.within(-100, 4).expect("-4 and 4").hi, 4);
+        assert_eq!(range.within(5, 11), None);
+    }
+
+    #[test]
     fn negative_offsets_stay_small_and_wide_ones_become_everything() {
-        let index = Range { lo: 0, hi: 1023 };
+        let index = Range::span(0, 1023);
         let minus_four = Range::wrap(0xffff_fffc, 0xffff_fffc, 32);
-        assert_eq!(index.add(minus_four, 32), Range { lo: -4, hi: 1019 });
+        assert_eq!(index.add(minus_four, 32), Range::span(-4, 1019));
         assert!(
             index.add(minus_four, 32).unsigned(32).is_full(32),
             "it wraps below zero"
         );
-        let wide = Range { lo: 0, hi: 1 << 31 };
+        let wide = Range::span(0, 1 << 31);
         assert!(wide.shl(Range::exactly(2), 32).is_full(32));
-        assert_eq!(index.shl(Range::exactly(2), 32), Range { lo: 0, hi: 4092 });
+        let words = index.shl(Range::exactly(2), 32);
+        assert_eq!((words.lo, words.hi, words.step), (0, 4092, 4));
+        let records = words
+            .add(Range::exactly(4096), 32)
+            .mul(Range::exactly(6), 64);
+        assert_eq!((records.lo, records.step), (24_576, 24));
     }
 }

@@ -22,6 +22,10 @@ enum Root {
     Own,
     /// Memory of the runtime.
     Runtime,
+    /// A word in it.
+    RuntimeWord,
+    /// Something lost less a pointer.
+    Apart,
     Lost(Why),
 }
 
@@ -136,6 +140,15 @@ impl Finder<'_> {
         keep(a, b) | keep(b, a)
     }
 
+    /// Roots of a difference. Something lost less a pointer may lead from there to anywhere.
+    fn difference(&mut self, a: Set, b: Set) -> Set {
+        let lost = self.table.lost | self.table.behind;
+        if a & lost == 0 || b & self.table.slots == 0 {
+            return a;
+        }
+        a & !lost | self.one(Root::Apart)
+    }
+
     fn slot(&self, offset: u32) -> Root {
         let slot = offset & !7;
         match self.plan.hidden_kind(offset) {
@@ -164,9 +177,11 @@ impl Finder<'_> {
             all |= self.one(match *root {
                 Root::Own => Root::AnySlot,
                 Root::Slot(slot) => Root::Behind(Some(slot)),
-                Root::Runtime => Root::Runtime,
+                Root::Runtime => Root::RuntimeWord,
                 Root::AnySlot | Root::Behind(_) => Root::Behind(None),
-                Root::Image(_) | Root::Lost(_) => Root::Lost(Why::Memory),
+                Root::Image(_) | Root::RuntimeWord | Root::Apart | Root::Lost(_) => {
+                    Root::Lost(Why::Memory)
+                }
             });
         }
         if from.is_empty() {
@@ -208,7 +223,9 @@ impl Finder<'_> {
             Node::Add64(a, b) | Node::Binary(Binary::Add | Binary::And | Binary::Or, a, b) => {
                 self.sum(self.of(a), self.of(b))
             }
-            Node::Sub64(a, _) | Node::Binary(Binary::Sub, a, _) => self.of(a),
+            Node::Sub64(a, b) | Node::Binary(Binary::Sub, a, b) => {
+                self.difference(self.of(a), self.of(b))
+            }
             _ => 0,
         }
     }
@@ -311,8 +328,12 @@ const MAX_EXTENTS: usize = 3;
 
 fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<String>) {
     let (offset, indirect) = match root {
-        Root::Image(_) | Root::Own | Root::Runtime => return,
-        Root::Lost(why) => {
+        Root::Image(_) | Root::Own | Root::Runtime | Root::RuntimeWord => return,
+        Root::Lost(_) | Root::Apart => {
+            let why = match root {
+                Root::Lost(why) => why,
+                _ => Why::Arithmetic,
+            };
             if !matches!(side, SideSummary::Unknown(_)) {
                 *side = SideSummary::Unknown(why.reason());
             }

@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) bound: Option<u32>,
     /// No lane is active: vector registers have no values here.
     pub(crate) idle: bool,
+    /// Some lane is active for certain.
+    pub(crate) occupied: bool,
     /// Vector registers are addressed through M0.
     pub(crate) indexed: bool,
 }
@@ -52,6 +54,7 @@ impl State {
             parked: NONE_PARKED,
             bound: None,
             idle: false,
+            occupied: true,
             indexed: false,
         }
     }
@@ -59,6 +62,7 @@ impl State {
     /// No lane is active from here on.
     pub(crate) fn make_idle(&mut self) {
         self.idle = true;
+        self.occupied = false;
         self.vectors = Rc::new(vec![BOTTOM; self.vectors.len()]);
         self.scratch = Rc::default();
         // Spilled scalars live in lanes whatever EXEC says.
@@ -78,6 +82,7 @@ pub(crate) struct Snapshot {
     /// An older snapshot whose lanes contain these.
     pub(crate) bound: Option<u32>,
     pub(crate) idle: bool,
+    pub(crate) occupied: bool,
 }
 
 /// A list of parked snapshots; lists share tails.

@@ -23,8 +23,14 @@ pub(crate) enum Origin {
     Symbol(Symbolic),
     /// Relative to where the code object is loaded.
     Image,
-    /// Memory of the runtime (host calls, device heap).
+    /// Memory of the runtime (host calls, device heap), by an argument that only the runtime sets.
     Runtime,
+    /// A word that stands there: a pointer to more memory of the runtime, or a number. What is read
+    /// through it may come from the program.
+    RuntimeWord,
+    /// Something lost less a pointer: an index if both point into one allocation, else the way from
+    /// there to anywhere.
+    Apart(Reason),
     /// Relative to a phi whose value is being looked for.
     Anchor(u64),
 }
@@ -110,10 +116,13 @@ impl Value {
     pub(crate) fn any(all: impl IntoIterator<Item = Alternative>, bits: u32) -> Self {
         let mut kept: Vec<Alternative> = Vec::new();
         for next in all {
-            match kept.iter_mut().find(|known| known.origin == next.origin) {
+            match kept.iter().position(|known| known.origin == next.origin) {
                 Some(known) => {
-                    let hull = known.range.hull(next.range);
-                    known.range = Range::wrap(hull.lo, hull.hi, bits);
+                    let known = &mut kept[known];
+                    known.range = known.range.hull(next.range).reduce(bits);
+                }
+                None if kept.len() == MAX_ALTERNATIVES => {
+                    return Self::lost(Reason::Budget, bits);
                 }
                 None => kept.push(next),
             }
@@ -121,7 +130,6 @@ impl Value {
         match kept.len() {
             0 => Self::Empty,
             1 => Self::One(kept[0]),
-            n if n > MAX_ALTERNATIVES => Self::lost(Reason::Budget, bits),
             _ => Self::Many(Rc::new(kept)),
         }
     }
@@ -166,14 +174,19 @@ impl Value {
 
 /// A sum; pointer plus number is a pointer.
 pub(crate) fn add(a: Alternative, b: Alternative, bits: u32) -> Alternative {
-    use Origin::{Base, Lost, Number};
+    use Origin::{Apart, Base, Lost, Number, RuntimeWord};
     let sum = a.range.add(b.range, bits);
     let origin = match (a.origin, b.origin) {
         (Number, origin) | (origin, Number) => origin,
+        (Apart(reason), Lost(_) | Apart(_)) | (Lost(_), Apart(reason)) => Apart(reason),
+        (Apart(reason), _) | (_, Apart(reason)) => return Alternative::lost(reason, bits),
+        (Lost(reason), RuntimeWord) | (RuntimeWord, Lost(reason)) => {
+            return Alternative::lost(reason, bits);
+        }
         (Lost(_), Base(base)) | (Base(base), Lost(_)) => Base(base),
         (Lost(reason), Lost(_)) => Lost(reason),
         // An index loaded from memory.
-        (Lost(_), relative) | (relative, Lost(_)) if !matches!(relative, Base(_)) => relative,
+        (Lost(_), relative) | (relative, Lost(_)) => relative,
         (Base(_), Base(_)) => Lost(Reason::UntrackedAddress),
         _ => return Alternative::lost(Reason::UntrackedAddress, bits),
     };
@@ -182,16 +195,24 @@ pub(crate) fn add(a: Alternative, b: Alternative, bits: u32) -> Alternative {
 
 /// A difference; pointer minus pointer is a number.
 pub(crate) fn sub(a: Alternative, b: Alternative, bits: u32) -> Alternative {
-    use Origin::{Base, Lost, Number};
+    use Origin::{Anchor, Apart, Base, Image, Lost, Number, RuntimeWord, Symbol};
     let range = a.range.sub(b.range, bits);
     let origin = match (a.origin, b.origin) {
-        (origin, Number | Lost(_)) => origin,
-        (Base(_), Base(_)) => Number,
-        (x, y) if x == y && x != Origin::Runtime => Number,
-        (Number | Lost(_), Base(_)) => Number,
-        (Number | Lost(_) | Base(_), _) | (_, Base(_)) => {
-            return Alternative::number(Range::full(bits));
+        (origin, Number) => origin,
+        (Lost(reason), Lost(_)) => Lost(reason),
+        (Lost(reason) | Apart(reason), _) => {
+            return Alternative {
+                origin: Apart(reason),
+                range: Range::full(bits),
+            };
         }
+        (RuntimeWord, _) | (_, RuntimeWord | Apart(_)) => {
+            return Alternative::lost(Reason::UntrackedAddress, bits);
+        }
+        (origin, Lost(_)) => origin,
+        (Base(_) | Number, Base(_)) => Number,
+        (x @ (Symbol(_) | Image | Anchor(_)), y) if x == y => Number,
+        (Number | Base(_), _) | (_, Base(_)) => return Alternative::number(Range::full(bits)),
         _ => return Alternative::lost(Reason::UntrackedAddress, bits),
     };
     Alternative { origin, range }

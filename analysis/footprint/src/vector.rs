@@ -304,6 +304,8 @@ impl Walk<'_> {
                 let count = self.up_to(32);
                 self.arena.add(count, more)
             }
+            v_add_u16 | v_sub_u16 | v_subrev_u16 | v_mul_lo_u16 | v_min_u16 | v_max_u16
+            | v_lshlrev_b16 | v_lshrrev_b16 => return self.half_words(state, inst),
             v_mad_u32_u16 => {
                 let (a, b) = (src(self, 0), src(self, 1));
                 if inst.op_sel != 0 {
@@ -316,6 +318,33 @@ impl Walk<'_> {
             _ => return None,
         };
         Some((value, None))
+    }
+
+    /// Arithmetic on the low 16 bits of the sources; the upper half of the destination becomes 0.
+    fn half_words(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
+        use Op::*;
+        if inst.op_sel != 0 {
+            return None;
+        }
+        let (mut a, mut b) = (self.source(state, inst, 0), self.source(state, inst, 1));
+        (a, b) = (self.arena.and(a, 0xffff), self.arena.and(b, 0xffff));
+        let op = match inst.op {
+            v_add_u16 => Binary::Add,
+            v_sub_u16 | v_subrev_u16 => Binary::Sub,
+            v_mul_lo_u16 => Binary::Mul,
+            v_min_u16 => Binary::MinU,
+            v_max_u16 => Binary::MaxU,
+            v_lshlrev_b16 => Binary::Shl,
+            _ => Binary::Shr,
+        };
+        if matches!(inst.op, v_subrev_u16 | v_lshlrev_b16 | v_lshrrev_b16) {
+            (a, b) = (b, a);
+        }
+        if matches!(op, Binary::Shl | Binary::Shr) {
+            b = self.arena.and(b, 15);
+        }
+        let value = self.arena.binary(op, a, b);
+        Some((self.arena.and(value, 0xffff), None))
     }
 
     fn product(&mut self, a: Id, b: Id, signed: bool) -> Id {

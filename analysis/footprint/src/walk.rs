@@ -206,14 +206,14 @@ impl<'a> Walk<'a> {
             let mut state = match block.heads {
                 Some(which) => {
                     let shape = &function.loops[which];
-                    self.inside = shape.parent.and_then(|parent| runs[parent]).or(outside);
+                    self.enter(shape.parent.and_then(|parent| runs[parent]).or(outside));
                     let (run, state) = self.head(states, shape, block.back_ways, (entry, which));
                     runs[which] = Some(run);
                     state
                 }
                 None => self.join(states),
             };
-            self.inside = inner.and_then(|inner| runs[inner]).or(outside);
+            self.enter(inner.and_then(|inner| runs[inner]).or(outside));
             self.instructions += block.instructions.len();
             if self.instructions > self.limits.instructions
                 || self.arena.len() > self.limits.expressions
@@ -264,8 +264,22 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        self.inside = outside;
+        self.enter(outside);
         Ok(returns)
+    }
+
+    /// The walk goes on in this loop.
+    fn enter(&mut self, inside: Option<u32>) {
+        if self.inside == inside {
+            return;
+        }
+        self.inside = inside;
+        self.arena.inside = 0;
+        let mut at = inside;
+        while let Some(run) = at {
+            self.arena.inside |= self.loops[run as usize].bit;
+            at = self.loops[run as usize].parent;
+        }
     }
 
     fn step(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<(), Reason> {
@@ -333,6 +347,8 @@ impl<'a> Walk<'a> {
                 }
                 if empty {
                     state.make_idle();
+                } else {
+                    state.occupied = true;
                 }
                 return true;
             }
@@ -378,6 +394,7 @@ impl<'a> Walk<'a> {
         which: (u64, usize),
     ) -> (u32, State) {
         let run = self.loops.len() as u32;
+        let bit = 1 << (run % 64);
         let (facts, wave) = self.meet(&states);
         let mut ways: Vec<Way> = states
             .iter()
@@ -386,6 +403,7 @@ impl<'a> Walk<'a> {
                 wave: s.wave,
                 back: false,
                 taken: true,
+                occupied: false,
             })
             .collect();
         ways.extend((0..ends).map(|_| Way {
@@ -393,12 +411,13 @@ impl<'a> Walk<'a> {
             wave: NOTHING,
             back: true,
             taken: false,
+            occupied: false,
         }));
         let point = self.merges.point(Point {
             ways,
             facts,
             wave,
-            is_loop: true,
+            loops: bit,
         });
         let none = vec![BOTTOM; ends];
         let mut state = states[0].clone();
@@ -410,7 +429,6 @@ impl<'a> Walk<'a> {
         state.idle = states.iter().all(|state| state.idle);
         (state.facts, state.wave) = (facts, wave);
         let entered = (!self.loose.contains(&which)).then(|| self.snapshot(&state));
-        let bit = 1 << (run % 64);
         let mut phis = Vec::new();
         let mut phi = |walk: &mut Self, place: Place, scalar: bool, inputs: Vec<Id>| {
             let mut inputs = inputs;
@@ -476,6 +494,8 @@ impl<'a> Walk<'a> {
         state.bound = if shape.masks { entered } else { state.bound };
         state.epoch = self.unrelated_epoch(state.bound);
         state.idle = false;
+        // Whether some are at the loop's end is not known yet.
+        state.occupied &= !shape.masks;
         let parked = state.parked;
         if shape.masks {
             state.parked = self.parked.push(state.parked, Parked::Loop(run));
@@ -518,6 +538,7 @@ impl<'a> Walk<'a> {
                 wave: state.wave,
                 back: true,
                 taken: true,
+                occupied: state.occupied,
             };
         }
         for &(place, phi) in &run.phis {
@@ -592,6 +613,7 @@ impl<'a> Walk<'a> {
             parked: state.parked,
             bound: state.bound,
             idle: state.idle,
+            occupied: state.occupied,
         });
         self.snapshots.len() as u32 - 1
     }
@@ -620,7 +642,7 @@ impl<'a> Walk<'a> {
                     ways: Vec::new(),
                     facts,
                     wave,
-                    is_loop: false,
+                    loops: 0,
                 });
                 self.loops[run as usize].parked_point = Some(point);
                 point
@@ -675,6 +697,7 @@ impl<'a> Walk<'a> {
                     wave: NOTHING,
                     back: false,
                     taken: true,
+                    occupied: false,
                 }
             });
             self.merges.points[point as usize].ways = ways.collect();

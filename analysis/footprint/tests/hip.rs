@@ -4,7 +4,7 @@
 //! touch:
 //!
 //! ```text
-//! //~ memory t = x y              device memory `t` holds these pointers
+//! //~ memory t = x y+1 7          device memory `t` holds these pointers and numbers
 //! //~ launch NAME grid=X,Y,Z block=X,Y,Z args VALUES
 //! //~ reads SET                   exactly these bytes, from -O1 on; at -O0 at least these
 //! //~ within-reads SET            no others
@@ -255,9 +255,12 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
     let kernarg = arguments(kernel, words, &mut device);
     launch.kernarg = &kernarg;
     if let Some((table, pointers)) = case.memory.and_then(|memory| memory.split_once(" = ")) {
-        let content = pointers
-            .split_whitespace()
-            .flat_map(|p| device.start(p).to_le_bytes());
+        let content = pointers.split_whitespace().flat_map(|word| {
+            let (name, offset) = word.split_once('+').unwrap_or((word, "0"));
+            let offset: u64 = offset.parse().expect("an offset");
+            let value = name.parse().unwrap_or_else(|_| device.start(name) + offset);
+            value.to_le_bytes()
+        });
         device
             .content
             .push((device.start(table), content.collect()));
@@ -330,7 +333,7 @@ macro_rules! filetests {
     };
 }
 
-filetests! { direct divergence loops other structs }
+filetests! { direct divergence loops other records structs }
 
 #[test]
 fn every_file_is_tested() {

@@ -130,6 +130,28 @@ fn a_pointer_behind_a_buffer_may_belong_to_it() {
     );
 }
 
+/// An array counted from 1 is handed over as a pointer before it.
+#[test]
+fn a_pointer_just_before_a_buffer_may_belong_to_it() {
+    let device = Device {
+        buffers: &[A, A + SIZE],
+        content: None,
+    };
+    let both = run_of(A..A + 2 * SIZE);
+    for before in [4, 8, 16, 64] {
+        assert_eq!(run_on(WRAP, &[A + SIZE - before], &device).writes, both);
+    }
+    assert_eq!(
+        run_on(WRAP, &[A + SIZE - 1024], &device).writes,
+        run_of(whole(A))
+    );
+    let device = Device {
+        buffers: &[A],
+        content: None,
+    };
+    assert_eq!(run_on(WRAP, &[A - 4], &device).writes, run_of(whole(A)));
+}
+
 #[test]
 fn an_index_that_wraps_is_any_index() {
     assert_eq!(run(WRAP, &[A]).writes, run_of(whole(A)));
@@ -139,6 +161,46 @@ fn an_index_that_wraps_is_any_index() {
 fn pointers_subtract_to_numbers() {
     let access = run(DIFFERENCE, &[A + 64, A, B]);
     assert_eq!(access.writes, run_of(B + 64..B + 68));
+}
+
+/// Less an argument and with it again, a pointer from memory points where it pointed.
+#[test]
+fn a_pointer_from_memory_is_not_the_argument_it_is_taken_relative_to() {
+    let code = FROM_MEMORY_TO_ARGUMENT;
+    assert!(run(code, &[A, B]).writes.is_unknown());
+    let summary = footprint(code).summary();
+    assert!(!summary.writes.is_exact(), "got {:?}", summary.writes);
+    let known = Device {
+        buffers: &[A, B],
+        content: Some((A, (B + 64).to_le_bytes().to_vec())),
+    };
+    assert_eq!(
+        run_on(code, &[A, A + 128], &known).writes,
+        run_of(B + 64..B + 68)
+    );
+}
+
+/// What the runtime keeps for a program (its device heap) may hold the program's pointers.
+#[test]
+fn pointers_from_the_runtimes_memory_are_unknown() {
+    let kernel = KernelSource::new("kernel", RUNTIME_HEAP)
+        .args(&[(0, 8, "global_buffer"), (8, 8, "hidden_hostcall_buffer")]);
+    let file = elf::write(&[kernel], &[0; 64], false);
+    let object =
+        CodeObject::parse(&file, &strobe_code_object::Limits::default()).expect("an object");
+    let launch = Launch {
+        kernarg: &A.to_le_bytes(),
+        grid: [64, 1, 1],
+        block: [64, 1, 1],
+        dynamic_lds: 0,
+    };
+    let device = Device {
+        buffers: &[A],
+        content: None,
+    };
+    let access =
+        analyse(&object, &object.kernels[0], &Limits::default()).evaluate(&launch, &device);
+    assert!(access.writes.is_unknown(), "got {}", access.writes);
 }
 
 #[test]
@@ -163,6 +225,18 @@ fn lanes_that_come_back_bring_their_values() {
 #[test]
 fn a_wave_without_lanes_touches_nothing() {
     assert_eq!(run(SKIPPED, &[A, B]).writes, run_of(B..B + 32));
+}
+
+/// A comparison where no lane is active says nothing of those that come back.
+#[test]
+fn a_comparison_without_lanes_leaves_the_mask_empty() {
+    assert_eq!(run(COMPARED_BY_NOBODY, &[A, 0]).writes, run_of(A..A + 4));
+}
+
+/// A mask of all lanes that are active holds no others.
+#[test]
+fn lanes_that_were_off_are_not_in_a_mask_of_all_active_ones() {
+    assert_eq!(run(ALL_OF_THE_ACTIVE, &[A]).writes, run_of(A..A + 4));
 }
 
 #[test]
@@ -190,6 +264,26 @@ fn loops_end_where_their_condition_says() {
     assert_eq!(run(LOOP, &[A, 0]).writes, run_of(whole(A)));
     // The bound leaves the buffer: it is the program's promise that it does not.
     assert_eq!(run(LOOP, &[A, 1 << 20]).writes, run_of(whole(A)));
+}
+
+/// A counter that is a lane's goes round as often as the scalar that is compared.
+#[test]
+fn a_scalar_condition_bounds_what_lanes_count() {
+    assert_eq!(run(ROWS, &[A, 10]).writes, run_of(A..A + 292));
+}
+
+/// A bound that moves may be passed by without ever being met.
+#[test]
+fn a_loop_until_equal_to_a_bound_that_moves_has_no_end() {
+    assert_eq!(run(MOVING_BOUND, &[A, B]).writes, run_of(whole(A)));
+}
+
+/// Scalars go on where no lane does.
+#[test]
+fn what_lanes_satisfy_does_not_bound_a_scalar_that_goes_on_without_them() {
+    let access = run(LANES_LEAVE_THE_WAVE, &[A]);
+    let after = Extent::new(A + 64, A + 68).expect("a range");
+    assert!(access.writes.contains(after), "got {}", access.writes);
 }
 
 /// What held on one of the ways into a loop holds on no other.
@@ -655,5 +749,117 @@ const DATA: &[u32] = &[
     0x8205_8005,               // s_addc_u32 s5, s5, 0
     0x7e02_0280,               // v_mov_b32_e32 v1, 0
     0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const FROM_MEMORY_TO_ARGUMENT: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0xc006_0202, 0x0000_0000,  // s_load_dwordx2 s[8:9], s[4:5], 0x0
+    0x8088_0608,               // s_sub_u32 s8, s8, s6
+    0x8289_0709,               // s_subb_u32 s9, s9, s7
+    0x8008_0806,               // s_add_u32 s8, s6, s8
+    0x8209_0907,               // s_addc_u32 s9, s7, s9
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x0008_0001,  // global_store_dword v1, v0, s[8:9]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const MOVING_BOUND: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0xbe88_0080,               // s_mov_b32 s8, 0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xc002_0243, 0x0000_0000,  // s_load_dword s9, s[6:7], 0x0
+    0x8609_9f09,               // s_and_b32 s9, s9, 31
+    0x8709_a009,               // s_or_b32 s9, s9, 32
+    0x8004_8404,               // s_add_u32 s4, s4, 4
+    0x8205_8005,               // s_addc_u32 s5, s5, 0
+    0x8108_8108,               // s_add_i32 s8, s8, 1
+    0xbf07_0908,               // s_cmp_lg_u32 s8, s9
+    0xbf85_fff5,               // s_cbranch_scc1 L
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const LANES_LEAVE_THE_WAVE: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe88_017e,               // s_mov_b64 s[8:9], exec
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x7e04_0284,               // v_mov_b32_e32 v2, 4
+    0xbe87_0080,               // s_mov_b32 s7, 0
+    0x7d92_0407,               // v_cmp_lt_u32_e32 vcc, s7, v2
+    0x86fe_6a7e,               // s_and_b64 exec, exec, vcc
+    0x8004_8404,               // s_add_u32 s4, s4, 4
+    0x8205_8005,               // s_addc_u32 s5, s5, 0
+    0x8107_8107,               // s_add_i32 s7, s7, 1
+    0xbf07_9007,               // s_cmp_lg_u32 s7, 16
+    0xbf85_fff9,               // s_cbranch_scc1 L
+    0xbefe_0108,               // s_mov_b64 exec, s[8:9]
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const ALL_OF_THE_ACTIVE: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x7e04_0280,               // v_mov_b32_e32 v2, 0
+    0xbe88_017e,               // s_mov_b64 s[8:9], exec
+    0x7d98_0088,               // v_cmp_gt_u32_e32 vcc, 8, v0
+    0x86fe_6a7e,               // s_and_b64 exec, exec, vcc
+    0x868a_c17e,               // s_and_b64 s[10:11], exec, -1
+    0xbefe_0108,               // s_mov_b64 exec, s[8:9]
+    0x89fe_0a7e,               // s_andn2_b64 exec, exec, s[10:11]
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const RUNTIME_HEAP: &[u32] = &[
+    0xc006_0100, 0x0000_0008,  // s_load_dwordx2 s[4:5], s[0:1], 0x8
+    0xc006_0182, 0x0000_0000,  // s_load_dwordx2 s[6:7], s[4:5], 0x0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x0006_0001,  // global_store_dword v1, v0, s[6:7]
+    0xc006_0203, 0x0000_0000,  // s_load_dwordx2 s[8:9], s[6:7], 0x0
+    0xdc70_8000, 0x0008_0001,  // global_store_dword v1, v0, s[8:9]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const COMPARED_BY_NOBODY: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0xbe88_017e,               // s_mov_b64 s[8:9], exec
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x7e04_0285,               // v_mov_b32_e32 v2, 5
+    0x7d98_0006,               // v_cmp_gt_u32_e32 vcc, s6, v0
+    0xbe8a_206a,               // s_and_saveexec_b64 s[10:11], vcc
+    0x7d9a_04bf,               // v_cmp_ne_u32_e32 vcc, 63, v2
+    0x87fe_087e,               // s_or_b64 exec, exec, s[8:9]
+    0xbf86_0001,               // s_cbranch_vccz E
+    0xbf81_0000,               // s_endpgm
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+const ROWS: &[u32] = &[
+    0xc006_0080, 0x0000_0000,  // s_load_dwordx2 s[2:3], s[0:1], 0x0
+    0xc002_0100, 0x0000_0008,  // s_load_dword s4, s[0:1], 0x8
+    0xbf06_8004,               // s_cmp_eq_u32 s4, 0
+    0xbf85_000d,               // s_cbranch_scc1 E
+    0x7e02_0300,               // v_mov_b32_e32 v1, v0
+    0x7e04_0280,               // v_mov_b32_e32 v2, 0
+    0xd28f_0004, 0x0002_0282,  // v_lshlrev_b64 v[4:5], 2, v[1:2]
+    0x7e0c_0203,               // v_mov_b32_e32 v6, s3
+    0x3208_0802,               // v_add_co_u32_e32 v4, vcc, s2, v4
+    0x380a_0b06,               // v_addc_co_u32_e32 v5, vcc, v6, v5, vcc
+    0xdc70_8000, 0x007f_0204,  // global_store_dword v[4:5], v2, off
+    0x8104_c104,               // s_add_i32 s4, s4, -1
+    0x6802_0281,               // v_add_u32_e32 v1, 1, v1
+    0xbf06_8004,               // s_cmp_eq_u32 s4, 0
+    0xbf84_fff5,               // s_cbranch_scc0 L
     0xbf81_0000,               // s_endpgm
 ];
