@@ -23,8 +23,8 @@ use strobe_criu::{shared_memory, statistics};
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    Abandon, Begin, Committed, Extent, Manifest, Missed, Mode, PluginStatistics,
-    SharedMemoryFile, Statistics, Validate, WritableFiles, frame, from_agent, to_agent,
+    Abandon, Begin, Committed, Extent, Manifest, Missed, Mode, PluginStatistics, SharedMemoryFile,
+    Statistics, Validate, WritableFiles, frame, from_agent, to_agent,
 };
 use strobe_store::{CreateError, Writer};
 
@@ -131,10 +131,7 @@ fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn take(
-    arguments: &CheckpointArguments,
-    residual: &Residual,
-) -> anyhow::Result<CheckpointReport> {
+fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<CheckpointReport> {
     let mut preparation = prepare(arguments).map_err(|error| {
         // What it was asked for is not there any more, whatever that was.
         let gone = !error.is::<Refused>() && !process::exists(arguments.pid);

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
-use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
 use strobe_proto::Suspect;
+use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
 
 /// Notes the suspects where the agent of the user's next program looks.
 pub(crate) fn note(pid: u32, suspects: &[Suspect]) -> anyhow::Result<()> {

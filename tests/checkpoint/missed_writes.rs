@@ -74,7 +74,12 @@ impl Trial {
 }
 
 /// Takes checkpoints of `kind` with several seeds; how many attempts had to be given up.
-fn all_are_exact(kind: &str, culprit: Option<&str>, mode: &str, seeds: std::ops::Range<u32>) -> usize {
+fn all_are_exact(
+    kind: &str,
+    culprit: Option<&str>,
+    mode: &str,
+    seeds: std::ops::Range<u32>,
+) -> usize {
     let mut given_up = 0;
     for seed in seeds {
         let cache = Folder::new(&format!("cache-{kind}-{seed}"));
@@ -154,7 +159,11 @@ fn a_kernel_that_was_found_out_is_distrusted_in_later_runs() {
     let first = Trial::run("buffer", 0, &[], cache.path());
     assert!(first.exact && !first.suspects().is_empty());
     let second = Trial::run("buffer", 0, &[], cache.path());
-    assert!(second.exact && second.suspects().is_empty(), "{}", second.report);
+    assert!(
+        second.exact && second.suspects().is_empty(),
+        "{}",
+        second.report
+    );
 
     // What is not the command's is nothing, and goes when there is something to note.
     let folder = cache.join("strobe/distrusted");
@@ -162,7 +171,11 @@ fn a_kernel_that_was_found_out_is_distrusted_in_later_runs() {
     let file = noted.expect("a file").expect("an entry").path();
     fs::write(&file, [0xff; 1000]).expect("it is writable");
     let third = Trial::run("buffer", 0, &[], cache.path());
-    assert!(third.exact && !third.suspects().is_empty(), "{}", third.report);
+    assert!(
+        third.exact && !third.suspects().is_empty(),
+        "{}",
+        third.report
+    );
     let text = fs::read_to_string(&file).expect("text again");
     assert!(text.contains("stray_buffer"), "{text}");
 }
@@ -176,7 +189,11 @@ fn what_was_missed_is_said_in_a_sentence() {
         .wait_for("log", "round 8 ", LIMIT)
         .expect("it works");
     let ended = checkpoint(&session, &folder.join("images"), &[]).well();
-    assert!(ended.stdout.contains("written unannounced"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("written unannounced"),
+        "{}",
+        ended.stdout
+    );
     assert!(ended.stdout.contains("stray_buffer"), "{}", ended.stdout);
     assert!(ended.stdout.contains("taken again"), "{}", ended.stdout);
 }

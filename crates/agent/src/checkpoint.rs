@@ -70,10 +70,7 @@ fn course(agent: &'static Agent) -> Result<(), String> {
     set_phase(agent.page, Phase::Closing);
     close_and_drain(agent, &begin)?;
     // From here on the gate is closed and empty and the GPU idle.
-    agent
-        .page
-        .drained_ns
-        .store(now_ns(), Ordering::Relaxed);
+    agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
     let validation = Validation::begin(cut::validate(&begin), Vec::new(), begin.chunk_bytes)
         .map_err(|error| error.to_string());
     let taken = validation.and_then(|validation| Cut::take(agent, &begin, validation));

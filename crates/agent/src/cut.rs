@@ -17,7 +17,8 @@ use strobe_proto::{Begin, Extent as ExtentMessage, HandOver, Mode};
 
 /// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
 /// slowest software GPU does it in a fraction.
-const FINGERPRINTS_PATIENCE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_nanos(50));
+const FINGERPRINTS_PATIENCE: (Duration, Duration) =
+    (Duration::from_secs(10), Duration::from_nanos(50));
 
 /// What is known of a checkpoint at its cut.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Modules: images that HIP has loaded, and the kernels in them.
 
-use crate::{distrusted, image};
 use crate::kernel::Kernel;
+use crate::{distrusted, image};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;

@@ -32,9 +32,7 @@
 
 mod device;
 
-pub use device::{
-    BlockEntry, KERNEL, KERNEL_ARGUMENT_BYTES, KernelArguments, SUM_BYTES,
-};
+pub use device::{BlockEntry, KERNEL, KERNEL_ARGUMENT_BYTES, KernelArguments, SUM_BYTES};
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = 64 << 10;

@@ -4,9 +4,7 @@
 mod driver;
 
 use driver::{Gpu, Module};
-use strobe_fingerprint::{
-    BLOCK_BYTES, BlockEntry, BlockSum, Fingerprint, KERNEL, SUM_BYTES,
-};
+use strobe_fingerprint::{BLOCK_BYTES, BlockEntry, BlockSum, Fingerprint, KERNEL, SUM_BYTES};
 
 /// What the agent runs.
 const CODE: &[u8] = include_bytes!("../../agent/kernels/gfx906.co");
@@ -57,7 +55,19 @@ fn device_and_cpu_agree() {
         let content: Vec<u8> = (0..4 << 20).map(|_| random() as u8).collect();
         let base = gpu.upload(&content);
         let mut chunks: Vec<(usize, u32)> = [
-            1, 15, 16, 17, 1023, 1024, 1025, 4096, 65535, 65536, 65537, 131072, 2 << 20,
+            1,
+            15,
+            16,
+            17,
+            1023,
+            1024,
+            1025,
+            4096,
+            65535,
+            65536,
+            65537,
+            131072,
+            2 << 20,
         ]
         .map(|bytes| (0, bytes))
         .to_vec();

@@ -97,8 +97,8 @@ impl Driver {
 
     /// A checkpoint is about to come: chunks are fingerprinted while the program runs.
     pub(crate) fn arm(&mut self, tracked: &[Extent], chunk_bytes: u64) {
-        self.validation = Validation::begin(self.validate, tracked.to_vec(), chunk_bytes)
-            .expect("allocations");
+        self.validation =
+            Validation::begin(self.validate, tracked.to_vec(), chunk_bytes).expect("allocations");
         self.ahead = None;
         if self.mutation != Some(Mutation::ForgetInFlight) {
             for writes in &self.history {

@@ -52,9 +52,13 @@ impl Trial {
 enum Checkpoint {
     None,
     /// The program runs; chunks are fingerprinted ahead of the cut.
-    Armed { chunk_bytes: u64 },
+    Armed {
+        chunk_bytes: u64,
+    },
     /// The gate is closed; calls and kernels end.
-    Closing { chunk_bytes: u64 },
+    Closing {
+        chunk_bytes: u64,
+    },
     /// Being copied; with the content at the cut.
     Copying {
         cut: Vec<(Extent, Vec<u8>)>,
