@@ -51,9 +51,9 @@ pub struct CheckpointReport {
 }
 
 impl CheckpointReport {
-    /// The part of the stall that is the GPU's: residual, and what copying added.
+    /// The part of the stall that is the GPU's: fingerprints, residual, and what copying added.
     pub fn gpu_ms(&self) -> f64 {
-        self.residual_ms + self.copy_added_ms
+        self.fingerprints_ms + self.residual_ms + self.copy_added_ms
     }
 }
 

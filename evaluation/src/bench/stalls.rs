@@ -26,6 +26,7 @@ pub(crate) struct Parts {
     drain_ms: Spread,
     pub(super) criu_freeze_ms: Spread,
     residual_ms: Spread,
+    fingerprints_ms: Spread,
     copy_added_ms: Spread,
     gpu_ms: Spread,
     copied_aside_bytes: Spread,
@@ -56,6 +57,7 @@ impl Results {
         pair("  waiting for GPU work", &|p| p.drain_ms.show(ms));
         pair("  CRIU's freeze", &|p| p.criu_freeze_ms.show(ms));
         pair("  residual", &|p| p.residual_ms.show(ms));
+        pair("  fingerprints", &|p| p.fingerprints_ms.show(ms));
         pair("  added by copying", &|p| p.copy_added_ms.show(ms));
         pair("GPU part", &|p| p.gpu_ms.show(ms));
         pair("copied aside", &|p| {
@@ -88,6 +90,7 @@ fn spreads(reports: &[CheckpointReport]) -> Parts {
         drain_ms: of(|r| r.drain_ms),
         criu_freeze_ms: of(|r| r.criu_freeze_ms),
         residual_ms: of(|r| r.residual_ms),
+        fingerprints_ms: of(|r| r.fingerprints_ms),
         copy_added_ms: of(|r| r.copy_added_ms),
         gpu_ms: of(CheckpointReport::gpu_ms),
         copied_aside_bytes: of(|r| r.copied_aside_bytes as f64),

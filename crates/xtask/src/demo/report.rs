@@ -32,6 +32,7 @@ impl Report {
         pair("total stall", &|r| ms(r.stall_ms));
         pair("  waiting for GPU work", &|r| ms(r.drain_ms));
         pair("  CRIU's freeze", &|r| ms(r.criu_freeze_ms));
+        pair("  fingerprints", &|r| ms(r.fingerprints_ms));
         pair("  residual", &|r| ms(r.residual_ms));
         pair("  added by copying", &|r| ms(r.copy_added_ms));
         pair(
