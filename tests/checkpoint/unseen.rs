@@ -117,7 +117,7 @@ fn a_function_of_a_newer_hip_that_is_only_looked_up_harms_nobody() {
 fn comes_back(source: &str, arguments: &[&str]) {
     let folder = Folder::new("hard-to-tell");
     let program = hip_program(source);
-    let device = ["--device-rate", "8M"].map(str::to_owned);
+    let device = ["--device-rate", "8M", "--link-rate", "24M"].map(str::to_owned);
     let mut command = vec![program.as_str()];
     command.extend(arguments);
     command.extend(["24", "log"]);
