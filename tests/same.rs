@@ -93,6 +93,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ),
     ("captures.cpp", "goes on for ever"),
     ("endless.cpp", "goes on until it is told otherwise"),
+    ("lethal.c", "is the end of others, and uses no GPU"),
     ("holds.cpp", "goes on until it is told otherwise"),
     ("hostmemory.c", "uses no GPU"),
     ("leaves.cpp", "goes on until it is told otherwise"),
@@ -102,6 +103,7 @@ const NOT_HERE: &[(&str, &str)] = &[
         "rewritten.cpp",
         "its CPU writes device memory, which is not mapped everywhere",
     ),
+    ("strays.cpp", "does what it does when a checkpoint is under way"),
     ("takes.cpp", "goes on until it is told otherwise"),
     ("unmodelled.cpp", "goes on for ever"),
 ];
