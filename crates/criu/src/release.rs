@@ -11,6 +11,11 @@
 //! copy of its descriptor. Where the program runs on the software GPU, whoever does this needs its
 //! library too. Both are why it is done by a process of its own: [`command`] starts it, [`release`]
 //! is what it does.
+//!
+//! Two things that a dead CRIU leaves cannot be undone. Its code stays mapped in the program, 20 MB of
+//! shared memory of which little is ever touched. And for some hundred microseconds a thread it has
+//! that code run there, to read what only the thread itself can read: killed in such a moment it takes
+//! the program with it, for the thread's registers were in its memory alone.
 
 use std::fs;
 use std::io;
