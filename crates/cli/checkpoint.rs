@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use strobe_criu::agent::RemoteAgent;
+use strobe_criu::lease::Lease;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::namespaces::check_seen;
 use strobe_criu::plugin_folder::PluginFolder;
@@ -70,6 +71,7 @@ struct Preparation {
     softgpu: Option<PathBuf>,
     writer: Writer,
     id: Vec<u8>,
+    _lease: Lease,
 }
 
 /// What CRIU and the plugin left.
@@ -220,6 +222,8 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
         check_seen(pid, path).map_err(refused)?;
     }
     let id = random_id().context("no random numbers")?;
+    let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
+    let lease = lease.ok_or_else(|| release::under_way(pid))?;
     release::end_last(&agent)?;
     Ok(Preparation {
         agent,
@@ -228,6 +232,7 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
         softgpu,
         writer,
         id,
+        _lease: lease,
     })
 }
 

@@ -64,14 +64,18 @@ pub(crate) fn end_last(agent: &RemoteAgent) -> anyhow::Result<()> {
                 };
             }
             _ if last.controller.is_alive() || Instant::now() > deadline => {
-                let sentence = format!("another checkpoint of process {pid} is under way");
-                return Err(Refused(sentence).into());
+                return Err(under_way(pid));
             }
             // While the dead command's CRIU has the program, nobody else gets it.
             _ => drop(let_go_on(pid)),
         }
         thread::sleep(LOOK_AGAIN);
     }
+}
+
+/// The answer to who comes second.
+pub(crate) fn under_way(pid: u32) -> anyhow::Error {
+    Refused(format!("another checkpoint of process {pid} is under way")).into()
 }
 
 /// Lets the queues of a process and of those below it run; the processes whose queues stood still.

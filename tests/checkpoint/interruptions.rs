@@ -129,3 +129,34 @@ fn a_program_may_exit_during_a_checkpoint() {
 fn a_program_may_reset_its_device_during_a_checkpoint() {
     leaving("reset", 0);
 }
+
+#[test]
+fn of_two_commands_at_once_one_takes_its_checkpoint_and_the_other_says_why_not() {
+    let folder = Folder::new("two-commands");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    for turn in 0..4 {
+        let places = ["a", "b"].map(|name| folder.join(&format!("{name}-{turn}")));
+        let commands = places.clone().map(|images| begin(&session, &images));
+        let ended = commands.map(|command| {
+            let output = command.wait_with_output().expect("it ends");
+            Ended::new(&output)
+        });
+        let mut complete = 0;
+        for (images, ended) in places.iter().zip(ended) {
+            if images.exists() {
+                ended.well();
+                verify(images).well();
+                complete += 1;
+            } else {
+                assert_eq!(ended.code, Some(3), "{ended:?}");
+                ended.badly(&["another checkpoint of process", "is under way"]);
+            }
+        }
+        assert!(complete > 0, "both gave way");
+    }
+    checkpoint(&session, &folder.join("last"), &[]).well();
+}

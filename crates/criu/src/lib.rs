@@ -8,6 +8,7 @@
 //! | [`run`] | spawn `criu dump` and `criu restore` |
 //! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
+//! | [`lease`] | one checkpoint of a program at a time |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`statistics`] | CRIU's own times |
 //! | [`process`], [`maps`] | facts of /proc/PID |
@@ -17,6 +18,7 @@
 pub mod agent;
 pub mod failure;
 pub mod ghosts;
+pub mod lease;
 pub mod locate;
 pub mod maps;
 pub mod namespaces;
