@@ -5,7 +5,7 @@
 //! where it may not, the next checkpoint or `strobe release`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -252,17 +252,39 @@ fn a_killed_restore_leaves_no_program_and_another_succeeds() {
         lethal.is_used_by(&mut command);
         command.args(["softgpu", "--"]).arg(strobe.path());
         command.args(["restore", "--wait"]).arg(&images);
-        Ended::new(&command.output().expect("strobe starts")).badly(&[]);
+        let ended = Ended::new(&command.output().expect("strobe starts"));
         assert!(
             !session::is_alive(pid),
             "{point}: a program that came back in part runs"
         );
+        if point.starts_with("resume") && ended.stderr.contains("its tail is in") {
+            // It ran for a moment before it was ended, and wrote: nothing of either is thrown away.
+            assert!(matches!(ended.code, Some(1 | 3)), "{point}: {ended:?}");
+            let grown = fs::read(folder.join("log")).expect("the log");
+            let kept_aside = fs::read(tail(&folder)).expect("the tail of the log");
+            assert!(before.ends_with(&kept_aside), "{point}: another tail");
+            let kept = &before[..before.len() - kept_aside.len()];
+            assert!(grown.starts_with(kept), "{point}: another log");
+            fs::write(folder.join("log"), &before).expect("the log put back");
+            fs::remove_file(tail(&folder)).expect("the tail is there");
+        } else {
+            ended.badly(&[]);
+        }
         let log = fs::read(folder.join("log")).expect("the log");
         assert_eq!(log, before, "{point}: the log was not put forward again");
         verify(&images).well();
     }
     restore(&images).well();
     ends_right(&folder, 400);
+}
+
+/// The tail that a restore keeps of the log.
+fn tail(folder: &Folder) -> PathBuf {
+    let mut paths = fs::read_dir(folder.path())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").path());
+    let is_tail = |path: &PathBuf| path.to_string_lossy().contains("log.strobe-tail-");
+    paths.find(is_tail).expect("a tail")
 }
 
 /// Staging directories in a folder.
