@@ -1,9 +1,9 @@
 //! `cargo xtask build`, `bench` and `soak`.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use crate::workspace::Workspace;
 use crate::{setup, shell};
@@ -24,28 +24,40 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
 
 /// Sets up, builds, and hands over to the runner in `evaluation`.
 pub(crate) fn bench(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
-    hand_over(workspace, "strobe-evaluation", arguments)
-}
-
-/// The same for the soak.
-pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
-    hand_over(workspace, SOAK, arguments)
-}
-
-/// The executable of the soak.
-pub(crate) const SOAK: &str = "strobe-soak";
-
-fn hand_over(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
     run(workspace)?;
-    runner(workspace, name, arguments)
+    runner(workspace, "strobe-evaluation", arguments).and_then(ended_well)
 }
 
+/// The same for the soak; its usage is its own.
+pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
+    setup::run()?;
+    run(workspace)?;
+    let status = runner(workspace, SOAK, arguments)?;
+    if status.code() == Some(2) {
+        std::process::exit(2);
+    }
+    ended_well(status)
+}
+
+/// The soak after a build, for the test suite.
+pub(crate) fn soak_again(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
+    runner(workspace, SOAK, arguments).and_then(ended_well)
+}
+
+const SOAK: &str = "strobe-soak";
+
 /// Runs one of the runners that the build made.
-pub(crate) fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    shell::run(
-        Command::new(workspace.release().join(name))
-            .args(arguments)
-            .current_dir(&workspace.root),
-    )
+fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Result<ExitStatus> {
+    println!("$ {name} {}", arguments.join(" "));
+    Command::new(workspace.release().join(name))
+        .args(arguments)
+        .current_dir(&workspace.root)
+        .status()
+        .with_context(|| format!("cannot run {name}"))
+}
+
+fn ended_well(status: ExitStatus) -> anyhow::Result<()> {
+    ensure!(status.success(), "it ended with {status}");
+    Ok(())
 }

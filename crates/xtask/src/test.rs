@@ -16,6 +16,9 @@ use counts::Counts;
 /// Features of tests that need more than a Rust toolchain.
 const FEATURES: [&str; 3] = ["oracle", "rocm", "system"];
 
+/// Each program once, the same cycles every time: two to three minutes.
+const SOAK: [&str; 4] = ["--minutes", "2", "--seed", "1"];
+
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     heading("setup");
     setup::run()?;
@@ -56,6 +59,8 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
             count(command, &mut counts)?;
         }
     }
+    heading("soak");
+    counts.check(build::soak_again(workspace, &SOAK).context("soak"));
     heading("result");
     for failure in &counts.failures {
         println!("FAILED {failure}");
