@@ -9,9 +9,10 @@ use strobe_evaluation::Session;
 
 use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, run, strobe};
 
-const ROUNDS: &str = "120";
+/// So many that it still runs when the last attempt is over.
+const ROUNDS: &str = "400";
 /// Slow enough for many rounds while memory is copied.
-const DEVICE: [&str; 4] = ["--link-rate", "8M", "--device-rate", "2G"];
+const DEVICE: [&str; 4] = ["--link-rate", "4M", "--device-rate", "2G"];
 
 /// A run of `strays`, whose cache folder is its own.
 fn start_strays(folder: &Folder, kind: &str, seed: &str, cache: &Path) -> Session {
