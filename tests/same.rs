@@ -103,7 +103,10 @@ const NOT_HERE: &[(&str, &str)] = &[
         "rewritten.cpp",
         "its CPU writes device memory, which is not mapped everywhere",
     ),
-    ("strays.cpp", "does what it does when a checkpoint is under way"),
+    (
+        "strays.cpp",
+        "does what it does when a checkpoint is under way",
+    ),
     ("takes.cpp", "goes on until it is told otherwise"),
     ("unmodelled.cpp", "goes on for ever"),
 ];
