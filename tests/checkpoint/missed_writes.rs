@@ -185,7 +185,7 @@ fn a_kernel_that_was_found_out_is_distrusted_in_later_runs() {
 fn what_was_missed_is_said_in_a_sentence() {
     let folder = Folder::new("strays-said");
     let cache = Folder::new("cache-said");
-    let session = start_strays(&folder, "buffer", "0", cache.path());
+    let mut session = start_strays(&folder, "buffer", "0", cache.path());
     session
         .wait_for("log", "round 8 ", LIMIT)
         .expect("it works");

@@ -71,7 +71,9 @@ fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> 
 
 fn exists(name: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
     if let Some(program) = name.strip_prefix("soak ") {
-        return read(SOAK).is_some_and(|text| text.contains(&format!("(\"{program}\",")));
+        let named = format!("(\"{program}\",");
+        return read(SOAK)
+            .is_some_and(|text| text.split_whitespace().collect::<String>().contains(&named));
     }
     let Some((file, function)) = name.split_once("::") else {
         return false;
@@ -95,7 +97,7 @@ mod tests {
     fn read(name: &str) -> Option<String> {
         match name {
             "tests/a.rs" => Some("#[test]\nfn holds() {}\n\n\n\n\nfn helps() {}\n".into()),
-            SOAK => Some("    own(\"mixed\", \"mixed.cpp\"),".into()),
+            SOAK => Some("    own(\n        \"mixed\",\n        \"mixed.cpp\"),".into()),
             _ => None,
         }
     }
