@@ -163,8 +163,9 @@ impl Driver {
         writes: &Side,
         device: &mut Device,
     ) -> Answer {
+        // What is let through while one checkpoint is kept may still be under way at the next.
+        self.history.push(writes.clone());
         let Some(engine) = &mut self.engine else {
-            self.history.push(writes.clone());
             if self.mutation != Some(Mutation::NeverStale) {
                 self.validation.written(writes);
             }
