@@ -29,6 +29,8 @@ use strobe_proto::{Begin, Mode, Prepared, Validate, from_agent, to_agent};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long giving back waits for who makes the resources.
+const SPARE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long an armed agent waits for the dump to begin.
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 /// How long a cut may last. CRIU writes the program's whole host memory in this time.
@@ -59,7 +61,11 @@ pub(crate) fn run(agent: &'static Agent) {
     set_phase(page, Phase::Preparing);
     match course(agent) {
         Ok(()) => set_phase(page, Phase::Idle),
-        Err(why) => refuse(page, &why),
+        Err(why) => {
+            // Wherever it ended: nothing stays borrowed.
+            let_go(agent);
+            refuse(page, &why);
+        }
     }
 }
 
@@ -371,20 +377,37 @@ pub(crate) fn let_go(agent: &'static Agent) {
         return;
     }
     let deadline = Instant::now() + PREPARE_PATIENCE;
-    // When it takes longer it goes on alone, and the next checkpoint waits for it.
-    let _ = agent.control.supervisor.run(deadline, move || {
-        while !agent.save.is_idle() {
-            std::thread::sleep(LOOK_AGAIN);
-        }
-        agent.synchronous.store(false, Ordering::Release);
-        agent.trace.lock().must_be_right(false);
-        let saved = agent.save.end().map(Saving::into_resources);
-        let Some(mut resources) = saved.or_else(|| agent.control.spare.lock().take()) else {
+    while !agent.save.is_idle() {
+        if Instant::now() >= deadline {
+            // It goes on alone, and the next checkpoint waits for it.
+            let _ = agent.control.supervisor.run(deadline, move || {
+                while !agent.save.is_idle() {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                give_back(agent);
+            });
             return;
-        };
+        }
+        std::thread::sleep(LOOK_AGAIN_AT_CUT);
+    }
+    give_back(agent);
+}
+
+/// Nothing of ours is under way. None of this asks HIP for anything: behind a kernel that does not
+/// end, it would not answer.
+fn give_back(agent: &Agent) {
+    agent.synchronous.store(false, Ordering::Release);
+    let saved = agent.save.end().map(Saving::into_resources);
+    // Who makes resources has the lock, and may wait for HIP.
+    let Some(mut spare) = agent.control.spare.try_lock_for(SPARE_PATIENCE) else {
+        return;
+    };
+    if saved.is_some() {
+        *spare = saved;
+    }
+    if let Some(resources) = spare.as_mut() {
         resources.let_go();
-        *agent.control.spare.lock() = Some(resources);
-    });
+    }
 }
 
 /// Looks at reasons to give up, now and then.
