@@ -63,7 +63,7 @@ pub(crate) fn used() -> Option<String> {
 pub(crate) fn linked() -> Option<String> {
     let mut found = None;
     objects::each(|object| {
-        if !LIBRARIES.iter().any(|(library, _)| object.is(library)) {
+        if !LIBRARIES.iter().any(|library| object.is(library)) {
             object.references(|name| match library_of(name) {
                 Some(library) if is_defined(library, name) => {
                     found = Some(name.to_string_lossy().into_owned());
@@ -80,21 +80,25 @@ pub(crate) fn linked() -> Option<String> {
     found
 }
 
-/// The libraries, and what the names of their functions begin with.
-const LIBRARIES: [(&str, &[&str]); 2] = [
-    ("libamdhip64.so", &["hip", "__hip", "_Z"]),
-    ("libhsa-runtime64.so", &["hsa_"]),
-];
+/// The libraries.
+const HIP: &str = "libamdhip64.so";
+const RUNTIME: &str = "libhsa-runtime64.so";
+const LIBRARIES: [&str; 2] = [HIP, RUNTIME];
 
 /// The library whose function this would be. `None` if a list names it, and for hiprtc, which compiles
-/// and touches no device.
+/// and touches no device. Names are told apart first: libraries refer to very many that are neither's.
 fn library_of(name: &CStr) -> Option<&'static str> {
     let bytes = name.to_bytes();
-    let begins = |start: &&str| bytes.starts_with(start.as_bytes());
-    let (library, _) = LIBRARIES
-        .iter()
-        .find(|(_, starts)| starts.iter().any(begins))?;
-    let known = begins(&"hiprtc")
+    let begins = |start: &[u8]| bytes.starts_with(start);
+    let mangled = || begins(b"_Z") && bytes.windows(3).any(|part| part == b"hip");
+    let library = if begins(b"hsa_") {
+        RUNTIME
+    } else if begins(b"hip") || begins(b"__hip") || mangled() {
+        HIP
+    } else {
+        return None;
+    };
+    let known = begins(b"hiprtc")
         || Api::ALL.iter().any(|api| api.symbol() == name)
         || hsa::is_listed(name);
     (!known).then_some(library)
