@@ -78,7 +78,7 @@ impl Plan {
             rates,
         };
         let count = 1 + random.below(3);
-        let mut moments: Vec<u64> = (0..count).map(|_| 20 + random.below(780)).collect();
+        let mut moments: Vec<u64> = (0..count).map(|_| 20 + random.below(580)).collect();
         moments.sort_unstable();
         let last = moments.len() - 1;
         let steps = moments
@@ -164,7 +164,7 @@ mod tests {
             let last = plan.steps.last().expect("a checkpoint");
             assert_ne!(last.then, Then::RunOn);
             assert!(plan.steps.is_sorted_by_key(|step| step.permille));
-            assert!(last.permille <= 800);
+            assert!(last.permille <= 600);
             let early = &plan.steps[..plan.steps.len() - 1];
             assert!(early.iter().all(|step| step.then != Then::Ends));
         }

@@ -47,7 +47,7 @@ const fn own(name: &'static str, source: &'static str) -> Program {
 }
 
 pub const PROGRAMS: &[Program] = &[
-    hip("mixed", "mixed.cpp", &["25"]),
+    hip("mixed", "mixed.cpp", &["40"]),
     hip(
         "train",
         "train/train.cpp",

@@ -18,6 +18,9 @@ use crate::session::{said, spawn, wait};
 /// A cycle that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 
+/// At cycles whose program ends before its first checkpoint.
+const ATTEMPTS: u64 = 4;
+
 /// What is to be done.
 #[derive(Debug)]
 pub struct Schedule {
@@ -114,11 +117,27 @@ impl Schedule {
         Ok(())
     }
 
-    /// The seed of a cycle is all there is to know of it, beside the program.
+    /// A cycle, and others in its place while the program is not caught at work.
     fn cycle(&self, index: u64, references: &[PathBuf]) -> Outcome {
+        let mut attempt = 0;
+        loop {
+            let outcome = self.attempt(index, attempt, references);
+            attempt += 1;
+            let late = matches!(outcome.verdict, Verdict::TooLate(_));
+            if !late || attempt == ATTEMPTS || self.cycles == 1 {
+                return outcome;
+            }
+        }
+    }
+
+    /// The seed of a cycle is all there is to know of it, beside the program.
+    fn attempt(&self, index: u64, attempt: u64, references: &[PathBuf]) -> Outcome {
         let seed = match self.cycles {
             1 => self.seed,
-            _ => Random::new(self.seed.wrapping_add(index)).number() >> 32,
+            _ => {
+                let which = index.wrapping_add(attempt << 32);
+                Random::new(self.seed.wrapping_add(which)).number() >> 32
+            }
         };
         let at = index as usize % self.programs.len();
         let program = self.programs[at];
