@@ -267,7 +267,7 @@ impl Range {
                 && value.lo >> (mask + 1).trailing_zeros()
                     == value.hi >> (mask + 1).trailing_zeros()
             {
-                return Self::wrap(value.lo & mask, value.hi & mask, bits);
+                return value.shifted((value.lo & mask) - value.lo).reduce(bits);
             }
         }
         let (a, b) = (self.unsigned(bits), other.unsigned(bits));
