@@ -16,6 +16,10 @@ pub(crate) fn is_mapped(address: u64) -> bool {
     const NO_SUCH_WAY: libc::c_int = -1;
     let none = std::ptr::null_mut::<c_void>();
     let at = address - address % MASK;
+    if at == 0 {
+        // No mask at all, which the kernel does not read.
+        return false;
+    }
     // SAFETY: reads 8 bytes at most, and changes nothing: there is no such way to change a mask.
     let answer = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH_WAY, at, none, MASK) };
     debug_assert_eq!(answer, -1);
