@@ -190,8 +190,13 @@ fn read(
         match link.receive()? {
             from_agent::Body::Chunk(chunk) => {
                 let mut bytes = used.try_recv().unwrap_or_default();
-                let extent = read_slot(pid, ring, &chunk, chunk_bytes, &mut bytes)?;
-                link.send(to_agent::Body::SlotFree(SlotFree { slot: chunk.slot }))?;
+                let extent = read_slot(pid, ring, &chunk, chunk_bytes, &mut bytes)
+                    .and_then(|extent| {
+                        let free = SlotFree { slot: chunk.slot };
+                        link.send(to_agent::Body::SlotFree(free))?;
+                        Ok(extent)
+                    })
+                    .map_err(|error| why_aborted(link).unwrap_or(error))?;
                 let as_at_cut = is_as_at_cut(&chunk.fingerprint, &bytes)?;
                 let arrived = Arrived {
                     extent,
@@ -205,6 +210,18 @@ fn read(
             from_agent::Body::Done(done) => return Ok(done.statistics.unwrap_or_default()),
             from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
             _ => bail!("the agent says something unexpected"),
+        }
+    }
+}
+
+/// After a failure: an agent that gives up takes its ring away, and its reason stands behind what it
+/// had announced before. It says no more than a ring of chunks until it hangs up.
+fn why_aborted(link: &mut Link) -> Option<anyhow::Error> {
+    loop {
+        match link.receive().ok()? {
+            from_agent::Body::Chunk(_) => {}
+            from_agent::Body::Aborted(aborted) => return Some(anyhow!("{}", aborted.reason)),
+            _ => return None,
         }
     }
 }
