@@ -15,7 +15,8 @@ use crate::cut::{self, Cut};
 use crate::drain::{self, NotDrained};
 use crate::observed::RawStream;
 use crate::page::{
-    controller_is_there, controller_lives, now_ns, refuse, set_phase, start_time, verdict,
+    controller_is_there, controller_lives, is_another_process, now_ns, refuse, set_phase,
+    start_time, verdict,
 };
 use crate::paused;
 use crate::resources::Resources;
@@ -323,7 +324,12 @@ fn wait_for_verdict(agent: &Agent) -> Result<Verdict, String> {
             Verdict::Pending => {}
             decided => return Ok(decided),
         }
-        if let Err(why) = watch.look_at_cut(agent) {
+        let given_up = agent.control.given_up().is_some();
+        // A restore that died has let this process go before it was whole: nothing of it may pass the
+        // gate, and whoever started that restore ends it.
+        if let Err(why) = watch.look_at_cut(agent)
+            && (given_up || !is_another_process(page))
+        {
             // It may have been written by who then went away.
             return match verdict(page) {
                 Verdict::Restored => Ok(Verdict::Restored),
