@@ -51,10 +51,11 @@ fn compile(
     libraries: &[&str],
 ) -> anyhow::Result<PathBuf> {
     let path = sources().join(source);
-    let name = path
-        .file_stem()
-        .context("a source has a name")?
-        .to_string_lossy();
+    // Two folders may have a source of one name.
+    let name = Path::new(source)
+        .with_extension("")
+        .to_string_lossy()
+        .replace('/', "-");
     let program = folder.join(format!("{name}{}", kind.replace("-O", ".O")));
     fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
     if is_newer(&program, &path)? {
