@@ -13,7 +13,7 @@
 //! is what it does.
 //!
 //! Two things that a dead CRIU leaves cannot be undone. Its code stays mapped in the program, 20 MB of
-//! shared memory of which little is ever touched. And for some hundred microseconds a thread it has
+//! shared memory of which little is ever touched. And for a moment in each thread it has
 //! that code run there, to read what only the thread itself can read: killed in such a moment it takes
 //! the program with it, for the thread's registers were in its memory alone.
 

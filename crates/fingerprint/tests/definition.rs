@@ -1,7 +1,6 @@
 //! The CPU's half against the definition, and what a fingerprint is for.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use strobe_fingerprint::{BLOCK_BYTES, CLOSING_STEPS, Fingerprint, LANES, MULTIPLIER, START};
 
@@ -165,19 +164,4 @@ fn a_bit_spreads_over_the_whole_fingerprint() {
         let share = f64::from(flips) / f64::from(trials);
         assert!((0.4..0.6).contains(&share), "bit {n}: {share}");
     }
-}
-
-/// Prints the rate; run with `--release -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn rate() {
-    let content = random(4, 2 << 20);
-    let start = Instant::now();
-    let mut last = None;
-    let rounds = 500;
-    for _ in 0..rounds {
-        last = Some(Fingerprint::of(std::hint::black_box(&content)));
-    }
-    let rate = (content.len() * rounds) as f64 / start.elapsed().as_secs_f64() / 1e9;
-    println!("{rate:.2} GB/s ({last:?})");
 }
