@@ -35,6 +35,8 @@ const SPARE_PATIENCE: Duration = Duration::from_secs(1);
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 /// How long a cut may last. CRIU writes the program's whole host memory in this time.
 const CUT_PATIENCE: Duration = Duration::from_secs(1800);
+/// How much longer than a deadline an answer of HIP may take that says what was so at the deadline.
+const GRACE: Duration = Duration::from_millis(100);
 /// How often the page is looked at while the program goes on, and while it stands still.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN_AT_CUT: Duration = Duration::from_micros(500);
@@ -283,11 +285,10 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String
     nothing_refused()?;
     let streams = agent.streams.read().clone();
     // The call itself ends at the deadline where it can.
-    let grace = Duration::from_millis(100);
     let drained = agent
         .control
         .supervisor
-        .run(deadline + grace, move || drain::wait(streams, 1, deadline));
+        .run(deadline + GRACE, move || drain::wait(streams, 1, deadline));
     match drained {
         Ok(Ok(())) => Ok(()),
         Ok(Err(NotDrained::Busy(stream))) => {
@@ -303,7 +304,7 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), String
     }
 }
 
-/// Whether HIP captures a stream.
+/// Whether HIP captures a stream. Asked at the deadline, too: the answer is what the refusal says.
 fn is_capturing(agent: &'static Agent, deadline: Instant) -> Result<bool, String> {
     if !agent.captures.may_be_any() {
         return Ok(false);
@@ -311,7 +312,7 @@ fn is_capturing(agent: &'static Agent, deadline: Instant) -> Result<bool, String
     let asked = agent
         .control
         .supervisor
-        .run(deadline, || agent.captures.is_any());
+        .run(deadline + GRACE, || agent.captures.is_any());
     asked.map_err(|_| hangs(agent))
 }
 

@@ -2,17 +2,23 @@
 //!
 //! Two commands that both find the agent idle would both call it, and the second call takes the agent
 //! from the first, which then gives the second's checkpoint up. So whoever wants to call holds a lock:
-//! a byte of one file for each process number, freed by the kernel with whoever held it.
+//! a byte of one file for each process, freed by the kernel with whoever held it.
+//!
+//! The file is the machine's, and containers that share it number their processes alike: a process is
+//! known by its PID namespace and its number there, whoever looks.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 
 /// Where only root writes: checkpoints need root anyway.
 const FILE: &str = "/run/strobe-checkpoint.lock";
+
+/// Numbers of processes are below this power of two (`PID_MAX_LIMIT`, linux/threads.h).
+const PID_BITS: u32 = 22;
 
 /// While one is held, no other command of this machine calls the agent of that process.
 #[derive(Debug)]
@@ -23,6 +29,7 @@ pub struct Lease {
 impl Lease {
     /// `None` if somebody else has it.
     pub fn take(pid: u32) -> io::Result<Option<Self>> {
+        let byte = byte_of(pid)?;
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -33,7 +40,7 @@ impl Lease {
         let lock = libc::flock {
             l_type: libc::F_WRLCK as libc::c_short,
             l_whence: libc::SEEK_SET as libc::c_short,
-            l_start: pid.into(),
+            l_start: byte,
             l_len: 1,
             l_pid: 0,
         };
@@ -43,5 +50,45 @@ impl Lease {
             Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// The byte that stands for a process: its namespace's inode, 32 bits, and its number there.
+fn byte_of(pid: u32) -> io::Result<i64> {
+    let namespace = fs::metadata(format!("/proc/{pid}/ns/pid"))?.ino();
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let namespace = u32::try_from(namespace).ok();
+    let byte = namespace.zip(innermost_number(&status));
+    byte.map(|(namespace, number)| i64::from(namespace) << PID_BITS | i64::from(number))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/status")))
+}
+
+/// `NSpid` lists the numbers of a process from our namespace inwards (proc(5)).
+fn innermost_number(status: &str) -> Option<u32> {
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    let number = numbers.split_ascii_whitespace().next_back()?.parse().ok()?;
+    (number < 1 << PID_BITS).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_innermost_number() {
+        assert_eq!(innermost_number("Name:\tx\nNSpid:\t70\t7\n"), Some(7));
+        assert_eq!(innermost_number("NSpid:\t70\n"), Some(70));
+        assert_eq!(innermost_number("NSpid:\t4194304\n"), None);
+        assert_eq!(innermost_number("Pid:\t70\n"), None);
+    }
+
+    #[test]
+    fn the_same_number_elsewhere_is_another_process() {
+        let own = byte_of(std::process::id()).unwrap();
+        assert_eq!(own & ((1 << PID_BITS) - 1), i64::from(std::process::id()));
+        let namespace = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+        assert_eq!((own >> PID_BITS) as u64, namespace);
     }
 }

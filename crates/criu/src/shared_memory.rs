@@ -140,20 +140,14 @@ fn create_absent(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         return Ok(());
     }
     // Complete under another name first: a ROCm program may start at any time.
-    let fresh = path.with_extension(format!("strobe-{}", std::process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&fresh)?;
-    let result = file
-        .write_all(bytes)
-        .and_then(|()| fs::set_permissions(&fresh, fs::Permissions::from_mode(mode)))
-        .and_then(|()| fs::hard_link(&fresh, path));
-    fs::remove_file(&fresh)?;
-    match result {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
+    let folder = path.parent().unwrap_or(Path::new(SHM));
+    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    fresh.write_all(bytes)?;
+    let file = fresh.as_file();
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    match fresh.persist_noclobber(path) {
+        Err(e) if e.error.kind() != io::ErrorKind::AlreadyExists => Err(e.error),
+        _ => Ok(()),
     }
 }
 

@@ -100,9 +100,8 @@ fn open_node(number: i32, rdev: u64) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let path = std::env::temp_dir().join(format!("softgpu-loop{number}-{}", std::process::id()));
+    let folder = tempfile::Builder::new().prefix("softgpu-").tempdir()?;
+    let path = folder.path().join(format!("loop{number}"));
     super::namespace::block_node(&path, rdev)?;
-    let node = open(&path);
-    std::fs::remove_file(&path)?;
-    node
+    open(&path)
 }

@@ -101,8 +101,10 @@ fn build(options: &Options, state: u64, memory: u64) -> Step<()> {
         None::<&str>,
     )
     .named(|| "make mounts private".into())?;
-    let stage = std::env::temp_dir().join(format!("softgpu-dev-{}", std::process::id()));
-    fs::create_dir(&stage).named(|| format!("create {}", stage.display()))?;
+    let folder = tempfile::Builder::new().prefix("softgpu-dev-").tempdir();
+    // Never emptied: the host's /dev/shm and /dev/pts are among what is mounted in it.
+    let stage = folder.named(|| "create a folder for the new /dev".into())?;
+    let stage = stage.keep();
     let staged = stage_dev(&stage, state, memory);
     let moved = staged.and_then(|()| {
         mount(
