@@ -54,6 +54,8 @@ struct State {
     /// Checkpoints of the process that runs, oldest first.
     images: Vec<PathBuf>,
     restores: u32,
+    /// Checkpoints asked for, refused ones too.
+    attempts: u32,
     /// Why nothing more was tried.
     late: String,
 }
@@ -107,8 +109,9 @@ impl Cycle<'_> {
             };
         }
         thread::sleep(step.delay);
-        let number = state.figures.checkpoints;
-        let images = self.folder.join(format!("checkpoint-{number}"));
+        let images = format!("checkpoint-{}", state.attempts);
+        let images = self.folder.join(images);
+        state.attempts += 1;
         let kill = step.then == Then::KilledByCommand;
         let taken = self
             .strobe

@@ -39,7 +39,10 @@ int main(int argc, char** argv) {
         CHECK(hipMemcpy(a + from, pageable.data() + to, size, hipMemcpyHostToDevice));
         CHECK(hipMemcpyDtoDAsync(a + (to / 2), a + (kWords + from) / 2 - size / 4, size / 2, streams[1]));
         CHECK(hipMemsetD32Async(a + from, round, size / 8 + 1, streams[1]));
+        // On another stream, which nothing but the host orders with this one.
+        CHECK(hipStreamSynchronize(streams[1]));
         CHECK(hipMemsetD8(a + to / 4 * 4, round, 48));
+        CHECK(hipStreamSynchronize(nullptr));
         CHECK(hipMemcpyWithStream(back.data(), a + from, size, hipMemcpyDeviceToHost, streams[1]));
         pageable[round] += back[0];
         other.join();
