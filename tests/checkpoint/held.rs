@@ -44,8 +44,10 @@ fn started(folder: &Folder, device: &[&str], program: &[&str]) -> Session {
     Session::start(&strobe(), &device, program, folder.path()).expect("the program starts")
 }
 
-const MEGABYTES: &str = "24";
-const ROUNDS: &str = "120";
+const MEGABYTES: &str = "8";
+/// Of device memory, where the pool then has room for few copies.
+const SCARCE: &str = "16M";
+const ROUNDS: &str = "60";
 
 /// Streams, events, callbacks and queues stand still until writes of the state have come through,
 /// while that state is copied.
@@ -57,7 +59,7 @@ fn comes_through(vram: &str) {
     let log = fs::read_to_string(alone.join("log")).expect("its log");
 
     let folder = Folder::new(&format!("blocks-{vram}"));
-    let device = ["--vram", vram, "--link-rate", "4M"];
+    let device = ["--vram", vram, "--link-rate", "1500K"];
     let mut session = started(&folder, &device, &[&program, MEGABYTES, ROUNDS, "log"]);
     session
         .wait_for("log", "round 2 ", LIMIT)
@@ -71,7 +73,7 @@ fn comes_through(vram: &str) {
     ended(command).well();
     verify(&images).well();
     session
-        .wait_for("log", "round 60 ", LIMIT)
+        .wait_for("log", "round 30 ", LIMIT)
         .expect("it runs on");
     session.kill().expect("it dies");
     restore(&images).well();
@@ -88,14 +90,14 @@ fn a_program_that_blocks_its_own_streams_comes_through_with_room_for_all_copies(
 
 #[test]
 fn a_program_that_blocks_its_own_streams_comes_through_with_room_for_few_copies() {
-    comes_through("40M");
+    comes_through(SCARCE);
 }
 
 #[test]
 fn a_checkpoint_that_holds_the_program_back_gives_up_in_time() {
     let folder = Folder::new("max-hold");
     let program = hip_program("blocks.cpp");
-    let device = ["--vram", "40M", "--link-rate", "4M"];
+    let device = ["--vram", SCARCE, "--link-rate", "1500K"];
     let mut session = started(&folder, &device, &[&program, MEGABYTES, "100000", "log"]);
     session
         .wait_for("log", "round 2 ", LIMIT)
@@ -122,17 +124,21 @@ fn a_checkpoint_that_holds_the_program_back_gives_up_in_time() {
 fn memory_that_the_program_needs_is_given_back_to_it() {
     let folder = Folder::new("takes");
     let program = hip_program("takes.cpp");
-    let device = ["--vram", "64M", "--link-rate", "2M"];
+    let device = ["--vram", "64M", "--link-rate", "16M"];
     let mut session = started(&folder, &device, &[&program, "16", "36"]);
     session
         .wait_for("stdout", "ready", LIMIT)
         .expect("it works");
     let images = folder.join("images");
     let command = copying(&session, &images, &[]);
+    // Nobody takes away what arrives, so that it is under way for as long as it takes.
+    let pid = command.id();
+    strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
     session.signal("USR1").expect("it runs");
     session
         .wait_for("stdout", "got", LIMIT)
         .expect("there is memory for it");
+    strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
     assert!(
         !session.output().contains("changed"),
         "the program saw that memory was borrowed"

@@ -6,8 +6,12 @@ use strobe_evaluation::strobe::Mode;
 
 use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify};
 
+/// Until it is told that they are enough.
+const ROUNDS: &str = "1000000";
+
 /// The log of `mixed` for so many rounds when nothing interrupts it.
-fn uninterrupted(rounds: &str) -> String {
+fn uninterrupted(rounds: usize) -> String {
+    let rounds = &rounds.to_string();
     let folder = Folder::new(&format!("uninterrupted-{rounds}"));
     let program = hip_program("mixed.cpp");
     let session = start(&folder, &[&program, rounds, "log"]);
@@ -17,7 +21,6 @@ fn uninterrupted(rounds: &str) -> String {
 }
 
 fn comes_back(mode: &str) {
-    const ROUNDS: &str = "200";
     let folder = Folder::new(&format!("comes-back-{mode}"));
     let program = hip_program("mixed.cpp");
     let mut session = start(&folder, &[&program, ROUNDS, "log"]);
@@ -32,9 +35,10 @@ fn comes_back(mode: &str) {
         .wait_for("log", "round 20 ", LIMIT)
         .expect("it runs on");
     session.kill().expect("it dies");
+    let rounds = folder.rounds_enough();
     restore(&images).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
-    assert_eq!(log, uninterrupted(ROUNDS));
+    assert_eq!(log, uninterrupted(rounds));
 }
 
 #[test]
@@ -49,7 +53,6 @@ fn a_program_comes_back_from_a_stop_the_world_checkpoint() {
 
 #[test]
 fn a_program_that_was_restored_can_be_checkpointed_again() {
-    const ROUNDS: &str = "300";
     let folder = Folder::new("again");
     let program = hip_program("mixed.cpp");
     let mut session = start(&folder, &[&program, ROUNDS, "log"]);
@@ -63,14 +66,14 @@ fn a_program_that_was_restored_can_be_checkpointed_again() {
         .expect("it runs on");
     checkpoint(&session, &second, &["--kill"]).well();
     session.wait(LIMIT).expect("it was killed");
+    let rounds = folder.rounds_enough();
     restore(&second).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
-    assert_eq!(log, uninterrupted(ROUNDS));
+    assert_eq!(log, uninterrupted(rounds));
 }
 
 #[test]
 fn while_it_is_frozen_its_device_memory_stays_on_the_device() {
-    const ROUNDS: &str = "200";
     let folder = Folder::new("set-aside");
     let program = hip_program("mixed.cpp");
     let mut session = start(&folder, &[&program, ROUNDS, "log"]);
@@ -85,9 +88,10 @@ fn while_it_is_frozen_its_device_memory_stays_on_the_device() {
     assert!(report.residual_bytes <= 32 << 10, "{report:?}");
     assert!(report.set_aside_bytes > 32 << 10, "{report:?}");
     session.kill().expect("it dies");
+    let rounds = folder.rounds_enough();
     restore(&images).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
-    assert_eq!(log, uninterrupted(ROUNDS));
+    assert_eq!(log, uninterrupted(rounds));
 }
 
 #[test]

@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
         fprintf(log, "round %u sum %llu\n", round, sum);
         fflush(log);
         CHECK(hipFree(bins));
+        rounds = rounds_in_all(argc > 2 ? argv[2] : nullptr, rounds);
     }
     unsigned long long done = 0;
     CHECK(hipMemcpyFromSymbol(&done, HIP_SYMBOL(rounds_done), sizeof(done)));

@@ -13,7 +13,7 @@
 #include "check.h"
 
 constexpr int kBuffers = 24;
-constexpr int kWords = 1 << 16;
+constexpr int kWords = 1 << 14;
 constexpr int kStrayed = 700;
 
 __global__ void fill(unsigned* words, unsigned seed) {
@@ -92,6 +92,7 @@ int main(int argc, char** argv) {
         CHECK(hipMemcpy(&host_sum, sum, sizeof(*sum), hipMemcpyDeviceToHost));
         fprintf(log, "round %u sum %llu\n", round, host_sum);
         fflush(log);
+        rounds = rounds_in_all(argv[4], rounds);
     }
     fprintf(log, "end\n");
     fclose(log);

@@ -15,7 +15,8 @@ use crate::cut::{self, Cut};
 use crate::drain::{self, NotDrained};
 use crate::observed::RawStream;
 use crate::page::{
-    controller_is_there, controller_lives, now_ns, refuse, set_phase, start_time, verdict,
+    controller_is_there, controller_lives, is_another_process, now_ns, refuse, set_phase,
+    start_time, verdict,
 };
 use crate::paused;
 use crate::resources::Resources;
@@ -332,16 +333,27 @@ fn wait_for_verdict(agent: &Agent) -> Result<Verdict, String> {
         }
         if let Err(why) = watch.look_at_cut(agent) {
             // It may have been written by who then went away.
-            return match verdict(page) {
-                Verdict::Restored => Ok(Verdict::Restored),
-                _ => Err(why),
-            };
+            if verdict(page) == Verdict::Restored {
+                return Ok(Verdict::Restored);
+            }
+            if agent.control.given_up().is_none() && is_another_process(page) {
+                end_what_came_back_in_part();
+            }
+            return Err(why);
         }
         if Instant::now() >= deadline {
             return Err("the dump does not end".into());
         }
         std::thread::sleep(LOOK_AGAIN_AT_CUT);
     }
+}
+
+/// A restore that died has let this process go before its queues and memory were all there: nothing
+/// it would compute is right, and whoever started the restore may have died too. Without a word: the
+/// program's files are as they were, and `strobe restore`, if it is there, says what happened.
+fn end_what_came_back_in_part() {
+    // SAFETY: no pointers; ends this process.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
 }
 
 /// This process came out of an image and believes that it is at the cut.

@@ -101,6 +101,12 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     strobe_proto::start_time::start_time(pid).ok()
 }
 
+/// Whether this process came out of an image: the page was made in the one that was saved.
+pub(crate) fn is_another_process(page: &AgentPage) -> bool {
+    let then = page.start_time.load(Ordering::Relaxed);
+    start_time(std::process::id()).is_some_and(|now| !is_same_start(now, then))
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 pub(crate) fn now_ns() -> u64 {
     let mut time = libc::timespec {
