@@ -20,6 +20,11 @@ use strobe_proto::page::AgentPage;
 /// Units of 64 bytes in the ring of records: 8192 usual launches.
 const RING_UNITS: usize = 1 << 14;
 
+/// Bytes of stack that suffice for a footprint (and more than any was seen to take), and those of the
+/// stack that is made where there are fewer.
+const ENOUGH_STACK: usize = 256 << 10;
+const NEW_STACK: usize = 2 << 20;
+
 pub(crate) static GATE: Gate = Gate::new();
 pub(crate) static KERNELS: Kernels = Kernels::new();
 pub(crate) static REGISTRATIONS: Registrations = Registrations::new();
@@ -107,8 +112,14 @@ impl Agent {
         }
     }
 
+    /// Analyses kernels and evaluates footprints in the program's thread, whose stack may be as small
+    /// as 16 KiB.
     #[cold]
     pub(crate) fn observe_now(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
+        stacker::maybe_grow(ENOUGH_STACK, NEW_STACK, || self.take_in(observed, stream));
+    }
+
+    fn take_in(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
         if stream.is_some_and(|stream| self.is_capturing(stream)) {
             // Recorded into a graph, not executed: the launch of the graph is what writes.
             return;

@@ -83,6 +83,7 @@ pub const PROGRAMS: &[Program] = &[
     own("pitched", "soak/pitched.cpp"),
     own("pools", "soak/pools.cpp"),
     own("slivers", "soak/slivers.cpp"),
+    own("stacks", "soak/stacks.cpp"),
     own("stores", "soak/stores.cpp"),
     own("streams", "soak/streams.cpp"),
     own("tables", "soak/tables.cpp"),

@@ -1,0 +1,62 @@
+// Threads with the smallest stack there is, which launch, copy and fill: what a call of theirs needs
+// beside HIP must find room elsewhere. Each round has threads of its own.
+//
+//   stacks [ROUNDS]
+#include <climits>
+#include <pthread.h>
+
+#include "rounds.h"
+
+constexpr unsigned kWords = 1 << 14;
+constexpr int kThreads = 3;
+
+__global__ void scatter(unsigned* const* table, unsigned round) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned* words = table[(i + round) % kThreads];
+    words[i] = words[i] * 31u + mix(i ^ round);
+}
+
+struct Work {
+    unsigned *own, **table, round;
+    hipStream_t stream;
+};
+
+static void* work(void* argument) {
+    Work& work = *static_cast<Work*>(argument);
+    advance_words<<<8, 256, 0, work.stream>>>(work.own, kWords / 2, work.round);
+    CHECK(hipMemcpyAsync(work.own + kWords / 2, work.own, kWords, hipMemcpyDeviceToDevice, work.stream));
+    CHECK(hipMemsetAsync(work.own + kWords - 100, work.round, 200, work.stream));
+    CHECK(hipStreamSynchronize(work.stream));
+    return nullptr;
+}
+
+int main(int argc, char** argv) {
+    unsigned rounds = rounds_of(argc, argv, 50);
+    unsigned *words[kThreads], **table;
+    Work works[kThreads];
+    CHECK(hipMalloc(&table, sizeof(words)));
+    for (int t = 0; t < kThreads; ++t) {
+        words[t] = works[t].own = words_of(kWords, t);
+        works[t].table = table;
+        CHECK(hipStreamCreate(&works[t].stream));
+    }
+    unsigned* idle = words_of(1 << 19, 9);
+    CHECK(hipMemcpy(table, words, sizeof(words), hipMemcpyHostToDevice));
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN)) return 1;
+    for (unsigned round = 0; round < rounds; ++round) {
+        pthread_t threads[kThreads];
+        for (int t = 0; t < kThreads; ++t) {
+            works[t].round = round;
+            if (pthread_create(&threads[t], &attributes, work, &works[t])) return 1;
+        }
+        for (pthread_t thread : threads) pthread_join(thread, nullptr);
+        scatter<<<kWords / 256, 256>>>(table, round);
+        CHECK(hipGetLastError());
+        uint64_t value = 0;
+        for (unsigned* own : words) value = value * 31 + digest(own, kWords);
+        say_round(round, value);
+    }
+    say_round(rounds, digest(idle, 1 << 19));
+}
