@@ -51,7 +51,8 @@ impl Compiler {
         source: &str,
         flags: &str,
     ) -> anyhow::Result<Vec<u8>> {
-        let path = |extension: &str| -> PathBuf { self.folder.path().join("k").with_extension(extension) };
+        let path =
+            |extension: &str| -> PathBuf { self.folder.path().join("k").with_extension(extension) };
         let (from, to) = (path(language.extension()), path("co"));
         fs::write(&from, source)?;
         let mut command = Command::new(COMPILER);
@@ -78,7 +79,9 @@ impl Compiler {
 }
 
 fn run(command: &mut Command) -> anyhow::Result<()> {
-    let output = command.output().with_context(|| format!("run {COMPILER}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("run {COMPILER}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{COMPILER} refuses the source: {said}");

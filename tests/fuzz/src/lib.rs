@@ -15,6 +15,7 @@ pub mod compile;
 pub mod device;
 pub mod hip;
 pub mod judge;
+pub mod machine;
 pub mod program;
 pub mod random;
 pub mod saved;

@@ -11,6 +11,12 @@ pub trait Program: Clone {
     /// The source of the kernel called `name`.
     fn source(&self, name: &str) -> String;
 
+    /// What stands below the kernels of these names.
+    #[must_use]
+    fn closing(_names: &[String]) -> String {
+        String::new()
+    }
+
     /// The same kernel with something left out, each time something else; what leaves out most comes
     /// first.
     fn smaller(&self) -> Vec<Self>;
@@ -24,10 +30,12 @@ pub fn name(number: usize) -> String {
 
 /// A file of kernels.
 pub fn file<P: Program>(programs: &[P]) -> String {
+    let names: Vec<String> = (0..programs.len()).map(name).collect();
     let mut text = P::PRELUDE.to_owned();
-    for (number, program) in programs.iter().enumerate() {
+    for (program, name) in programs.iter().zip(&names) {
         text.push('\n');
-        text.push_str(&program.source(&name(number)));
+        text.push_str(&program.source(name));
     }
+    text.push_str(&P::closing(&names));
     text
 }

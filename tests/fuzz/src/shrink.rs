@@ -27,7 +27,11 @@ impl<P: Program> Failure<P> {
             (self.program, self.missed) = (program, missed);
         }
         self.scene = smaller_scene(&self, bench)?;
-        let alone = bench.trial(std::slice::from_ref(&self.program), &self.flags, &self.scene)?;
+        let alone = bench.trial(
+            std::slice::from_ref(&self.program),
+            &self.flags,
+            &self.scene,
+        )?;
         if let Some((_, missed)) = alone {
             self.missed = missed;
         }
@@ -71,8 +75,11 @@ fn smaller_scenes(scene: &Scene) -> Vec<Scene> {
     };
     with(&|s| s.words.clear());
     with(&|s| s.grid = s.block);
-    with(&|s| (s.block, s.grid) = ([64, 1, 1], [64, 1, 1]));
-    with(&|s| (s.block, s.grid) = ([1, 1, 1], [1, 1, 1]));
+    for items in [1, 64] {
+        if scene.grid[0] > items {
+            with(&|s| (s.block, s.grid) = ([items, 1, 1], [items, 1, 1]));
+        }
+    }
     with(&|s| s.buffers.iter_mut().for_each(|b| b.known = true));
     with(&|s| s.buffers.iter_mut().for_each(|b| b.mask = 0));
     with(&|s| s.buffers.iter_mut().for_each(|b| b.seed = 0));

@@ -34,7 +34,11 @@ const WHILES: usize = 3;
 pub fn kernel(random: &mut Random) -> Node {
     let mut children = Vec::new();
     // Half of the kernels call nothing: calls make much unknown.
-    let functions = if random.chance(60) { 0 } else { random.below(3) };
+    let functions = if random.chance(60) {
+        0
+    } else {
+        random.below(3)
+    };
     let mut kinds = Vec::new();
     for _ in 0..functions {
         let inline = random.chance(50);
@@ -105,11 +109,7 @@ impl<'a> Draw<'a> {
 
     fn store(&mut self, depth: usize) -> Node {
         let ty = self.random.pick(&MEMORY);
-        let children = vec![
-            self.pointer(depth),
-            self.index(depth),
-            self.number(depth),
-        ];
+        let children = vec![self.pointer(depth), self.index(depth), self.number(depth)];
         Node::new(Kind::Store(ty), children)
     }
 
@@ -239,7 +239,10 @@ impl<'a> Draw<'a> {
                 let kind = Kind::Compare(self.random.below(6), self.random.pick(&TYPES));
                 Node::new(kind, vec![self.number(depth), self.number(depth)])
             }
-            7 => Node::new(Kind::SamePointer, vec![self.pointer(depth), self.pointer(depth)]),
+            7 => Node::new(
+                Kind::SamePointer,
+                vec![self.pointer(depth), self.pointer(depth)],
+            ),
             8 => {
                 let bits = Node::leaf(Kind::Const(self.random.pick(&[1, 2, 3, 4])));
                 let number = self.number(depth);
@@ -252,7 +255,23 @@ impl<'a> Draw<'a> {
     fn simple(&mut self) -> Node {
         let kind = match self.random.below(14) {
             0..3 => {
-                let few = [0, 1, 2, 3, 4, 7, 8, 16, 63, 64, -1, -2, 255, 1000, 0x7fff_ffff];
+                let few = [
+                    0,
+                    1,
+                    2,
+                    3,
+                    4,
+                    7,
+                    8,
+                    16,
+                    63,
+                    64,
+                    -1,
+                    -2,
+                    255,
+                    1000,
+                    0x7fff_ffff,
+                ];
                 Kind::Const(self.random.pick(&few))
             }
             3..6 => Kind::Variable(self.random.below(VARIABLES)),
@@ -260,7 +279,9 @@ impl<'a> Draw<'a> {
             7 if self.lambdas > 0 => Kind::Bound,
             8..11 if self.in_function => Kind::Argument(6),
             8..11 => Kind::Argument(self.random.below(6)),
-            11 => self.random.pick(&[Kind::Gid, Kind::Group, Kind::Groups, Kind::GroupSize]),
+            11 => self
+                .random
+                .pick(&[Kind::Gid, Kind::Group, Kind::Groups, Kind::GroupSize]),
             _ => Kind::Tid,
         };
         Node::leaf(kind)

@@ -35,9 +35,13 @@ pub enum Kind {
     /// The kernel: functions, then its block.
     Kernel,
     /// `int f(int* fp, int* fq, int fx)`: block, number. Not inlined if so.
-    Function { inline: bool },
+    Function {
+        inline: bool,
+    },
     /// `int* g(int* fp, int* fq, int fx)`: block, pointer.
-    PointerFunction { inline: bool },
+    PointerFunction {
+        inline: bool,
+    },
     /// Any number of statements.
     Block,
 

@@ -230,7 +230,9 @@ impl Printer<'_> {
             Kind::Const(value) => format!("{value}"),
             Kind::Variable(v) => format!("(int)v{v}"),
             Kind::Loop(i) | Kind::LoopIndex(i) => format!("i{i}"),
-            Kind::Argument(n) => ["m", "(int)n", "(int)l", "c", "d", "(int)s.n", "fx"][n].to_owned(),
+            Kind::Argument(n) => {
+                ["m", "(int)n", "(int)l", "c", "d", "(int)s.n", "fx"][n].to_owned()
+            }
             Kind::Tid => "tid()".to_owned(),
             Kind::Gid => "gid()".to_owned(),
             Kind::Group => "group()".to_owned(),
@@ -273,7 +275,11 @@ impl Printer<'_> {
             Kind::ChoosePointer => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
             Kind::Advance => format!("({} + ({} & 15))", t(0), t(1)),
             Kind::ThereAndBack => {
-                format!("((int*)((char*){1} + ((char*){0} - (char*){1})))", t(0), t(1))
+                format!(
+                    "((int*)((char*){1} + ((char*){0} - (char*){1})))",
+                    t(0),
+                    t(1)
+                )
             }
             Kind::Slot => format!("slots[{} & 3]", t(0)),
             Kind::TableRecord => format!("table[{} & 7]", t(0)),

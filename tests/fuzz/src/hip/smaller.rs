@@ -57,7 +57,10 @@ fn replacements(node: &Node, function: bool) -> Vec<Node> {
         Sort::Record => Vec::new(),
     };
     if !matches!(sort, Sort::Function | Sort::Block) {
-        let same = node.children.iter().filter(|child| child.kind.sort() == sort);
+        let same = node
+            .children
+            .iter()
+            .filter(|child| child.kind.sort() == sort);
         all.extend(same.cloned());
     }
     if sort == Sort::Number && node.kind == Kind::Lambda {
@@ -88,10 +91,12 @@ fn without_one(block: &Node) -> Vec<Node> {
         without.children.remove(at);
         all.push(without);
         for inner in &statement.children {
-            let leaves_loop = matches!(statement.kind, Kind::For(_) | Kind::While(_)) && jumps(inner);
+            let leaves_loop =
+                matches!(statement.kind, Kind::For(_) | Kind::While(_)) && jumps(inner);
             if inner.kind == Kind::Block && !inner.children.is_empty() && !leaves_loop {
                 let mut with = block.clone();
-                with.children.splice(at..=at, inner.children.iter().cloned());
+                with.children
+                    .splice(at..=at, inner.children.iter().cloned());
                 all.push(with);
             }
         }
