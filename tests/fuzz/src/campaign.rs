@@ -149,7 +149,7 @@ impl Bench {
     pub fn round(&mut self, seed: u64, most: usize) -> anyhow::Result<Vec<String>> {
         let mut random = Random::new(seed);
         // A file of machine code takes less time than one of HIP.
-        if seed % 4 != 0 {
+        if !seed.is_multiple_of(4) {
             let programs: Vec<_> = (0..MACHINE_FILE)
                 .map(|_| machine::kernel(&mut random))
                 .collect();

@@ -27,6 +27,9 @@ const QUEUE: u64 = LAUNCH + 0x3000;
 const BUFFERS: u64 = LAUNCH + (1 << 20);
 const BYTES: usize = 24 << 20;
 const R_AMDGPU_RELATIVE64: u32 = 13;
+/// Generations of the control word, of which the lowest bit has a meaning of its own.
+const RUNNING: u32 = 0;
+const STOPPED: u32 = 2;
 /// A kernel that runs for longer does not end.
 const LONGEST: Duration = Duration::from_secs(5);
 
@@ -141,7 +144,7 @@ impl Device {
     fn execute(&mut self, dispatch: &Dispatch, log: &mut AccessLog) -> Result<(), Stop> {
         let control = Control {
             word: &self.watchdog.shared.stop,
-            generation: 0,
+            generation: RUNNING,
             host: &Nobody,
         };
         self.watchdog.begin();
@@ -240,6 +243,8 @@ impl Host for Nobody {
     fn ticks(&self) -> u64 {
         0
     }
+
+    fn held(&self, _: bool) {}
 }
 
 /// Stops a kernel that does not end.
@@ -253,7 +258,7 @@ struct Watchdog {
 struct Shared {
     /// The number of launches, so that one that lasts is seen.
     launches: AtomicU32,
-    /// Not 0: the kernel that runs must stop.
+    /// A generation that is not [`RUNNING`]: the kernel that runs must stop.
     stop: AtomicU32,
     over: AtomicBool,
 }
@@ -268,7 +273,7 @@ impl Watchdog {
                 std::thread::park_timeout(LONGEST);
                 let launches = watched.launches.load(Ordering::Acquire);
                 if launches == last {
-                    watched.stop.store(1, Ordering::Release);
+                    watched.stop.store(STOPPED, Ordering::Release);
                 }
                 last = launches;
             }
@@ -281,7 +286,7 @@ impl Watchdog {
 
     fn begin(&self) {
         self.shared.launches.fetch_add(1, Ordering::AcqRel);
-        self.shared.stop.store(0, Ordering::Release);
+        self.shared.stop.store(RUNNING, Ordering::Release);
     }
 }
 

@@ -102,10 +102,7 @@ impl Gpu {
     pub fn alloc(&mut self, bytes: usize) -> u64 {
         let va = BASE + self.used;
         self.used += (bytes as u64).next_multiple_of(256);
-        assert!(
-            self.used <= self.bytes,
-            "the test GPU's memory is full"
-        );
+        assert!(self.used <= self.bytes, "the test GPU's memory is full");
         va
     }
 

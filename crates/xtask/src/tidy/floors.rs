@@ -52,6 +52,7 @@ const ROOMS: [Room; 20] = [
     room("interpose", 4),
     safe_room("", 4),
     safe_room("evaluation", TOP - 1),
+    safe_room("tests/fuzz", TOP - 1),
     safe_room("crates/xtask", TOP),
 ];
 

@@ -312,7 +312,7 @@ fn binary(op: usize, ty: Type, a: &str, b: &str) -> String {
             format!("(int)((u32)({a}) {sign} (({b}) & 7 | 1))")
         }
         "&" | "|" | "^" | "<<" | ">>" | "%" if ty == Type::F32 => {
-            format!("(int)({a} {} {b})", "^")
+            format!("(int)({a} ^ {b})")
         }
         sign => format!("(int)(({name})({a}) {sign} ({name})({b}))"),
     }

@@ -67,12 +67,10 @@ fn replacements(node: &Node, function: bool) -> Vec<Node> {
         // The body's parameter means nothing outside.
         all.retain(|node| !bound(node));
     }
-    match node.kind {
-        Kind::Store(ty) if ty != Type::I32 => {
-            all.push(Node::new(Kind::Store(Type::I32), node.children.clone()));
-        }
-        Kind::TwoEntries | Kind::If | Kind::Switch | Kind::For(_) | Kind::While(_) => {}
-        _ => {}
+    if let Kind::Store(ty) = node.kind
+        && ty != Type::I32
+    {
+        all.push(Node::new(Kind::Store(Type::I32), node.children.clone()));
     }
     all
 }

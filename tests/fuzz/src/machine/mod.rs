@@ -38,6 +38,18 @@ pub struct Machine {
 
 const CONDITIONS: [&str; 7] = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz", ""];
 
+impl Machine {
+    /// The same kernel without the store that ends it.
+    #[must_use]
+    pub fn without_last_store(&self) -> Self {
+        let mut machine = self.clone();
+        if let Some(last) = machine.blocks.last_mut() {
+            last.items.clear();
+        }
+        machine
+    }
+}
+
 /// A kernel of some tens of instructions.
 #[must_use]
 pub fn kernel(random: &mut Random) -> Machine {
