@@ -3,6 +3,7 @@
 use std::panic;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use strobe_code_object::Kernel;
 use strobe_footprint::KernelFootprint;
 
@@ -35,9 +36,10 @@ const FLAGS: [&str; 4] = [
     "-fno-strict-aliasing -ffast-math",
 ];
 
-/// What was done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What was done so far with kernels of one language.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
+    pub rounds: u64,
     pub kernels: u64,
     /// Launches that were judged.
     pub launches: u64,
@@ -50,6 +52,30 @@ pub struct Tally {
     pub refused: u64,
     /// Kernels with a launch that touched what was not foreseen.
     pub missed: u64,
+    /// Kernels judged before the first of those, with it.
+    pub first_miss: Option<u64>,
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tallies {
+    pub hip: Tally,
+    pub machine: Tally,
+}
+
+impl Tallies {
+    fn of(&mut self, language: Language) -> &mut Tally {
+        match language {
+            Language::Hip => &mut self.hip,
+            Language::Assembly => &mut self.machine,
+        }
+    }
+
+    /// Kernels with a launch that touched what was not foreseen.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.hip.missed + self.machine.missed
+    }
 }
 
 /// What runs kernels.
@@ -57,7 +83,7 @@ pub struct Tally {
 pub struct Bench {
     compiler: Compiler,
     device: Device,
-    pub tally: Tally,
+    pub tallies: Tallies,
 }
 
 impl Bench {
@@ -67,7 +93,7 @@ impl Bench {
         Ok(Self {
             compiler: Compiler::new()?,
             device: Device::new(),
-            tally: Tally::default(),
+            tallies: Tallies::default(),
         })
     }
 
@@ -141,15 +167,20 @@ impl Bench {
         })
     }
 
-    /// Draws, runs and judges a file of kernels: `seed` decides everything. Gives the failures, at most
-    /// `most` of them shrunk and as the text of a saved case.
+    /// Draws, runs and judges a file of kernels: language and `seed` decide everything. Gives the
+    /// failures, at most `most` of them shrunk and as the text of a saved case.
     ///
     /// # Errors
     /// If the compiler cannot be run.
-    pub fn round(&mut self, seed: u64, most: usize) -> anyhow::Result<Vec<String>> {
+    pub fn round(
+        &mut self,
+        language: Language,
+        seed: u64,
+        most: usize,
+    ) -> anyhow::Result<Vec<String>> {
         let mut random = Random::new(seed);
-        // A file of machine code takes less time than one of HIP.
-        if !seed.is_multiple_of(4) {
+        self.tallies.of(language).rounds += 1;
+        if language == Language::Assembly {
             let programs: Vec<_> = (0..MACHINE_FILE)
                 .map(|_| machine::kernel(&mut random))
                 .collect();
@@ -179,16 +210,18 @@ impl Bench {
                 return Ok(found);
             }
             Err(_) => {
-                self.tally.refused += 1;
+                self.tallies.of(P::LANGUAGE).refused += 1;
                 return Ok(Vec::new());
             }
         };
         let mut failures = Vec::new();
         for (number, program) in programs.iter().enumerate() {
-            self.tally.kernels += 1;
-            if let Some((scene, missed)) = self.judge_kernel(&module, &name(number), random, scene)
-            {
-                self.tally.missed += 1;
+            let failure = self.judge_kernel(P::LANGUAGE, &module, &name(number), random, scene);
+            let tally = self.tallies.of(P::LANGUAGE);
+            tally.kernels += 1;
+            if let Some((scene, missed)) = failure {
+                tally.missed += 1;
+                tally.first_miss = tally.first_miss.or(Some(tally.kernels));
                 failures.push(Failure {
                     program: program.clone(),
                     scene,
@@ -208,6 +241,7 @@ impl Bench {
     /// The first launch of a kernel that fails.
     fn judge_kernel(
         &mut self,
+        language: Language,
         module: &Module,
         name: &str,
         random: &mut Random,
@@ -226,15 +260,16 @@ impl Bench {
                 Ok(footprint) => judge(&mut self.device, module, kernel, footprint, &scene),
                 Err(panic) => Verdict::Missed(panic.clone()),
             };
+            let tally = self.tallies.of(language);
             match verdict {
                 Verdict::Holds { reads, writes } => {
-                    self.tally.launches += 1;
-                    self.tally.reads_known += u64::from(reads);
-                    self.tally.writes_known += u64::from(writes);
+                    tally.launches += 1;
+                    tally.reads_known += u64::from(reads);
+                    tally.writes_known += u64::from(writes);
                 }
-                Verdict::Invalid(_) => self.tally.invalid += 1,
+                Verdict::Invalid(_) => tally.invalid += 1,
                 Verdict::Missed(missed) => {
-                    self.tally.launches += 1;
+                    tally.launches += 1;
                     failure = Some((scene, missed));
                 }
             }
@@ -251,29 +286,29 @@ fn kernel<'a>(module: &'a Module, name: &str) -> Result<(&'a Kernel, KernelFootp
     Ok((kernel, footprint))
 }
 
-/// Rounds until the time is over; tells what it found after each.
+/// Rounds until the time is over, of the languages in turn; tells what it found after each.
 ///
 /// # Errors
 /// If the compiler cannot be run.
 pub fn run(
+    languages: &[Language],
     seed: u64,
     time: Duration,
     most: usize,
-    mut tell: impl FnMut(u64, &Tally, &[String]),
-) -> anyhow::Result<Tally> {
+    mut tell: impl FnMut(u64, &Tallies, &[String]),
+) -> anyhow::Result<Tallies> {
     let quiet = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
     let mut bench = Bench::new()?;
     let mut kept = 0;
-    let mut round = 0;
-    while start.elapsed() < time {
-        let round_seed = seed.wrapping_add(round);
-        let found = bench.round(round_seed, most - kept)?;
+    let rounds = languages.iter().cycle().zip(0..);
+    for (&language, round) in rounds.take_while(|_| start.elapsed() < time) {
+        let seed = seed.wrapping_add(round);
+        let found = bench.round(language, seed, most - kept)?;
         kept += found.len();
-        tell(round_seed, &bench.tally, &found);
-        round += 1;
+        tell(seed, &bench.tallies, &found);
     }
     panic::set_hook(quiet);
-    Ok(bench.tally)
+    Ok(bench.tallies)
 }

@@ -242,8 +242,14 @@ impl Gpu {
                             host: &NoHost,
                         };
                         let id = [group, 0, 0];
-                        gpu.unit()
-                            .run_workgroup(dispatch, &gpu.program, &gpu.memory, id, &control, None)
+                        gpu.unit().run_workgroup(
+                            dispatch,
+                            &gpu.program,
+                            &gpu.memory,
+                            id,
+                            &control,
+                            None,
+                        )
                     })
                 })
                 .collect();

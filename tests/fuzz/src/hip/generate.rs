@@ -1,6 +1,7 @@
 //! Draws a kernel.
 
 use super::node::{Kind, Node, Type};
+use super::taste::{Pointer, Statement, Taste};
 use crate::random::Random;
 
 const TYPES: [Type; 8] = [
@@ -39,10 +40,11 @@ pub fn kernel(random: &mut Random) -> Node {
     } else {
         random.below(3)
     };
+    let taste = Taste::draw(random);
     let mut kinds = Vec::new();
     for _ in 0..functions {
         let inline = random.chance(50);
-        let mut draw = Draw::new(random, 4, kinds.clone());
+        let mut draw = Draw::new(random, &taste, 4, kinds.clone());
         draw.in_function = true;
         let block = draw.block(2);
         let pointer = draw.random.chance(40);
@@ -55,7 +57,7 @@ pub fn kernel(random: &mut Random) -> Node {
         children.push(Node::new(kind, vec![block, value]));
     }
     let budget = random.pick(&[3, 5, 8, 12, 20, 30]);
-    let mut draw = Draw::new(random, budget, kinds);
+    let mut draw = Draw::new(random, &taste, budget, kinds);
     let mut block = draw.block(3);
     // A kernel that stores nothing has nothing to tell.
     let last = draw.store(2);
@@ -66,6 +68,7 @@ pub fn kernel(random: &mut Random) -> Node {
 
 struct Draw<'a> {
     random: &'a mut Random,
+    taste: &'a Taste,
     /// Statements that may still be drawn.
     budget: usize,
     /// The functions before; whether each returns a pointer.
@@ -81,9 +84,10 @@ struct Draw<'a> {
 }
 
 impl<'a> Draw<'a> {
-    fn new(random: &'a mut Random, budget: usize, functions: Vec<bool>) -> Self {
+    fn new(random: &'a mut Random, taste: &'a Taste, budget: usize, functions: Vec<bool>) -> Self {
         Self {
             random,
+            taste,
             budget,
             functions,
             in_function: false,
@@ -122,24 +126,60 @@ impl<'a> Draw<'a> {
                 _ => self.store(d),
             };
         }
-        match self.random.below(100) {
-            0..22 => self.store(d),
-            22..32 => self.set(d),
-            32..40 => self.set_pointer(d),
-            40..56 => {
+        match self.taste.statement(self.random) {
+            Statement::Store => self.store(d),
+            Statement::StoreFour => {
+                let mut children = vec![self.pointer(d), self.index(d)];
+                children.extend([self.number(d), self.number(d)]);
+                Node::new(Kind::StoreFour, children)
+            }
+            Statement::StoreLambda => {
+                let mut children = vec![self.pointer(d), self.index(d)];
+                children.extend([self.number(d), self.number(d)]);
+                Node::new(Kind::StoreLambda, children)
+            }
+            Statement::Set => self.set(d),
+            Statement::SetPointer => self.set_pointer(d),
+            Statement::SetSlot => Node::new(Kind::SetSlot, vec![self.index(d), self.pointer(d)]),
+            Statement::Swap => {
+                let a = self.random.below(VARIABLES);
+                let b = self.random.below(VARIABLES);
+                Node::leaf(Kind::Swap(a, b))
+            }
+            Statement::SwapPointers => {
+                let a = self.random.below(POINTERS);
+                let b = self.random.below(POINTERS);
+                Node::leaf(Kind::SwapPointers(a, b))
+            }
+            Statement::If => {
                 let condition = self.condition(d);
                 let (then, other) = (self.block(depth - 1), self.optional(depth - 1));
                 Node::new(Kind::If, vec![condition, then, other])
             }
-            56..63 if self.loops < LOOPS => {
-                let bound = self.number(d);
-                let i = self.loops;
-                self.loops += 1;
-                let body = self.body(depth - 1);
-                self.loops -= 1;
-                Node::new(Kind::For(i), vec![bound, body])
+            Statement::ReturnInIf => {
+                let condition = self.condition(d);
+                let mut then = self.optional(depth - 1);
+                let leave = Node::new(Kind::Return, vec![self.condition(d)]);
+                let at = self.random.below(then.children.len() + 1);
+                then.children.insert(at, leave);
+                let other = self.optional(depth - 1);
+                Node::new(Kind::If, vec![condition, then, other])
             }
-            63..67 if self.whiles < WHILES => {
+            Statement::Return => Node::new(Kind::Return, vec![self.condition(d)]),
+            Statement::Jump if self.breakable => {
+                let kind = self.random.pick(&[Kind::Break, Kind::Continue]);
+                Node::new(kind, vec![self.condition(d)])
+            }
+            Statement::For if self.loops < LOOPS => self.counted(Kind::For, depth, d),
+            Statement::Down if self.loops < LOOPS => self.counted(Kind::Down, depth, d),
+            Statement::GridLoop if self.loops < LOOPS => self.counted(Kind::GridLoop, depth, d),
+            Statement::MovingLoop if self.loops < LOOPS => {
+                let op = self.random.pick(&[0, 1, 2, 5, 5]);
+                let step = self.random.pick(&[1, 1, 2, 3, -1]);
+                let change = self.random.pick(&[-1, 1, 1, 2, -3]);
+                self.counted(|i| Kind::MovingLoop(i, op, step, change), depth, d)
+            }
+            Statement::While if self.whiles < WHILES => {
                 let condition = self.condition(d);
                 let w = self.whiles;
                 self.whiles += 1;
@@ -147,12 +187,13 @@ impl<'a> Draw<'a> {
                 self.whiles -= 1;
                 Node::new(Kind::While(w), vec![condition, body])
             }
-            67..70 if self.breakable => {
-                let kind = self.random.pick(&[Kind::Break, Kind::Continue]);
-                Node::new(kind, vec![self.condition(d)])
+            Statement::Walk => {
+                let step = self.random.pick(&[1, 1, 2, 3, -1, -2]);
+                let mut children = vec![self.pointer(d), self.index(d)];
+                children.extend([self.number(d), self.number(d)]);
+                Node::new(Kind::Walk(step), children)
             }
-            70..74 => Node::new(Kind::Return, vec![self.condition(d)]),
-            74..78 => {
+            Statement::TwoEntries => {
                 let mut children: Vec<Node> = (0..3).map(|_| self.condition(d)).collect();
                 let was = std::mem::replace(&mut self.breakable, false);
                 children.push(self.block(depth - 1));
@@ -160,50 +201,71 @@ impl<'a> Draw<'a> {
                 self.breakable = was;
                 Node::new(Kind::TwoEntries, children)
             }
-            78..81 => {
+            Statement::IntoLoop => {
+                let mut children = vec![self.number(d), self.condition(d)];
+                children.extend((0..3).map(|_| self.body(depth - 1)));
+                Node::new(Kind::IntoLoop, children)
+            }
+            Statement::Switch => {
                 let mut children = vec![self.number(d)];
                 let was = std::mem::replace(&mut self.breakable, false);
                 children.extend((0..3).map(|_| self.block(depth - 1)));
                 self.breakable = was;
                 Node::new(Kind::Switch, children)
             }
-            81..84 => {
+            Statement::Atomic => {
                 let kind = Kind::Atomic(self.random.below(6));
                 Node::new(kind, vec![self.pointer(d), self.index(d), self.number(d)])
             }
-            84..86 => {
-                let a = self.random.below(VARIABLES);
-                let b = self.random.below(VARIABLES);
-                Node::leaf(Kind::Swap(a, b))
-            }
-            86..89 => {
-                let a = self.random.below(POINTERS);
-                let b = self.random.below(POINTERS);
-                Node::leaf(Kind::SwapPointers(a, b))
-            }
-            89..91 => Node::new(Kind::SetSlot, vec![self.index(d), self.pointer(d)]),
-            91..93 => {
+            Statement::Guarded => {
                 let children = vec![self.number(d), self.pointer(d), self.number(d)];
                 Node::new(Kind::Guarded, children)
             }
-            93..95 if !self.in_function => {
-                Node::new(Kind::LdsStore, vec![self.index(d), self.number(d)])
+            Statement::WhenKind => {
+                let small = self.random.between(0, 5);
+                let than = if self.random.chance(70) {
+                    Node::leaf(Kind::Const(small))
+                } else {
+                    self.number(d)
+                };
+                let kind = Kind::WhenKind(self.random.pick(&[0, 1, 2, 3, 4, 4, 4, 5]));
+                let children = vec![self.record(d), self.index(d), self.number(d), than];
+                Node::new(kind, children)
             }
-            95 if !self.in_function && self.nested == 1 => Node::leaf(Kind::Barrier),
-            96 if !self.in_function => {
+            Statement::Strided => {
+                let children = vec![self.record(d), self.index(d), self.number(d)];
+                Node::new(Kind::Strided, children)
+            }
+            Statement::Tagged if !self.in_function => {
                 let bits = self.random.below(16) as u64;
                 let children = vec![self.index(d), self.index(d), self.number(d)];
                 Node::new(Kind::Tagged(bits), children)
             }
-            97 if !self.in_function => {
+            Statement::Nullable => {
                 let children = vec![self.record(d), self.index(d), self.number(d)];
                 Node::new(Kind::Nullable, children)
             }
-            98 if !self.in_function => {
+            Statement::OneBased if !self.in_function => {
                 Node::new(Kind::OneBased, vec![self.index(d), self.number(d)])
+            }
+            Statement::LdsStore if !self.in_function => {
+                Node::new(Kind::LdsStore, vec![self.index(d), self.number(d)])
+            }
+            Statement::Barrier if !self.in_function && self.nested == 1 => {
+                Node::leaf(Kind::Barrier)
             }
             _ => self.store(d),
         }
+    }
+
+    /// A loop with a counter of its own.
+    fn counted(&mut self, kind: impl Fn(usize) -> Kind, depth: usize, d: usize) -> Node {
+        let bound = self.number(d);
+        let i = self.loops;
+        self.loops += 1;
+        let body = self.body(depth - 1);
+        self.loops -= 1;
+        Node::new(kind(i), vec![bound, body])
     }
 
     fn optional(&mut self, depth: usize) -> Node {
@@ -311,17 +373,18 @@ impl<'a> Draw<'a> {
                 let ty = self.random.pick(&TYPES);
                 Node::new(Kind::Cast(ty), vec![self.number(d)])
             }
-            70..76 => {
+            70..74 => {
                 let children = vec![self.condition(d), self.number(d), self.number(d)];
                 Node::new(Kind::Choose, children)
             }
-            76..79 => self.condition(d),
+            75..79 => self.condition(d),
             79 => Node::new(Kind::Negate, vec![self.number(d)]),
             80..82 => Node::new(Kind::Shuffle, vec![self.number(d), self.index(d)]),
+            74 => Node::new(Kind::Hidden, vec![self.number(d)]),
             82 => Node::new(Kind::FirstLane, vec![self.number(d)]),
             83 => Node::new(Kind::Ballot, vec![self.condition(d)]),
             84..87 if !self.in_function => Node::new(Kind::LdsLoad, vec![self.index(d)]),
-            87..91 if !self.in_function => Node::new(Kind::RecordNumber, vec![self.record(d)]),
+            87..91 => Node::new(Kind::RecordNumber, vec![self.record(d)]),
             91..94 => self.call(d, false),
             94..96 if self.lambdas == 0 => {
                 self.lambdas += 1;
@@ -354,13 +417,21 @@ impl<'a> Draw<'a> {
         } else {
             Kind::Call(f)
         };
-        let children = vec![self.pointer(depth), self.pointer(depth), self.number(depth)];
+        let mut children = vec![self.pointer(depth), self.pointer(depth)];
+        children.extend([self.number(depth), self.record(depth)]);
         Node::new(kind, children)
     }
 
     fn index(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
-        match self.random.below(20) {
+        match self.random.below(24) {
+            20 => Node::new(Kind::Clamped, vec![self.number(d)]),
+            21 => Node::new(Kind::Cell, vec![self.number(d), self.number(d)]),
+            22 if depth > 0 => {
+                let by = self.random.pick(&[2, 3, 7, -3, 64]);
+                Node::new(Kind::Divided(by), vec![self.index(d)])
+            }
+            23 if depth > 0 => Node::new(Kind::RecordIndex, vec![self.record(d)]),
             0..6 => Node::leaf(Kind::Own(self.random.chance(50))),
             6..10 => Node::new(Kind::Masked, vec![self.number(d)]),
             10 => Node::new(Kind::Modulo, vec![self.number(d)]),
@@ -369,7 +440,7 @@ impl<'a> Draw<'a> {
             13..15 if !self.in_function => Node::leaf(Kind::Small),
             15 if self.loops > 0 => Node::leaf(Kind::LoopIndex(self.random.below(self.loops))),
             16 if depth > 0 => Node::new(Kind::Minus, vec![self.index(d)]),
-            17..19 if depth > 0 => {
+            17..=19 if depth > 0 => {
                 let more = self.random.pick(&[1, 2, -1, -4, 8, 64]);
                 Node::new(Kind::Plus(more), vec![self.index(d)])
             }
@@ -379,32 +450,38 @@ impl<'a> Draw<'a> {
 
     fn pointer(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
-        let choice = if depth == 0 {
-            self.random.below(60)
-        } else {
-            self.random.below(100)
-        };
-        match choice {
-            0..40 if self.in_function => Node::leaf(Kind::Parameter(5 + self.random.below(2))),
-            0..40 => Node::leaf(Kind::Parameter(self.random.below(5))),
-            40..60 => Node::leaf(Kind::PointerVariable(self.random.below(POINTERS))),
-            60..69 if !self.in_function => Node::new(Kind::TableEntry, vec![self.index(d)]),
-            69..78 if !self.in_function => Node::new(Kind::RecordPointer, vec![self.record(d)]),
-            78..85 => {
+        let simple = Node::leaf(match self.random.below(3) {
+            0 => Kind::PointerVariable(self.random.below(POINTERS)),
+            _ if self.in_function => Kind::Parameter(5 + self.random.below(2)),
+            _ => Kind::Parameter(self.random.below(5)),
+        });
+        match self.taste.pointer(self.random) {
+            Pointer::Variable => Node::leaf(Kind::PointerVariable(self.random.below(POINTERS))),
+            Pointer::TableEntry if !self.in_function && depth > 0 => {
+                Node::new(Kind::TableEntry, vec![self.index(d)])
+            }
+            Pointer::Record if depth > 0 => Node::new(Kind::RecordPointer, vec![self.record(d)]),
+            Pointer::Choose if depth > 0 => {
                 let children = vec![self.condition(d), self.pointer(d), self.pointer(d)];
                 Node::new(Kind::ChoosePointer, children)
             }
-            85..90 => Node::new(Kind::Advance, vec![self.pointer(d), self.index(d)]),
-            90..92 => Node::new(Kind::ThereAndBack, vec![self.pointer(d), self.pointer(d)]),
-            92..96 => self.call(d, true),
-            96..98 => Node::new(Kind::Slot, vec![self.index(d)]),
-            _ => Node::leaf(Kind::PointerVariable(self.random.below(POINTERS))),
+            Pointer::Advance if depth > 0 => {
+                Node::new(Kind::Advance, vec![self.pointer(d), self.index(d)])
+            }
+            Pointer::ThereAndBack if depth > 0 => {
+                let kind = Kind::ThereAndBack(self.random.chance(70));
+                Node::new(kind, vec![self.pointer(d), self.pointer(d)])
+            }
+            Pointer::Call if depth > 0 => self.call(d, true),
+            Pointer::Slot => Node::new(Kind::Slot, vec![self.index(d)]),
+            _ => simple,
         }
     }
 
     fn record(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
         match self.random.below(if depth > 0 { 10 } else { 8 }) {
+            0..8 if self.in_function => Node::leaf(Kind::FunctionRecord),
             0..4 => Node::new(Kind::TableRecord, vec![self.index(d)]),
             4..8 => Node::new(Kind::ParameterRecord, vec![self.index(d)]),
             _ => {

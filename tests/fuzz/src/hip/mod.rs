@@ -1,6 +1,6 @@
 //! Random kernels as HIP source.
 //!
-//! All kernels have the same parameters ([`SIGNATURE`]) and are right programs: whatever the values,
+//! All kernels have the same parameters and are right programs: whatever the values,
 //! each access stays in the buffer that its pointer points into. So whatever they touch must have
 //! been predicted.
 
@@ -9,6 +9,7 @@ mod node;
 mod print;
 mod scene;
 mod smaller;
+mod taste;
 
 pub use generate::kernel;
 pub use node::{Kind, Node, Sort};

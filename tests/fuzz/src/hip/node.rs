@@ -34,11 +34,11 @@ pub enum Type {
 pub enum Kind {
     /// The kernel: functions, then its block.
     Kernel,
-    /// `int f(int* fp, int* fq, int fx)`: block, number. Not inlined if so.
+    /// `int f(int* fp, int* fq, int fx, Record fr)`: block, number.
     Function {
         inline: bool,
     },
-    /// `int* g(int* fp, int* fq, int fx)`: block, pointer.
+    /// `int* g(int* fp, int* fq, int fx, Record fr)`: block, pointer.
     PointerFunction {
         inline: bool,
     },
@@ -47,6 +47,10 @@ pub enum Kind {
 
     /// Pointer, index, number.
     Store(Type),
+    /// Four ints at once: pointer, index, two numbers.
+    StoreFour,
+    /// Twice through a lambda that holds the pointer: pointer, index, number, number.
+    StoreLambda,
     /// A number goes into a variable.
     Set(usize),
     /// A pointer goes into a variable.
@@ -59,6 +63,12 @@ pub enum Kind {
     If,
     /// `for (i = 0; i < bound; ++i)`: number, block.
     For(usize),
+    /// `for (i = bound; i-- > 0;)`: number, block.
+    Down(usize),
+    /// Each work-item's part of a range: number, block.
+    GridLoop(usize),
+    /// A loop whose bound moves while it runs: comparison, step, change of the bound; number, block.
+    MovingLoop(usize, usize, i64, i64),
     /// A loop that goes on while a number is not 0, at most some times: number, block.
     While(usize),
     /// Leaves the loop if: number.
@@ -69,8 +79,12 @@ pub enum Kind {
     Return,
     /// A loop with two entries: numbers for which entry and how it goes on, two blocks.
     TwoEntries,
+    /// A switch into the middle of a loop: two numbers, three blocks.
+    IntoLoop,
     /// Number, three blocks.
     Switch,
+    /// Stores along a stretch by a pointer that goes to its end: step; pointer, index, two numbers.
+    Walk(i64),
     /// Pointer, index, number; the operation by number.
     Atomic(usize),
     /// Index, number.
@@ -78,6 +92,10 @@ pub enum Kind {
     Barrier,
     /// Stores through a pointer if a number (first) is within bounds: number, pointer, number.
     Guarded,
+    /// Stores through a record's pointer if its number compares so: record, index, number, number.
+    WhenKind(usize),
+    /// Stores with a record's number as the stride, if that is small: record, index, number.
+    Strided,
     /// Stores through a word of memory if it is a pointer, plain or tagged: index, index, number.
     Tagged(u64),
     /// Stores through a record's pointer if it has one: record, index, number.
@@ -115,13 +133,15 @@ pub enum Kind {
     Choose,
     /// Number, index of a lane.
     Shuffle,
+    /// A number that the compiler knows nothing about: number.
+    Hidden,
     /// Number.
     FirstLane,
     /// Number.
     Ballot,
     /// Index.
     LdsLoad,
-    /// Pointer, pointer, number.
+    /// Pointer, pointer, number, record.
     Call(usize),
     /// `([&](int x) { return body; })(argument)`: body, argument.
     Lambda,
@@ -136,6 +156,14 @@ pub enum Kind {
     Modulo,
     /// The lesser of a number and 63.
     Least,
+    /// A number within -20 and 60.
+    Clamped,
+    /// A row and a column: two numbers.
+    Cell,
+    /// An index, divided.
+    Divided(i64),
+    /// A record's number cut to 0..32.
+    RecordIndex,
     /// A number as a signed char.
     Signed,
     /// A work-item's number in its group, or in the grid.
@@ -159,9 +187,9 @@ pub enum Kind {
     ChoosePointer,
     /// Pointer, index (a little of it).
     Advance,
-    /// `(p - q) + q`: pointer, pointer.
-    ThereAndBack,
-    /// Pointer, pointer, number.
+    /// `(p - q) + q`, plainly or so that the compiler cannot shorten it: pointer, pointer.
+    ThereAndBack(bool),
+    /// Pointer, pointer, number, record.
     CallPointer(usize),
     /// Element of the private array: index.
     Slot,
@@ -170,6 +198,8 @@ pub enum Kind {
     TableRecord,
     /// Element of the records among the parameters: index.
     ParameterRecord,
+    /// The record among a function's parameters.
+    FunctionRecord,
     /// Number, record, record.
     ChooseRecord,
 }
@@ -206,6 +236,8 @@ impl Kind {
             Self::Kernel | Self::Function { .. } | Self::PointerFunction { .. } => Sort::Function,
             Self::Block => Sort::Block,
             Self::Store(_)
+            | Self::StoreFour
+            | Self::StoreLambda
             | Self::Set(_)
             | Self::SetPointer(_)
             | Self::SetSlot
@@ -213,16 +245,23 @@ impl Kind {
             | Self::SwapPointers(..)
             | Self::If
             | Self::For(_)
+            | Self::Down(_)
+            | Self::GridLoop(_)
+            | Self::MovingLoop(..)
             | Self::While(_)
             | Self::Break
             | Self::Continue
             | Self::Return
             | Self::TwoEntries
+            | Self::IntoLoop
             | Self::Switch
+            | Self::Walk(_)
             | Self::Atomic(_)
             | Self::LdsStore
             | Self::Barrier
             | Self::Guarded
+            | Self::WhenKind(_)
+            | Self::Strided
             | Self::Tagged(_)
             | Self::Nullable
             | Self::OneBased => Sort::Statement,
@@ -245,6 +284,7 @@ impl Kind {
             | Self::Cast(_)
             | Self::Choose
             | Self::Shuffle
+            | Self::Hidden
             | Self::FirstLane
             | Self::Ballot
             | Self::LdsLoad
@@ -255,6 +295,10 @@ impl Kind {
             Self::Masked
             | Self::Modulo
             | Self::Least
+            | Self::Clamped
+            | Self::Cell
+            | Self::Divided(_)
+            | Self::RecordIndex
             | Self::Signed
             | Self::Own(_)
             | Self::Small
@@ -267,10 +311,27 @@ impl Kind {
             | Self::RecordPointer
             | Self::ChoosePointer
             | Self::Advance
-            | Self::ThereAndBack
+            | Self::ThereAndBack(_)
             | Self::CallPointer(_)
             | Self::Slot => Sort::Pointer,
-            Self::TableRecord | Self::ParameterRecord | Self::ChooseRecord => Sort::Record,
+            Self::TableRecord
+            | Self::ParameterRecord
+            | Self::FunctionRecord
+            | Self::ChooseRecord => Sort::Record,
         }
+    }
+
+    /// Whether its blocks can be left by `break` and `continue`.
+    #[must_use]
+    pub fn is_loop(self) -> bool {
+        matches!(
+            self,
+            Self::For(_)
+                | Self::Down(_)
+                | Self::GridLoop(_)
+                | Self::MovingLoop(..)
+                | Self::While(_)
+                | Self::IntoLoop
+        )
     }
 }

@@ -15,6 +15,7 @@ typedef unsigned long long u64; typedef long long i64;
 struct Record { int* p; i64 k; };
 struct Pair { int* p; int n; int* q; };
 struct Records { Record r[4]; };
+struct Four { int x[4]; };
 #define tid() ((int)__builtin_amdgcn_workitem_id_x())
 #define group() ((int)__builtin_amdgcn_workgroup_id_x())
 #define group_size() ((int)__builtin_amdgcn_workgroup_size_x())
@@ -87,7 +88,8 @@ impl Printer<'_> {
         let inline = if inline { "inline" } else { "__noinline__" };
         let _ = writeln!(
             self.text,
-            "static {inline} __device__ {result} {}_f{number}(int* fp, int* fq, int fx) {{",
+            "static {inline} __device__ {result} {}_f{number}(int* fp, int* fq, int fx, \
+             Record fr) {{",
             self.name
         );
         self.variables("fp", "fq", "fx");
@@ -139,6 +141,15 @@ impl Printer<'_> {
                 let name = ty.name();
                 format!("(({name}*){})[{}] = ({name}){};", text[0], text[1], text[2])
             }
+            Kind::StoreFour => format!(
+                "{{ Four f = {{{{{}, {}, 1, 2}}}}; *(Four*)({} + {}) = f; }}",
+                text[2], text[3], text[0], text[1]
+            ),
+            Kind::StoreLambda => format!(
+                "{{ int* t = {}; auto put = [&](int at, int y) {{ if (at < 300) t[at] = y; }}; \
+                 put({}, {}); put(v1 & 31, {}); }}",
+                text[0], text[1], text[2], text[3]
+            ),
             Kind::Set(variable) => format!("v{variable} = {};", text[0]),
             Kind::SetPointer(variable) => format!("p{variable} = {};", text[0]),
             Kind::SetSlot => format!("slots[{} & 3] = {};", text[0], text[1]),
@@ -155,6 +166,30 @@ impl Printer<'_> {
                 let head = format!("for (i{i} = 0; i{i} < ({} & 7); ++i{i})", text[0]);
                 return self.braces(&head, of(1), depth);
             }
+            Kind::Down(i) => {
+                let head = format!("for (i{i} = ({} & 7); i{i}-- > 0;)", text[0]);
+                return self.braces(&head, of(1), depth);
+            }
+            Kind::GridLoop(i) => {
+                let head = format!(
+                    "for (i{i} = gid(); i{i} < ({} & 255); i{i} += groups() * group_size())",
+                    text[0]
+                );
+                return self.braces(&head, of(1), depth);
+            }
+            Kind::MovingLoop(i, op, step, change) => {
+                let n = self.label();
+                let compare = COMPARISONS[op];
+                self.line(
+                    depth,
+                    &format!("{{ int b{n} = {} & 15, fuel{n} = 20;", text[0]),
+                );
+                let head = format!(
+                    "for (i{i} = 0; i{i} {compare} b{n} && --fuel{n} > 0; i{i} += {step}, b{n} += {change})"
+                );
+                self.braces(&head, of(1), depth);
+                return self.line(depth, "}");
+            }
             Kind::While(w) => {
                 let head = format!("for (w{w} = 9; w{w} > 0 && {}; --w{w})", text[0]);
                 return self.braces(&head, of(1), depth);
@@ -163,6 +198,23 @@ impl Printer<'_> {
             Kind::Continue => format!("if ({}) continue;", text[0]),
             Kind::Return => format!("if ({}) return {};", text[0], self.nothing),
             Kind::TwoEntries => return self.two_entries(node, &text, depth),
+            Kind::IntoLoop => {
+                let n = self.label();
+                self.line(depth, &format!("{{ int fuel{n} = 6;"));
+                self.line(depth, &format!("switch ({} & 3) {{ case 0: do {{", text[0]));
+                for (case, label) in ["", "case 1: {", "case 2: {"].iter().enumerate() {
+                    self.line(depth, if case == 0 { "{" } else { label });
+                    self.block(of(2 + case), depth + 1);
+                    self.line(depth, "}");
+                }
+                let end = format!("default:; }} while (--fuel{n} > 0 && {}); }} }}", text[1]);
+                return self.line(depth, &end);
+            }
+            Kind::Walk(step) => format!(
+                "{{ int* t = {} + {}; int* end = t + ({} & 15) * {step}; for (; t != end; t += {step}) \
+                 *t = {}; }}",
+                text[0], text[1], text[2], text[3]
+            ),
             Kind::Switch => {
                 self.line(depth, &format!("switch ({} & 3) {{", text[0]));
                 for (case, label) in ["case 0:", "case 1:", "default:"].iter().enumerate() {
@@ -178,6 +230,14 @@ impl Printer<'_> {
             Kind::Barrier => "__builtin_amdgcn_s_barrier();".to_owned(),
             Kind::Guarded => format!(
                 "{{ int g = {}; if (g > -9 && g < 70) {}[g] = {}; }}",
+                text[0], text[1], text[2]
+            ),
+            Kind::WhenKind(op) => format!(
+                "{{ Record e = {}; if (e.k {} {}) e.p[{}] = {}; }}",
+                text[0], COMPARISONS[op], text[3], text[1], text[2]
+            ),
+            Kind::Strided => format!(
+                "{{ Record e = {}; if (e.k >= 0 && e.k < 9) e.p[({} & 15) * e.k] = {}; }}",
                 text[0], text[1], text[2]
             ),
             Kind::Tagged(bits) => format!(
@@ -201,9 +261,14 @@ impl Printer<'_> {
         self.line(depth, &line);
     }
 
-    fn two_entries(&mut self, node: &Node, text: &[String], depth: usize) {
-        let (name, n) = (self.name.to_owned(), self.labels);
+    /// A number that no other label has.
+    fn label(&mut self) -> usize {
         self.labels += 1;
+        self.labels - 1
+    }
+
+    fn two_entries(&mut self, node: &Node, text: &[String], depth: usize) {
+        let (name, n) = (self.name.to_owned(), self.label());
         let fuel = format!("fuel{n}");
         self.line(depth, &format!("{{ int {fuel} = 6;"));
         self.line(depth, &format!("if ({}) goto {name}_b{n};", text[0]));
@@ -251,18 +316,23 @@ impl Printer<'_> {
             Kind::Cast(ty) => format!("(int)({})({})", ty.name(), t(0)),
             Kind::Choose => format!("(({}) ? ({}) : ({}))", t(0), t(1), t(2)),
             Kind::Shuffle => format!("shuffle({}, {})", t(0), t(1)),
+            Kind::Hidden => format!("({{ int y = {}; __asm__(\"\" : \"+v\"(y)); y; }})", t(0)),
             Kind::FirstLane => format!("__builtin_amdgcn_readfirstlane({})", t(0)),
             Kind::Ballot => format!("(int)ballot({})", t(0)),
             Kind::LdsLoad => format!("lds[{} & 63]", t(0)),
             Kind::Call(f) | Kind::CallPointer(f) => {
-                format!("{}_f{f}({}, {}, {})", self.name, t(0), t(1), t(2))
+                format!("{}_f{f}({}, {}, {}, {})", self.name, t(0), t(1), t(2), t(3))
             }
             Kind::Lambda => format!("([&](int x) -> int {{ return {}; }})({})", t(0), t(1)),
             Kind::SamePointer => format!("({} == {})", t(0), t(1)),
             Kind::AtomicResult(_) => atomic(node.kind, &text),
             Kind::Masked => format!("(({}) & 63)", t(0)),
             Kind::Modulo => format!("(int)((u32)({}) % 61)", t(0)),
-            Kind::Least => format!("(int)((u32)({0}) < 63u ? (u32)({0}) : 63u)", t(0)),
+            Kind::Least => format!("({{ u32 y = {}; (int)(y < 63u ? y : 63u); }})", t(0)),
+            Kind::Clamped => format!("({{ int y = {}; y < -20 ? -20 : y > 60 ? 60 : y; }})", t(0)),
+            Kind::Cell => format!("((({}) & 7) * 8 + (({}) & 7))", t(0), t(1)),
+            Kind::Divided(by) => format!("(({}) / {by})", t(0)),
+            Kind::RecordIndex => format!("((int){}.k & 31)", t(0)),
             Kind::Signed => format!("(signed char)({})", t(0)),
             Kind::Own(grid) => if grid { "gid()" } else { "tid()" }.to_owned(),
             Kind::Small => "(int)small".to_owned(),
@@ -274,9 +344,14 @@ impl Printer<'_> {
             Kind::RecordPointer => format!("{}.p", t(0)),
             Kind::ChoosePointer => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
             Kind::Advance => format!("({} + ({} & 15))", t(0), t(1)),
-            Kind::ThereAndBack => {
+            Kind::ThereAndBack(hidden) => {
+                let hide = if hidden {
+                    "__asm__(\"\" : \"+v\"(way));"
+                } else {
+                    ""
+                };
                 format!(
-                    "((int*)((char*){1} + ((char*){0} - (char*){1})))",
+                    "({{ char* y = (char*){}; char* z = (char*){}; i64 way = y - z; {hide} (int*)(z + way); }})",
                     t(0),
                     t(1)
                 )
@@ -284,6 +359,7 @@ impl Printer<'_> {
             Kind::Slot => format!("slots[{} & 3]", t(0)),
             Kind::TableRecord => format!("table[{} & 7]", t(0)),
             Kind::ParameterRecord => format!("rs.r[{} & 3]", t(0)),
+            Kind::FunctionRecord => "fr".to_owned(),
             Kind::ChooseRecord => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
             other => unreachable!("{other:?} is no expression"),
         }

@@ -89,8 +89,7 @@ fn without_one(block: &Node) -> Vec<Node> {
         without.children.remove(at);
         all.push(without);
         for inner in &statement.children {
-            let leaves_loop =
-                matches!(statement.kind, Kind::For(_) | Kind::While(_)) && jumps(inner);
+            let leaves_loop = statement.kind.is_loop() && jumps(inner);
             if inner.kind == Kind::Block && !inner.children.is_empty() && !leaves_loop {
                 let mut with = block.clone();
                 with.children
