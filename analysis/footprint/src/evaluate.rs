@@ -195,37 +195,36 @@ impl<'a> Evaluation<'a> {
                     }
                 }
             }
-            Node::Sign(a, from) => self
-                .value(a, facts)
-                .map(32, |a| Alternative::number(a.words(32).sign(from.into()))),
+            Node::Sign(a, from) => self.value(a, facts).map(32, |a| {
+                Alternative::computed(a.words(32).sign(from.into()), a, a)
+            }),
             Node::Low(a) => self.value(a, facts).map(32, low),
             Node::High(a) => self.value(a, facts).map(32, high),
             Node::Pair(low, high) => self.two(low, high, facts, 64, pair),
             Node::Zero64(a) => self.value(a, facts).map(64, |a| {
-                let range = a.words(32).unsigned(32);
-                Alternative::number(range)
+                Alternative::computed(a.words(32).unsigned(32), a, a)
             }),
             Node::Sign64(a) => self
                 .value(a, facts)
-                .map(64, |a| Alternative::number(a.words(32).signed(32))),
+                .map(64, |a| Alternative::computed(a.words(32).signed(32), a, a)),
             Node::Add64(a, b) => self.two(a, b, facts, 64, |a, b| add(a, b, 64)),
             Node::Sub64(a, b) => self.two(a, b, facts, 64, |a, b| sub(a, b, 64)),
             Node::Shl64(a, by) => self.two(a, by, facts, 64, |a, by| {
-                Alternative::number(a.words(64).shl(by.words(32), 64))
+                Alternative::computed(a.words(64).shl(by.words(32), 64), a, by)
             }),
             Node::Shr64(a, by) => self.two(a, by, facts, 64, |a, by| {
-                Alternative::number(a.words(64).shr(by.words(32), 64))
+                Alternative::computed(a.words(64).shr(by.words(32), 64), a, by)
             }),
             Node::Sar64(a, by) => self.two(a, by, facts, 64, |a, by| {
-                Alternative::number(a.words(64).sar(by.words(32), 64))
+                Alternative::computed(a.words(64).sar(by.words(32), 64), a, by)
             }),
             Node::MulU(a, b) => self.two(a, b, facts, 64, |a, b| {
-                let (a, b) = (a.words(32).unsigned(32), b.words(32).unsigned(32));
-                Alternative::number(a.mul(b, 64))
+                let (x, y) = (a.words(32).unsigned(32), b.words(32).unsigned(32));
+                Alternative::computed(x.mul(y, 64), a, b)
             }),
             Node::MulS(a, b) => self.two(a, b, facts, 64, |a, b| {
-                let (a, b) = (a.words(32).signed(32), b.words(32).signed(32));
-                Alternative::number(a.mul(b, 64))
+                let (x, y) = (a.words(32).signed(32), b.words(32).signed(32));
+                Alternative::computed(x.mul(y, 64), a, b)
             }),
             // Truth values have no words.
             _ => Value::One(Alternative::number(Range::full(bits))),
@@ -515,7 +514,7 @@ fn binary(op: Binary, a: Alternative, b: Alternative) -> Alternative {
             Origin::Lost(Reason::UntrackedAddress)
         }
         Binary::And | Binary::Or | Binary::Xor => mixed(a.origin, b.origin),
-        _ => Origin::Number,
+        _ => Alternative::computed(range, a, b).origin,
     };
     // A relative word is not a number: the interval would be taken for an offset.
     if origin.is_relative() {

@@ -92,7 +92,9 @@ impl Evaluation<'_> {
             Origin::Symbol(_) | Origin::Image | Origin::Runtime | Origin::RuntimeWord => {
                 return Touched::Nothing;
             }
-            Origin::Anchor(_) => return Touched::Unknown(Reason::UntrackedAddress),
+            Origin::Anchor(_) | Origin::Between => {
+                return Touched::Unknown(Reason::UntrackedAddress);
+            }
             Origin::Apart(reason) => return Touched::Unknown(reason),
             Origin::Number | Origin::Lost(_) | Origin::Base(_) => {}
         }

@@ -144,10 +144,8 @@ impl Function {
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
         for &block in &self.order {
             let [next, taken] = self.successors(block);
-            for to in [next, taken.filter(|taken| Some(*taken) != next)]
-                .into_iter()
-                .flatten()
-            {
+            // A branch that leads to the next block is two ways there: one may have lanes, the other none.
+            for to in [next, taken].into_iter().flatten() {
                 before[to].push(block);
                 if self.position[to] <= self.position[block] {
                     ends.entry(to).or_default().push(block);

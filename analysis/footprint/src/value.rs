@@ -31,6 +31,9 @@ pub(crate) enum Origin {
     /// Something lost less a pointer: an index if both point into one allocation, else the way from
     /// there to anywhere.
     Apart(Reason),
+    /// A pointer less one into another allocation: the way from there to here. With the pointer added
+    /// it is a number, that of another place.
+    Between,
     /// Relative to a phi whose value is being looked for.
     Anchor(u64),
 }
@@ -58,6 +61,12 @@ impl Alternative {
             origin: Origin::Number,
             range,
         }
+    }
+
+    /// A number computed of two words, or of one twice.
+    pub(crate) fn computed(range: Range, a: Self, b: Self) -> Self {
+        let origin = computed(a.origin, b.origin);
+        Self { origin, range }
     }
 
     pub(crate) fn lost(reason: Reason, bits: u32) -> Self {
@@ -174,10 +183,14 @@ impl Value {
 
 /// A sum; pointer plus number is a pointer.
 pub(crate) fn add(a: Alternative, b: Alternative, bits: u32) -> Alternative {
-    use Origin::{Apart, Base, Lost, Number, RuntimeWord};
+    use Origin::{Apart, Base, Between, Lost, Number, RuntimeWord};
     let sum = a.range.add(b.range, bits);
     let origin = match (a.origin, b.origin) {
         (Number, origin) | (origin, Number) => origin,
+        (Between, Base(_)) | (Base(_), Between) => Number,
+        (Between, Between) => Between,
+        (Between, Lost(reason)) | (Lost(reason), Between) => Apart(reason),
+        (Between, Apart(reason)) | (Apart(reason), Between) => Apart(reason),
         (Apart(reason), Lost(_) | Apart(_)) | (Lost(_), Apart(reason)) => Apart(reason),
         (Apart(reason), _) | (_, Apart(reason)) => return Alternative::lost(reason, bits),
         (Lost(reason), RuntimeWord) | (RuntimeWord, Lost(reason)) => {
@@ -195,7 +208,7 @@ pub(crate) fn add(a: Alternative, b: Alternative, bits: u32) -> Alternative {
 
 /// A difference; pointer minus pointer is a number.
 pub(crate) fn sub(a: Alternative, b: Alternative, bits: u32) -> Alternative {
-    use Origin::{Anchor, Apart, Base, Image, Lost, Number, RuntimeWord, Symbol};
+    use Origin::{Anchor, Apart, Base, Between, Image, Lost, Number, RuntimeWord, Symbol};
     let range = a.range.sub(b.range, bits);
     let origin = match (a.origin, b.origin) {
         (origin, Number) => origin,
@@ -209,13 +222,26 @@ pub(crate) fn sub(a: Alternative, b: Alternative, bits: u32) -> Alternative {
         (RuntimeWord, _) | (_, RuntimeWord | Apart(_)) => {
             return Alternative::lost(Reason::UntrackedAddress, bits);
         }
+        (Between, Lost(reason)) => Apart(reason),
         (origin, Lost(_)) => origin,
-        (Base(_) | Number, Base(_)) => Number,
+        (Base(x), Base(y)) if x == y => Number,
+        (Base(_) | Number | Between, Base(_)) | (Number | Between, Between) => Between,
+        (Base(_), Between) => Number,
         (x @ (Symbol(_) | Image | Anchor(_)), y) if x == y => Number,
         (Number | Base(_), _) | (_, Base(_)) => return Alternative::number(Range::full(bits)),
         _ => return Alternative::lost(Reason::UntrackedAddress, bits),
     };
     Alternative { origin, range }
+}
+
+/// The origin of a number that is computed of two: what is computed of the way between two pointers may
+/// be that way again, shorter and longer by turns.
+fn computed(a: Origin, b: Origin) -> Origin {
+    match (a, b) {
+        (Origin::Apart(reason), _) | (_, Origin::Apart(reason)) => Origin::Apart(reason),
+        (Origin::Between, _) | (_, Origin::Between) => Origin::Between,
+        _ => Origin::Number,
+    }
 }
 
 /// The origin of a word made of two by bitwise logic: aligning a pointer leaves a pointer.

@@ -395,7 +395,13 @@ impl<'a> Walk<'a> {
     ) -> (u32, State) {
         let run = self.loops.len() as u32;
         let bit = 1 << (run % 64);
-        let (facts, wave) = self.meet(&states);
+        let (mut facts, wave) = self.meet(&states);
+        // Lanes will come to the head that never came to the loop: of them is known what holds for the
+        // wave, and any register may be another one's.
+        let loose = shape.masks && self.loose.contains(&which);
+        if loose {
+            facts = wave;
+        }
         let mut ways: Vec<Way> = states
             .iter()
             .map(|s| Way {
@@ -428,7 +434,7 @@ impl<'a> Walk<'a> {
         self.join_rest(&mut state, &states, point, ends);
         state.idle = states.iter().all(|state| state.idle);
         (state.facts, state.wave) = (facts, wave);
-        let entered = (!self.loose.contains(&which)).then(|| self.snapshot(&state));
+        let entered = (!loose).then(|| self.snapshot(&state));
         let mut phis = Vec::new();
         let mut phi = |walk: &mut Self, place: Place, scalar: bool, inputs: Vec<Id>| {
             let mut inputs = inputs;
@@ -468,11 +474,11 @@ impl<'a> Walk<'a> {
             register += 1;
         }
         let vectors = Rc::make_mut(&mut state.vectors);
-        for register in (0..self.vectors).filter(|&register| shape.defined.vector(register)) {
+        for register in (0..self.vectors).filter(|&v| loose || shape.defined.vector(v)) {
             let inputs = states.iter().map(|s| s.vectors[register]).collect();
             vectors[register] = phi(self, Place::Vector(register), false, inputs);
         }
-        if shape.scratch {
+        if shape.scratch || loose {
             let slots = Rc::make_mut(&mut state.scratch);
             for (offset, value) in slots {
                 let inputs = states
@@ -502,7 +508,7 @@ impl<'a> Walk<'a> {
         }
         self.loops.push(LoopRun {
             parent: self.inside,
-            defined: shape.defined,
+            defined: if loose { Defined::ALL } else { shape.defined },
             bit,
             point,
             ends: states.len(),

@@ -5,6 +5,7 @@
 mod build;
 mod corpus;
 mod demo;
+mod fuzz;
 mod setup;
 mod shell;
 mod test;
@@ -28,6 +29,8 @@ cargo xtask COMMAND
                      N times (5), with --busy while other threads keep every core busy
   soak [--minutes N] [--seed S] [--program NAME]... [--json FILE]
                      checkpoint, kill and restore many programs at random moments
+  fuzz footprints [--seconds N] [--seed S] [--keep N] [--folder F] [--replay FILE...]
+                     random kernels on the software GPU: what they touch must be predicted
   tidy               check the rules of this repository
 
 demo, test, bench and soak begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let result = Workspace::find().and_then(|workspace| match words.as_slice() {
         ["setup"] => setup::run(),
         ["build"] => build::run(&workspace),
+        ["fuzz", rest @ ..] => fuzz::run(&workspace, rest),
         ["tidy"] => tidy::run(&workspace),
         ["test"] => test::run(&workspace),
         ["demo", rest @ ..] => demo::run(&workspace, rest),

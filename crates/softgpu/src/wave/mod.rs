@@ -44,6 +44,7 @@ mod valu_cvt;
 mod valu_f32;
 mod valu_f64;
 mod valu_int;
+mod vram;
 
 pub use access_log::{AccessLog, Extent};
 pub use dispatch::{Descriptor, Dispatch, Packet};
@@ -51,6 +52,7 @@ pub use memory::{AddressSpace, Mapping};
 pub use program::Program;
 pub use stop::Stop;
 pub use unit::{ComputeUnit, Control, HELD, Host, Stats};
+pub use vram::Vram;
 
 /// Start of the LDS aperture of flat addresses (`GET_PROCESS_APERTURES` reports the same).
 pub const LDS_APERTURE: u64 = 1 << 48;

@@ -9,15 +9,13 @@
     reason = "a module of several tests and an example"
 )]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU32;
 
 use strobe_code_object::{CodeObject, Limits, extract};
 use strobe_softgpu::wave::{
-    AccessLog, AddressSpace, ComputeUnit, Control, Descriptor, Dispatch, Host, Mapping, Packet,
-    Program, Stats, Stop,
+    AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Program, Stats, Stop, Vram,
 };
 
 /// GPU virtual address of the memory: not where the host has it.
@@ -25,40 +23,12 @@ const BASE: u64 = 0x10_0000_0000;
 const R_AMDGPU_RELATIVE64: u32 = 13;
 
 pub struct Gpu {
-    host: *mut u8,
-    layout: Layout,
+    memory: Vram,
+    bytes: u64,
     used: u64,
     program: Program,
     /// Runs the portable build of the interpreter.
     pub portable: bool,
-}
-
-// SAFETY: the memory is only reached through raw pointers: by the interpreter, whose rules for
-// shared memory hold, and by the methods below, which take `&mut self`.
-unsafe impl Sync for Gpu {}
-
-// SAFETY: the memory lives as long as `self`, and is mapped at the same place throughout.
-unsafe impl AddressSpace for Gpu {
-    fn find(&self, va: u64) -> Option<Mapping> {
-        let end = BASE + self.layout.size() as u64;
-        (BASE..end).contains(&va).then_some(Mapping {
-            start: BASE,
-            end,
-            host: self.host,
-            writable: true,
-        })
-    }
-
-    fn epoch(&self) -> u64 {
-        0
-    }
-}
-
-impl Drop for Gpu {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`.
-        unsafe { dealloc(self.host, self.layout) };
-    }
 }
 
 struct NoHost;
@@ -119,13 +89,9 @@ plain!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 
 impl Gpu {
     pub fn new(bytes: usize) -> Self {
-        let layout = Layout::from_size_align(bytes, 1 << 16).expect("a sensible size");
-        // SAFETY: the layout has a size.
-        let host = unsafe { alloc_zeroed(layout) };
-        assert!(!host.is_null(), "out of memory");
         Self {
-            host,
-            layout,
+            memory: Vram::new(BASE, bytes, 0),
+            bytes: bytes as u64,
             used: 0,
             program: Program::new(),
             portable: false,
@@ -136,25 +102,12 @@ impl Gpu {
     pub fn alloc(&mut self, bytes: usize) -> u64 {
         let va = BASE + self.used;
         self.used += (bytes as u64).next_multiple_of(256);
-        assert!(
-            self.used <= self.layout.size() as u64,
-            "the test GPU's memory is full"
-        );
+        assert!(self.used <= self.bytes, "the test GPU's memory is full");
         va
     }
 
     pub fn write_bytes(&mut self, va: u64, bytes: &[u8]) {
-        let at = (va - BASE) as usize;
-        assert!(
-            at + bytes.len() <= self.layout.size(),
-            "outside of the test GPU's memory"
-        );
-        // SAFETY: inside the allocation, as just checked; no kernel runs.
-        unsafe {
-            self.host
-                .add(at)
-                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
-        };
+        self.memory.write(va, bytes);
     }
 
     pub fn upload<T: Plain>(&mut self, values: &[T]) -> u64 {
@@ -166,18 +119,7 @@ impl Gpu {
 
     pub fn download<T: Plain>(&mut self, va: u64, count: usize) -> Vec<T> {
         let size = size_of::<T>();
-        let at = (va - BASE) as usize;
-        assert!(
-            at + size * count <= self.layout.size(),
-            "outside of the test GPU's memory"
-        );
-        let mut bytes = vec![0; size * count];
-        // SAFETY: inside the allocation, as just checked; no kernel runs.
-        unsafe {
-            self.host
-                .add(at)
-                .copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len())
-        };
+        let bytes = self.memory.read(va, size * count);
         bytes.chunks_exact(size).map(T::from_bytes).collect()
     }
 
@@ -300,8 +242,14 @@ impl Gpu {
                             host: &NoHost,
                         };
                         let id = [group, 0, 0];
-                        gpu.unit()
-                            .run_workgroup(dispatch, &gpu.program, gpu, id, &control, None)
+                        gpu.unit().run_workgroup(
+                            dispatch,
+                            &gpu.program,
+                            &gpu.memory,
+                            id,
+                            &control,
+                            None,
+                        )
                     })
                 })
                 .collect();
@@ -330,7 +278,7 @@ impl Gpu {
                     let stats = unit.run_workgroup(
                         dispatch,
                         &self.program,
-                        self,
+                        &self.memory,
                         id,
                         &control,
                         Some(&mut log),

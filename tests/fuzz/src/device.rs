@@ -1,0 +1,301 @@
+//! The oracle: kernels run on the software GPU's interpreter, without a driver, and what they touch
+//! is logged to the byte.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use strobe_code_object::{CodeObject, Kernel, Limits};
+use strobe_extent::{Access, Extent, ExtentSet, Side};
+use strobe_footprint::{KernelFootprint, Launch, Memory};
+use strobe_softgpu::wave::{
+    AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Program, Stop, Vram,
+};
+
+use crate::scene::Scene;
+
+/// GPU virtual address of the code, which kernels cannot write.
+const CODE: u64 = 0x10_0000_0000;
+const CODE_BYTES: u64 = 16 << 20;
+/// Kernarg segment, packet and queue.
+const LAUNCH: u64 = CODE + CODE_BYTES;
+const PACKET: u64 = LAUNCH + 0x2000;
+const QUEUE: u64 = LAUNCH + 0x3000;
+/// The first buffer, with room before it that belongs to nobody.
+const BUFFERS: u64 = LAUNCH + (1 << 20);
+const BYTES: usize = 24 << 20;
+const R_AMDGPU_RELATIVE64: u32 = 13;
+/// Generations of the control word, of which the lowest bit has a meaning of its own.
+const RUNNING: u32 = 0;
+const STOPPED: u32 = 2;
+/// A kernel that runs for longer does not end, on the busiest machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A device that runs one kernel at a time.
+#[derive(Debug)]
+pub struct Device {
+    memory: Vram,
+    program: Program,
+    unit: ComputeUnit,
+    watchdog: Watchdog,
+}
+
+/// A code object in device memory.
+#[derive(Debug)]
+pub struct Module {
+    pub object: CodeObject,
+    base: u64,
+}
+
+/// What a kernel did.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// It ended and kept to the buffers, which is what a right program does.
+    Ended(Access),
+    /// It left the buffers, or did not end: nothing is promised about such a program.
+    Invalid(String),
+}
+
+impl Default for Device {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Device {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            memory: Vram::new(CODE, BYTES, CODE_BYTES as usize),
+            program: Program::new(),
+            unit: ComputeUnit::new(),
+            watchdog: Watchdog::start(),
+        }
+    }
+
+    /// Places a code object in memory, instead of the one before.
+    ///
+    /// # Errors
+    /// If it is none, or too large.
+    pub fn load(&mut self, elf: &[u8]) -> anyhow::Result<Module> {
+        let object = CodeObject::parse(elf, &Limits::default())?;
+        let end = object.segments.iter().map(|s| s.addresses.end).max();
+        let base = CODE + 0x1000;
+        if end.unwrap_or(0) > CODE_BYTES - 0x1000 {
+            anyhow::bail!("a code object of {end:?} bytes is too large");
+        }
+        for segment in &object.segments {
+            let bytes = elf.get(segment.file.clone()).context("a segment")?;
+            self.memory.write(base + segment.addresses.start, bytes);
+        }
+        for relocation in &object.relocations {
+            if relocation.kind == R_AMDGPU_RELATIVE64 {
+                let value = base + relocation.value.context("a relocation")?;
+                let at = base + relocation.address;
+                self.memory.write(at, &value.to_le_bytes());
+            }
+        }
+        self.program.invalidate();
+        Ok(Module { object, base })
+    }
+
+    /// Runs a kernel of `module` in `scene`.
+    pub fn run(&mut self, module: &Module, kernel: &Kernel, scene: &Scene) -> Outcome {
+        let places = scene.places(BUFFERS);
+        for (place, content) in places.iter().zip(scene.contents(&places)) {
+            self.memory.write(place.start(), &content);
+        }
+        let size = kernel.kernarg_size as usize;
+        self.memory.write(LAUNCH, &vec![0; 0x4000]);
+        self.memory.write(LAUNCH, &scene.kernarg(size, &places));
+        let dispatch = self.dispatch(module, kernel, scene);
+        let mut log = AccessLog::new();
+        match self.execute(&dispatch, &mut log) {
+            Ok(()) => observed(&mut log, &places),
+            Err(stop) => Outcome::Invalid(stop.to_string()),
+        }
+    }
+
+    fn dispatch(&mut self, module: &Module, kernel: &Kernel, scene: &Scene) -> Dispatch {
+        let address = module.base + kernel.descriptor_address;
+        let bytes = self.memory.read(address, 64);
+        let descriptor = Descriptor::parse(&bytes.try_into().expect("64 bytes"));
+        let mut packet = [0_u8; 64];
+        for d in 0..3 {
+            packet[4 + 2 * d..][..2].copy_from_slice(&(scene.block[d] as u16).to_le_bytes());
+            packet[12 + 4 * d..][..4].copy_from_slice(&scene.grid[d].to_le_bytes());
+        }
+        packet[24..28].copy_from_slice(&descriptor.private_segment_fixed_size.to_le_bytes());
+        packet[28..32].copy_from_slice(&descriptor.group_segment_fixed_size.to_le_bytes());
+        packet[32..40].copy_from_slice(&address.to_le_bytes());
+        packet[40..48].copy_from_slice(&LAUNCH.to_le_bytes());
+        self.memory.write(PACKET, &packet);
+        Dispatch {
+            packet: Packet::parse(&packet),
+            descriptor,
+            packet_address: PACKET,
+            queue_address: QUEUE,
+            dispatch_id: 0,
+        }
+    }
+
+    fn execute(&mut self, dispatch: &Dispatch, log: &mut AccessLog) -> Result<(), Stop> {
+        let control = Control {
+            word: &self.watchdog.shared.stop,
+            generation: RUNNING,
+            host: &Nobody,
+        };
+        self.watchdog.begin();
+        let [nx, ny, nz] = dispatch.workgroups();
+        let ids = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [x, y, z])));
+        for id in ids {
+            self.unit.run_workgroup(
+                dispatch,
+                &self.program,
+                &self.memory,
+                id,
+                &control,
+                Some(log),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What was touched of the buffers; whether anything else was.
+fn observed(log: &mut AccessLog, places: &[Extent]) -> Outcome {
+    let mut tracked = ExtentSet::new();
+    places.iter().for_each(|&place| tracked.insert(place));
+    let set = |extents: &[strobe_softgpu::wave::Extent]| {
+        let mut set = ExtentSet::new();
+        for extent in extents {
+            if let Ok(extent) = Extent::new(extent.start, extent.end) {
+                set.insert(extent);
+            }
+        }
+        set
+    };
+    let (mut reads, writes) = (set(log.reads()), set(log.writes()));
+    // Arguments and packet are no memory of the program.
+    let own = Extent::new(LAUNCH, QUEUE + 0x1000).expect("an extent");
+    reads.remove(own);
+    reads.remove(Extent::new(CODE, LAUNCH).expect("an extent"));
+    for (what, set) in [("reads", &reads), ("writes", &writes)] {
+        if let Some(outside) = set.subtract(&tracked).iter().next() {
+            return Outcome::Invalid(format!("{what} {outside}, which is in no buffer"));
+        }
+    }
+    Outcome::Ended(Access {
+        reads: Side::Extents(reads),
+        writes: Side::Extents(writes),
+    })
+}
+
+/// What the footprint says of the launch.
+#[must_use]
+pub fn predict(footprint: &KernelFootprint, kernel: &Kernel, scene: &Scene) -> Access {
+    let places = scene.places(BUFFERS);
+    let explicit = kernel.args.iter().filter(|arg| !arg.kind.is_hidden());
+    let end = explicit.map(|arg| arg.offset + arg.size).max();
+    let kernarg = scene.kernarg(kernel.kernarg_size as usize, &places);
+    let launch = Launch {
+        kernarg: &kernarg[..end.unwrap_or(0) as usize],
+        grid: scene.grid,
+        block: scene.block,
+        dynamic_lds: 0,
+    };
+    let known = Known {
+        contents: scene.contents(&places),
+        places,
+        scene,
+    };
+    footprint.evaluate(&launch, &known)
+}
+
+/// Device memory as an agent would know it.
+struct Known<'a> {
+    places: Vec<Extent>,
+    contents: Vec<Vec<u8>>,
+    scene: &'a Scene,
+}
+
+impl Memory for Known<'_> {
+    fn allocation(&self, addr: u64) -> Option<Extent> {
+        let mut places = self.places.iter().copied();
+        places.find(|place| place.contains_address(addr))
+    }
+
+    fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>> {
+        let of = self.places.iter().position(|p| p.contains_address(addr))?;
+        let at = usize::try_from(addr - self.places[of].start()).ok()?;
+        let bytes = self.contents[of].get(at..at.checked_add(len)?)?;
+        self.scene.buffers[of].known.then(|| bytes.to_vec())
+    }
+}
+
+struct Nobody;
+
+impl Host for Nobody {
+    fn interrupt(&self, _: u32) {}
+
+    fn ticks(&self) -> u64 {
+        0
+    }
+
+    fn held(&self, _: bool) {}
+}
+
+/// Stops a kernel that does not end.
+#[derive(Debug)]
+struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// The number of launches, so that one that lasts is seen.
+    launches: AtomicU32,
+    /// A generation that is not [`RUNNING`]: the kernel that runs must stop.
+    stop: AtomicU32,
+    over: AtomicBool,
+}
+
+impl Watchdog {
+    fn start() -> Self {
+        let shared = Arc::new(Shared::default());
+        let watched = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            let mut last = 0;
+            while !watched.over.load(Ordering::Acquire) {
+                std::thread::park_timeout(LONGEST);
+                let launches = watched.launches.load(Ordering::Acquire);
+                if launches == last {
+                    watched.stop.store(STOPPED, Ordering::Release);
+                }
+                last = launches;
+            }
+        });
+        Self {
+            shared,
+            thread: Some(thread),
+        }
+    }
+
+    fn begin(&self) {
+        self.shared.launches.fetch_add(1, Ordering::AcqRel);
+        self.shared.stop.store(RUNNING, Ordering::Release);
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}

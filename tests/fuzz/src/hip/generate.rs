@@ -1,0 +1,493 @@
+//! Draws a kernel.
+
+use super::node::{Kind, Node, Type};
+use super::taste::{Pointer, Statement, Taste};
+use crate::random::Random;
+
+const TYPES: [Type; 8] = [
+    Type::I8,
+    Type::U8,
+    Type::I16,
+    Type::U16,
+    Type::I32,
+    Type::U32,
+    Type::I64,
+    Type::U64,
+];
+/// What memory is accessed as, most of the time as what it is.
+const MEMORY: [Type; 8] = [
+    Type::I8,
+    Type::U16,
+    Type::I32,
+    Type::I32,
+    Type::I32,
+    Type::I32,
+    Type::U32,
+    Type::I64,
+];
+const VARIABLES: usize = 4;
+const POINTERS: usize = 3;
+const LOOPS: usize = 3;
+const WHILES: usize = 3;
+
+/// A kernel of some tens of nodes.
+#[must_use]
+pub fn kernel(random: &mut Random) -> Node {
+    let mut children = Vec::new();
+    // Half of the kernels call nothing: calls make much unknown.
+    let functions = if random.chance(60) {
+        0
+    } else {
+        random.below(3)
+    };
+    let taste = Taste::draw(random);
+    let mut kinds = Vec::new();
+    for _ in 0..functions {
+        let inline = random.chance(50);
+        let mut draw = Draw::new(random, &taste, 4, kinds.clone());
+        draw.in_function = true;
+        let block = draw.block(2);
+        let pointer = draw.random.chance(40);
+        let (kind, value) = if pointer {
+            (Kind::PointerFunction { inline }, draw.pointer(2))
+        } else {
+            (Kind::Function { inline }, draw.number(2))
+        };
+        kinds.push(pointer);
+        children.push(Node::new(kind, vec![block, value]));
+    }
+    let budget = random.pick(&[3, 5, 8, 12, 20, 30]);
+    let mut draw = Draw::new(random, &taste, budget, kinds);
+    let mut block = draw.block(3);
+    // A kernel that stores nothing has nothing to tell.
+    let last = draw.store(2);
+    block.children.push(last);
+    children.push(block);
+    Node::new(Kind::Kernel, children)
+}
+
+struct Draw<'a> {
+    random: &'a mut Random,
+    taste: &'a Taste,
+    /// Statements that may still be drawn.
+    budget: usize,
+    /// The functions before; whether each returns a pointer.
+    functions: Vec<bool>,
+    in_function: bool,
+    loops: usize,
+    whiles: usize,
+    /// Around the place, in lambdas: 1 or more.
+    lambdas: usize,
+    breakable: bool,
+    /// Depth of blocks.
+    nested: usize,
+}
+
+impl<'a> Draw<'a> {
+    fn new(random: &'a mut Random, taste: &'a Taste, budget: usize, functions: Vec<bool>) -> Self {
+        Self {
+            random,
+            taste,
+            budget,
+            functions,
+            in_function: false,
+            loops: 0,
+            whiles: 0,
+            lambdas: 0,
+            breakable: false,
+            nested: 0,
+        }
+    }
+
+    fn block(&mut self, depth: usize) -> Node {
+        let mut children = Vec::new();
+        let most = self.random.below(4) + if self.nested == 0 { 3 } else { 1 };
+        self.nested += 1;
+        while children.len() < most && self.budget > 0 {
+            self.budget -= 1;
+            children.push(self.statement(depth));
+        }
+        self.nested -= 1;
+        Node::new(Kind::Block, children)
+    }
+
+    fn store(&mut self, depth: usize) -> Node {
+        let ty = self.random.pick(&MEMORY);
+        let children = vec![self.pointer(depth), self.index(depth), self.number(depth)];
+        Node::new(Kind::Store(ty), children)
+    }
+
+    fn statement(&mut self, depth: usize) -> Node {
+        let d = if self.random.chance(30) { 2 } else { 1 };
+        if depth == 0 {
+            return match self.random.below(4) {
+                0 => self.set(d),
+                1 => self.set_pointer(d),
+                _ => self.store(d),
+            };
+        }
+        match self.taste.statement(self.random) {
+            Statement::Store => self.store(d),
+            Statement::StoreFour => {
+                let mut children = vec![self.pointer(d), self.index(d)];
+                children.extend([self.number(d), self.number(d)]);
+                Node::new(Kind::StoreFour, children)
+            }
+            Statement::StoreLambda => {
+                let mut children = vec![self.pointer(d), self.index(d)];
+                children.extend([self.number(d), self.number(d)]);
+                Node::new(Kind::StoreLambda, children)
+            }
+            Statement::Set => self.set(d),
+            Statement::SetPointer => self.set_pointer(d),
+            Statement::SetSlot => Node::new(Kind::SetSlot, vec![self.index(d), self.pointer(d)]),
+            Statement::Swap => {
+                let a = self.random.below(VARIABLES);
+                let b = self.random.below(VARIABLES);
+                Node::leaf(Kind::Swap(a, b))
+            }
+            Statement::SwapPointers => {
+                let a = self.random.below(POINTERS);
+                let b = self.random.below(POINTERS);
+                Node::leaf(Kind::SwapPointers(a, b))
+            }
+            Statement::If => {
+                let condition = self.condition(d);
+                let (then, other) = (self.block(depth - 1), self.optional(depth - 1));
+                Node::new(Kind::If, vec![condition, then, other])
+            }
+            Statement::ReturnInIf => {
+                let condition = self.condition(d);
+                let mut then = self.optional(depth - 1);
+                let leave = Node::new(Kind::Return, vec![self.condition(d)]);
+                let at = self.random.below(then.children.len() + 1);
+                then.children.insert(at, leave);
+                let other = self.optional(depth - 1);
+                Node::new(Kind::If, vec![condition, then, other])
+            }
+            Statement::Return => Node::new(Kind::Return, vec![self.condition(d)]),
+            Statement::Jump if self.breakable => {
+                let kind = self.random.pick(&[Kind::Break, Kind::Continue]);
+                Node::new(kind, vec![self.condition(d)])
+            }
+            Statement::For if self.loops < LOOPS => self.counted(Kind::For, depth, d),
+            Statement::Down if self.loops < LOOPS => self.counted(Kind::Down, depth, d),
+            Statement::GridLoop if self.loops < LOOPS => self.counted(Kind::GridLoop, depth, d),
+            Statement::MovingLoop if self.loops < LOOPS => {
+                let op = self.random.pick(&[0, 1, 2, 5, 5]);
+                let step = self.random.pick(&[1, 1, 2, 3, -1]);
+                let change = self.random.pick(&[-1, 1, 1, 2, -3]);
+                self.counted(|i| Kind::MovingLoop(i, op, step, change), depth, d)
+            }
+            Statement::While if self.whiles < WHILES => {
+                let condition = self.condition(d);
+                let w = self.whiles;
+                self.whiles += 1;
+                let body = self.body(depth - 1);
+                self.whiles -= 1;
+                Node::new(Kind::While(w), vec![condition, body])
+            }
+            Statement::Walk => {
+                let step = self.random.pick(&[1, 1, 2, 3, -1, -2]);
+                let mut children = vec![self.pointer(d), self.index(d)];
+                children.extend([self.number(d), self.number(d)]);
+                Node::new(Kind::Walk(step), children)
+            }
+            Statement::TwoEntries => {
+                let mut children: Vec<Node> = (0..3).map(|_| self.condition(d)).collect();
+                let was = std::mem::replace(&mut self.breakable, false);
+                children.push(self.block(depth - 1));
+                children.push(self.block(depth - 1));
+                self.breakable = was;
+                Node::new(Kind::TwoEntries, children)
+            }
+            Statement::IntoLoop => {
+                let mut children = vec![self.number(d), self.condition(d)];
+                children.extend((0..3).map(|_| self.body(depth - 1)));
+                Node::new(Kind::IntoLoop, children)
+            }
+            Statement::Switch => {
+                let mut children = vec![self.number(d)];
+                let was = std::mem::replace(&mut self.breakable, false);
+                children.extend((0..3).map(|_| self.block(depth - 1)));
+                self.breakable = was;
+                Node::new(Kind::Switch, children)
+            }
+            Statement::Atomic => {
+                let kind = Kind::Atomic(self.random.below(6));
+                Node::new(kind, vec![self.pointer(d), self.index(d), self.number(d)])
+            }
+            Statement::Guarded => {
+                let children = vec![self.number(d), self.pointer(d), self.number(d)];
+                Node::new(Kind::Guarded, children)
+            }
+            Statement::WhenKind => {
+                let small = self.random.between(0, 5);
+                let than = if self.random.chance(70) {
+                    Node::leaf(Kind::Const(small))
+                } else {
+                    self.number(d)
+                };
+                let kind = Kind::WhenKind(self.random.pick(&[0, 1, 2, 3, 4, 4, 4, 5]));
+                let children = vec![self.record(d), self.index(d), self.number(d), than];
+                Node::new(kind, children)
+            }
+            Statement::Strided => {
+                let children = vec![self.record(d), self.index(d), self.number(d)];
+                Node::new(Kind::Strided, children)
+            }
+            Statement::Tagged if !self.in_function => {
+                let bits = self.random.below(16) as u64;
+                let children = vec![self.index(d), self.index(d), self.number(d)];
+                Node::new(Kind::Tagged(bits), children)
+            }
+            Statement::Nullable => {
+                let children = vec![self.record(d), self.index(d), self.number(d)];
+                Node::new(Kind::Nullable, children)
+            }
+            Statement::OneBased if !self.in_function => {
+                Node::new(Kind::OneBased, vec![self.index(d), self.number(d)])
+            }
+            Statement::LdsStore if !self.in_function => {
+                Node::new(Kind::LdsStore, vec![self.index(d), self.number(d)])
+            }
+            Statement::Barrier if !self.in_function && self.nested == 1 => {
+                Node::leaf(Kind::Barrier)
+            }
+            _ => self.store(d),
+        }
+    }
+
+    /// A loop with a counter of its own.
+    fn counted(&mut self, kind: impl Fn(usize) -> Kind, depth: usize, d: usize) -> Node {
+        let bound = self.number(d);
+        let i = self.loops;
+        self.loops += 1;
+        let body = self.body(depth - 1);
+        self.loops -= 1;
+        Node::new(kind(i), vec![bound, body])
+    }
+
+    fn optional(&mut self, depth: usize) -> Node {
+        if self.random.chance(40) {
+            self.block(depth)
+        } else {
+            Node::leaf(Kind::Block)
+        }
+    }
+
+    /// Of a loop that can be left.
+    fn body(&mut self, depth: usize) -> Node {
+        let was = std::mem::replace(&mut self.breakable, true);
+        let body = self.block(depth);
+        self.breakable = was;
+        body
+    }
+
+    fn set(&mut self, depth: usize) -> Node {
+        let variable = self.random.below(VARIABLES);
+        Node::new(Kind::Set(variable), vec![self.number(depth)])
+    }
+
+    fn set_pointer(&mut self, depth: usize) -> Node {
+        let variable = self.random.below(POINTERS);
+        Node::new(Kind::SetPointer(variable), vec![self.pointer(depth)])
+    }
+
+    /// A number that is often 0 and often not.
+    fn condition(&mut self, depth: usize) -> Node {
+        match self.random.below(10) {
+            0..7 => {
+                let kind = Kind::Compare(self.random.below(6), self.random.pick(&TYPES));
+                Node::new(kind, vec![self.number(depth), self.number(depth)])
+            }
+            7 => Node::new(
+                Kind::SamePointer,
+                vec![self.pointer(depth), self.pointer(depth)],
+            ),
+            8 => {
+                let bits = Node::leaf(Kind::Const(self.random.pick(&[1, 2, 3, 4])));
+                let number = self.number(depth);
+                Node::new(Kind::Binary(3, Type::I32), vec![number, bits])
+            }
+            _ => Node::new(Kind::Not, vec![self.number(depth)]),
+        }
+    }
+
+    fn simple(&mut self) -> Node {
+        let kind = match self.random.below(14) {
+            0..3 => {
+                let few = [
+                    0,
+                    1,
+                    2,
+                    3,
+                    4,
+                    7,
+                    8,
+                    16,
+                    63,
+                    64,
+                    -1,
+                    -2,
+                    255,
+                    1000,
+                    0x7fff_ffff,
+                ];
+                Kind::Const(self.random.pick(&few))
+            }
+            3..6 => Kind::Variable(self.random.below(VARIABLES)),
+            6 if self.loops > 0 => Kind::Loop(self.random.below(self.loops)),
+            7 if self.lambdas > 0 => Kind::Bound,
+            8..11 if self.in_function => Kind::Argument(6),
+            8..11 => Kind::Argument(self.random.below(6)),
+            11 => self
+                .random
+                .pick(&[Kind::Gid, Kind::Group, Kind::Groups, Kind::GroupSize]),
+            _ => Kind::Tid,
+        };
+        Node::leaf(kind)
+    }
+
+    fn number(&mut self, depth: usize) -> Node {
+        if depth == 0 {
+            return self.simple();
+        }
+        let d = depth - 1;
+        match self.random.below(100) {
+            0..30 => self.simple(),
+            30..50 => {
+                let ty = match self.random.below(20) {
+                    0 => Type::F32,
+                    1..4 => self.random.pick(&TYPES),
+                    _ => Type::I32,
+                };
+                let kind = Kind::Binary(self.random.below(10), ty);
+                Node::new(kind, vec![self.number(d), self.number(d)])
+            }
+            50..64 => {
+                let ty = self.random.pick(&MEMORY);
+                Node::new(Kind::Load(ty), vec![self.pointer(d), self.index(d)])
+            }
+            64..70 => {
+                let ty = self.random.pick(&TYPES);
+                Node::new(Kind::Cast(ty), vec![self.number(d)])
+            }
+            70..74 => {
+                let children = vec![self.condition(d), self.number(d), self.number(d)];
+                Node::new(Kind::Choose, children)
+            }
+            75..79 => self.condition(d),
+            79 => Node::new(Kind::Negate, vec![self.number(d)]),
+            80..82 => Node::new(Kind::Shuffle, vec![self.number(d), self.index(d)]),
+            74 => Node::new(Kind::Hidden, vec![self.number(d)]),
+            82 => Node::new(Kind::FirstLane, vec![self.number(d)]),
+            83 => Node::new(Kind::Ballot, vec![self.condition(d)]),
+            84..87 if !self.in_function => Node::new(Kind::LdsLoad, vec![self.index(d)]),
+            87..91 => Node::new(Kind::RecordNumber, vec![self.record(d)]),
+            91..94 => self.call(d, false),
+            94..96 if self.lambdas == 0 => {
+                self.lambdas += 1;
+                let body = self.number(d);
+                self.lambdas -= 1;
+                Node::new(Kind::Lambda, vec![body, self.number(d)])
+            }
+            96 => {
+                let kind = Kind::AtomicResult(self.random.below(6));
+                Node::new(kind, vec![self.pointer(d), self.index(d), self.number(d)])
+            }
+            _ => self.simple(),
+        }
+    }
+
+    fn call(&mut self, depth: usize, pointer: bool) -> Node {
+        let fitting: Vec<usize> = (0..self.functions.len())
+            .filter(|&f| self.functions[f] == pointer)
+            .collect();
+        if fitting.is_empty() {
+            return if pointer {
+                self.pointer(depth)
+            } else {
+                self.number(depth)
+            };
+        }
+        let f = self.random.pick(&fitting);
+        let kind = if pointer {
+            Kind::CallPointer(f)
+        } else {
+            Kind::Call(f)
+        };
+        let mut children = vec![self.pointer(depth), self.pointer(depth)];
+        children.extend([self.number(depth), self.record(depth)]);
+        Node::new(kind, children)
+    }
+
+    fn index(&mut self, depth: usize) -> Node {
+        let d = depth.saturating_sub(1);
+        match self.random.below(24) {
+            20 => Node::new(Kind::Clamped, vec![self.number(d)]),
+            21 => Node::new(Kind::Cell, vec![self.number(d), self.number(d)]),
+            22 if depth > 0 => {
+                let by = self.random.pick(&[2, 3, 7, -3, 64]);
+                Node::new(Kind::Divided(by), vec![self.index(d)])
+            }
+            23 if depth > 0 => Node::new(Kind::RecordIndex, vec![self.record(d)]),
+            0..6 => Node::leaf(Kind::Own(self.random.chance(50))),
+            6..10 => Node::new(Kind::Masked, vec![self.number(d)]),
+            10 => Node::new(Kind::Modulo, vec![self.number(d)]),
+            11 => Node::new(Kind::Least, vec![self.number(d)]),
+            12 => Node::new(Kind::Signed, vec![self.number(d)]),
+            13..15 if !self.in_function => Node::leaf(Kind::Small),
+            15 if self.loops > 0 => Node::leaf(Kind::LoopIndex(self.random.below(self.loops))),
+            16 if depth > 0 => Node::new(Kind::Minus, vec![self.index(d)]),
+            17..=19 if depth > 0 => {
+                let more = self.random.pick(&[1, 2, -1, -4, 8, 64]);
+                Node::new(Kind::Plus(more), vec![self.index(d)])
+            }
+            _ => Node::new(Kind::Masked, vec![self.simple()]),
+        }
+    }
+
+    fn pointer(&mut self, depth: usize) -> Node {
+        let d = depth.saturating_sub(1);
+        let simple = Node::leaf(match self.random.below(3) {
+            0 => Kind::PointerVariable(self.random.below(POINTERS)),
+            _ if self.in_function => Kind::Parameter(5 + self.random.below(2)),
+            _ => Kind::Parameter(self.random.below(5)),
+        });
+        match self.taste.pointer(self.random) {
+            Pointer::Variable => Node::leaf(Kind::PointerVariable(self.random.below(POINTERS))),
+            Pointer::TableEntry if !self.in_function && depth > 0 => {
+                Node::new(Kind::TableEntry, vec![self.index(d)])
+            }
+            Pointer::Record if depth > 0 => Node::new(Kind::RecordPointer, vec![self.record(d)]),
+            Pointer::Choose if depth > 0 => {
+                let children = vec![self.condition(d), self.pointer(d), self.pointer(d)];
+                Node::new(Kind::ChoosePointer, children)
+            }
+            Pointer::Advance if depth > 0 => {
+                Node::new(Kind::Advance, vec![self.pointer(d), self.index(d)])
+            }
+            Pointer::ThereAndBack if depth > 0 => {
+                let kind = Kind::ThereAndBack(self.random.chance(70));
+                Node::new(kind, vec![self.pointer(d), self.pointer(d)])
+            }
+            Pointer::Call if depth > 0 => self.call(d, true),
+            Pointer::Slot => Node::new(Kind::Slot, vec![self.index(d)]),
+            _ => simple,
+        }
+    }
+
+    fn record(&mut self, depth: usize) -> Node {
+        let d = depth.saturating_sub(1);
+        match self.random.below(if depth > 0 { 10 } else { 8 }) {
+            0..8 if self.in_function => Node::leaf(Kind::FunctionRecord),
+            0..4 => Node::new(Kind::TableRecord, vec![self.index(d)]),
+            4..8 => Node::new(Kind::ParameterRecord, vec![self.index(d)]),
+            _ => {
+                let children = vec![self.condition(d), self.record(d), self.record(d)];
+                Node::new(Kind::ChooseRecord, children)
+            }
+        }
+    }
+}

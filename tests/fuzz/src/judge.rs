@@ -1,0 +1,107 @@
+//! Whether what a kernel did is inside what its footprint said.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use strobe_code_object::{CodeObject, Kernel};
+use strobe_extent::{Access, ExtentSet, Side};
+use strobe_footprint::{KernelFootprint, Limits, analyse};
+
+use crate::device::{Device, Module, Outcome, predict};
+use crate::scene::Scene;
+
+/// The judgement of one launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything was foreseen; whether reads and writes were known to the byte (not "anything").
+    Holds { reads: bool, writes: bool },
+    /// Something was touched that was not foreseen.
+    Missed(String),
+    /// The program is not right: nothing is promised about it.
+    Invalid(String),
+}
+
+/// The footprint of a kernel, unless the analysis panics.
+///
+/// # Errors
+/// What the panic said.
+pub fn footprint(object: &CodeObject, kernel: &Kernel) -> Result<KernelFootprint, String> {
+    calm(|| analyse(object, kernel, &Limits::default()))
+}
+
+/// Runs `kernel` in `scene` and compares.
+pub fn judge(
+    device: &mut Device,
+    module: &Module,
+    kernel: &Kernel,
+    footprint: &KernelFootprint,
+    scene: &Scene,
+) -> Verdict {
+    let seen = match device.run(module, kernel, scene) {
+        Outcome::Ended(seen) => seen,
+        Outcome::Invalid(why) => return Verdict::Invalid(why),
+    };
+    let predicted = match calm(|| predict(footprint, kernel, scene)) {
+        Ok(predicted) => predicted,
+        Err(panic) => return Verdict::Missed(panic),
+    };
+    match compare(&predicted, &seen) {
+        Ok(()) => Verdict::Holds {
+            reads: !predicted.reads.is_unknown(),
+            writes: !predicted.writes.is_unknown(),
+        },
+        Err(missed) => confirmed(device, module, kernel, scene, missed),
+    }
+}
+
+/// Where buffers lie side by side, a program that leaves one is only seen when they do not.
+fn confirmed(
+    device: &mut Device,
+    module: &Module,
+    kernel: &Kernel,
+    scene: &Scene,
+    missed: String,
+) -> Verdict {
+    let mut apart = scene.clone();
+    for buffer in &mut apart.buffers {
+        buffer.gap = buffer.gap.max(1 << 16);
+    }
+    match device.run(module, kernel, &apart) {
+        Outcome::Invalid(why) => Verdict::Invalid(why),
+        Outcome::Ended(_) => Verdict::Missed(missed),
+    }
+}
+
+/// Whether everything `seen` was `predicted`.
+///
+/// # Errors
+/// What was not.
+pub fn compare(predicted: &Access, seen: &Access) -> Result<(), String> {
+    for (what, predicted, seen) in [
+        ("writes", &predicted.writes, &seen.writes),
+        ("reads", &predicted.reads, &seen.reads),
+    ] {
+        if predicted.contains_side(seen) {
+            continue;
+        }
+        let (predicted, seen) = (known(predicted), known(seen));
+        let missed = seen.subtract(&predicted);
+        return Err(format!(
+            "{what} {missed} not predicted; predicted {predicted}"
+        ));
+    }
+    Ok(())
+}
+
+fn known(side: &Side) -> ExtentSet {
+    side.extents().cloned().unwrap_or_default()
+}
+
+fn calm<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let said = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("the analysis panicked: {}", said.unwrap_or("without words"))
+    })
+}

@@ -1,0 +1,23 @@
+//! A differential fuzzer of the footprint analysis.
+//!
+//! Random kernels, as HIP source at all optimisation levels and as machine code, are launched with
+//! random arguments on the software GPU. What it logs is what they really touched; all of it must be
+//! inside what the analysis predicted from the code and the arguments.
+//!
+//! What must hold: the kernels are right programs, that is, each access stays in the buffer that its
+//! pointer was made from. The space between buffers belongs to nobody, and a launch that touches it
+//! is not judged.
+
+#![forbid(unsafe_code)]
+
+pub mod campaign;
+pub mod compile;
+pub mod device;
+pub mod hip;
+pub mod judge;
+pub mod machine;
+pub mod program;
+pub mod random;
+pub mod saved;
+pub mod scene;
+pub mod shrink;
