@@ -21,8 +21,9 @@ use super::{Caller, event, queue, report};
 use crate::device::{Device, Event, Queue, Tables, fd};
 use crate::worker;
 
-/// How long PROCESS_INFO waits for packets that are being executed.
-const DRAIN: Duration = Duration::from_secs(2);
+/// How long a pause waits for packets that are being executed; on a busy machine one that is nearly
+/// over may not get a core for seconds.
+const DRAIN: Duration = Duration::from_secs(5);
 
 const BLOB_VERSION: u32 = 1;
 const TYPE_QUEUE: u32 = 0;
