@@ -21,6 +21,7 @@ use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::process::{self, Identity};
 use strobe_criu::run::{Setting, softgpu_library, work_folder};
 use strobe_criu::shared_memory;
+use strobe_criu::wrapper::{self, Held};
 use strobe_criu::writable_files::{self, Growth};
 use strobe_proto::page::Phase;
 use strobe_proto::{Manifest, WritableFile};
@@ -95,12 +96,23 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let held = Held::hold()?;
     let output = Spool::adopt(spooled)?;
-    let status = wait(pid)?;
+    if let Some(output) = &output {
+        output.is_for(pid);
+    }
+    let status = wait(&held, pid)?;
     if let Some(output) = output {
+        let killed = status.signal().is_some();
+        if !killed {
+            output.wait_for_writers()?;
+        }
         output
-            .finish(status.signal().is_some())
+            .finish(killed)
             .context("cannot pass on the rest of the output")?;
+    }
+    if let Some(signal) = status.signal() {
+        wrapper::end_by(signal);
     }
     Ok(of_program(status))
 }
@@ -277,9 +289,8 @@ fn wait_for_agent(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
 }
 
 /// Waits for the program, our child, which gets the signals meant for us.
-fn wait(pid: u32) -> anyhow::Result<ExitStatus> {
-    signals::hold()?;
-    Ok(signals::forward(pid, || {
+fn wait(held: &Held, pid: u32) -> anyhow::Result<ExitStatus> {
+    Ok(signals::forward(held, pid, || {
         Ok(match waitpid(as_pid(pid), Some(WaitPidFlag::WNOHANG))? {
             WaitStatus::Exited(_, code) => Some(ExitStatus::from_raw(code << 8)),
             WaitStatus::Signaled(_, signal, _) => Some(ExitStatus::from_raw(signal as i32)),

@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use anyhow::{Context, bail};
+use strobe_criu::wrapper::{self, Held};
 
 use crate::arguments::RunArguments;
 use crate::outcome::{Outcome, of_program};
 use crate::signals;
-use crate::spool::{Spool, is_needed};
+use crate::spool::{Spool, is_needed, is_same};
 
 /// The library that is preloaded, with its path.
 pub(crate) fn library(name: &str) -> anyhow::Result<PathBuf> {
@@ -42,7 +43,7 @@ pub(crate) fn preload_list() -> anyhow::Result<OsString> {
 
 pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     library("libstrobe.so")?;
-    signals::hold()?;
+    let held = Held::hold()?;
     let mut command = Command::new(env::current_exe()?);
     command.arg("session").arg("--").args(&arguments.command);
     if let Some(path) = &arguments.launch_log {
@@ -55,27 +56,44 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     let mut spool = None;
     if is_needed(&io::stdout()) || is_needed(&io::stderr()) {
         let spool = spool.insert(Spool::create().context("cannot make a folder for the output")?);
+        let one_file = is_same(io::stdout(), io::stderr());
         if is_needed(&io::stdout()) {
-            command.stdout(spool.stdout()?);
+            let stdout = spool.stdout()?;
+            if one_file {
+                // Lines of both stay in their order.
+                command.stderr(stdout.try_clone()?);
+            }
+            command.stdout(stdout);
         }
-        if is_needed(&io::stderr()) {
+        if is_needed(&io::stderr()) && !one_file {
             command.stderr(spool.stderr()?);
         }
     }
+    wrapper::inherit(&mut command);
     let mut child = command.spawn().context("cannot start the program")?;
+    // It has the files of the output open for writing.
+    drop(command);
     if let Some(path) = &arguments.pid_file {
         write_whole(path, &format!("{}\n", child.id()))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let status = signals::forward(child.id(), || child.try_wait())?;
+    if let Some(spool) = &spool {
+        spool.is_for(child.id());
+    }
+    let status = signals::forward(&held, child.id(), || child.try_wait())?;
     if let Some(spool) = spool {
         let killed = status.signal().is_some();
         if killed {
             tracing::info!(folder = %spool.folder().display(), "the program's output stays");
+        } else {
+            spool.wait_for_writers()?;
         }
         spool
             .finish(killed)
             .context("cannot pass on the rest of the output")?;
+    }
+    if let Some(signal) = status.signal() {
+        wrapper::end_by(signal);
     }
     Ok(of_program(status))
 }

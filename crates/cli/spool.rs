@@ -7,16 +7,18 @@
 //! been passed on, only their size matters.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{SFlag, fstat};
+use nix::unistd::Pid;
+use strobe_criu::writable_files::is_written;
 use strobe_proto::WritableFile;
 
 /// Start of a folder's name; the number of the process that made it follows.
@@ -30,6 +32,8 @@ const PERIOD: Duration = Duration::from_millis(20);
 pub(crate) struct Spool {
     folder: PathBuf,
     ended: Arc<AtomicBool>,
+    /// 0 until it runs.
+    program: Arc<AtomicU32>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -42,8 +46,15 @@ fn is_restorable(fd: impl AsFd) -> bool {
 }
 
 /// Whether output to `fd` has to go through a file.
-pub(crate) fn is_needed<F: AsFd + io::IsTerminal>(fd: &F) -> bool {
+pub(crate) fn is_needed<F: AsFd + IsTerminal>(fd: &F) -> bool {
     fd.is_terminal() || !is_restorable(fd)
+}
+
+/// Whether both are one open pipe, socket or terminal.
+pub(crate) fn is_same(one: impl AsFd, other: impl AsFd) -> bool {
+    let file = |fd| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+    let one = file(one.as_fd());
+    one.is_some() && one == file(other.as_fd())
 }
 
 impl Spool {
@@ -57,6 +68,7 @@ impl Spool {
         Ok(Self {
             folder,
             ended: Arc::default(),
+            program: Arc::default(),
             threads: Vec::new(),
         })
     }
@@ -67,17 +79,22 @@ impl Spool {
     }
 
     /// A file for the program's stdout, passed on to ours.
-    pub(crate) fn stdout(&mut self) -> io::Result<Stdio> {
+    pub(crate) fn stdout(&mut self) -> io::Result<File> {
         let file = new_file(&self.folder.join(STDOUT))?;
         self.pass_on(STDOUT, 0)?;
-        Ok(file.into())
+        Ok(file)
     }
 
     /// A file for the program's stderr, passed on to ours.
-    pub(crate) fn stderr(&mut self) -> io::Result<Stdio> {
+    pub(crate) fn stderr(&mut self) -> io::Result<File> {
         let file = new_file(&self.folder.join(STDERR))?;
         self.pass_on(STDERR, 0)?;
-        Ok(file.into())
+        Ok(file)
+    }
+
+    /// The program that is told when nobody reads what it writes.
+    pub(crate) fn is_for(&self, program: u32) {
+        self.program.store(program, Ordering::Release);
     }
 
     /// The spooled files of a program that has come back, if there are some; passes on what has been
@@ -94,6 +111,7 @@ impl Spool {
             let spool = spool.get_or_insert_with(|| Self {
                 folder: folder.to_owned(),
                 ended: Arc::default(),
+                program: Arc::default(),
                 threads: Vec::new(),
             });
             if spool.folder == folder {
@@ -111,9 +129,33 @@ impl Spool {
             STDERR => Box::new(io::stderr()),
             _ => Box::new(io::stdout()),
         };
-        let ended = Arc::clone(&self.ended);
-        self.threads
-            .push(thread::spawn(move || pass_on(from, to, &ended)));
+        let (ended, program) = (Arc::clone(&self.ended), Arc::clone(&self.program));
+        let work = move || {
+            if pass_on(from, to, &ended).is_err() {
+                nobody_reads(&program, &ended);
+            }
+        };
+        self.threads.push(thread::spawn(work));
+        Ok(())
+    }
+
+    /// Waits as long as a reader of the program would: until also those have ended that it leaves
+    /// behind and that can write to it still. At a terminal nobody waits for them.
+    pub(crate) fn wait_for_writers(&self) -> io::Result<()> {
+        let terminal = [
+            (STDOUT, io::stdout().is_terminal()),
+            (STDERR, io::stderr().is_terminal()),
+        ];
+        for (name, _) in terminal.into_iter().filter(|(_, terminal)| !terminal) {
+            let file = match File::open(self.folder.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            let is_read = || !self.threads.iter().all(JoinHandle::is_finished);
+            while is_read() && is_written(&file) {
+                thread::sleep(PERIOD);
+            }
+        }
         Ok(())
     }
 
@@ -166,7 +208,8 @@ pub(crate) fn unmake(file: &WritableFile) {
     }
 }
 
-fn pass_on(mut from: File, mut to: impl Write, ended: &AtomicBool) {
+/// Until the program has ended. An error when what it wrote cannot be passed on.
+fn pass_on(mut from: File, mut to: impl Write, ended: &AtomicBool) -> io::Result<()> {
     let mut buffer = [0; 16 << 10];
     loop {
         let last = ended.load(Ordering::Acquire);
@@ -174,20 +217,27 @@ fn pass_on(mut from: File, mut to: impl Write, ended: &AtomicBool) {
             match from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => {
-                    // Nobody reads any more: the program goes on regardless.
-                    if to
-                        .write_all(&buffer[..n])
-                        .and_then(|()| to.flush())
-                        .is_err()
-                    {
-                        return;
-                    }
+                    to.write_all(&buffer[..n])?;
+                    to.flush()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
+                // Ours, and not the reader's.
+                Err(_) => return Ok(()),
             }
         }
         if last {
+            return Ok(());
+        }
+        thread::sleep(PERIOD);
+    }
+}
+
+/// The program would have been told by its next write.
+fn nobody_reads(program: &AtomicU32, ended: &AtomicBool) {
+    while !ended.load(Ordering::Acquire) {
+        if let Ok(program @ 1..) = i32::try_from(program.load(Ordering::Acquire)) {
+            // It may be about to end by itself.
+            let _ = kill(Pid::from_raw(program), Signal::SIGPIPE);
             return;
         }
         thread::sleep(PERIOD);

@@ -121,17 +121,18 @@ fn allocated(extent: Extent) {
 /// A synchronous copy is over: what is in the source is in the destination. The source is read
 /// through the kernel, because it may be device memory that the CPU cannot see.
 fn copied(to: u64, from: ConstPtr, bytes: usize) {
-    let mut content = [0u8; LONGEST_TABLE as usize];
-    let Some(content) = content.get_mut(..bytes) else {
+    if bytes as u64 > LONGEST_TABLE {
         return;
-    };
-    if reach::read(from.addr() as u64, content)
+    }
+    // Not on the stack, which may be as small as 16 KiB.
+    let mut content = vec![0; bytes];
+    if reach::read(from.addr() as u64, &mut content)
         && let Some(agent) = existing()
     {
         let observed = Observed::Content {
             address: to,
             mapped: reach::is_mapped(to),
-            bytes: content,
+            bytes: &content,
         };
         agent.observe(&observed, None);
     }

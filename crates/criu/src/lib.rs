@@ -12,6 +12,7 @@
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`statistics`] | CRIU's own times |
 //! | [`process`], [`maps`] | facts of /proc/PID |
+//! | [`wrapper`] | what a command owes to the program it stands for |
 //! | [`agent`] | the agent's page in another process |
 //! | [`shared_memory`], [`writable_files`] | files of the program that CRIU leaves where they are |
 
@@ -28,4 +29,5 @@ pub mod release;
 pub mod run;
 pub mod shared_memory;
 pub mod statistics;
+pub mod wrapper;
 pub mod writable_files;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -174,6 +175,19 @@ impl Growth {
     }
 }
 
+/// Whether somebody has this file, which is open for reading here, open for writing: the kernel gives
+/// a lease for reading only where nobody has (fcntl(2)).
+pub fn is_written(file: &File) -> bool {
+    let lease = |kind: libc::c_int| {
+        // SAFETY: takes numbers only; the descriptor is open.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) }
+    };
+    let is_refused =
+        lease(libc::F_RDLCK) < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock;
+    lease(libc::F_UNLCK);
+    is_refused
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,5 +281,16 @@ mod tests {
             matches!(replaced, WritableFileError::Replaced(_)),
             "{replaced}"
         );
+    }
+
+    #[test]
+    fn a_file_is_written_while_somebody_has_it_open_for_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let writer = File::create(&path).unwrap();
+        let reader = File::open(&path).unwrap();
+        assert!(is_written(&reader));
+        drop(writer);
+        assert!(!is_written(&reader));
     }
 }

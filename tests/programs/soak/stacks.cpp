@@ -27,6 +27,10 @@ static void* work(void* argument) {
     CHECK(hipMemcpyAsync(work.own + kWords / 2, work.own, kWords, hipMemcpyDeviceToDevice, work.stream));
     CHECK(hipMemsetAsync(work.own + kWords - 100, work.round, 200, work.stream));
     CHECK(hipStreamSynchronize(work.stream));
+    unsigned word = 0;
+    CHECK(hipMemcpy(&word, work.own + 7, sizeof(word), hipMemcpyDeviceToHost));
+    word = mix(word);
+    CHECK(hipMemcpy(work.own + 11, &word, sizeof(word), hipMemcpyHostToDevice));
     return nullptr;
 }
 

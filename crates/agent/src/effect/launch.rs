@@ -3,9 +3,9 @@
 use super::begin;
 use crate::agent::{Agent, KERNELS, REGISTRATIONS};
 use crate::call::{Call, raw_stream};
-use crate::kernarg::{Arguments, LONGEST};
+use crate::kernarg::Arguments;
 use crate::kernel::Kernel;
-use crate::observed::{HEADER, Launch, Observed, RawStream, UNKNOWN_ARGUMENTS, write_launch};
+use crate::observed::{HEADER, Launch, Observed, UNKNOWN_ARGUMENTS, write_launch};
 use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -147,7 +147,7 @@ unsafe fn launch(
     stream: Stream,
 ) {
     let stream = raw_stream(stream);
-    let mut launch = Launch {
+    let launch = Launch {
         kernel,
         stream,
         items: [items.x, items.y, items.z],
@@ -165,17 +165,20 @@ unsafe fn launch(
         });
         return;
     }
-    let mut bytes = [0u8; LONGEST];
-    let bytes = &mut bytes[..len];
     // SAFETY: as above.
-    if unsafe { arguments.write(&kernel.places, bytes) } {
-        launch.kernarg = Ok(bytes);
-    }
-    observe_launch(agent, launch, stream);
+    unsafe { launch_now(agent, launch, &arguments) };
 }
 
+/// Beside the frame of the usual way, which may be on a small stack.
 #[cold]
-fn observe_launch(agent: &Agent, launch: Launch<'_>, stream: RawStream) {
+unsafe fn launch_now(agent: &Agent, launch: Launch<'_>, arguments: &Arguments) {
+    let mut bytes = vec![0; launch.kernel.explicit_bytes];
+    let mut launch = launch;
+    // SAFETY: the program's arguments for this kernel, laid out as its metadata says.
+    if unsafe { arguments.write(&launch.kernel.places, &mut bytes) } {
+        launch.kernarg = Ok(&bytes);
+    }
+    let stream = launch.stream;
     agent.observe_now(&Observed::Launch(launch), Some(stream));
 }
 
