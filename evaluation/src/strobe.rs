@@ -37,6 +37,7 @@ pub struct CheckpointReport {
     pub fingerprints_ms: f64,
     pub fingerprinted_bytes: u64,
     pub fingerprinted_ahead_bytes: u64,
+    pub fingerprints_ahead_ms: f64,
     pub residual_ms: f64,
     pub copy_added_ms: f64,
     pub state_bytes: u64,
