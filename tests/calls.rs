@@ -29,8 +29,10 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 18] = [
+const WRITE_NOTHING: [&str; 20] = [
     "submit",
+    "synchronise",
+    "synchronise_stream",
     "register_fat_binary",
     "register_function",
     "unregister_fat_binary",

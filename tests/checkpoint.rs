@@ -6,6 +6,8 @@
 //! | `unseen` | what passes by the wrappers is refused by its name, and what is not known waits |
 //! | `round_trip` | what comes back goes on as if nothing had been |
 //! | `faults` | a driver that refuses costs one sentence, and nothing else |
+//! | `ahead` | what is read while the program runs is there until it has been read |
+//! | `hostile` | hundreds of checkpoints of kernels that lie are right |
 //! | `missed_writes` | who writes unannounced spoils no image |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
@@ -18,6 +20,8 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "checkpoint/ahead.rs"]
+mod ahead;
 #[path = "checkpoint/captures.rs"]
 mod captures;
 #[path = "checkpoint/damage.rs"]
@@ -26,6 +30,8 @@ mod damage;
 mod faults;
 #[path = "checkpoint/held.rs"]
 mod held;
+#[path = "checkpoint/hostile.rs"]
+mod hostile;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
 #[path = "checkpoint/killed_criu.rs"]

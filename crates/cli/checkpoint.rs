@@ -473,6 +473,7 @@ fn report(
         fingerprints_ms: agent.fingerprints_ns as f64 / 1e6,
         fingerprinted_bytes: agent.fingerprinted_bytes,
         fingerprinted_ahead_bytes: agent.fingerprinted_ahead_bytes,
+        fingerprints_ahead_ms: agent.fingerprints_ahead_ns as f64 / 1e6,
         missed_writes: Vec::new(),
         copy_added_ms: held_by_copying,
         state_bytes: agent.tracked_bytes + plugin.residual_bytes,

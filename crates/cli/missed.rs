@@ -20,7 +20,8 @@ const NAMED: usize = 5;
 pub(crate) struct MissedWrite {
     /// The chunks, in address order.
     pub(crate) chunks: Vec<Extent>,
-    /// Who can have done it; nobody where it was no launch.
+    /// Who can have done it; nobody where it was no launch, or came before the cut, after a
+    /// fingerprint that had been taken ahead of it.
     pub(crate) suspects: Vec<Suspect>,
 }
 
@@ -29,11 +30,13 @@ impl fmt::Display for MissedWrite {
         let (chunks, bytes) = (self.chunks.len(), self.bytes());
         write!(
             f,
-            "device memory was written unannounced after the cut ({chunks} chunks, {bytes} bytes) by "
+            "device memory was written unannounced ({chunks} chunks, {bytes} bytes) by "
         )?;
         let names: Vec<&str> = self.suspects.iter().map(|s| s.kernel.as_str()).collect();
         match names.as_slice() {
-            [] => f.write_str("the program's CPU or by somebody else: no launch can have done it"),
+            [] => f.write_str(
+                "the program's CPU or by somebody else: no launch is known to have done it",
+            ),
             [kernel] => write!(f, "kernel {kernel}, whose footprint is wrong"),
             kernels if kernels.len() <= NAMED => {
                 write!(f, "one of the kernels {}", kernels.join(", "))
@@ -135,7 +138,7 @@ mod tests {
         assert!(says(&["step"]).ends_with("by kernel step, whose footprint is wrong"));
         assert!(says(&["a", "b"]).ends_with("by one of the kernels a, b"));
         assert!(says(&["a", "b", "c", "d", "e", "f"]).ends_with("d, e and 1 more"));
-        assert!(says(&[]).contains("no launch can have done it"));
+        assert!(says(&[]).contains("no launch is known to have done it"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod freeze;
 mod interpreter;
 mod launches;
 mod stalls;
+mod validation;
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ pub(crate) struct Results {
     launches: launches::Results,
     stalls: Vec<stalls::Results>,
     freeze: Vec<freeze::Results>,
+    validation: Vec<validation::Results>,
     interpreter: Vec<interpreter::Rate>,
 }
 
@@ -39,6 +41,7 @@ impl Bench {
         print!("{}", launches.table());
         let mut all_stalls = Vec::new();
         let mut all_freezes = Vec::new();
+        let mut all_validations = Vec::new();
         for &state_mb in &self.state_mb {
             for modelled in [true, false] {
                 let stalls = self.stalls(state_mb, modelled)?;
@@ -50,12 +53,16 @@ impl Bench {
                 }
                 all_stalls.push(stalls);
             }
+            let validation = self.validation(state_mb)?;
+            print!("{}", validation.table());
+            all_validations.push(validation);
         }
         let interpreter = self.interpreter()?;
         Ok(Results {
             launches,
             stalls: all_stalls,
             freeze: all_freezes,
+            validation: all_validations,
             interpreter,
         })
     }

@@ -20,6 +20,12 @@ impl Rates {
         device: 340_000_000,
     };
 
+    /// The same with the link at 1/96 of it: the ratio of the machines with the fastest memory.
+    pub const VALIDATION: Self = Self {
+        link: Self::MODEL.device / 96,
+        ..Self::MODEL
+    };
+
     /// Options for `strobe softgpu`.
     pub fn options(self) -> Vec<String> {
         vec![

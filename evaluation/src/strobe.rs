@@ -27,6 +27,23 @@ impl Mode {
     }
 }
 
+/// What is compared with its fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validate {
+    Full,
+    Off,
+}
+
+impl Validate {
+    /// As the command line names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Off => "off",
+        }
+    }
+}
+
 /// What `strobe checkpoint --json` prints. Milliseconds and bytes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct CheckpointReport {
@@ -37,6 +54,7 @@ pub struct CheckpointReport {
     pub fingerprints_ms: f64,
     pub fingerprinted_bytes: u64,
     pub fingerprinted_ahead_bytes: u64,
+    pub fingerprints_ahead_ms: f64,
     pub residual_ms: f64,
     pub copy_added_ms: f64,
     pub state_bytes: u64,
@@ -87,14 +105,20 @@ impl Strobe {
         directory: &Path,
         mode: Mode,
     ) -> anyhow::Result<CheckpointReport> {
+        self.checkpoint_validated(pid, directory, mode, Validate::Full)
+    }
+
+    /// The same, with what is to be compared.
+    pub fn checkpoint_validated(
+        &self,
+        pid: u32,
+        directory: &Path,
+        mode: Mode,
+        validate: Validate,
+    ) -> anyhow::Result<CheckpointReport> {
         let mut command = self.command();
-        command.args([
-            "checkpoint",
-            &pid.to_string(),
-            "--json",
-            "--mode",
-            mode.name(),
-        ]);
+        command.args(["checkpoint", &pid.to_string(), "--json"]);
+        command.args(["--mode", mode.name(), "--validate", validate.name()]);
         let output = succeed(command.arg("--output").arg(directory))?;
         serde_json::from_slice(&output.stdout).context("the report of strobe checkpoint")
     }

@@ -256,6 +256,9 @@ pub struct Statistics {
     /// before, and still good at the cut
     #[prost(uint64, tag = "16")]
     pub fingerprinted_ahead_bytes: u64,
+    /// the device's time for them, while the program ran
+    #[prost(uint64, tag = "17")]
+    pub fingerprints_ahead_ns: u64,
 }
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

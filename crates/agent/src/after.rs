@@ -44,6 +44,11 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
             allocated_at(pitched.ptr, pitched.pitch.saturating_mul(rows));
         }
         After::Copied { to, from, bytes } => copied(to, from, bytes),
+        After::Synchronised { number, stream } => {
+            if let Some(agent) = existing() {
+                agent.observe(&Observed::Synchronised { number, stream }, None);
+            }
+        }
         After::LoadedImage { place, image } => {
             if let Some(agent) = existing() {
                 // SAFETY: HIP has filled in the place; the program keeps the image until the call

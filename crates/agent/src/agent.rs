@@ -1,5 +1,6 @@
 //! The one agent of the process.
 
+use crate::ahead::Reading;
 use crate::captures::{self, Captures};
 use crate::fault;
 use crate::gate::Gate;
@@ -31,7 +32,8 @@ pub(crate) static REGISTRATIONS: Registrations = Registrations::new();
 static AGENT: OnceLock<Option<Agent>> = OnceLock::new();
 
 /// What the program's threads and the control thread share. Locks are taken in the order `saving`,
-/// `trace`, and none is held across a call of the program's own.
+/// `reading`, `trace`, `spare` of the control thread, and none is held across a call of the program's
+/// own.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(crate) page: &'static AgentPage,
@@ -49,6 +51,8 @@ pub(crate) struct Agent {
     /// content from being overwritten. Changes only while the gate is closed and empty.
     pub(crate) synchronous: AtomicBool,
     pub(crate) save: Save,
+    /// What the device reads for us before the cut.
+    pub(crate) reading: Reading,
     pub(crate) control: control::Shared,
 }
 
@@ -95,6 +99,7 @@ impl Agent {
             captures: Captures::default(),
             synchronous: AtomicBool::new(false),
             save: Save::default(),
+            reading: Reading::default(),
             control: control::Shared::default(),
         }
     }

@@ -60,6 +60,11 @@ pub(crate) enum After {
         from: ConstPtr,
         bytes: usize,
     },
+    /// The program has waited for the device.
+    Synchronised {
+        number: u64,
+        stream: Option<RawStream>,
+    },
     LoadedImage {
         place: *const Module,
         image: ConstPtr,

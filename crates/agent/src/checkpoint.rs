@@ -6,12 +6,16 @@
 //!     +----------+---------+--------+--------+--> Refused (gate open, the program goes on)
 //!                                   +-> Idle (aborted by the plugin, or restored from the image)
 //! ```
+//! From the end of preparing to the cut chunks are fingerprinted ahead of it ([`crate::ahead`]): as
+//! many as a few seconds allow before CRIU is started, the rest while it starts.
+//!
 //! Whatever happens, the gate is open and nothing is held back when this returns.
 
 use crate::agent::{Agent, GATE, nothing_refused, nothing_refused_is_linked};
+use crate::ahead::Ahead;
 use crate::connection::Connection;
 use crate::copying;
-use crate::cut::{self, Cut};
+use crate::cut::Cut;
 use crate::drain::{self, NotDrained};
 use crate::observed::RawStream;
 use crate::page::{
@@ -23,13 +27,16 @@ use crate::resources::Resources;
 use crate::saving::{Saving, name_of};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use strobe_engine::Validation;
 use strobe_hip::next;
 use strobe_proto::page::{AgentPage, Phase, Verdict};
 use strobe_proto::{Begin, Mode, Prepared, Validate, from_agent, to_agent};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the cut is put off for fingerprints that can be taken ahead of it.
+const AHEAD_PATIENCE: Duration = Duration::from_secs(5);
+/// How often the page and the device are looked at meanwhile.
+const LOOK_AGAIN_AHEAD: Duration = Duration::from_micros(200);
 /// How long giving back waits for who makes the resources.
 const SPARE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long an armed agent waits for the dump to begin.
@@ -62,7 +69,10 @@ pub(crate) fn run(agent: &'static Agent) {
     page.answer_len.store(0, Ordering::Relaxed);
     page.attempts.store(0, Ordering::Relaxed);
     set_phase(page, Phase::Preparing);
-    match course(agent) {
+    let mut ahead = Ahead::default();
+    let done = course(agent, &mut ahead);
+    ahead.end(agent, Instant::now() + PREPARE_PATIENCE);
+    match done {
         Ok(()) => set_phase(page, Phase::Idle),
         Err(why) => {
             // Wherever it ended: nothing stays borrowed.
@@ -72,18 +82,15 @@ pub(crate) fn run(agent: &'static Agent) {
     }
 }
 
-fn course(agent: &'static Agent) -> Result<(), String> {
-    let begin = prepare(agent)?;
+fn course(agent: &'static Agent, ahead: &mut Ahead) -> Result<(), String> {
+    let begin = prepare(agent, ahead)?;
     set_phase(agent.page, Phase::Armed);
-    wait_for_dump(agent)?;
+    wait_for_dump(agent, ahead)?;
     set_phase(agent.page, Phase::Closing);
     close_and_drain(agent, &begin)?;
     // From here on the gate is closed and empty and the GPU idle.
     agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
-    let validation = Validation::begin(cut::validate(&begin), Vec::new(), begin.chunk_bytes)
-        .map_err(|error| error.to_string());
-    let taken = validation.and_then(|validation| Cut::take(agent, &begin, validation));
-    let cut = match taken {
+    let cut = match Cut::take(agent, &begin, ahead) {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();
@@ -122,7 +129,7 @@ fn course(agent: &'static Agent) -> Result<(), String> {
 }
 
 /// Talks to the controller and makes what the checkpoint needs.
-fn prepare(agent: &'static Agent) -> Result<Begin, String> {
+fn prepare(agent: &'static Agent, ahead: &mut Ahead) -> Result<Begin, String> {
     let lost = |error: std::io::Error| format!("the controller cannot be reached: {error}");
     let mut connection = Connection::open(agent.page).map_err(lost)?;
     let begin = match connection.receive().map_err(lost)? {
@@ -131,7 +138,9 @@ fn prepare(agent: &'static Agent) -> Result<Begin, String> {
     };
     let prepared = check(&begin)
         .and_then(|()| used_nothing_refused(agent))
-        .and_then(|()| make_resources(agent, &begin));
+        .and_then(|()| make_resources(agent, &begin))
+        .and_then(|()| ahead.begin(agent, &begin))
+        .and_then(|()| fingerprint_ahead(agent, ahead));
     let answer = match &prepared {
         Ok(()) => {
             let (allocations, tracked_bytes) = agent.registry.totals();
@@ -146,6 +155,18 @@ fn prepare(agent: &'static Agent) -> Result<Begin, String> {
     };
     connection.send(answer).map_err(lost)?;
     prepared.map(|()| begin)
+}
+
+/// Goes on until everything is done that can be done ahead of the cut, or for long enough.
+fn fingerprint_ahead(agent: &'static Agent, ahead: &mut Ahead) -> Result<(), String> {
+    let deadline = Instant::now() + AHEAD_PATIENCE;
+    let mut watch = Watch::new(agent.page);
+    while !ahead.is_through() && Instant::now() < deadline {
+        watch.look(agent)?;
+        ahead.step(agent)?;
+        std::thread::sleep(LOOK_AGAIN_AHEAD);
+    }
+    Ok(())
 }
 
 fn check(begin: &Begin) -> Result<(), String> {
@@ -219,7 +240,7 @@ fn hangs(agent: &Agent) -> String {
     }
 }
 
-fn wait_for_dump(agent: &'static Agent) -> Result<(), String> {
+fn wait_for_dump(agent: &'static Agent, ahead: &mut Ahead) -> Result<(), String> {
     let page = agent.page;
     let deadline = Instant::now() + ARMED_PATIENCE;
     let mut watch = Watch::new(page);
@@ -231,7 +252,7 @@ fn wait_for_dump(agent: &'static Agent) -> Result<(), String> {
             return Err("the dump did not begin in time".into());
         }
         watch.look(agent)?;
-        agent.drain_ring(usize::MAX);
+        ahead.step(agent)?;
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok(())
@@ -253,6 +274,7 @@ fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), String> {
         let resume = Instant::now() + BETWEEN_ATTEMPTS * attempt;
         while Instant::now() < resume {
             watch.look(agent)?;
+            agent.drain_ring(usize::MAX);
             std::thread::sleep(LOOK_AGAIN);
         }
     }

@@ -60,7 +60,8 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
             }),
         }))
         .map_err(lost)?;
-    wait_for_commit(agent, witnesses.as_ref(), &mut connection)
+    let witnesses = witnesses.as_ref();
+    wait_for_commit(agent, &cut.fingerprints, witnesses, &mut connection)
 }
 
 fn deliver(
@@ -179,6 +180,7 @@ fn give_up(agent: &Agent, why: &str) {
 
 fn wait_for_commit(
     agent: &Agent,
+    fingerprints: &CutFingerprints,
     witnesses: Option<&Witnesses>,
     connection: &mut Connection,
 ) -> Result<(), String> {
@@ -195,7 +197,7 @@ fn wait_for_commit(
                 return Ok(());
             }
             Some(to_agent::Body::Missed(missed)) => {
-                return accuse(witnesses, &missed, connection);
+                return accuse(agent, fingerprints, witnesses, &missed, connection);
             }
             Some(to_agent::Body::Abandon(abandon)) => {
                 return Err(format!("abandoned by the controller: {}", abandon.reason));
@@ -208,8 +210,12 @@ fn wait_for_commit(
     Err("the controller does not commit".into())
 }
 
-/// A write was missed: says who can have made it, and does not believe them any more.
+/// A write was missed: says who can have made it, and does not believe them any more. Where the
+/// fingerprint was taken ahead of the cut, the write may have come before it: nobody is suspected of
+/// that, and the chunk is not fingerprinted ahead a second time.
 fn accuse(
+    agent: &Agent,
+    fingerprints: &CutFingerprints,
     witnesses: Option<&Witnesses>,
     missed: &Missed,
     connection: &mut Connection,
@@ -219,7 +225,9 @@ fn accuse(
         .iter()
         .filter_map(|chunk| Extent::with_len(chunk.start, chunk.len).ok())
         .collect();
-    let suspects = witnesses.map_or_else(Vec::new, |witnesses| witnesses.suspects(&chunks));
+    let (of_the_cut, ahead) = fingerprints.validation.of_the_cut(&chunks);
+    agent.trace.lock().not_ahead(&ahead);
+    let suspects = witnesses.map_or_else(Vec::new, |witnesses| witnesses.suspects(&of_the_cut));
     let kernels = suspects.into_iter().map(|kernel| {
         kernel.distrust();
         Suspect {
@@ -233,7 +241,7 @@ fn accuse(
     connection
         .send(body)
         .map_err(|error| format!("the controller is gone: {error}"))?;
-    Err("device memory was written unannounced after the cut".into())
+    Err("device memory was written unannounced".into())
 }
 
 fn statistics(
@@ -268,5 +276,6 @@ fn statistics(
         fingerprints_ns: fingerprints.took_ns,
         fingerprinted_bytes: fingerprints.bytes,
         fingerprinted_ahead_bytes: fingerprints.validation.ahead_bytes(),
+        fingerprints_ahead_ns: fingerprints.ahead_ns,
     }
 }

@@ -1,6 +1,7 @@
 //! The cut: what the checkpoint holds is fixed, and the engine begins when the dump is done.
 
 use crate::agent::{Agent, GATE};
+use crate::ahead::Ahead;
 use crate::answer::Answer;
 use crate::checkpoint::ring_slots;
 use crate::page::now_ns;
@@ -19,6 +20,8 @@ use strobe_proto::{Begin, Extent as ExtentMessage, HandOver, Mode};
 /// slowest software GPU does it in a fraction.
 const FINGERPRINTS_PATIENCE: (Duration, Duration) =
     (Duration::from_secs(10), Duration::from_nanos(50));
+
+const GONE: &str = "the copy queues are gone: the device was reset";
 
 /// What is known of a checkpoint at its cut.
 #[derive(Debug)]
@@ -39,27 +42,28 @@ pub(crate) struct CutFingerprints {
     /// What taking them has cost at the cut: nanoseconds, and bytes.
     pub(crate) took_ns: u64,
     pub(crate) bytes: u64,
+    /// What those ahead of it have cost the device: nanoseconds.
+    pub(crate) ahead_ns: u64,
 }
 
 impl CutFingerprints {
-    /// Everything stands still: takes those that are not known yet.
-    fn take(
-        mut validation: Validation<Fingerprint>,
-        resources: &mut Resources,
-        tracked: &[Extent],
-    ) -> Result<CutFingerprints, String> {
+    /// Everything stands still, and no record is left: takes those that are not known yet.
+    fn take(agent: &Agent, ahead: &mut Ahead, tracked: &[Extent]) -> Result<Self, String> {
         let started = now_ns();
+        let (least, of_byte) = FINGERPRINTS_PATIENCE;
+        let (mut validation, ahead_ns) = ahead.end_at_cut(agent, Instant::now() + least)?;
         let chunks = validation.cut(tracked).map_err(|error| error.to_string())?;
         let bytes = chunks.iter().map(|chunk| chunk.len()).sum();
-        let (least, of_byte) = FINGERPRINTS_PATIENCE;
         let patience = least + of_byte * u32::try_from(bytes).unwrap_or(u32::MAX);
+        let deadline = Instant::now() + patience;
+        let mut spare = agent.control.spare.lock();
         let Resources {
             aside,
             fingerprints,
             ..
-        } = resources;
+        } = spare.as_mut().ok_or(GONE)?;
         // SAFETY: live allocations of the program, which nobody frees: the gate is closed.
-        let taken = unsafe { fingerprints.of(aside.queue(), &chunks, Instant::now() + patience)? };
+        let taken = unsafe { fingerprints.of(aside.queue(), &chunks, deadline)? };
         for (chunk, fingerprint) in chunks.into_iter().zip(taken) {
             validation.taken(chunk, fingerprint);
         }
@@ -67,28 +71,23 @@ impl CutFingerprints {
             validation,
             took_ns: now_ns().saturating_sub(started),
             bytes,
+            ahead_ns,
         })
     }
 }
 
 impl Cut {
     /// The gate is closed, the GPU idle: fixes what the checkpoint holds.
-    pub(crate) fn take(
-        agent: &Agent,
-        begin: &Begin,
-        validation: Validation<Fingerprint>,
-    ) -> Result<Cut, String> {
+    pub(crate) fn take(agent: &Agent, begin: &Begin, ahead: &mut Ahead) -> Result<Cut, String> {
         while !agent.ring.is_empty() {
             agent.drain_ring(usize::MAX);
         }
         agent.trace.lock().look_up_tables(reach::AT_REST);
         GATE.take_held_back();
         let tracked = promised(agent, begin);
-        let mut spare = agent.control.spare.lock();
-        let resources = spare
-            .as_mut()
-            .ok_or("the copy queues are gone: the device was reset")?;
-        let fingerprints = CutFingerprints::take(validation, resources, &tracked)?;
+        let fingerprints = CutFingerprints::take(agent, ahead, &tracked)?;
+        let spare = agent.control.spare.lock();
+        let resources = spare.as_ref().ok_or(GONE)?;
         let (pool, scratch) = (resources.pool(), resources.fingerprints.memory());
         drop(spare);
         let config = Config {
@@ -146,7 +145,7 @@ impl Cut {
         }
         let engine = Engine::begin(config).map_err(|error| error.to_string())?;
         let resources = agent.control.spare.lock().take();
-        let resources = resources.ok_or("the copy queues are gone: the device was reset")?;
+        let resources = resources.ok_or(GONE)?;
         agent
             .save
             .begin(Saving::new(engine, resources, self.max_hold));

@@ -11,6 +11,7 @@
 
 mod after;
 mod agent;
+mod ahead;
 mod answer;
 mod call;
 mod captures;
@@ -28,6 +29,7 @@ mod fingerprints;
 mod gate;
 mod hsa;
 mod image;
+mod in_flight;
 mod kernarg;
 mod kernel;
 mod lane;

@@ -82,6 +82,16 @@ pub(crate) enum Observed<'a> {
     DestroyStream {
         stream: RawStream,
     },
+    /// The program begins to wait until the device is done with what has been enqueued.
+    Synchronising {
+        number: u64,
+    },
+    /// That wait is over: of what had been enqueued on `stream`, or anywhere, when it began nothing
+    /// is left.
+    Synchronised {
+        number: u64,
+        stream: Option<RawStream>,
+    },
     /// The device was reset.
     Reset,
 }
@@ -114,6 +124,8 @@ const FREE: u32 = 7;
 const CREATE_STREAM: u32 = 8;
 const DESTROY_STREAM: u32 = 9;
 const RESET: u32 = 10;
+const SYNCHRONISING: u32 = 11;
+const SYNCHRONISED: u32 = 12;
 /// In place of a stream: done by the host.
 const NO_STREAM: u64 = u64::MAX;
 
@@ -226,6 +238,10 @@ impl Observed<'_> {
             Observed::Free { start } => Header::new(FREE, start, 0),
             Observed::CreateStream { stream } => Header::new(CREATE_STREAM, stream.0, 0),
             Observed::DestroyStream { stream } => Header::new(DESTROY_STREAM, stream.0, 0),
+            Observed::Synchronising { number } => Header::new(SYNCHRONISING, number, 0),
+            Observed::Synchronised { number, stream: s } => {
+                Header::new(SYNCHRONISED, number, stream(s))
+            }
             Observed::Reset => Header::new(RESET, 0, 0),
         };
         let (head, payload) = bytes.split_at_mut(HEADER);
@@ -284,6 +300,11 @@ impl Observed<'_> {
             },
             DESTROY_STREAM => Observed::DestroyStream {
                 stream: RawStream(header.a),
+            },
+            SYNCHRONISING => Observed::Synchronising { number: header.a },
+            SYNCHRONISED => Observed::Synchronised {
+                number: header.a,
+                stream: stream(header.b),
             },
             RESET => Observed::Reset,
             _ => return None,
@@ -355,6 +376,11 @@ mod tests {
                 bytes: &[7; 100],
             },
             Observed::Free { start: 4 },
+            Observed::Synchronising { number: 5 },
+            Observed::Synchronised {
+                number: 5,
+                stream: Some(RawStream(0)),
+            },
             Observed::Reset,
         ] {
             assert_eq!(round_trip(&observed), format!("{observed:?}"));

@@ -45,6 +45,7 @@ impl Resources {
                 spare.free_pool();
                 spare.aside.start_over()?;
                 spare.out.start_over()?;
+                spare.fingerprints.start_over(spare.aside.queue())?;
                 spare
             }
             None => Resources {

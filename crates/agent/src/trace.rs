@@ -3,7 +3,11 @@
 //! Off-checkpoint the control thread applies records some milliseconds later; from the cut until
 //! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
 //! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
+//!
+//! Fingerprints that are taken ahead of a cut are kept here, because every write that is announced
+//! comes by: at the cut, when no record is left, they know of all of them.
 
+use crate::in_flight::InFlight;
 use crate::kernel::Kernel;
 use crate::launch_log::LaunchLog;
 use crate::observed::{Launch, Observed, RawStream};
@@ -11,8 +15,9 @@ use crate::registry::Registry;
 use crate::tables::{Look, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use strobe_engine::StreamId;
-use strobe_extent::{Access, Extent, Reason, Side};
+use strobe_engine::{StreamId, Validation};
+use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
+use strobe_fingerprint::Fingerprint;
 use strobe_footprint::Memory;
 use strobe_graph::{Kind, LaunchGraph, Operation, Stream};
 
@@ -42,6 +47,11 @@ pub(crate) struct Trace {
     counts: Counts,
     /// Kernels that may write anything, and why.
     unresolved: BTreeMap<&'static str, Reason>,
+    in_flight: InFlight,
+    /// Memory that somebody writes unannounced: worth nothing ahead of a cut.
+    not_ahead: ExtentSet,
+    /// From the beginning of a checkpoint to its cut.
+    validation: Option<Validation<Fingerprint>>,
     log: Option<LaunchLog>,
 }
 
@@ -101,12 +111,23 @@ impl Trace {
             latest: None,
             counts: Counts::default(),
             unresolved: BTreeMap::new(),
+            in_flight: InFlight::default(),
+            not_ahead: ExtentSet::new(),
+            validation: None,
             log: LaunchLog::from_environment(),
         }
     }
 
     /// Applies one observation.
     pub(crate) fn apply(&mut self, observed: &Observed<'_>) -> Effect {
+        let effect = self.effect_of(observed);
+        if let Some(validation) = &mut self.validation {
+            validation.written(&effect.writes);
+        }
+        effect
+    }
+
+    fn effect_of(&mut self, observed: &Observed<'_>) -> Effect {
         match *observed {
             Observed::Launch(launch) => self.launch(&launch),
             Observed::Write { stream, start, len } => {
@@ -159,8 +180,19 @@ impl Trace {
                 self.last.remove(&stream);
                 Effect::none()
             }
+            Observed::Synchronising { number } => {
+                self.in_flight.waits(number);
+                Effect::none()
+            }
+            Observed::Synchronised { number, stream } => {
+                let stream = stream.map(|stream| self.streams.id(stream));
+                self.in_flight.waited(number, stream);
+                Effect::none()
+            }
             Observed::Reset => {
                 self.logged(LaunchLog::reset);
+                self.in_flight.all_ended();
+                self.not_ahead.clear();
                 self.registry.clear();
                 self.tables.clear();
                 self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
@@ -180,7 +212,41 @@ impl Trace {
         for extent in live {
             self.registry.insert(*extent);
         }
+        let anything = Side::Unknown(Reason::NotAnalysed);
+        self.in_flight.enqueued(None, &anything);
+        if let Some(validation) = &mut self.validation {
+            validation.written(&anything);
+        }
         self.logged(|log| log.lost(lost));
+    }
+
+    /// From now on the fingerprints are told of every write, and of those at once that may still be
+    /// under way. What a loop of the program is about to write is not worth a fingerprint.
+    pub(crate) fn validate(&mut self, mut validation: Validation<Fingerprint>) {
+        validation.written(&self.in_flight.writes());
+        validation.written(&Side::Extents(self.not_ahead.clone()));
+        let expected = self.graph.predict();
+        if expected.period().is_some() {
+            validation.written(&Side::Extents(expected.copy_order().into_iter().collect()));
+        }
+        self.validation = Some(validation);
+    }
+
+    /// These chunks differed from what they had been ahead of a cut.
+    pub(crate) fn not_ahead(&mut self, chunks: &[Extent]) {
+        chunks
+            .iter()
+            .for_each(|chunk| self.not_ahead.insert(*chunk));
+    }
+
+    /// The fingerprints that are being taken ahead of the cut.
+    pub(crate) fn validation(&mut self) -> Option<&mut Validation<Fingerprint>> {
+        self.validation.as_mut()
+    }
+
+    /// They are told of nothing any more.
+    pub(crate) fn take_validation(&mut self) -> Option<Validation<Fingerprint>> {
+        self.validation.take()
     }
 
     /// Whether a launch log is kept.
@@ -202,6 +268,7 @@ impl Trace {
 
     /// Nothing is under way: reads the tables again.
     pub(crate) fn look_up_tables(&mut self, look: Look) {
+        self.in_flight.all_ended();
         self.tables.look_up_again(look);
     }
 
@@ -267,9 +334,10 @@ impl Trace {
             None => self.counts.exact += 1,
         }
         self.tables.written(&access.writes);
+        let stream = self.streams.id(launch.stream);
+        self.in_flight.enqueued(Some(stream), &access.writes);
         let mut hasher = DefaultHasher::new();
         (&kernel.name, launch.items, launch.block).hash(&mut hasher);
-        let stream = self.streams.id(launch.stream);
         let writes = access.writes.clone();
         self.graph.push(Operation {
             kind: Kind::Kernel,
@@ -294,6 +362,7 @@ impl Trace {
         self.logged(|log| log.write(&writes));
         self.tables.written(&writes);
         let stream = stream.map(|stream| self.streams.id(stream));
+        self.in_flight.enqueued(stream, &writes);
         let access = Access {
             reads: Side::none(),
             writes: writes.clone(),
@@ -374,6 +443,44 @@ mod tests {
             len: 1,
         };
         assert_eq!(trace.apply(&null).stream, Some(StreamId(0)));
+    }
+
+    #[test]
+    fn fingerprints_ahead_know_of_what_is_under_way_and_of_what_comes() {
+        const CHUNK: u64 = 1 << 20;
+        let chunk = |number: u64| Extent::with_len(number * CHUNK, CHUNK).unwrap();
+        let write = |number: u64| Observed::Write {
+            stream: Some(RawStream(7)),
+            start: number * CHUNK + 5,
+            len: number,
+        };
+        let mut trace = Trace::new();
+        trace.apply(&write(1));
+        trace.apply(&Observed::Synchronising { number: 0 });
+        trace.apply(&write(2));
+        let stream = Some(RawStream(7));
+        trace.apply(&Observed::Synchronised { number: 0, stream });
+        trace.not_ahead(&[chunk(3)]);
+        let tracked: Vec<Extent> = (1..=6).map(chunk).collect();
+        let all = Validation::begin(strobe_engine::Validate::Full, tracked.clone(), CHUNK);
+        trace.validate(all.unwrap());
+        let next = |trace: &mut Trace| trace.validation().and_then(Validation::next_ahead);
+        let ahead: Vec<Extent> = std::iter::from_fn(|| next(&mut trace)).collect();
+        assert_eq!(ahead, [1, 4, 5, 6].map(chunk));
+        trace.apply(&write(4));
+        for chunk in ahead {
+            let validation = trace.validation().unwrap();
+            validation.ahead_done(chunk, Fingerprint([0; 4]));
+        }
+        trace.apply(&write(5));
+        let mut validation = trace.take_validation().unwrap();
+        let wanted = validation.cut(&tracked).unwrap();
+        assert_eq!(wanted, [2, 3, 4, 5].map(chunk));
+
+        let all = Validation::begin(strobe_engine::Validate::Full, tracked.clone(), CHUNK);
+        trace.validate(all.unwrap());
+        trace.resume_after_loss(&tracked, 1);
+        assert!(next(&mut trace).is_none(), "nobody knows what was written");
     }
 
     #[test]

@@ -175,14 +175,22 @@ impl<F: Copy> Validation<F> {
         (at_cut.len == extent.len()).then_some(at_cut.fingerprint)
     }
 
-    /// Whether these bytes' fingerprints are of the cut itself. Of the others it is not known whether
-    /// a write that was missed came after the cut: no launch since then is to be suspected.
-    pub fn is_of_the_cut(&self, extent: Extent) -> bool {
-        let before_end = self.at_cut.range(..extent.end());
-        before_end
-            .rev()
-            .take_while(|(start, at_cut)| **start + at_cut.len > extent.start())
-            .all(|(_, at_cut)| !at_cut.ahead)
+    /// The chunks in these bytes, those whose fingerprints are of the cut itself first. Of the others
+    /// it is not known whether a write that was missed came after the cut: no launch since then is to
+    /// be suspected.
+    pub fn of_the_cut(&self, bytes: &[Extent]) -> (Vec<Extent>, Vec<Extent>) {
+        let chunks = bytes.iter().flat_map(|bytes| {
+            let before_end = self.at_cut.range(..bytes.end()).rev();
+            before_end.take_while(|(start, at_cut)| **start + at_cut.len > bytes.start())
+        });
+        let (ahead, at_cut): (Vec<_>, Vec<_>) = chunks.partition(|(_, at_cut)| at_cut.ahead);
+        let extents = |chunks: Vec<(&u64, &AtCut<F>)>| {
+            let extents = chunks.into_iter();
+            extents
+                .filter_map(|(start, at_cut)| Extent::with_len(*start, at_cut.len).ok())
+                .collect()
+        };
+        (extents(at_cut), extents(ahead))
     }
 
     /// Bytes at the cut whose fingerprint was known before.
@@ -328,9 +336,11 @@ mod tests {
         assert_eq!(validation.of(extent(0x1100, 0x1200)), Some(7));
         assert_eq!(validation.of(extent(0x1000, 0x1080)), None, "another chunk");
         assert_eq!(validation.ahead_bytes(), 0x200);
-        assert!(validation.is_of_the_cut(extent(0x1100, 0x1200)));
-        assert!(!validation.is_of_the_cut(extent(0x1080, 0x1200)));
-        assert!(!validation.is_of_the_cut(extent(0x1300, 0x1301)));
+        let (at_cut, before) = validation.of_the_cut(&[extent(0x1080, 0x1200)]);
+        assert_eq!(at_cut, [extent(0x1100, 0x1200)]);
+        assert_eq!(before, [extent(0x1000, 0x1100)]);
+        let (at_cut, before) = validation.of_the_cut(&[extent(0x1300, 0x1301)]);
+        assert_eq!((at_cut.len(), before.len()), (0, 1));
     }
 
     #[test]

@@ -136,8 +136,8 @@ macro_rules! for_each_function {
             "4.2" hipStreamDestroy(stream: Stream) -> Status { destroy_stream(stream) }
             "4.2" hipStreamQuery(stream: Stream) -> Status { submit() }
             "5.2" hipStreamQuery_spt(stream: Stream) -> Status { submit() }
-            "4.2" hipStreamSynchronize(stream: Stream) -> Status { submit() }
-            "5.2" hipStreamSynchronize_spt(stream: Stream) -> Status { submit() }
+            "4.2" hipStreamSynchronize(stream: Stream) -> Status { synchronise_stream(stream) }
+            "5.2" hipStreamSynchronize_spt(stream: Stream) -> Status { synchronise_stream(stream.per_thread()) }
             "4.2" hipStreamWaitEvent(stream: Stream, event: Event, flags: c_uint) -> Status { submit() }
             "5.2" hipStreamWaitEvent_spt(stream: Stream, event: Event, flags: c_uint) -> Status { submit() }
             "4.4" hipStreamWaitValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint, mask: u32) -> Status { submit() }
@@ -154,8 +154,8 @@ macro_rules! for_each_function {
             "4.2" hipEventQuery(event: Event) -> Status { submit() }
             "4.2" hipEventSynchronize(event: Event) -> Status { submit() }
             "4.2" hipEventElapsedTime(milliseconds: *mut f32, start: Event, stop: Event) -> Status { submit() }
-            "4.2" hipDeviceSynchronize() -> Status { submit() }
-            "4.2" hipCtxSynchronize() -> Status { submit() }
+            "4.2" hipDeviceSynchronize() -> Status { synchronise() }
+            "4.2" hipCtxSynchronize() -> Status { synchronise() }
             "4.2" hipDeviceReset() -> Status { reset() }
             "4.2" hipDevicePrimaryCtxReset(device: c_int) -> Status { reset() }
             "4.2" hipDeviceEnablePeerAccess(device: c_int, flags: c_uint) -> Status { submit() }

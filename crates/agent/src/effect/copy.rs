@@ -2,6 +2,7 @@
 //! device or the CPU writes.
 
 use super::begin;
+use super::stream::waits_for;
 use crate::agent::Agent;
 use crate::call::{After, Call, raw_stream};
 use crate::observed::Observed;
@@ -15,8 +16,12 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
     };
     let from_host = agent.registry.find(from as u64).is_none();
     written(agent, to as u64, bytes as u64, stream, from_host);
-    let is_table =
-        from_host && bytes as u64 <= LONGEST_TABLE && agent.registry.find(to as u64).is_some();
+    let to_host = agent.registry.find(to as u64).is_none();
+    if to_host && !from_host {
+        // What is read there has been computed, and all before it.
+        return call.then(waits_for(agent, Some(raw_stream(stream))));
+    }
+    let is_table = from_host && bytes as u64 <= LONGEST_TABLE && !to_host;
     if !is_table {
         return call;
     }

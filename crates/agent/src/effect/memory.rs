@@ -61,6 +61,7 @@ pub unsafe fn free(address: Ptr) -> Call {
         return call;
     };
     agent.observe(&Observed::Free { start }, None);
+    agent.reading.before_free(agent, buffer.extent);
     call.then(After::Freed {
         start,
         len: buffer.extent.len(),

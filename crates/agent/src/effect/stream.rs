@@ -1,8 +1,10 @@
 //! Streams, stream capture, the device as a whole.
 
 use super::begin;
+use crate::agent::Agent;
 use crate::call::{After, Call, raw_stream};
-use crate::observed::Observed;
+use crate::observed::{Observed, RawStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use strobe_hip::Stream;
 
 /// `hipStreamCreate` and its kin.
@@ -23,6 +25,31 @@ pub unsafe fn destroy_stream(stream: Stream) -> Call {
     agent.captures.destroyed(stream);
     agent.observe(&Observed::DestroyStream { stream }, None);
     call
+}
+
+/// `hipDeviceSynchronize` and its kin.
+pub unsafe fn synchronise() -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    call.then(waits_for(agent, None))
+}
+
+/// `hipStreamSynchronize`.
+pub unsafe fn synchronise_stream(stream: Stream) -> Call {
+    let Some((agent, call)) = begin() else {
+        return Call::default();
+    };
+    call.then(waits_for(agent, Some(raw_stream(stream))))
+}
+
+/// The call returns when the device is done with what has been enqueued on `stream`, or anywhere:
+/// what is over then is learned from a record before and one after it.
+pub(super) fn waits_for(agent: &Agent, stream: Option<RawStream>) -> After {
+    static WAITS: AtomicU64 = AtomicU64::new(0);
+    let number = WAITS.fetch_add(1, Ordering::Relaxed);
+    agent.observe(&Observed::Synchronising { number }, None);
+    After::Synchronised { number, stream }
 }
 
 /// `hipStreamBeginCapture`. There is no cut until it ends.

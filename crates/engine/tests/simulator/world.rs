@@ -250,8 +250,7 @@ impl World {
     fn take_again(&mut self) {
         let missed = std::mem::take(&mut self.driver.missed);
         let engine = self.driver.engine.as_ref().expect("under way");
-        let mut of_the_cut = missed.clone();
-        of_the_cut.retain(|chunk| self.driver.validation.is_of_the_cut(*chunk));
+        let (of_the_cut, _) = self.driver.validation.of_the_cut(&missed);
         let suspects = engine.evidence().suspects(&of_the_cut);
         let deserved = self.program.distrust(&suspects);
         self.report.missed += 1;
