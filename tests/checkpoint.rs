@@ -9,6 +9,7 @@
 //! | `ahead` | what is read while the program runs is there until it has been read |
 //! | `hostile` | hundreds of checkpoints of kernels that lie are right |
 //! | `missed_writes` | who writes unannounced spoils no image |
+//! | `files` | what comes back works on its files as they were, or not at all |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
@@ -28,6 +29,8 @@ mod captures;
 mod damage;
 #[path = "checkpoint/faults.rs"]
 mod faults;
+#[path = "checkpoint/files.rs"]
+mod files;
 #[path = "checkpoint/held.rs"]
 mod held;
 #[path = "checkpoint/hostile.rs"]

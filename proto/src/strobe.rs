@@ -404,7 +404,7 @@ pub struct SharedMemoryFile {
     #[prost(uint32, tag = "3")]
     pub mode: u32,
 }
-/// A regular file the program had open for writing at the cut.
+/// A regular file that the program had open for writing, or mapped shared and writable, at the cut.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WritableFile {
     #[prost(string, tag = "1")]
@@ -417,6 +417,12 @@ pub struct WritableFile {
     pub size: u64,
     #[prost(uint64, tag = "5")]
     pub position: u64,
+    /// of the contents; empty when only appended to, or too large
+    #[prost(bytes = "vec", tag = "6")]
+    pub blake3: ::prost::alloc::vec::Vec<u8>,
+    /// since 1970; 0 when only appended to
+    #[prost(int64, tag = "7")]
+    pub modified_ns: i64,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use strobe_criu::writable_files::{self, WritableFileError};
+use strobe_criu::writable_files::{Recorder, WritableFileError};
 use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
@@ -80,7 +80,7 @@ pub(crate) struct Dump {
     render_nodes: Vec<(u32, CriuRenderNode)>,
     /// Of each GPU, the id here and the one the program knows.
     gpu_ids: Vec<(u32, u32)>,
-    writable_files: WritableFiles,
+    writable_files: Recorder,
     statistics: PluginStatistics,
 }
 
@@ -95,7 +95,7 @@ impl Dump {
             dumped: Vec::new(),
             render_nodes: Vec::new(),
             gpu_ids: Vec::new(),
-            writable_files: WritableFiles::default(),
+            writable_files: Recorder::default(),
             statistics: PluginStatistics::default(),
         }
     }
@@ -144,9 +144,7 @@ impl Dump {
     /// All processes are frozen.
     pub(crate) fn frozen(&mut self, pid: u32) -> Result<(), DumpError> {
         if !self.agents.is_empty() {
-            self.writable_files
-                .files
-                .extend(writable_files::record(pid)?);
+            self.writable_files.add(pid)?;
         }
         Ok(())
     }
@@ -364,7 +362,9 @@ impl Dump {
         self.statistics.finished_ns = now_ns();
         if succeeded {
             let statistics = std::mem::take(&mut self.statistics);
-            let files = std::mem::take(&mut self.writable_files);
+            let files = WritableFiles {
+                files: std::mem::take(&mut self.writable_files).finish(),
+            };
             let written = self.images().and_then(|images| {
                 images.write(images::STATISTICS, &statistics)?;
                 Ok(images.write(images::WRITABLE_FILES, &files)?)
