@@ -45,6 +45,9 @@ const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
 /// saved while the program stands still.
 const ATTEMPTS: u32 = 3;
+/// CRIU makes a file in the program's name, of the size of its own code and of what it says of each
+/// mapping; a smaller limit would end the program by SIGXFSZ.
+const CRIU_FILE_BYTES: u64 = 64 << 20;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
 const CHUNK_BYTES: (u64, u64) = (128 << 10, 2 << 20);
 const CHUNKS: u64 = 256;
@@ -137,7 +140,12 @@ fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<
     let mut preparation = prepare(arguments).map_err(|error| {
         // What it was asked for is not there any more, whatever that was.
         let gone = !error.is::<Refused>() && !process::exists(arguments.pid);
-        if gone { ended(arguments.pid) } else { error }
+        let dead = process::stat(arguments.pid).is_ok_and(|stat| stat.is_dead());
+        match (gone, dead) {
+            (true, _) => ended(arguments.pid),
+            (_, true) => refused(format!("process {} has ended", arguments.pid)),
+            _ => error,
+        }
     })?;
     let agent = preparation.agent;
     let program = agent.identity();
@@ -221,6 +229,7 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
     for path in paths.iter().flatten() {
         check_seen(pid, path).map_err(refused)?;
     }
+    check_file_size_limits(pid)?;
     let id = random_id().context("no random numbers")?;
     let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
     let lease = lease.ok_or_else(|| release::under_way(pid))?;
@@ -234,6 +243,21 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
         id,
         _lease: lease,
     })
+}
+
+fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
+    for pid in process::tree(pid)? {
+        // A child may end meanwhile.
+        if let Ok(Some(limit)) = process::file_size_limit(pid)
+            && limit < CRIU_FILE_BYTES
+        {
+            return Err(refused(format!(
+                "process {pid} may write files of {limit} bytes at most (RLIMIT_FSIZE), and CRIU needs \
+                 {CRIU_FILE_BYTES}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn mode(arguments: &CheckpointArguments) -> Mode {

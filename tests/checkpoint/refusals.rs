@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::harness::environment::wait_until;
 use crate::harness::{
     Ended, Folder, LIMIT, checkpoint, hip_program, restore, restore_on, run, start, strobe, verify,
 };
@@ -27,9 +28,40 @@ fn a_process_that_is_not_under_strobe_is_refused() {
         .badly(&[&pid, "not running under strobe"]);
     absent(&folder, "images");
     sleep.kill().expect("it runs");
+    wait_until("zombie", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.contains(") Z ").then_some(())
+    });
+    run(["checkpoint", &pid, "-o", images.to_str().expect("UTF-8")]).badly(&[&pid, "has ended"]);
     sleep.wait().expect("it ends");
     run(["checkpoint", &pid, "-o", images.to_str().expect("UTF-8")]).badly(&[&pid, "no process"]);
     absent(&folder, "images");
+}
+
+/// CRIU makes a file in the program's name, which would end it by SIGXFSZ.
+#[test]
+fn a_program_that_may_not_write_large_files_is_refused_and_runs_on() {
+    let folder = Folder::new("small-files");
+    let program = hip_program("mixed.cpp");
+    // After the start: the compiler of the runtime writes larger files.
+    let mut session = start(&folder, &[&program, "40", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let pid = session.pid().to_string();
+    let limited = Command::new("prlimit")
+        .args(["--pid", &pid, "--fsize=100000"])
+        .status()
+        .expect("prlimit starts");
+    assert!(limited.success());
+    for mode in ["cow", "stop"] {
+        let refused = checkpoint(&session, &folder.join("images"), &["--mode", mode])
+            .badly(&["RLIMIT_FSIZE", "100000"]);
+        assert_eq!(refused.code, Some(3));
+    }
+    absent(&folder, "images");
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
 }
 
 #[test]

@@ -100,10 +100,39 @@ pub fn command_line(pid: u32) -> io::Result<Vec<String>> {
         .collect())
 }
 
+/// Bytes to which the process may make a file (`RLIMIT_FSIZE`); `None` without a limit.
+pub fn file_size_limit(pid: u32) -> io::Result<Option<u64>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/limits"))?;
+    parse_file_size_limit(&text)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/limits")))
+}
+
+fn parse_file_size_limit(text: &str) -> Option<Option<u64>> {
+    let values = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Max file size"))?;
+    match values.split_ascii_whitespace().next()? {
+        "unlimited" => Some(None),
+        bytes => Some(Some(bytes.parse().ok()?)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
+
+    #[test]
+    fn the_limit_of_a_file_s_size_is_the_soft_one() {
+        let text = "Limit                     Soft Limit           Hard Limit           Units\n\
+                    Max cpu time              unlimited            unlimited            seconds\n\
+                    Max file size             100000               unlimited            bytes\n";
+        assert_eq!(parse_file_size_limit(text), Some(Some(100_000)));
+        let unlimited = text.replace("100000   ", "unlimited");
+        assert_eq!(parse_file_size_limit(&unlimited), Some(None));
+        assert_eq!(parse_file_size_limit("Max cpu time 1 1 seconds"), None);
+        assert!(file_size_limit(std::process::id()).is_ok());
+    }
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
