@@ -45,11 +45,14 @@ const fn case(source: &'static str, arguments: &'static [&'static str]) -> Case 
 /// The programs beside those of the soak, and the ways in which they are run.
 const CASES: &[Case] = &[
     case("calls.cpp", &["5", "1"]),
+    case("churn.cpp", &["5", "log"]),
     case("forks.cpp", &[]),
     case("mixed.cpp", &["3"]),
     case("opens.cpp", &[]),
     case("opens.cpp", &["deepbind"]),
     case("random.cpp", &["1024"]),
+    case("shares.cpp", &["3", "log", "counter", "descriptor"]),
+    case("shares.cpp", &["3", "log", "counter", "mapping"]),
     case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
     case("unknown_launches.cpp", &["by-pointer", "2"]),
     case("unknown_launches.cpp", &["graph", "2"]),
@@ -95,6 +98,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("endless.cpp", "goes on until it is told otherwise"),
     ("lethal.c", "is the end of others, and uses no GPU"),
     ("holds.cpp", "goes on until it is told otherwise"),
+    ("hostile.cpp", "goes on until it is killed"),
     ("hostmemory.c", "uses no GPU"),
     ("leaves.cpp", "goes on until it is told otherwise"),
     ("newer.c", "wants a HIP that is not installed"),
