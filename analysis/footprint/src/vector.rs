@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 
-use crate::expr::{Binary, Compare, Id, Lost, Node, ONES};
+use crate::expr::{BOTTOM, Binary, Compare, Id, Lost, Node, ONES};
 use crate::registers::EXEC;
 use crate::state::State;
 use crate::walk::Walk;
@@ -451,7 +451,10 @@ impl Walk<'_> {
             }
             (Operand::Vector(register), None) if !state.idle && !state.indexed => {
                 let value = self.vector(state, register.into());
-                if self.arena.traits(value).divergent {
+                if value == BOTTOM {
+                    // Of a lane that is parked.
+                    self.arena.opaque(Lost::Arithmetic)
+                } else if self.arena.traits(value).divergent {
                     let unique = self.arena.unique();
                     self.arena.intern(Node::Lane(value, state.facts, unique))
                 } else {

@@ -426,6 +426,7 @@ impl<'a> Walk<'a> {
             loops: bit,
         });
         let none = vec![BOTTOM; ends];
+        let parked = self.arena.opaque(Lost::Arithmetic);
         let mut state = states[0].clone();
         state.scalars = self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &none);
         state.vectors =
@@ -475,8 +476,12 @@ impl<'a> Walk<'a> {
         }
         let vectors = Rc::make_mut(&mut state.vectors);
         for register in (0..self.vectors).filter(|&v| loose || shape.defined.vector(v)) {
-            let inputs = states.iter().map(|s| s.vectors[register]).collect();
-            vectors[register] = phi(self, Place::Vector(register), false, inputs);
+            let inputs = states.iter().map(|s| match s.vectors[register] {
+                // With no lane active, lane 0 is read: it is parked, and holds something.
+                BOTTOM if s.idle => parked,
+                value => value,
+            });
+            vectors[register] = phi(self, Place::Vector(register), false, inputs.collect());
         }
         if shape.scratch || loose {
             let slots = Rc::make_mut(&mut state.scratch);
