@@ -189,8 +189,9 @@ fn run_stops_and_goes_on_with_its_program() {
     for _ in 0..100 {
         assert_eq!(lines.next().expect("a line").expect("UTF-8"), "x");
     }
-    send("KILL", &child);
-    child.wait().expect("it ends");
+    send("TERM", &child);
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(15), "{status}");
 }
 
 #[test]
