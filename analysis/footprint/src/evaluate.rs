@@ -481,6 +481,14 @@ fn reason(lost: Lost) -> Reason {
     }
 }
 
+/// Whether `mask` takes of `way`, the way between two pointers, what depends on their offsets only.
+fn of_alignment(way: Alternative, mask: Alternative) -> bool {
+    let bits = mask.words(32).single();
+    way.origin == Origin::Between
+        && mask.origin == Origin::Number
+        && bits.is_some_and(|bits| (0..i128::from(GRANULE)).contains(&bits))
+}
+
 fn binary(op: Binary, a: Alternative, b: Alternative) -> Alternative {
     match op {
         Binary::Add => return add(a, b, 32),
@@ -513,6 +521,8 @@ fn binary(op: Binary, a: Alternative, b: Alternative) -> Alternative {
         {
             Origin::Lost(Reason::UntrackedAddress)
         }
+        // How far a pointer is from an aligned one: allocations are aligned to more.
+        Binary::And if of_alignment(a, b) || of_alignment(b, a) => Origin::Number,
         Binary::And | Binary::Or | Binary::Xor => mixed(a.origin, b.origin),
         _ => Alternative::computed(range, a, b).origin,
     };
