@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_tree_has_children_and_their_children() {
-        let script = "sh -c 'echo $$; read x; exit' & echo $!; wait";
+        // A job in the background has /dev/null for its input unless it is given one.
+        let script = "exec 3<&0; sh -c 'read x; exit' <&3 & echo $!; wait";
         let mut child = std::process::Command::new("sh")
             .args(["-c", script])
             .stdin(std::process::Stdio::piped())
