@@ -7,6 +7,5 @@
 
 #[path = "interpose/exports.rs"]
 mod exports;
-#[cfg(feature = "system")]
 #[path = "interpose/programs.rs"]
 mod programs;

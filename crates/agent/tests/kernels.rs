@@ -1,5 +1,4 @@
 //! The agent's kernels: the committed code objects are what the compiler makes of their source.
-#![cfg(feature = "rocm")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

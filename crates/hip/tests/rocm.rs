@@ -1,5 +1,4 @@
 //! The list against the installed ROCm 5.2.3: the library's exports and the headers' declarations.
-#![cfg(feature = "rocm")]
 
 use goblin::elf::Elf;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! `cargo xtask build`, `bench` and `soak`.
 
 use std::fs;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 
@@ -26,38 +26,33 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
 pub(crate) fn bench(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
     run(workspace)?;
-    runner(workspace, "strobe-evaluation", arguments).and_then(ended_well)
+    shell::run(&mut runner(workspace, "strobe-evaluation", arguments))
 }
 
 /// The same for the soak; its usage is its own.
 pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
     run(workspace)?;
-    let status = runner(workspace, SOAK, arguments)?;
+    let status = runner(workspace, SOAK, arguments)
+        .status()
+        .with_context(|| format!("cannot run {SOAK}"))?;
     if status.code() == Some(2) {
         std::process::exit(2);
     }
-    ended_well(status)
+    ensure!(status.success(), "the soak ended with {status}");
+    Ok(())
 }
 
-/// The soak after a build, for the test suite.
-pub(crate) fn soak_again(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
-    runner(workspace, SOAK, arguments).and_then(ended_well)
+/// The soak of a build that is there.
+pub(crate) fn soak_again(workspace: &Workspace, arguments: &[&str]) -> Command {
+    runner(workspace, SOAK, arguments)
 }
 
 const SOAK: &str = "strobe-soak";
 
 /// Runs one of the runners that the build made.
-fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Result<ExitStatus> {
-    println!("$ {name} {}", arguments.join(" "));
-    Command::new(workspace.release().join(name))
-        .args(arguments)
-        .current_dir(&workspace.root)
-        .status()
-        .with_context(|| format!("cannot run {name}"))
-}
-
-fn ended_well(status: ExitStatus) -> anyhow::Result<()> {
-    ensure!(status.success(), "it ended with {status}");
-    Ok(())
+fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(workspace.release().join(name));
+    command.args(arguments).current_dir(&workspace.root);
+    command
 }

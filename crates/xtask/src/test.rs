@@ -2,66 +2,59 @@
 //! cannot run here is a failure.
 
 mod counts;
+mod lanes;
+mod parts;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use crate::shell::heading;
 use crate::workspace::Workspace;
 use crate::{build, corpus, setup, shell, tidy};
 use counts::Counts;
-
-/// Features of tests that need more than a Rust toolchain.
-const FEATURES: [&str; 3] = ["oracle", "rocm", "system"];
+use parts::Part;
 
 /// Each program once, the same cycles every time: two to three minutes.
 const SOAK: [&str; 4] = ["--minutes", "2", "--seed", "1"];
 
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
+    let mut counts = Counts::default();
+    let mut times = Vec::new();
+    let mut step = |name: &str, start: Instant| times.push((name.to_owned(), start.elapsed()));
     heading("setup");
+    let start = Instant::now();
     setup::run()?;
     corpus::fetch(workspace)?;
+    step("setup", start);
     // The whole suite runs even when one part fails: all failures are worth knowing.
-    let mut counts = Counts::default();
     heading("format, lints, tidy");
+    let start = Instant::now();
     let format = ["fmt", "--all", "--check"];
     let lint = ["clippy", "--workspace", "--all-targets", "--all-features"];
     let deny = ["--keep-going", "--", "-D", "warnings"];
     counts.check(shell::run(&mut workspace.cargo(&format)));
     counts.check(shell::run(workspace.cargo(&lint).args(deny)));
     counts.check(tidy::run(workspace));
+    step("lints", start);
     heading("build");
+    let start = Instant::now();
     build::run(workspace)?;
-    heading("tests that need nothing but Rust");
-    count(
-        workspace.cargo(&["test", "--workspace", "--no-fail-fast"]),
-        &mut counts,
-    )?;
-    for feature in FEATURES {
-        heading(&format!("tests with feature {feature}"));
-        let packages = packages_with(workspace, feature);
-        if packages.is_empty() {
-            counts.fail(format!("no package has the feature {feature}"));
-        }
-        for package in packages {
-            let features = format!("{package}/{feature}");
-            let mut arguments = vec!["test", "--release", "--no-fail-fast", "--package", &package];
-            arguments.extend(["--features", &features]);
-            arguments.extend(["--tests", "--", "--test-threads=1"]);
-            if feature == "oracle" {
-                // Ignored where the libraries are not at hand; here they are.
-                arguments.push("--include-ignored");
-            }
-            let mut command = workspace.cargo(&arguments);
-            command.env("STROBE_CORPUS", corpus::folder(workspace));
-            count(command, &mut counts)?;
-        }
+    for mut build in parts::builds(workspace) {
+        shell::run(&mut build)?;
     }
-    heading("soak");
-    counts.check(build::soak_again(workspace, &SOAK).context("soak"));
+    step("build", start);
+    heading("tests");
+    let mut all = parts::system(workspace);
+    all.push(parts::unit(workspace));
+    all.push(Part {
+        name: "soak".to_owned(),
+        command: build::soak_again(workspace, &SOAK),
+        is_one_check: true,
+    });
+    times.extend(lanes::run(all, &mut counts));
     heading("result");
+    show(&times);
     for failure in &counts.failures {
         println!("FAILED {failure}");
     }
@@ -76,35 +69,8 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn packages_with(workspace: &Workspace, feature: &str) -> Vec<String> {
-    let has = |package: &&serde_json::Value| package["features"].get(feature).is_some();
-    let names = workspace
-        .packages
-        .iter()
-        .filter(has)
-        .filter_map(|p| p["name"].as_str());
-    names.map(str::to_owned).collect()
-}
-
-/// Runs one `cargo test`, shows what it says, and counts.
-fn count(mut command: Command, counts: &mut Counts) -> anyhow::Result<()> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .env("CARGO_TERM_COLOR", "never")
-        .spawn()
-        .context("cannot run cargo test")?;
-    let output = child.stdout.take().context("no output of cargo test")?;
-    let before = counts.failed();
-    let mut screen = std::io::stdout().lock();
-    for line in BufReader::new(output).lines() {
-        let line = line?;
-        writeln!(screen, "{line}")?;
-        counts.line(&line);
+fn show(times: &[(String, Duration)]) {
+    for (name, time) in times {
+        println!("{name:<12} {:>6.0} s", time.as_secs_f64());
     }
-    let status = child.wait()?;
-    if !status.success() && counts.failed() == before {
-        // It did not build, or a test took the process with it.
-        counts.fail(format!("cargo test ended with {status}"));
-    }
-    Ok(())
 }

@@ -1,7 +1,5 @@
 //! Some hundreds of random kernels, the failures of earlier ones, and lies that must be found out.
 
-#![cfg(feature = "rocm")]
-
 use std::fs;
 use std::path::Path;
 

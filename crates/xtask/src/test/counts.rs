@@ -20,6 +20,12 @@ impl Counts {
         self.failures.push(what);
     }
 
+    /// Takes over what another has counted.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+    }
+
     /// Counts a check that is no test of libtest's.
     pub(crate) fn check(&mut self, outcome: anyhow::Result<()>) {
         match outcome {
