@@ -12,6 +12,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use strobe_evaluation::Strobe;
 
+/// What can be measured, by the names that the command line has for it.
+pub(crate) const EXPERIMENTS: [&str; 4] = ["launches", "stalls", "validation", "interpreter"];
+
 /// What the experiments share.
 #[derive(Debug)]
 pub(crate) struct Bench {
@@ -21,50 +24,56 @@ pub(crate) struct Bench {
     /// For everything that is gone afterwards.
     pub(crate) folder: PathBuf,
     pub(crate) repetitions: usize,
+    /// Ascending.
     pub(crate) state_mb: Vec<u64>,
+    /// Of [`EXPERIMENTS`].
+    pub(crate) wanted: Vec<String>,
 }
 
-/// All results.
-#[derive(Debug, Serialize)]
+/// All results; of what was not wanted there are none.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Results {
-    launches: launches::Results,
+    launches: Option<launches::Results>,
     stalls: Vec<stalls::Results>,
     freeze: Vec<freeze::Results>,
-    validation: Vec<validation::Results>,
+    validation: Option<validation::Results>,
     interpreter: Vec<interpreter::Rate>,
 }
 
 impl Bench {
-    /// Runs all, printing each table as it is ready.
+    /// Runs what is wanted, printing each table as it is ready.
     pub(crate) fn run(&self) -> anyhow::Result<Results> {
-        let launches = self.launches()?;
-        print!("{}", launches.table());
-        let mut all_stalls = Vec::new();
-        let mut all_freezes = Vec::new();
-        let mut all_validations = Vec::new();
-        for &state_mb in &self.state_mb {
-            for modelled in [true, false] {
-                let stalls = self.stalls(state_mb, modelled)?;
-                print!("{}", stalls.table());
-                if modelled {
-                    let freeze = self.freeze(&stalls)?;
-                    print!("{}", freeze.table());
-                    all_freezes.push(freeze);
+        let wanted = |name: &str| self.wanted.iter().any(|wanted| wanted == name);
+        let mut results = Results::default();
+        if wanted("launches") {
+            let launches = self.launches()?;
+            print!("{}", launches.table());
+            results.launches = Some(launches);
+        }
+        if wanted("stalls") {
+            for &state_mb in &self.state_mb {
+                for modelled in [true, false] {
+                    let stalls = self.stalls(state_mb, modelled)?;
+                    print!("{}", stalls.table());
+                    if modelled {
+                        let freeze = self.freeze(&stalls)?;
+                        print!("{}", freeze.table());
+                        results.freeze.push(freeze);
+                    }
+                    results.stalls.push(stalls);
                 }
-                all_stalls.push(stalls);
             }
+        }
+        // With its slow link the larger states would take an hour, for the same ratio.
+        if let (true, Some(&state_mb)) = (wanted("validation"), self.state_mb.first()) {
             let validation = self.validation(state_mb)?;
             print!("{}", validation.table());
-            all_validations.push(validation);
+            results.validation = Some(validation);
         }
-        let interpreter = self.interpreter()?;
-        Ok(Results {
-            launches,
-            stalls: all_stalls,
-            freeze: all_freezes,
-            validation: all_validations,
-            interpreter,
-        })
+        if wanted("interpreter") {
+            results.interpreter = self.interpreter()?;
+        }
+        Ok(results)
     }
 
     /// A new folder.

@@ -1,9 +1,10 @@
 //! The benchmark: runs each experiment, writes the results as JSON, prints them as tables.
 //!
-//!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy]
+//!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] [EXPERIMENT...]
 //!
-//! `--quick` leaves out the large state and the repetitions; `--runs` says how often each checkpoint
-//! is measured (5); `--busy` keeps every core busy with something else meanwhile.
+//! Experiments: launches, stalls, validation, interpreter; all of them without a name. `--quick`
+//! leaves out the large state and the repetitions; `--runs` says how often each checkpoint is
+//! measured (5); `--busy` keeps every core busy with something else meanwhile.
 
 #![forbid(unsafe_code)]
 
@@ -16,12 +17,16 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 use strobe_evaluation::Strobe;
 
-use bench::Bench;
+use bench::{Bench, EXPERIMENTS};
+
+const USAGE: &str = "usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] \
+                     [launches] [stalls] [validation] [interpreter]";
 
 fn main() -> anyhow::Result<()> {
     let mut json: Option<PathBuf> = None;
     let (mut quick, mut busy) = (false, false);
     let mut runs = None;
+    let mut wanted = Vec::new();
     let mut arguments = env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -33,8 +38,12 @@ fn main() -> anyhow::Result<()> {
                 ensure!((1..=100).contains(&count), "--runs: 1 to 100");
                 runs = Some(count);
             }
-            _ => bail!("usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy]"),
+            name if EXPERIMENTS.contains(&name) => wanted.push(name.to_owned()),
+            _ => bail!(USAGE),
         }
+    }
+    if wanted.is_empty() {
+        wanted.extend(EXPERIMENTS.map(str::to_owned));
     }
     let executable = env::current_exe()?;
     let release = executable.parent().context("the folder of this program")?;
@@ -46,6 +55,7 @@ fn main() -> anyhow::Result<()> {
         folder: folder.clone(),
         repetitions: runs.unwrap_or(if quick { 1 } else { 5 }),
         state_mb: if quick { vec![32] } else { vec![32, 256] },
+        wanted,
     };
     if busy {
         println!("with another thread busy on every core");

@@ -1,9 +1,10 @@
 //! What it costs to compare a checkpoint with its fingerprints: stall, and time of the program.
 //!
-//! The link is [`Rates::VALIDATION`]'s, 1/96 of the device memory's rate, as on a large machine. That
-//! rate is what a copy inside the software GPU reaches (see [`Rates`]); fingerprints are computed by
-//! its interpreter, as slowly as that is. What validation adds to a stall is what is fingerprinted at
-//! the cut, and it is held against the stall of stop-the-world beyond CRIU's freeze, on the same state.
+//! The link is [`Rates::VALIDATION`]'s, 1/96 of the device memory's rate, as on a large machine. What
+//! validation adds to a stall is what is fingerprinted at the cut, and it is held against the stall of
+//! stop-the-world beyond CRIU's freeze, on the same state. The time model is one of copies: kernels run
+//! as fast as the interpreter is, which may read memory faster than the model's device could. So it is
+//! the slower of the two that counts: what was measured, or the bytes at the device's rate.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -45,10 +46,12 @@ impl Results {
         let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
         row("fingerprints at the cut", self.at_cut_ms.show(ms));
         row("  of", self.at_cut_bytes.show(bytes));
+        let modelled = self.at_cut_bytes.median / Rates::VALIDATION.device as f64 * 1e3;
+        row("  at the device's rate", ms(modelled));
         row("fingerprints ahead of it", self.ahead_ms.show(ms));
         row("  of", self.ahead_bytes.show(bytes));
         row("stop-the-world beyond CRIU's freeze", self.stop_ms.show(ms));
-        let part = self.at_cut_ms.median / self.stop_ms.median;
+        let part = self.at_cut_ms.median.max(modelled) / self.stop_ms.median;
         let verdict = if part <= BAR { "within" } else { "above" };
         row(
             "  added by validation",
