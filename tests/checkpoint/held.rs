@@ -148,6 +148,28 @@ fn memory_that_the_program_needs_is_given_back_to_it() {
 }
 
 #[test]
+fn an_allocation_that_no_memory_of_ours_could_help_costs_no_checkpoint() {
+    let folder = Folder::new("takes-too-much");
+    let program = hip_program("takes.cpp");
+    let device = ["--vram", "64M", "--link-rate", "16M"];
+    let mut session = started(&folder, &device, &[&program, "16", "4096"]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let command = copying(&session, &images, &[]);
+    let pid = command.id();
+    strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
+    session.signal("USR1").expect("it runs");
+    session
+        .wait_for("stdout", "none", LIMIT)
+        .expect("no device has so much");
+    strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
+    ended(command).well();
+    verify(&images).well();
+}
+
+#[test]
 fn nothing_is_borrowed_any_more_after_a_refusal() {
     let folder = Folder::new("gone-after-refusal");
     let mut environment = Environment::new(&folder, &["--vram", "128M"]);

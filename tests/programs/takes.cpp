@@ -39,12 +39,10 @@ int main(int argc, char** argv) {
     }
     if (changed) say("changed");
     hipError_t error = hipMalloc(&further, more);
-    if (error != hipSuccess) {
-        say("none");
-        return 3;
+    if (error == hipSuccess) {
+        fill<<<16, 256>>>(further, more / sizeof(unsigned));
+        CHECK(hipDeviceSynchronize());
     }
-    fill<<<16, 256>>>(further, more / sizeof(unsigned));
-    CHECK(hipDeviceSynchronize());
-    say("got");
+    say(error == hipSuccess ? "got" : "none");
     while (true) usleep(10000);
 }

@@ -94,15 +94,16 @@ pub(crate) enum After {
 }
 
 impl After {
-    fn allocates(&self) -> bool {
-        matches!(
-            self,
-            After::Allocated { .. }
-                | After::AllocatedPitch { .. }
-                | After::AllocatedPitched { .. }
-                | After::LoadedImage { .. }
-                | After::LoadedFile { .. }
-        )
+    /// Of a call that allocates device memory: the bytes, as far as they are known before.
+    fn allocates(&self) -> Option<u64> {
+        match self {
+            After::Allocated { bytes, .. } => Some(*bytes as u64),
+            After::AllocatedPitch { .. }
+            | After::AllocatedPitched { .. }
+            | After::LoadedImage { .. }
+            | After::LoadedFile { .. } => Some(0),
+            _ => None,
+        }
     }
 }
 
@@ -167,12 +168,13 @@ pub fn enter(effect: impl FnOnce() -> Call) -> Call {
 /// a checkpoint had borrowed and has given back.
 #[inline]
 pub fn gives_way(call: &Call, result: &impl Outcome) -> bool {
-    result.lacks_memory() && call.entered && call.after.allocates() && give_way()
+    result.lacks_memory() && call.entered && call.after.allocates().is_some_and(give_way)
 }
 
 #[cold]
-fn give_way() -> bool {
-    guarded(|| existing().is_some_and(crate::resources::give_way)).unwrap_or(false)
+fn give_way(bytes: u64) -> bool {
+    guarded(|| existing().is_some_and(|agent| crate::resources::give_way(agent, bytes)))
+        .unwrap_or(false)
 }
 
 /// After the real call.

@@ -10,13 +10,13 @@ use crate::device::memory::Memory;
 use crate::fingerprints::Fingerprints;
 use crate::lane::Lane;
 use crate::link::Link;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use strobe_extent::Extent;
 use strobe_hip::next;
 
-/// Whether there is a pool, wherever it is at the moment.
-static POOL_IS_THERE: AtomicBool = AtomicBool::new(false);
+/// Of the pool, wherever it is at the moment; 0 without one.
+static POOL_BYTES: AtomicU64 = AtomicU64::new(0);
 /// What the runtime allocates device memory in multiples of.
 const GRANULE: u64 = 2 << 20;
 /// How long the program waits for it.
@@ -63,7 +63,8 @@ impl Resources {
                 .and_then(|bytes| Memory::on_device(gpu, bytes).ok());
             bytes /= 2;
         }
-        POOL_IS_THERE.store(made.pool.is_some(), Ordering::Release);
+        let pool = made.pool.as_ref().map_or(0, |pool| pool.bytes() as u64);
+        POOL_BYTES.store(pool, Ordering::Release);
         Ok(made)
     }
 
@@ -96,7 +97,7 @@ impl Resources {
         {
             // SAFETY: only copies of ours use it, and none is under way.
             unsafe { pool.free(gpu) };
-            POOL_IS_THERE.store(false, Ordering::Release);
+            POOL_BYTES.store(0, Ordering::Release);
         }
     }
 
@@ -107,14 +108,18 @@ impl Resources {
     }
 }
 
-/// The program has found no memory: what a checkpoint has borrowed is given back, whatever becomes of
-/// the checkpoint; whether there was any. The calling thread has passed the gate.
-pub(crate) fn give_way(agent: &'static Agent) -> bool {
-    if !POOL_IS_THERE.load(Ordering::Acquire) {
+/// The program has found no memory for `bytes` at least: what a checkpoint has borrowed is given back,
+/// whatever becomes of the checkpoint, unless that is too little all the same. Whether there was any.
+/// The calling thread has passed the gate.
+pub(crate) fn give_way(agent: &'static Agent, bytes: u64) -> bool {
+    let pool = POOL_BYTES.load(Ordering::Acquire);
+    let available = Gpu::get().ok().and_then(Gpu::available);
+    let in_vain = available.is_some_and(|available| available.saturating_add(pool) < bytes);
+    if pool == 0 || in_vain {
         return false;
     }
     let deadline = Instant::now() + GIVE_WAY_PATIENCE;
-    while POOL_IS_THERE.load(Ordering::Acquire) {
+    while POOL_BYTES.load(Ordering::Acquire) != 0 {
         // Before the cut it is not in use: the checkpoint goes on without.
         if let Some(mut spare) = agent.control.spare.try_lock()
             && let Some(resources) = spare.as_mut()
@@ -139,7 +144,7 @@ pub(crate) fn give_way(agent: &'static Agent) -> bool {
 /// fails first, and is made once more ([`give_way`]).
 #[inline]
 pub(crate) fn make_room(agent: &'static Agent, bytes: u64) {
-    if POOL_IS_THERE.load(Ordering::Relaxed) {
+    if POOL_BYTES.load(Ordering::Relaxed) != 0 {
         make_room_now(agent, bytes);
     }
 }
@@ -149,7 +154,7 @@ fn make_room_now(agent: &'static Agent, bytes: u64) {
     let available = Gpu::get().ok().and_then(Gpu::available);
     let need = bytes.checked_next_multiple_of(GRANULE).unwrap_or(u64::MAX);
     if available.is_some_and(|available| available < need) {
-        give_way(agent);
+        give_way(agent, need);
     }
 }
 
