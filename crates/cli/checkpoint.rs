@@ -137,15 +137,11 @@ fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
 }
 
 fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<CheckpointReport> {
-    let mut preparation = prepare(arguments).map_err(|error| {
+    let before = Identity::of(arguments.pid);
+    let mut preparation = prepare(arguments).map_err(|error| match before {
         // What it was asked for is not there any more, whatever that was.
-        let gone = !error.is::<Refused>() && !process::exists(arguments.pid);
-        let dead = process::stat(arguments.pid).is_ok_and(|stat| stat.is_dead());
-        match (gone, dead) {
-            (true, _) => ended(arguments.pid),
-            (_, true) => refused(format!("process {} has ended", arguments.pid)),
-            _ => error,
-        }
+        Ok(program) if !program.is_alive() => refused(format!("process {} has ended", program.pid)),
+        _ => error,
     })?;
     let agent = preparation.agent;
     let program = agent.identity();
