@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use anyhow::{Context, ensure};
 
 use crate::workspace::Workspace;
-use crate::{setup, shell};
+use crate::{corpus, setup, shell};
 
 /// Builds all and puts it where `strobe` looks: libraries beside it, CRIU's plugin in a folder of
 /// its own, because CRIU loads every library it finds there.
@@ -32,6 +32,7 @@ pub(crate) fn bench(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result
 /// The same for the soak; its usage is its own.
 pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
+    corpus::fetch(workspace)?;
     run(workspace)?;
     let status = runner(workspace, SOAK, arguments)?;
     if status.code() == Some(2) {
@@ -52,6 +53,7 @@ fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> anyhow::Resu
     println!("$ {name} {}", arguments.join(" "));
     Command::new(workspace.release().join(name))
         .args(arguments)
+        .env("STROBE_CORPUS", corpus::folder(workspace))
         .current_dir(&workspace.root)
         .status()
         .with_context(|| format!("cannot run {name}"))
