@@ -1,5 +1,6 @@
 //! The programs of `tests/programs`, compiled by the real hipcc.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,13 +21,33 @@ pub fn sources() -> PathBuf {
 pub fn hip(source: &str, level: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let mut command = Command::new("hipcc");
     command.args([level, &format!("--offload-arch={TARGET}")]);
-    compile(
-        source,
-        &format!("{level}.hip"),
-        folder,
-        command,
-        &["-lrocrand"],
-    )
+    let libraries = match OF_CORPUS.iter().find(|(program, _)| *program == source) {
+        Some((_, library)) => {
+            let corpus = corpus()?;
+            command.args(["-std=c++17", "-isystem"]);
+            command.arg(corpus.join("usr/include"));
+            let folder = corpus.join("usr/lib/x86_64-linux-gnu");
+            let folder = folder.to_str().context("a path that is not UTF-8")?;
+            let search = [format!("-L{folder}"), format!("-Wl,-rpath,{folder}")];
+            let library = library.iter().map(|&library| library.to_owned());
+            search.into_iter().chain(library).collect()
+        }
+        None => vec!["-lrocrand".to_owned()],
+    };
+    compile(source, &format!("{level}.hip"), folder, command, &libraries)
+}
+
+/// Programs that call libraries which are not installed but unpacked, and what they link.
+const OF_CORPUS: [(&str, &[&str]); 2] =
+    [("prim.cpp", &[]), ("sparse.cpp", &["-l:librocsparse.so.0"])];
+
+/// The folder of the unpacked libraries: `STROBE_CORPUS`, or where `cargo xtask test` puts them.
+fn corpus() -> anyhow::Result<PathBuf> {
+    let folder = match std::env::var_os("STROBE_CORPUS") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/corpus"),
+    };
+    std::path::absolute(&folder).with_context(|| format!("find {}", folder.display()))
 }
 
 /// Compiles a program that needs no GPU compiler.
@@ -48,7 +69,7 @@ fn compile(
     kind: &str,
     folder: &Path,
     mut command: Command,
-    libraries: &[&str],
+    libraries: &[impl AsRef<OsStr>],
 ) -> anyhow::Result<PathBuf> {
     let path = sources().join(source);
     // Two folders may have a source of one name.

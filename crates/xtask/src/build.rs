@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::workspace::Workspace;
-use crate::{setup, shell};
+use crate::{corpus, setup, shell};
 
 /// Builds all and puts it where `strobe` looks: libraries beside it, CRIU's plugin in a folder of
 /// its own, because CRIU loads every library it finds there.
@@ -32,6 +32,7 @@ pub(crate) fn bench(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result
 /// The same for the soak; its usage is its own.
 pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
+    corpus::fetch(workspace)?;
     run(workspace)?;
     let status = runner(workspace, SOAK, arguments)
         .status()
@@ -54,5 +55,6 @@ const SOAK: &str = "strobe-soak";
 fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(workspace.release().join(name));
     command.args(arguments).current_dir(&workspace.root);
+    command.env("STROBE_CORPUS", corpus::folder(workspace));
     command
 }

@@ -1,8 +1,8 @@
-//! Code objects of a large GPU library, to test the decoder on. Only unpacked, never installed: its
-//! files are read, not run.
+//! Large GPU libraries of Debian: the decoder is tested on their code objects, and programs of the tests
+//! call them. Only unpacked, never installed.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
@@ -10,29 +10,44 @@ use anyhow::{Context, bail};
 use crate::shell;
 use crate::workspace::Workspace;
 
-const PACKAGE: &str = "librocsparse0";
-/// What the tests read, inside of the package.
-const LIBRARY: &str = "usr/lib/x86_64-linux-gnu/librocsparse.so.0";
+/// Packages, and a file of each that shows that it is there.
+const PACKAGES: [(&str, &str); 3] = [
+    (
+        "librocsparse0",
+        "usr/lib/x86_64-linux-gnu/librocsparse.so.0",
+    ),
+    ("librocsparse-dev", "usr/include/rocsparse/rocsparse.h"),
+    ("librocprim-dev", "usr/include/rocprim/rocprim.hpp"),
+];
 
-/// Where the unpacked package is.
+/// Where the unpacked packages are.
 pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target.join("corpus")
 }
 
-/// Gets the package with apt, once.
+/// Gets the packages with apt, each once.
 pub(crate) fn fetch(workspace: &Workspace) -> anyhow::Result<()> {
     let folder = folder(workspace);
-    if folder.join(LIBRARY).exists() {
+    let missing = missing(&folder);
+    if missing.is_empty() {
         return Ok(());
     }
+    // What is there is linked, not copied; the folder is whole at any time.
     let part = workspace.target.join("corpus.part");
     let _ = fs::remove_dir_all(&part);
-    fs::create_dir_all(&part).with_context(|| format!("make {}", part.display()))?;
-    println!("getting {PACKAGE} for the tests of the decoder (94 MB, not installed)");
+    if folder.exists() {
+        shell::output(Command::new("cp").arg("-al").arg(&folder).arg(&part))?;
+    } else {
+        fs::create_dir_all(&part).with_context(|| format!("make {}", part.display()))?;
+    }
+    println!(
+        "getting {} for the tests (94 MB in all, not installed)",
+        missing.join(", ")
+    );
     let download = || {
         let mut command = Command::new("apt-get");
-        command.args(["-qq", "-o", "APT::Sandbox::User=root", "download", PACKAGE]);
-        command.current_dir(&part);
+        command.args(["-qq", "-o", "APT::Sandbox::User=root", "download"]);
+        command.args(&missing).current_dir(&part);
         command
     };
     if shell::output(&mut download()).is_err() {
@@ -47,10 +62,17 @@ pub(crate) fn fetch(workspace: &Workspace) -> anyhow::Result<()> {
             fs::remove_file(file)?;
         }
     }
-    if !part.join(LIBRARY).exists() {
-        bail!("{PACKAGE} holds no {LIBRARY}");
+    if let [package, ..] = self::missing(&part)[..] {
+        bail!("{package} does not hold what it should");
     }
     let _ = fs::remove_dir_all(&folder);
     fs::rename(&part, &folder)?;
     Ok(())
+}
+
+/// The packages that are not in `folder`.
+fn missing(folder: &Path) -> Vec<&'static str> {
+    let absent = |(_, file): &&(&str, &str)| !folder.join(file).exists();
+    let missing = PACKAGES.iter().filter(absent);
+    missing.map(|&(package, _)| package).collect()
 }

@@ -53,6 +53,8 @@ pub const PROGRAMS: &[Program] = &[
         "train/train.cpp",
         &["--state-mb", "4", "--steps", "16"],
     ),
+    hip("prim", "prim.cpp", &["12"]),
+    hip("sparse", "sparse.cpp", &["10", "77"]),
     own("atomics", "soak/atomics.cpp"),
     Program {
         // Where the cut would be while the kernel waits for a call that waits at the gate.
