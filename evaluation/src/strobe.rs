@@ -44,6 +44,14 @@ impl Validate {
     }
 }
 
+/// Memory that was written unannounced.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MissedWrite {
+    pub bytes: u64,
+    /// The kernels that may have done it; nobody where it was no launch.
+    pub suspects: Vec<String>,
+}
+
 /// What `strobe checkpoint --json` prints. Milliseconds and bytes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct CheckpointReport {
@@ -63,6 +71,8 @@ pub struct CheckpointReport {
     pub copied_out_bytes: u64,
     pub copied_aside_bytes: u64,
     pub copy_bytes_per_s: f64,
+    /// An entry for each attempt that was given up.
+    pub missed_writes: Vec<MissedWrite>,
     pub launches: u64,
     pub footprints_exact: u64,
     pub footprints_conservative: u64,

@@ -7,9 +7,13 @@ use strobe_evaluation::Session;
 
 use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, run, strobe};
 
-const ROUNDS: &str = "160";
+/// Until it is told that they are enough.
+const ROUNDS: &str = "1000000";
+const CHECKPOINTS: usize = 10;
 
-/// A batch that read what is not there any more would end the program with a fault of the GPU.
+/// A batch that reads what is not there any more ends the program with a fault of the GPU. At each
+/// checkpoint that would be about as likely as not: for half of the time a batch is under way, and the
+/// program gives half of its memory back at once.
 #[test]
 fn memory_that_is_being_read_is_not_given_back_before() {
     let program = hip_program("churn.cpp");
@@ -20,24 +24,21 @@ fn memory_that_is_being_read_is_not_given_back_before() {
     session
         .wait_for("log", "round 2 ", LIMIT)
         .expect("it works");
-    let mut ahead = 0;
-    for number in 0..3 {
+    let mut ahead_ms = 0.0;
+    for number in 0..CHECKPOINTS {
         let images = folder.join(&format!("images-{number}"));
         let ended = checkpoint(&session, &images, &["--json"]).well();
         let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
-        assert_eq!(
-            report["missed_writes"],
-            Value::Array(Vec::new()),
-            "{report}"
-        );
-        ahead += report["fingerprinted_ahead_bytes"].as_u64().expect("bytes");
+        ahead_ms += report["fingerprints_ahead_ms"].as_f64().expect("a time");
     }
-    assert!(ahead > 64 << 20, "only {ahead} bytes of three checkpoints");
+    assert!(ahead_ms > 50.0, "only {ahead_ms} ms of all checkpoints");
     session.kill().expect("it dies");
-    restore(&folder.join("images-2")).well();
+    let last = format!("images-{}", CHECKPOINTS - 1);
+    let rounds = folder.rounds_enough().to_string();
+    restore(&folder.join(&last)).well();
     let alone = Folder::new("churn-alone");
     let log = alone.join("log");
-    let head = ["softgpu", "--", &program, ROUNDS];
+    let head = ["softgpu", "--", &program, &rounds];
     run(head.map(AsRef::as_ref).into_iter().chain([log.as_os_str()])).well();
     let read = |path| fs::read_to_string(path).expect("a log");
     assert_eq!(read(folder.join("log")), read(log));

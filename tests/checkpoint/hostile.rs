@@ -12,7 +12,7 @@ use serde_json::Value;
 use strobe_evaluation::Session;
 use strobe_store::Checkpoint;
 
-use crate::harness::{Folder, LIMIT, checkpoint, hip_program, strobe};
+use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, strobe};
 
 /// As in the program.
 const BUFFERS: usize = 16;
@@ -83,7 +83,7 @@ impl Hostile {
     fn checkpoint(&self, options: &[&str]) -> (Value, Result<usize, String>) {
         let images = self.folder.join("images");
         let options = [options, &["--json"]].concat();
-        let ended = checkpoint(&self.session, &images, &options).well();
+        let ended = checkpoint_of(self.session.pid(), &images, &options).well();
         let verdict = self.judge(&images);
         fs::remove_dir_all(&images).expect("the images go");
         (

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use strobe_evaluation::Session;
 
-use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, run, strobe};
+use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, restore, run, strobe};
 
 /// Until it is told that they are enough.
 const ROUNDS: &str = "1000000";
@@ -52,7 +52,7 @@ impl Trial {
             .expect("it works");
         let images = folder.join("images");
         let options = [options, &["--json"]].concat();
-        let ended = checkpoint(&session, &images, &options).well();
+        let ended = checkpoint_of(session.pid(), &images, &options).well();
         let report = serde_json::from_str(&ended.stdout).expect("a report");
         session.kill().expect("it dies");
         let rounds = folder.rounds_enough();
@@ -194,7 +194,7 @@ fn what_was_missed_is_said_in_a_sentence() {
     session
         .wait_for("log", "round 8 ", LIMIT)
         .expect("it works");
-    let ended = checkpoint(&session, &folder.join("images"), &[]).well();
+    let ended = checkpoint_of(session.pid(), &folder.join("images"), &[]).well();
     assert!(
         ended.stdout.contains("written unannounced"),
         "{}",

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use strobe_evaluation::Session;
 use strobe_evaluation::strobe::Mode;
 
 use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify};
@@ -61,8 +62,15 @@ fn a_program_that_was_restored_can_be_checkpointed_again() {
         .expect("it works");
     let (first, second) = (folder.join("first"), folder.join("second"));
     checkpoint(&session, &first, &[]).well();
+    session.kill().expect("it dies");
+    let output = Folder::new("again-output");
+    let mut session =
+        Session::restore(&strobe(), &[], &first, output.path(), LIMIT).expect("it comes back");
+    let log_path = folder.join("log");
+    let log = fs::read_to_string(&log_path).expect("its log");
+    let beyond = format!("round {} ", log.lines().count() + 3);
     session
-        .wait_for("log", "round 10 ", LIMIT)
+        .wait_for(log_path.to_str().expect("UTF-8"), &beyond, LIMIT)
         .expect("it runs on");
     checkpoint(&session, &second, &["--kill"]).well();
     session.wait(LIMIT).expect("it was killed");

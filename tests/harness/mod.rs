@@ -138,12 +138,23 @@ pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> En
     Ended::new(&output)
 }
 
-/// `strobe checkpoint`, with further options.
+/// `strobe checkpoint`, with further options, of a program that writes nothing unannounced. Had a copy
+/// come too late, or a footprint been too small, validation would find it out and take the checkpoint
+/// again: the image would be right, and what made it wrong would be seen by nobody.
+#[track_caller]
 pub(crate) fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
-    checkpoint_of(session.pid(), images, options)
+    let ended = checkpoint_of(session.pid(), images, options);
+    let text = &ended.stdout;
+    let missed = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(report) => report["missed_writes"] != serde_json::json!([]),
+        Err(_) => text.contains("unannounced"),
+    };
+    assert!(!missed, "written unannounced: {text}");
+    ended
 }
 
-/// The same, of a program that is not alone on its device.
+/// The same, of whatever program.
+#[track_caller]
 pub(crate) fn checkpoint_of(pid: u32, images: &Path, options: &[&str]) -> Ended {
     let mut command = strobe().command();
     command

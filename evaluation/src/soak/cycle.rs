@@ -136,6 +136,9 @@ impl Cycle<'_> {
             }
         };
         state.figures.add(&report, step.mode == Mode::Cow);
+        if let Some(accusation) = self.program.wrongly_accused(&report.missed_writes) {
+            return Err(anyhow::anyhow!("checkpoint: {accusation}").into());
+        }
         let mut verify = self.strobe.command();
         succeed(verify.arg("verify").arg(&images)).context("what was just written")?;
         state.images.push(images);

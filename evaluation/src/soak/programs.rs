@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::compile;
+use crate::strobe::MissedWrite;
 
 /// How a program is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Program {
     pub arguments: &'static [&'static str],
     /// Words of refusals that are right for it: each entry is one, all its words in the sentence.
     pub refusals: &'static [&'static [&'static str]],
+    /// Its CPU stores into device memory, which nobody announces.
+    pub stores: bool,
 }
 
 const fn hip(
@@ -38,6 +41,7 @@ const fn hip(
         kind: Kind::Hip("-O2"),
         arguments,
         refusals: &[],
+        stores: false,
     }
 }
 
@@ -86,9 +90,15 @@ pub const PROGRAMS: &[Program] = &[
     own("pools", "soak/pools.cpp"),
     own("slivers", "soak/slivers.cpp"),
     own("stacks", "soak/stacks.cpp"),
-    own("stores", "soak/stores.cpp"),
+    Program {
+        stores: true,
+        ..own("stores", "soak/stores.cpp")
+    },
     own("streams", "soak/streams.cpp"),
-    own("tables", "soak/tables.cpp"),
+    Program {
+        stores: true,
+        ..own("tables", "soak/tables.cpp")
+    },
     own("visitors", "soak/visitors.cpp"),
     own("waits", "soak/waits.cpp"),
     Program {
@@ -119,6 +129,20 @@ impl Program {
         Ok(command)
     }
 
+    /// What a checkpoint says of the program that is not so: none of its kernels writes outside of its
+    /// footprint, and every copy of memory is made before the memory is written. Validation would
+    /// find it out and take the checkpoint again, and the cycle would end well all the same.
+    pub fn wrongly_accused(&self, missed: &[MissedWrite]) -> Option<String> {
+        let wrong = |missed: &&MissedWrite| !self.stores || !missed.suspects.is_empty();
+        missed
+            .iter()
+            .find(wrong)
+            .map(|missed| match missed.suspects.as_slice() {
+                [] => format!("{} bytes are said to be written unannounced", missed.bytes),
+                kernels => format!("kernels are said to lie: {}", kernels.join(", ")),
+            })
+    }
+
     /// Whether a sentence of a refusal is one that it expects.
     pub fn expects(&self, sentence: &str) -> bool {
         let said = |words: &&[&str]| words.iter().all(|word| sentence.contains(word));
@@ -141,6 +165,27 @@ mod tests {
             assert!(source.is_file(), "{}", source.display());
             // An empty list of words would expect every sentence.
             assert!(program.refusals.iter().all(|words| !words.is_empty()));
+        }
+    }
+
+    #[test]
+    fn nobody_is_accused_but_a_cpu_that_stores() {
+        let honest = PROGRAMS[0];
+        let stores = Program {
+            stores: true,
+            ..honest
+        };
+        let missed = |suspects: &[&str]| MissedWrite {
+            bytes: 4096,
+            suspects: suspects.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let (nobody, kernel) = (missed(&[]), missed(&["step"]));
+        assert_eq!(honest.wrongly_accused(&[]), None);
+        assert!(honest.wrongly_accused(&[nobody.clone()]).is_some());
+        assert_eq!(stores.wrongly_accused(&[nobody.clone()]), None);
+        for program in [honest, stores] {
+            let said = program.wrongly_accused(&[nobody.clone(), kernel.clone()]);
+            assert!(said.is_some_and(|said| said.contains("4096") || said.contains("step")));
         }
     }
 
