@@ -306,7 +306,8 @@ fn nothing_runs_that_came_back_in_part_when_everybody_else_is_dead() {
         }
     }
     command.wait().expect("it ends");
-    session::signal(criu.pid, "KILL").expect("it is there");
+    // A stopped process whose session's other processes are gone is hung up by the kernel.
+    let _ = session::signal(criu.pid, "KILL");
     wait_until("end of what came back", || {
         (!session::is_alive(pid)).then_some(())
     });
