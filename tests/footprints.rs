@@ -270,8 +270,8 @@ fn within(access: &Access, tracked: &ExtentSet) -> Access {
 
 /// Runs a program of tests/programs with both logs.
 fn watch(folder: &Folder, source: &str, level: &str, arguments: &[&str]) -> Result<Counts, String> {
-    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
-    let program = compile::hip(source, level, &programs).expect("hipcc compiles the program");
+    let program =
+        compile::hip(source, level, &harness::programs()).expect("hipcc compiles the program");
     let [launches, accesses] = ["launches", "accesses"].map(|log| folder.join(log));
     let strobe = strobe().path().to_owned();
     let mut command = vec![

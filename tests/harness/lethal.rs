@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,8 +21,8 @@ impl Lethal {
     pub(crate) fn new(folder: &Folder, plan: &str) -> Self {
         static COMPILER: Mutex<()> = Mutex::new(());
         let turn = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
-        let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
-        let library = compile::shared("lethal.c", &programs).expect("cc compiles the library");
+        let library =
+            compile::shared("lethal.c", &super::programs()).expect("cc compiles the library");
         drop(turn);
         let criu = Criu::find(None).expect("CRIU is installed");
         let script = format!(

@@ -68,13 +68,17 @@ impl Drop for Folder {
     }
 }
 
+/// Where compiled programs are: the soak's are there too, so that each is compiled once.
+pub(crate) fn programs() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("programs")
+}
+
 /// A HIP program of tests/programs, compiled.
 pub(crate) fn hip_program(source: &str) -> String {
     static COMPILER: Mutex<()> = Mutex::new(());
     // Several tests use one program; the first compiles it.
     let _turn = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
-    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
-    let program = compile::hip(source, "-O2", &programs).expect("hipcc compiles the program");
+    let program = compile::hip(source, "-O2", &programs()).expect("hipcc compiles the program");
     program
         .into_os_string()
         .into_string()

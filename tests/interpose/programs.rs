@@ -7,7 +7,7 @@ use strobe_evaluation::compile;
 
 /// A program of tests/programs/interpose, compiled.
 fn program(source: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("programs");
     compile::hip(&format!("interpose/{source}"), "-O2", &folder).expect("hipcc compiles it")
 }
 
