@@ -47,7 +47,7 @@ impl Rule {
     ];
 
     #[cfg(not(feature = "broken"))]
-    pub(crate) fn is_broken(self) -> bool {
+    pub(crate) const fn is_broken(self) -> bool {
         false
     }
 

@@ -502,6 +502,7 @@ impl Walk<'_> {
                 state.facts = snapshot.facts;
                 state.idle = snapshot.idle;
                 state.occupied = snapshot.occupied;
+                self.lose_lane_written(state);
             }
             return;
         }
@@ -602,6 +603,20 @@ impl Walk<'_> {
         state.scratch = Rc::new(slots);
         state.facts = common;
         state.idle = false;
+        self.lose_lane_written(state);
+    }
+
+    /// Lanes that come back may have been written while they were parked.
+    fn lose_lane_written(&mut self, state: &mut State) {
+        if self.lane_written.is_empty() {
+            return;
+        }
+        let vectors = Rc::make_mut(&mut state.vectors);
+        for &register in &self.lane_written {
+            if let Some(value) = vectors.get_mut(register) {
+                *value = self.arena.opaque(Lost::Arithmetic);
+            }
+        }
     }
 
     fn rejoin(&mut self, point: u32, values: &[Id], over: u64) -> Id {

@@ -474,6 +474,9 @@ impl Walk<'_> {
         if state.occupied || Rule::LanesMayBeNone.is_broken() {
             return Some(facts);
         }
+        if self.lane_written.contains(&register) {
+            return None;
+        }
         let value = state.vectors.get(register)?;
         for parked in self.parked.since(state.parked, NONE_PARKED) {
             let Parked::Snapshot(snapshot) = parked else {
