@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
 
+use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
 use crate::flow::Located;
 use crate::registers::{EXEC, M0, VCC};
@@ -133,6 +134,9 @@ impl Walk<'_> {
     }
 
     fn site(&mut self, mut site: Site) {
+        if Rule::StoresAreWide.is_broken() {
+            site.bytes = site.bytes.min(4);
+        }
         if site.address == BOTTOM {
             site.address = self.lost64();
         }

@@ -5,6 +5,7 @@
 
 use strobe_extent::{Extent, Reason};
 
+use crate::broken::Rule;
 use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
 use crate::induction::Rounds;
@@ -343,6 +344,7 @@ impl<'a> Evaluation<'a> {
             let extent = self.memory.allocation(ahead)?;
             (extent.start() > value && extent.start() - value <= NEAR).then_some(extent)
         });
+        let above = above.filter(|_| !Rule::ArraysStartAtOne.is_broken());
         let Some(extent) = at.or(below).or(above) else {
             return Alternative::number(range);
         };

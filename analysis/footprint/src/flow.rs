@@ -3,6 +3,7 @@
 use strobe_code_object::CodeObject;
 use strobe_isa::{Class, Flags, Inst, Op, Operand, Space, decode};
 
+use crate::broken::Rule;
 use crate::expr::Map;
 use crate::reducible::make_reducible;
 use crate::registers::{Defined, EXEC};
@@ -165,7 +166,9 @@ impl Function {
             };
             while let Some(block) = stack.pop() {
                 if !body[block] {
-                    if self.position[block] < self.position[head] {
+                    if self.position[block] < self.position[head]
+                        && !Rule::LoopsHaveManyEntries.is_broken()
+                    {
                         return false;
                     }
                     body[block] = true;

@@ -10,6 +10,7 @@
 //! round with the wave, be there a lane or not: it is bounded by scalar conditions, and by those of
 //! lanes only on scalar phis and where some lane is active whenever the loop goes round.
 
+use crate::broken::Rule;
 use crate::evaluate::Evaluation;
 use crate::expr::{BOTTOM, Compare, FactId, Id, Node};
 use crate::facts::NOTHING;
@@ -125,6 +126,7 @@ impl Evaluation<'_> {
         self.pending.push((key, Default::default()));
         let level = self.pending.len() - 1;
         let before = std::mem::replace(&mut self.touched, usize::MAX);
+        let mut starts: Vec<Alternative> = Vec::new();
         let mut course = Course {
             start: Value::Empty,
             step: None,
@@ -149,10 +151,11 @@ impl Evaluation<'_> {
                     if way.back && alternative.range.is_full(bits) {
                         course.step = Some(Step::Other);
                     }
-                    course.start = course.start.or(&Value::One(alternative), bits);
+                    starts.push(alternative);
                 }
             }
         }
+        course.start = Value::any(starts, bits);
         // What depended on this phi only does no longer.
         let touched = if self.touched >= level {
             usize::MAX
@@ -205,7 +208,7 @@ impl Evaluation<'_> {
                     };
                     // Passing by a bound that moves is not meeting it.
                     let moves = self.plan.arena.traits(other).loops & loops != 0;
-                    if op == Compare::Ne && moves {
+                    if op == Compare::Ne && moves && !Rule::BoundsMove.is_broken() {
                         continue;
                     }
                     let Some(rounds) = self.bounded(key, after, op, left, other, fact.parent)
@@ -216,7 +219,10 @@ impl Evaluation<'_> {
                         |known: Option<i128>| Some(known.map_or(rounds, |known| known.min(rounds)));
                     least.lane = fewer(least.lane);
                     // Lanes may have gone round less often than the wave, or none be left.
-                    if !of_lanes || (end.occupied && self.is_scalar(key)) {
+                    if !of_lanes
+                        || (end.occupied && self.is_scalar(key))
+                        || Rule::WavesOutliveLanes.is_broken()
+                    {
                         least.wave = fewer(least.wave);
                     }
                 }

@@ -28,6 +28,10 @@
 #![forbid(unsafe_code)]
 
 mod access;
+#[cfg(feature = "broken")]
+pub mod broken;
+#[cfg(not(feature = "broken"))]
+mod broken;
 mod describe;
 mod entry;
 mod epoch;

@@ -6,6 +6,7 @@
 
 use strobe_extent::{Extent, Reason};
 
+use crate::broken::Rule;
 use crate::evaluate::Evaluation;
 use crate::expr::Symbolic;
 use crate::range::Range;
@@ -37,6 +38,9 @@ impl Evaluation<'_> {
                 Origin::Number | Origin::Base(_) => self.scan_memory(range, bytes, &mut all),
                 _ => all.push(Alternative::lost(Reason::PointerFromMemory, bits)),
             }
+        }
+        if Rule::SlotsHoldNumbers.is_broken() && bytes == 8 {
+            all = pointers_alone(all);
         }
         Value::any(all, bits)
     }
@@ -91,7 +95,7 @@ impl Evaluation<'_> {
             let reason = Reason::Other("argument that was not given");
             return all.push(Alternative::lost(reason, 8 * bytes));
         };
-        for offset in steps(range) {
+        for offset in steps(in_words(range, bytes)) {
             all.extend(self.kernarg(offset as u32, bytes).alternatives());
         }
     }
@@ -115,7 +119,7 @@ impl Evaluation<'_> {
             return;
         };
         self.consulted.push(extent);
-        for at in steps(range) {
+        for at in steps(in_words(range, bytes)) {
             let at = (at - range.lo) as usize;
             let word = content[at..at + bytes as usize]
                 .iter()
@@ -133,4 +137,21 @@ impl Evaluation<'_> {
 fn steps(range: Range) -> impl Iterator<Item = i128> {
     let count = (range.hi - range.lo) / range.step.max(1);
     (0..=count).map(move |step| range.lo + step * range.step)
+}
+
+/// Every word of a range; intervals without steps, were [`Rule::SlotsHoldNumbers`] broken.
+fn in_words(range: Range, bytes: u32) -> Range {
+    if Rule::SlotsHoldNumbers.is_broken() && bytes == 8 && range.step % 8 == 0 {
+        return Range { step: 8, ..range };
+    }
+    range
+}
+
+/// What a table brings if only what looks like a pointer counts.
+fn pointers_alone(mut all: Vec<Alternative>) -> Vec<Alternative> {
+    let is_pointer = |one: &Alternative| matches!(one.origin, Origin::Base(_));
+    if all.iter().any(is_pointer) {
+        all.retain(is_pointer);
+    }
+    all
 }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use strobe_isa::{Inst, Op, Operand};
 
+use crate::broken::Rule;
 use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ONES, TRUE, ZERO};
 use crate::merge::{Point, Way};
 use crate::registers::{EXEC, VCC};
@@ -456,7 +457,9 @@ impl Walk<'_> {
         }
         let snapshot = self.snapshot(state);
         state.parked = self.parked.push(state.parked, Parked::Snapshot(snapshot));
-        state.epoch = self.narrower_epoch(state);
+        if !Rule::SwitchingOffMakesAnEpoch.is_broken() {
+            state.epoch = self.narrower_epoch(state);
+        }
         state.occupied = false;
         if mask == FALSE {
             return state.make_idle();
@@ -484,7 +487,11 @@ impl Walk<'_> {
             }
         }
         state.bound = bound;
-        state.epoch = self.unrelated_epoch(bound);
+        state.epoch = if Rule::SwitchingOnMakesAnEpoch.is_broken() {
+            self.narrower_epoch(state)
+        } else {
+            self.unrelated_epoch(bound)
+        };
         if returning.is_empty() && loops.is_empty() {
             if state.idle
                 && let Some(since) = since
@@ -495,6 +502,7 @@ impl Walk<'_> {
                 state.facts = snapshot.facts;
                 state.idle = snapshot.idle;
                 state.occupied = snapshot.occupied;
+                self.lose_lane_written(state);
             }
             return;
         }
@@ -595,6 +603,20 @@ impl Walk<'_> {
         state.scratch = Rc::new(slots);
         state.facts = common;
         state.idle = false;
+        self.lose_lane_written(state);
+    }
+
+    /// Lanes that come back may have been written while they were parked.
+    fn lose_lane_written(&mut self, state: &mut State) {
+        if self.lane_written.is_empty() {
+            return;
+        }
+        let vectors = Rc::make_mut(&mut state.vectors);
+        for &register in &self.lane_written {
+            if let Some(value) = vectors.get_mut(register) {
+                *value = self.arena.opaque(Lost::Arithmetic);
+            }
+        }
     }
 
     fn rejoin(&mut self, point: u32, values: &[Id], over: u64) -> Id {

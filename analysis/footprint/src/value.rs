@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use strobe_extent::Reason;
 
+use crate::broken::Rule;
 use crate::expr::Symbolic;
 use crate::range::Range;
 
@@ -213,6 +214,7 @@ pub(crate) fn sub(a: Alternative, b: Alternative, bits: u32) -> Alternative {
     let origin = match (a.origin, b.origin) {
         (origin, Number) => origin,
         (Lost(reason), Lost(_)) => Lost(reason),
+        (Lost(reason), _) if Rule::DifferencesAreNoIndices.is_broken() => Lost(reason),
         (Lost(reason) | Apart(reason), _) => {
             return Alternative {
                 origin: Apart(reason),
@@ -225,6 +227,7 @@ pub(crate) fn sub(a: Alternative, b: Alternative, bits: u32) -> Alternative {
         (Between, Lost(reason)) => Apart(reason),
         (origin, Lost(_)) => origin,
         (Base(x), Base(y)) if x == y => Number,
+        (Base(_), Base(_)) if Rule::WaysLeadElsewhere.is_broken() => Number,
         (Base(_) | Number | Between, Base(_)) | (Number | Between, Between) => Between,
         (Base(_), Between) => Number,
         (x @ (Symbol(_) | Image | Anchor(_)), y) if x == y => Number,

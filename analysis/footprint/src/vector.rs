@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 
-use crate::expr::{BOTTOM, Binary, Compare, Id, Lost, Node, ONES};
+use crate::broken::Rule;
+use crate::expr::{BOTTOM, Binary, Compare, FactId, Id, Lost, Node, ONES};
 use crate::registers::EXEC;
-use crate::state::State;
+use crate::state::{NONE_PARKED, Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -451,19 +452,43 @@ impl Walk<'_> {
             }
             (Operand::Vector(register), None) if !state.idle && !state.indexed => {
                 let value = self.vector(state, register.into());
-                if value == BOTTOM {
+                match self.facts_of_first_lane(state, register.into()) {
+                    Some(_) if value != BOTTOM && !self.arena.traits(value).divergent => value,
+                    Some(facts) if value != BOTTOM => {
+                        let unique = self.arena.unique();
+                        self.arena.intern(Node::Lane(value, facts, unique))
+                    }
                     // Of a lane that is parked.
-                    self.arena.opaque(Lost::Arithmetic)
-                } else if self.arena.traits(value).divergent {
-                    let unique = self.arena.unique();
-                    self.arena.intern(Node::Lane(value, state.facts, unique))
-                } else {
-                    value
+                    _ => self.arena.opaque(Lost::Arithmetic),
                 }
             }
             _ => self.arena.opaque(Lost::Arithmetic),
         };
         self.set_result(state, inst.dsts[0], 0, value);
+    }
+
+    /// What holds for the lane that is read first. Where no lane may be active that is lane 0, which
+    /// is parked: `None` if a parked lane may hold something else in the register than an active one.
+    fn facts_of_first_lane(&self, state: &State, register: usize) -> Option<FactId> {
+        let mut facts = state.facts;
+        if state.occupied || Rule::LanesMayBeNone.is_broken() {
+            return Some(facts);
+        }
+        if self.lane_written.contains(&register) {
+            return None;
+        }
+        let value = state.vectors.get(register)?;
+        for parked in self.parked.since(state.parked, NONE_PARKED) {
+            let Parked::Snapshot(snapshot) = parked else {
+                return None;
+            };
+            let snapshot = &self.snapshots[snapshot as usize];
+            if snapshot.vectors.get(register) != Some(value) {
+                return None;
+            }
+            facts = self.facts.common(facts, snapshot.facts);
+        }
+        Some(facts)
     }
 
     fn write_lane(&mut self, state: &mut State, inst: &Inst) {

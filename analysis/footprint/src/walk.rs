@@ -4,6 +4,7 @@
 //! the loop's ends are filled in when the walk gets there. So one pass is enough, and what a loop
 //! does to a register is for the evaluation to find out.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use strobe_code_object::{CodeObject, Kernel};
@@ -104,6 +105,10 @@ pub(crate) struct Walk<'a> {
     functions: Map<u64, Rc<Function>>,
     instructions: usize,
     pub(crate) epochs: Vec<Epoch>,
+    /// Registers of which some instruction writes one lane, be it active or parked.
+    pub(crate) lane_written: BTreeSet<usize>,
+    /// Some were found when lanes had been parked already: it has to be done again.
+    late: bool,
     /// Loops that more lanes come to the head of than came to the loop.
     loose: Vec<(u64, usize)>,
     /// One of them, found on this walk: it has to be done again.
@@ -140,6 +145,8 @@ impl<'a> Walk<'a> {
                 depth: 0,
                 bound: None,
             }],
+            lane_written: BTreeSet::new(),
+            late: false,
             loose: Vec::new(),
             broken: None,
         }
@@ -150,16 +157,17 @@ impl<'a> Walk<'a> {
         for _ in 0..MAX_WALKS {
             let state = self.initial();
             self.function(self.kernel.code.start, state, 0, None)?;
-            let Some(broken) = self.broken else {
+            if self.broken.is_none() && !self.late {
                 self.fill_parked();
                 self.merges.widen(&mut self.arena);
                 return Ok(());
-            };
+            }
             let mut again = Self::new(self.object, self.kernel, &self.limits);
             again.functions = std::mem::take(&mut self.functions);
             again.instructions = self.instructions;
             again.loose = std::mem::take(&mut self.loose);
-            again.loose.push(broken);
+            again.loose.extend(self.broken);
+            again.lane_written = std::mem::take(&mut self.lane_written);
             *self = again;
         }
         Err(Reason::Budget)
@@ -177,6 +185,14 @@ impl<'a> Walk<'a> {
                     FlowError::Unsupported => Reason::Other("control flow that is not followed"),
                 }
             })?;
+        for inst in function.instructions.iter().map(|located| &located.inst) {
+            if inst.op == Op::v_writelane_b32
+                && let Operand::Vector(register) = inst.dsts[0]
+            {
+                self.late |=
+                    self.lane_written.insert(register.into()) && !self.snapshots.is_empty();
+            }
+        }
         let function = Rc::new(function);
         self.functions.insert(entry, Rc::clone(&function));
         Ok(function)

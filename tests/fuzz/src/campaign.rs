@@ -25,9 +25,12 @@ const MACHINE_FILE: usize = 400;
 /// Launches of each kernel.
 const LAUNCHES: usize = 5;
 
+/// A launch that takes longer and is not right did not end.
+const LONG: Duration = Duration::from_secs(10);
+
 /// Code without optimisation is large and slow to compile, and its calls make all of it unknown.
-const LEVELS: [&str; 9] = [
-    "-O0", "-O1", "-O1", "-O2", "-O2", "-O3", "-O3", "-Os", "-Os",
+const LEVELS: [&str; 12] = [
+    "-O0", "-O1", "-O1", "-O1", "-O2", "-O2", "-O2", "-O2", "-O3", "-O3", "-Os", "-Os",
 ];
 const FLAGS: [&str; 4] = [
     "",
@@ -186,8 +189,7 @@ impl Bench {
                 .collect();
             return self.run(&programs, "", &mut random, machine::scene, most);
         }
-        let level = random.pick(&LEVELS);
-        let flags = format!("{level} {}", random.pick(&FLAGS));
+        let flags = flags(&mut random);
         let programs: Vec<_> = (0..HIP_FILE).map(|_| hip::kernel(&mut random)).collect();
         self.run(&programs, &flags, &mut random, hip::scene, most)
     }
@@ -249,13 +251,16 @@ impl Bench {
     ) -> Option<(Scene, String)> {
         let kernel = module.object.kernels.iter().find(|k| k.name == name)?;
         let mut failure = None;
+        // One launch that does not end is enough.
+        let mut endless = false;
         let footprint = footprint(&module.object, kernel);
         for _ in 0..LAUNCHES {
             // Drawn also behind a failure: what follows must not depend on the analysis.
             let scene = scene(random);
-            if failure.is_some() {
+            if failure.is_some() || endless {
                 continue;
             }
+            let start = Instant::now();
             let verdict = match &footprint {
                 Ok(footprint) => judge(&mut self.device, module, kernel, footprint, &scene),
                 Err(panic) => Verdict::Missed(panic.clone()),
@@ -267,7 +272,10 @@ impl Bench {
                     tally.reads_known += u64::from(reads);
                     tally.writes_known += u64::from(writes);
                 }
-                Verdict::Invalid(_) => tally.invalid += 1,
+                Verdict::Invalid(_) => {
+                    tally.invalid += 1;
+                    endless = start.elapsed() > LONG;
+                }
                 Verdict::Missed(missed) => {
                     tally.launches += 1;
                     failure = Some((scene, missed));
@@ -276,6 +284,12 @@ impl Bench {
         }
         failure
     }
+}
+
+/// How a file of HIP source is compiled.
+#[must_use]
+pub fn flags(random: &mut Random) -> String {
+    format!("{} {}", random.pick(&LEVELS), random.pick(&FLAGS))
 }
 
 /// A kernel and its footprint, or what is to be said of it without a launch.

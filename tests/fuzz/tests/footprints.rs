@@ -27,7 +27,7 @@ fn assert_worth(tally: &Tally, kernels: u64) {
     assert!(tally.kernels >= kernels, "{tally:?}");
     assert_eq!(tally.refused, 0, "the compiler takes all kernels");
     assert!(tally.launches > 4 * tally.kernels, "{tally:?}");
-    assert!(tally.writes_known * 5 > tally.launches * 2, "{tally:?}");
+    assert!(tally.writes_known * 10 > tally.launches * 7, "{tally:?}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_footprint_that_lacks_a_store_is_found_out() {
         "-O2",
     );
     println!("HIP source: {found} %");
-    assert!(found >= 30, "only {found} % of lies were found out");
+    assert!(found >= 60, "only {found} % of lies were found out");
     let found = found_out(
         |random| {
             let whole = machine::kernel(random);
@@ -120,5 +120,5 @@ fn a_footprint_that_lacks_a_store_is_found_out() {
         "",
     );
     println!("machine code: {found} %");
-    assert!(found >= 30, "only {found} % of lies were found out");
+    assert!(found >= 40, "only {found} % of lies were found out");
 }

@@ -1,6 +1,6 @@
 //! Draws a kernel.
 
-use super::node::{Kind, Node, Type};
+use super::node::{Kind, Mark, Node, Type};
 use super::taste::{Pointer, Statement, Taste};
 use crate::random::Random;
 
@@ -35,7 +35,7 @@ const WHILES: usize = 3;
 pub fn kernel(random: &mut Random) -> Node {
     let mut children = Vec::new();
     // Half of the kernels call nothing: calls make much unknown.
-    let functions = if random.chance(60) {
+    let functions = if random.chance(75) {
         0
     } else {
         random.below(3)
@@ -56,11 +56,15 @@ pub fn kernel(random: &mut Random) -> Node {
         kinds.push(pointer);
         children.push(Node::new(kind, vec![block, value]));
     }
-    let budget = random.pick(&[3, 5, 8, 12, 20, 30]);
+    let budget = random.pick(&[2, 3, 4, 6, 8, 12, 20]);
     let mut draw = Draw::new(random, &taste, budget, kinds);
     let mut block = draw.block(3);
     // A kernel that stores nothing has nothing to tell.
-    let last = draw.store(2);
+    let last = if draw.random.chance(40) {
+        draw.mark(1)
+    } else {
+        draw.store(2)
+    };
     block.children.push(last);
     children.push(block);
     Node::new(Kind::Kernel, children)
@@ -107,6 +111,9 @@ impl<'a> Draw<'a> {
             self.budget -= 1;
             children.push(self.statement(depth));
         }
+        if self.nested > 1 && !self.in_function && self.random.chance(50) {
+            children.push(self.mark(1));
+        }
         self.nested -= 1;
         Node::new(Kind::Block, children)
     }
@@ -117,17 +124,28 @@ impl<'a> Draw<'a> {
         Node::new(Kind::Store(ty), children)
     }
 
+    fn mark(&mut self, depth: usize) -> Node {
+        let mark = match self.random.below(3) {
+            0 => Mark::Lane,
+            1 if self.loops > 0 => Mark::Round(self.random.below(self.loops)),
+            _ => Mark::One,
+        };
+        Node::new(Kind::Mark(mark), vec![self.number(depth)])
+    }
+
     fn statement(&mut self, depth: usize) -> Node {
         let d = if self.random.chance(30) { 2 } else { 1 };
         if depth == 0 {
             return match self.random.below(4) {
                 0 => self.set(d),
                 1 => self.set_pointer(d),
+                2 if !self.in_function => self.mark(d),
                 _ => self.store(d),
             };
         }
         match self.taste.statement(self.random) {
             Statement::Store => self.store(d),
+            Statement::Mark if !self.in_function => self.mark(d),
             Statement::StoreFour => {
                 let mut children = vec![self.pointer(d), self.index(d)];
                 children.extend([self.number(d), self.number(d)]);
@@ -178,6 +196,19 @@ impl<'a> Draw<'a> {
                 let step = self.random.pick(&[1, 1, 2, 3, -1]);
                 let change = self.random.pick(&[-1, 1, 1, 2, -3]);
                 self.counted(|i| Kind::MovingLoop(i, op, step, change), depth, d)
+            }
+            Statement::MeetingLoop if self.loops < LOOPS => {
+                let i = self.loops;
+                self.loops += 1;
+                let record = self.record(1);
+                let mut body = self.body(depth - 1);
+                if !self.in_function {
+                    let number = self.number(1);
+                    let mark = Node::new(Kind::Mark(Mark::Round(i)), vec![number]);
+                    body.children.insert(0, mark);
+                }
+                self.loops -= 1;
+                Node::new(Kind::MeetingLoop(i), vec![record, body])
             }
             Statement::While if self.whiles < WHILES => {
                 let condition = self.condition(d);
@@ -296,7 +327,12 @@ impl<'a> Draw<'a> {
 
     /// A number that is often 0 and often not.
     fn condition(&mut self, depth: usize) -> Node {
-        match self.random.below(10) {
+        match self.random.below(11) {
+            10 => {
+                let op = self.random.pick(&[0, 1, 2, 3, 4, 4, 4, 5]);
+                let kind = Kind::RecordIs(op, self.random.between(0, 5));
+                Node::new(kind, vec![self.record(depth)])
+            }
             0..7 => {
                 let kind = Kind::Compare(self.random.below(6), self.random.pick(&TYPES));
                 Node::new(kind, vec![self.number(depth), self.number(depth)])
@@ -424,7 +460,8 @@ impl<'a> Draw<'a> {
 
     fn index(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
-        match self.random.below(24) {
+        match self.random.below(25) {
+            24 => Node::new(Kind::Opaque, vec![self.number(d)]),
             20 => Node::new(Kind::Clamped, vec![self.number(d)]),
             21 => Node::new(Kind::Cell, vec![self.number(d), self.number(d)]),
             22 if depth > 0 => {

@@ -29,6 +29,16 @@ pub enum Type {
     F32,
 }
 
+/// Which words a mark writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    One,
+    /// One for each lane.
+    Lane,
+    /// One for each round of a loop.
+    Round(usize),
+}
+
 /// What a node is. In the comments: its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -51,6 +61,8 @@ pub enum Kind {
     StoreFour,
     /// Twice through a lambda that holds the pointer: pointer, index, number, number.
     StoreLambda,
+    /// A word that nothing else writes: a number. It tells that the place is reached, and by what.
+    Mark(Mark),
     /// A number goes into a variable.
     Set(usize),
     /// A pointer goes into a variable.
@@ -69,6 +81,8 @@ pub enum Kind {
     GridLoop(usize),
     /// A loop whose bound moves while it runs: comparison, step, change of the bound; number, block.
     MovingLoop(usize, usize, i64, i64),
+    /// A loop that ends when its counter meets a bound that is read anew: record, block.
+    MeetingLoop(usize),
     /// A loop that goes on while a number is not 0, at most some times: number, block.
     While(usize),
     /// Leaves the loop if: number.
@@ -123,6 +137,8 @@ pub enum Kind {
     Binary(usize, Type),
     /// Two numbers.
     Compare(usize, Type),
+    /// A record's number, all of it, with a constant: comparison, constant; record.
+    RecordIs(usize, i64),
     /// Number.
     Not,
     /// Number.
@@ -152,6 +168,8 @@ pub enum Kind {
 
     /// Number cut to 0..64.
     Masked,
+    /// The same, through another lane's eyes: nobody knows that it is small.
+    Opaque,
     /// Number, modulo 61.
     Modulo,
     /// The lesser of a number and 63.
@@ -238,6 +256,7 @@ impl Kind {
             Self::Store(_)
             | Self::StoreFour
             | Self::StoreLambda
+            | Self::Mark(_)
             | Self::Set(_)
             | Self::SetPointer(_)
             | Self::SetSlot
@@ -248,6 +267,7 @@ impl Kind {
             | Self::Down(_)
             | Self::GridLoop(_)
             | Self::MovingLoop(..)
+            | Self::MeetingLoop(_)
             | Self::While(_)
             | Self::Break
             | Self::Continue
@@ -279,6 +299,7 @@ impl Kind {
             | Self::RecordNumber
             | Self::Binary(..)
             | Self::Compare(..)
+            | Self::RecordIs(..)
             | Self::Not
             | Self::Negate
             | Self::Cast(_)
@@ -293,6 +314,7 @@ impl Kind {
             | Self::SamePointer
             | Self::AtomicResult(_) => Sort::Number,
             Self::Masked
+            | Self::Opaque
             | Self::Modulo
             | Self::Least
             | Self::Clamped
@@ -330,6 +352,7 @@ impl Kind {
                 | Self::Down(_)
                 | Self::GridLoop(_)
                 | Self::MovingLoop(..)
+                | Self::MeetingLoop(_)
                 | Self::While(_)
                 | Self::IntoLoop
         )

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::node::{Kind, Node, Type};
+use super::node::{Kind, Mark, Node, Type};
 
 /// What the kernels need of HIP, in the compiler's own words.
 pub const PRELUDE: &str = "\
@@ -25,6 +25,9 @@ struct Four { int x[4]; };
 #define ballot(value) __builtin_amdgcn_uicmp(value, 0, 33)
 ";
 
+/// Words of a mark, and marks that have words of their own.
+const MARK_WORDS: usize = 128;
+const MARKS: usize = 28;
 const ATOMICS: [&str; 5] = ["add", "and", "or", "xor", "nand"];
 const OPERATIONS: [&str; 10] = ["+", "-", "*", "&", "|", "^", "<<", ">>", "/", "%"];
 const COMPARISONS: [&str; 6] = ["<", "<=", ">", ">=", "==", "!="];
@@ -52,6 +55,7 @@ pub fn source(tree: &Node, name: &str) -> String {
         text: String::new(),
         name,
         labels: 0,
+        marks: 0,
         nothing: "",
     };
     let (block, functions) = tree.children.split_last().expect("a kernel has a block");
@@ -62,7 +66,7 @@ pub fn source(tree: &Node, name: &str) -> String {
         printer.text,
         "extern \"C\" __global__ void {name}(int* a, int* b, short* h, Record* table, int** pointers, \
          u64* words,\n    Pair s, Records rs, int m, u32 n, i64 l, signed char c, u16 d, u32 small, \
-         int* before) {{\n    __shared__ int lds[64];"
+         int* before, int* marks) {{\n    __shared__ int lds[64];"
     );
     printer.variables("a", "b", "m");
     printer.block(block, 1);
@@ -74,6 +78,7 @@ struct Printer<'a> {
     text: String,
     name: &'a str,
     labels: usize,
+    marks: usize,
     /// What a function that ends early returns.
     nothing: &'static str,
 }
@@ -141,6 +146,16 @@ impl Printer<'_> {
                 let name = ty.name();
                 format!("(({name}*){})[{}] = ({name}){};", text[0], text[1], text[2])
             }
+            Kind::Mark(mark) => {
+                let at = match mark {
+                    Mark::One => String::new(),
+                    Mark::Lane => " + tid()".to_owned(),
+                    Mark::Round(i) => format!(" + i{i}"),
+                };
+                let slice = MARK_WORDS * (self.marks % MARKS);
+                self.marks += 1;
+                format!("marks[{slice}{at}] = {};", text[0])
+            }
             Kind::StoreFour => format!(
                 "{{ Four f = {{{{{}, {}, 1, 2}}}}; *(Four*)({} + {}) = f; }}",
                 text[2], text[3], text[0], text[1]
@@ -186,6 +201,16 @@ impl Printer<'_> {
                 );
                 let head = format!(
                     "for (i{i} = 0; i{i} {compare} b{n} && --fuel{n} > 0; i{i} += {step}, b{n} += {change})"
+                );
+                self.braces(&head, of(1), depth);
+                return self.line(depth, "}");
+            }
+            Kind::MeetingLoop(i) => {
+                let n = self.label();
+                self.line(depth, &format!("{{ int fuel{n} = 12;"));
+                let head = format!(
+                    "for (i{i} = 0; i{i} != (int){}.k && --fuel{n} > 0; ++i{i})",
+                    text[0]
                 );
                 self.braces(&head, of(1), depth);
                 return self.line(depth, "}");
@@ -311,6 +336,7 @@ impl Printer<'_> {
                 let ty = ty.name();
                 format!("(({ty})({}) {} ({ty})({}))", t(0), COMPARISONS[op], t(1))
             }
+            Kind::RecordIs(op, value) => format!("({}.k {} {value})", t(0), COMPARISONS[op]),
             Kind::Not => format!("!({})", t(0)),
             Kind::Negate => format!("(-({}))", t(0)),
             Kind::Cast(ty) => format!("(int)({})({})", ty.name(), t(0)),
@@ -327,6 +353,7 @@ impl Printer<'_> {
             Kind::SamePointer => format!("({} == {})", t(0), t(1)),
             Kind::AtomicResult(_) => atomic(node.kind, &text),
             Kind::Masked => format!("(({}) & 63)", t(0)),
+            Kind::Opaque => format!("shuffle(({}) & 63, tid())", t(0)),
             Kind::Modulo => format!("(int)((u32)({}) % 61)", t(0)),
             Kind::Least => format!("({{ u32 y = {}; (int)(y < 63u ? y : 63u); }})", t(0)),
             Kind::Clamped => format!("({{ int y = {}; y < -20 ? -20 : y > 60 ? 60 : y; }})", t(0)),

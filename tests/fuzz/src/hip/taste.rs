@@ -8,6 +8,7 @@ use crate::random::Random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Statement {
     Store,
+    Mark,
     StoreFour,
     StoreLambda,
     Set,
@@ -24,6 +25,7 @@ pub(super) enum Statement {
     Down,
     GridLoop,
     MovingLoop,
+    MeetingLoop,
     While,
     Walk,
     TwoEntries,
@@ -54,8 +56,9 @@ pub(super) enum Pointer {
     Slot,
 }
 
-const STATEMENTS: [(Statement, usize); 30] = [
-    (Statement::Store, 20),
+const STATEMENTS: [(Statement, usize); 32] = [
+    (Statement::Store, 12),
+    (Statement::Mark, 10),
     (Statement::StoreFour, 2),
     (Statement::StoreLambda, 2),
     (Statement::Set, 10),
@@ -64,13 +67,14 @@ const STATEMENTS: [(Statement, usize); 30] = [
     (Statement::Swap, 2),
     (Statement::SwapPointers, 3),
     (Statement::If, 14),
-    (Statement::ReturnInIf, 4),
+    (Statement::ReturnInIf, 6),
     (Statement::Return, 4),
     (Statement::Jump, 4),
     (Statement::For, 5),
     (Statement::Down, 2),
     (Statement::GridLoop, 2),
     (Statement::MovingLoop, 3),
+    (Statement::MeetingLoop, 3),
     (Statement::While, 4),
     (Statement::Walk, 3),
     (Statement::TwoEntries, 4),
@@ -96,7 +100,7 @@ const POINTERS: [(Pointer, usize); 9] = [
     (Pointer::Advance, 5),
     (Pointer::ThereAndBack, 3),
     (Pointer::Call, 4),
-    (Pointer::Slot, 2),
+    (Pointer::Slot, 1),
 ];
 
 /// How much a kernel likes a form, against the others.

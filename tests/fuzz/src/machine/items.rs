@@ -37,7 +37,7 @@ fn vector_source(random: &mut Random) -> String {
     }
 }
 
-fn mask(random: &mut Random) -> &'static str {
+pub(super) fn mask(random: &mut Random) -> &'static str {
     random.pick(&MASKS)
 }
 
@@ -51,7 +51,7 @@ fn lanes(random: &mut Random) -> &'static str {
 }
 
 /// Low and high register of a scalar pointer.
-fn halves(pair: &str) -> (usize, usize) {
+pub(super) fn halves(pair: &str) -> (usize, usize) {
     let low = pair.trim_start_matches("s[").split(':').next();
     let low = low.and_then(|low| low.parse().ok()).expect("a pair");
     (low, low + 1)
@@ -69,8 +69,38 @@ pub(super) fn item(random: &mut Random) -> String {
         73..76 => lds(random),
         76..80 => across(random),
         80..83 => atomic(random),
+        83..91 => mark(random),
         _ => store(random),
     }
+}
+
+/// Words that nothing else writes: that they are written tells that the place is reached.
+pub(super) fn mark(random: &mut Random) -> String {
+    let make = match random.below(3) {
+        0 => "v_mov_b32 v16, 0".to_owned(),
+        1 => vector_offset(random, 64, 4),
+        _ => "v_lshlrev_b32 v16, 2, v0".to_owned(),
+    };
+    format!("{make}\n{}", mark_at(random))
+}
+
+/// The same with the offset in `v16`, up to 512 bytes.
+pub(super) fn mark_at(random: &mut Random) -> String {
+    let slice = 512 * random.below(28);
+    let data = vector(random);
+    format!("v_add_u32 v16, 0x{slice:x}, v16\nglobal_store_dword v16, {data}, s[14:15]")
+}
+
+/// `v16` becomes a small offset that nobody knows to be small.
+pub(super) fn any_offset(random: &mut Random) -> String {
+    let small = vector_offset(random, 64, 4);
+    format!(
+        "{small}\nv_lshlrev_b32 v17, 2, v0\nds_bpermute_b32 v16, v17, v16\ns_waitcnt lgkmcnt(0)"
+    )
+}
+
+pub(super) fn scalar_pointer_register(random: &mut Random) -> &'static str {
+    random.pick(&SCALAR_POINTERS)
 }
 
 fn scalar_arithmetic(random: &mut Random) -> String {
@@ -206,16 +236,18 @@ fn vector_arithmetic(random: &mut Random) -> String {
 }
 
 fn compare(random: &mut Random) -> String {
+    if random.chance(8) {
+        return record_compare(random);
+    }
     let relation = random.pick(&["lt", "le", "gt", "ge", "eq", "lg"]);
     let ty = random.pick(&["i32", "u32"]);
     if random.chance(40) {
         let (a, b) = (scalar_source(random), scalar(random));
         return format!("s_cmp_{relation}_{ty} {a}, {b}");
     }
-    let relation = if relation == "lg" { "ne" } else { relation };
-    let ty = random.pick(&[ty, ty, "i16", "u16"]);
-    let (a, b) = (vector_source(random), vector(random));
     if random.chance(10) {
+        let relation = if relation == "lg" { "ne" } else { relation };
+        let (a, b) = (vector_source(random), vector(random));
         return format!("v_cmpx_{relation}_{ty}_e64 {}, {a}, {b}", mask(random));
     }
     let to = if random.chance(50) {
@@ -223,6 +255,26 @@ fn compare(random: &mut Random) -> String {
     } else {
         mask(random)
     };
+    lane_compare(random, to)
+}
+
+/// A record's number, all of it, with a constant.
+pub(super) fn record_compare(random: &mut Random) -> String {
+    let relation = random.pick(&["eq", "lg"]);
+    let (table, skip) = random.pick(&[("s[10:11]", 8), ("s[0:1]", 80)]);
+    format!(
+        "{}\ns_add_u32 s40, s40, {skip}\ns_load_dwordx2 s[44:45], {table}, s40\n\
+         s_cmp_{relation}_u64 s[44:45], {}",
+        scalar_offset(random, 4, 16),
+        random.below(5)
+    )
+}
+
+/// Lanes whose numbers compare so.
+pub(super) fn lane_compare(random: &mut Random, to: &str) -> String {
+    let relation = random.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
+    let ty = random.pick(&["i32", "u32", "i32", "u32", "i16", "u16"]);
+    let (a, b) = (vector_source(random), vector(random));
     format!("v_cmp_{relation}_{ty}_e64 {to}, {a}, {b}")
 }
 

@@ -5,8 +5,10 @@
 //! So any item may be left out, any block may go on in any other, and EXEC may be anything (waves are
 //! full). Going back costs fuel, so that kernels end.
 
+mod forms;
 mod items;
 mod print;
+mod rounds;
 
 pub use print::PRELUDE;
 
@@ -56,8 +58,10 @@ pub fn kernel(random: &mut Random) -> Machine {
     let count = random.pick(&[1, 2, 3, 4, 6, 8]);
     let mut blocks = Vec::new();
     for number in 0..count {
-        let items = (0..1 + random.below(8)).map(|_| items::item(random));
-        let items = items.collect();
+        let mut items = Vec::new();
+        for _ in 0..1 + random.below(7) {
+            forms::form(random, 2, &mut items);
+        }
         let exit = (count > 1 && random.chance(70)).then(|| Exit {
             condition: random.pick(&CONDITIONS),
             // Forwards more often than back.
@@ -70,7 +74,11 @@ pub fn kernel(random: &mut Random) -> Machine {
         blocks.push(Block { items, exit });
     }
     blocks.push(Block {
-        items: vec![items::store(random)],
+        items: vec![if random.chance(50) {
+            items::mark(random)
+        } else {
+            items::store(random)
+        }],
         exit: None,
     });
     Machine { blocks }

@@ -1,8 +1,9 @@
 //! A machine-code kernel as assembly.
 //!
 //! Parameters are those of the HIP kernels. Registers: `s[0:1]` arguments, `s2` work-group, `s3` fuel,
-//! `s[8:9]` table of pointers, `s[10:11]` table of records, `s16` to `s23` numbers, `s[24:29]` pointers,
-//! `s[30:31]`, `s[34:37]` masks, from `s40` for use inside an item; `v0` work-item, `v1` to `v8` numbers,
+//! `s[8:9]` table of pointers, `s[10:11]` table of records, `s[14:15]` marks, `s16` to `s23` numbers, `s[24:29]` pointers,
+//! `s[30:31]`, `s[34:37]` masks, `s[50:53]` masks of [forms](super::forms), from `s40` to `s49` for use inside
+//! an item; `v0` work-item, `v1` to `v8` numbers,
 //! `v[10:13]` pointers, from `v16` for use inside an item.
 
 use std::fmt::Write;
@@ -17,6 +18,7 @@ const ENTRY: &str = "\
     s_load_dwordx2 s[10:11], s[0:1], 24
     s_load_dwordx2 s[8:9], s[0:1], 32
     s_load_dwordx2 s[28:29], s[0:1], 48
+    s_load_dwordx2 s[14:15], s[0:1], 168
     s_load_dwordx4 s[16:19], s[0:1], 136
     s_load_dword s22, s[0:1], 156
     s_load_dword s23, s[0:1], 152
@@ -28,6 +30,8 @@ const ENTRY: &str = "\
     s_mov_b64 s[30:31], exec
     s_mov_b64 s[34:35], 0
     s_mov_b64 s[36:37], exec
+    s_mov_b64 s[50:51], exec
+    s_mov_b64 s[52:53], exec
     s_movk_i32 s3, 8
     v_mov_b32 v1, v0
     v_lshlrev_b32 v2, 2, v0
@@ -55,7 +59,7 @@ const DESCRIPTOR: &str = "\
 ";
 
 /// Size and kind of each parameter.
-const PARAMETERS: [(u32, &str); 15] = [
+const PARAMETERS: [(u32, &str); 16] = [
     (8, "global_buffer"),
     (8, "global_buffer"),
     (8, "global_buffer"),
@@ -71,8 +75,9 @@ const PARAMETERS: [(u32, &str); 15] = [
     (2, "by_value"),
     (4, "by_value"),
     (8, "global_buffer"),
+    (8, "global_buffer"),
 ];
-const KERNARG_BYTES: u32 = 168;
+const KERNARG_BYTES: u32 = 176;
 
 pub(super) fn source(machine: &Machine, name: &str) -> String {
     let mut text =

@@ -1,0 +1,98 @@
+//! What compilers make of control flow, as items one after the other: lanes go and come back, and a
+//! condition is put together of what each way found. Every item can be left out for itself.
+
+use super::{items, rounds};
+use crate::random::Random;
+
+/// Saved by forms that stand in each other.
+const SAVED: [&str; 2] = ["s[50:51]", "s[52:53]"];
+
+/// One item, or a form with items in it, `depth` deep at most.
+pub(super) fn form(random: &mut Random, depth: usize, to: &mut Vec<String>) {
+    let Some(saved) = depth.checked_sub(1).map(|depth| SAVED[depth]) else {
+        return to.push(items::item(random));
+    };
+    match random.below(40) {
+        0..2 => when(random, depth, saved, to),
+        2..4 => either(random, depth, saved, to),
+        4..6 => condition_of_two_ways(random, depth, saved, to),
+        6 => leave(random, depth, saved, to),
+        7 => to.push(rounds::item(random)),
+        _ => to.push(items::item(random)),
+    }
+}
+
+fn some(random: &mut Random, depth: usize, to: &mut Vec<String>) {
+    for _ in 0..1 + random.below(2) {
+        form(random, depth - 1, to);
+    }
+    if random.chance(60) {
+        to.push(items::mark(random));
+    }
+}
+
+fn lanes(random: &mut Random, to: &mut Vec<String>) -> &'static str {
+    if random.chance(30) {
+        return items::mask(random);
+    }
+    to.push(items::lane_compare(random, "vcc"));
+    "vcc"
+}
+
+/// `if (c) { }`
+fn when(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
+    let lanes = lanes(random, to);
+    to.push(format!("s_and_saveexec_b64 {saved}, {lanes}"));
+    some(random, depth, to);
+    to.push(format!("s_or_b64 exec, exec, {saved}"));
+}
+
+/// `if (c) { } else { }`
+fn either(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
+    let lanes = lanes(random, to);
+    to.push(format!("s_and_saveexec_b64 {saved}, {lanes}"));
+    to.push(format!("s_xor_b64 {saved}, exec, {saved}"));
+    some(random, depth, to);
+    to.push(if random.chance(50) {
+        format!("s_or_saveexec_b64 {saved}, {saved}\ns_xor_b64 exec, exec, {saved}")
+    } else {
+        format!("s_andn2_saveexec_b64 {saved}, {saved}")
+    });
+    some(random, depth, to);
+    to.push(format!("s_or_b64 exec, exec, {saved}"));
+}
+
+/// `bool b = x; if (c) b = y; if (b) { }`: the lanes of `y` join those of `x` that were switched off.
+fn condition_of_two_ways(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
+    let condition = items::mask(random);
+    to.push(match random.below(3) {
+        0 => format!(
+            "s_mov_b64 {condition}, {}",
+            random.pick(&["0", "-1", "exec"])
+        ),
+        _ => items::lane_compare(random, condition),
+    });
+    let lanes = lanes(random, to);
+    to.push(format!("s_and_saveexec_b64 {saved}, {lanes}"));
+    if random.chance(40) {
+        some(random, depth, to);
+    }
+    to.push(items::lane_compare(random, "vcc"));
+    to.push(format!("s_andn2_b64 {condition}, {condition}, exec"));
+    to.push(format!(
+        "s_and_b64 s[44:45], vcc, exec\ns_or_b64 {condition}, {condition}, s[44:45]"
+    ));
+    to.push(format!("s_or_b64 exec, exec, {saved}"));
+    to.push(format!("s_and_saveexec_b64 {saved}, {condition}"));
+    some(random, depth, to);
+    to.push(format!("s_or_b64 exec, exec, {saved}"));
+}
+
+/// Lanes that end: they do not come back.
+fn leave(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
+    let lanes = lanes(random, to);
+    to.push(format!("s_and_saveexec_b64 {saved}, {lanes}"));
+    to.push(format!("s_xor_b64 {saved}, exec, {saved}"));
+    some(random, depth, to);
+    to.push(format!("s_mov_b64 exec, {saved}"));
+}
