@@ -13,7 +13,7 @@ use std::time::Duration;
 use strobe_criu::process::{self, Identity};
 use strobe_evaluation::{Session, session};
 
-use crate::harness::environment::wait_until;
+use crate::harness::environment::{Environment, wait_until};
 use crate::harness::lethal::Lethal;
 use crate::harness::{
     Ended, Folder, LIMIT, checkpoint, hip_program, restore, run, start, strobe, verify,
@@ -69,12 +69,14 @@ fn rounds(folder: &Folder) -> usize {
     log.lines().count()
 }
 
-/// The program computes further; it ends at a wrong result.
+/// The program computes further; it ends at a wrong result. Its log is in this folder, wherever a
+/// restore has its output.
 #[track_caller]
 fn goes_on(session: &mut Session, folder: &Folder, what: &str) {
     let next = format!("round {} ", rounds(folder) + 2);
+    let log = folder.join("log");
     session
-        .wait_for("log", &next, LIMIT)
+        .wait_for(log.to_str().expect("UTF-8"), &next, LIMIT)
         .unwrap_or_else(|error| panic!("{what}: the program stands still: {error}"));
 }
 
@@ -191,8 +193,19 @@ fn when_command_and_criu_are_killed_the_agent_lets_the_queues_run() {
     let mut session = works(&folder, &[&program, ROUNDS, "log"]);
     kill_both(&session, &folder);
     goes_on(&mut session, &folder, "both killed");
-    checkpoint(&session, &folder.join("next"), &[]).well();
+    let images = folder.join("next");
+    checkpoint(&session, &images, &[]).well();
     goes_on(&mut session, &folder, "the next checkpoint");
+    session.kill().expect("it dies");
+
+    // What came back is whole since its restore has ended: the end of a dump is not taken for that of
+    // its restore.
+    let output = Folder::new("both-killed-output");
+    let mut session =
+        Session::restore(&strobe(), &[], &images, output.path(), LIMIT).expect("it comes back");
+    goes_on(&mut session, &folder, "restored");
+    kill_both(&session, &folder);
+    goes_on(&mut session, &folder, "both killed after a restore");
 }
 
 #[test]
@@ -287,25 +300,30 @@ fn nothing_runs_that_came_back_in_part_when_everybody_else_is_dead() {
     let before = rounds(&folder);
     // The program is all there but for its queues, which the hook would start.
     let lethal = Lethal::new(&folder, "resume_devices_late,before,1,STOP");
-    let strobe = strobe();
-    let mut command = strobe.command();
-    lethal.is_used_by(&mut command);
-    command.args(["softgpu", "--"]).arg(strobe.path());
-    command.args(["restore", "--wait"]).arg(&images);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut command = command.spawn().expect("strobe starts");
+    // The device stays: without one nothing would run, whoever lets it.
+    let mut environment = Environment::new(&folder, &[]);
+    let (strobe, images) = (strobe(), images.display().to_string());
+    let strobe = strobe.path().display().to_string();
+    let command = [
+        "env",
+        &lethal.variable(),
+        &strobe,
+        "restore",
+        "--wait",
+        &images,
+    ];
+    let command = environment.start("restore", &command);
     let criu = wait_until("CRIU that stops", || {
         let criu = Identity::of(tracer(pid)?).ok()?;
         let stat = process::stat(criu.pid).ok()?;
         (stat.state == 'T').then_some(criu)
     });
-    for id in process::tree(command.id()).expect("its processes") {
+    for id in process::tree(command.pid()).expect("its processes") {
         if id != pid && id != criu.pid {
             // Some end with those before them.
             let _ = session::signal(id, "KILL");
         }
     }
-    command.wait().expect("it ends");
     // A stopped process whose session's other processes are gone is hung up by the kernel.
     let _ = session::signal(criu.pid, "KILL");
     wait_until("end of what came back", || {

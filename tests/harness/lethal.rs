@@ -45,6 +45,11 @@ impl Lethal {
         command.env(CRIU_VARIABLE, &self.path);
     }
 
+    /// The same for `env`.
+    pub(crate) fn variable(&self) -> String {
+        format!("{CRIU_VARIABLE}={}", self.path.display())
+    }
+
     /// As CRIU is found.
     pub(crate) fn criu(&self) -> Criu {
         Criu::find(Some(&self.path)).expect("it is CRIU")

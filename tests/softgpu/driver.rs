@@ -41,7 +41,7 @@ fn unknown_requests_fail_by_name() {
     let ended = inside("driver::on_device::unknown_requests_fail_by_name", &[]);
     // Both nodes count their requests from nothing, so the numbers mean different ones.
     for node in ["KFD", "DRM"] {
-        for number in ["0x20", "0x60", "0xa0", "0xe0"] {
+        for number in ["0x20", "0x60", "0x80", "0xa0", "0xc0", "0xe0"] {
             let line = format!("softgpu: {node} request {number} is not implemented");
             let lines = ended.stderr.lines().filter(|text| **text == line);
             assert_eq!(lines.count(), 1, "{line}: {}", ended.stderr);
@@ -332,7 +332,7 @@ mod on_device {
         let gpu = Gpu::acquired();
         assert_eq!(errno(&gpu.kfd, &mut Svm::default()), nix::libc::EINVAL);
         for _ in 0..2 {
-            for number in [0x20, 0x60, 0xa0, 0xe0] {
+            for number in [0x20, 0x60, 0x80, 0xa0, 0xc0, 0xe0] {
                 for (file, kind) in [(&gpu.kfd, b'K'), (&gpu.render, b'd')] {
                     // SAFETY: a request without an argument.
                     let result = unsafe {

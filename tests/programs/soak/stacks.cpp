@@ -1,5 +1,6 @@
 // Threads with the smallest stack there is, which launch, copy and fill: what a call of theirs needs
-// beside HIP must find room elsewhere. Each round has threads of its own.
+// beside HIP must find room elsewhere. Each round has threads of its own, and a kernel that nobody has
+// launched before: while a checkpoint is under way it is analysed in their call.
 //
 //   stacks [ROUNDS]
 #include <climits>
@@ -16,6 +17,32 @@ __global__ void scatter(unsigned* const* table, unsigned round) {
     words[i] = words[i] * 31u + mix(i ^ round);
 }
 
+// Loops in loops, tests and a table, so that there is something to analyse.
+template <unsigned N>
+__global__ void first(unsigned* const* table, unsigned* own, unsigned round) {
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+    for (unsigned i = 0; i < N % 5 + 2; ++i) {
+        unsigned word = own[(at + i) % kWords];
+        for (unsigned k = 0; k < (word & 3); ++k) {
+            if (word % (N + 2) == k) own[kWords - 1 - at] += round;
+            else word += k * N;
+        }
+        if (at == N) own[at] = word + (table[i % kThreads] == own);
+    }
+}
+
+using First = void (*)(unsigned* const*, unsigned*, unsigned);
+
+template <unsigned N>
+struct FirstOf {
+    static First get(unsigned n) { return n % 64 == N ? first<N> : FirstOf<N - 1>::get(n); }
+};
+
+template <>
+struct FirstOf<0> {
+    static First get(unsigned) { return first<0>; }
+};
+
 struct Work {
     unsigned *own, **table, round;
     hipStream_t stream;
@@ -24,6 +51,8 @@ struct Work {
 static void* work(void* argument) {
     Work& work = *static_cast<Work*>(argument);
     advance_words<<<8, 256, 0, work.stream>>>(work.own, kWords / 2, work.round);
+    // Of one work-item: the order in which several would write is nobody's.
+    FirstOf<63>::get(work.round)<<<1, 1, 0, work.stream>>>(work.table, work.own, work.round);
     CHECK(hipMemcpyAsync(work.own + kWords / 2, work.own, kWords, hipMemcpyDeviceToDevice, work.stream));
     CHECK(hipMemsetAsync(work.own + kWords - 100, work.round, 200, work.stream));
     CHECK(hipStreamSynchronize(work.stream));
