@@ -104,6 +104,9 @@ using Blocks = rocprim::kernel_config<256, 2>;
 using Radix = rocprim::radix_sort_config<7, 6, Blocks, Blocks, Blocks, Blocks, 2>;
 // The same of a merge sort, of which two ways are for sizes below 2000 and above.
 using Merge = rocprim::merge_sort_config<256, 256, 2, 128, 128, 4, 2000>;
+// And of segments: few of them are told apart by length already.
+using Lengths = rocprim::WarpSortConfig<16, 1, 256, 4, true, 32, 2>;
+using Segments = rocprim::segmented_radix_sort_config<4, 4, Blocks, Lengths>;
 
 template <class Key>
 static void sorts(size_t n, unsigned seed) {
@@ -192,7 +195,9 @@ static void choices(size_t n, unsigned seed) {
 static void segments(size_t n, unsigned seed) {
     auto values = numbers<unsigned>(n, seed, 1000);
     std::vector<unsigned> ends{0};
-    while (ends.back() < n) ends.push_back(std::min<size_t>(n, ends.back() + 1 + mix(ends.size()) % 700));
+    while (ends.back() < n) {
+        ends.push_back(std::min<size_t>(n, ends.back() + 1 + mix(ends.size()) % 700));
+    }
     unsigned segments = ends.size() - 1;
     Array<unsigned> in(values), out(n), offsets(ends), totals(segments);
     std::vector<unsigned> sums(segments), sorted = values;
@@ -204,7 +209,8 @@ static void segments(size_t n, unsigned seed) {
     CALL(segmented_reduce, in.data, totals.data, segments, offsets.data, offsets.data + 1,
          rocprim::plus<unsigned>(), 0u);
     totals.expect("segmented_reduce", sums);
-    CALL(segmented_radix_sort_keys, in.data, out.data, n, segments, offsets.data, offsets.data + 1);
+    CALL(segmented_radix_sort_keys<Segments>, in.data, out.data, n, segments, offsets.data,
+         offsets.data + 1);
     out.expect("segmented_radix_sort_keys", sorted);
 }
 
