@@ -181,8 +181,12 @@ mod tests {
         };
         let (nobody, kernel) = (missed(&[]), missed(&["step"]));
         assert_eq!(honest.wrongly_accused(&[]), None);
-        assert!(honest.wrongly_accused(&[nobody.clone()]).is_some());
-        assert_eq!(stores.wrongly_accused(&[nobody.clone()]), None);
+        assert!(
+            honest
+                .wrongly_accused(std::slice::from_ref(&nobody))
+                .is_some()
+        );
+        assert_eq!(stores.wrongly_accused(std::slice::from_ref(&nobody)), None);
         for program in [honest, stores] {
             let said = program.wrongly_accused(&[nobody.clone(), kernel.clone()]);
             assert!(said.is_some_and(|said| said.contains("4096") || said.contains("step")));
