@@ -179,16 +179,13 @@ mod tests {
             bytes: 4096,
             suspects: suspects.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let (nobody, kernel) = (missed(&[]), missed(&["step"]));
+        let all = [missed(&[]), missed(&["step"])];
+        let nobody = &all[..1];
         assert_eq!(honest.wrongly_accused(&[]), None);
-        assert!(
-            honest
-                .wrongly_accused(std::slice::from_ref(&nobody))
-                .is_some()
-        );
-        assert_eq!(stores.wrongly_accused(std::slice::from_ref(&nobody)), None);
+        assert!(honest.wrongly_accused(nobody).is_some());
+        assert_eq!(stores.wrongly_accused(nobody), None);
         for program in [honest, stores] {
-            let said = program.wrongly_accused(&[nobody.clone(), kernel.clone()]);
+            let said = program.wrongly_accused(&all);
             assert!(said.is_some_and(|said| said.contains("4096") || said.contains("step")));
         }
     }
