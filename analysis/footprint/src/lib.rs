@@ -140,7 +140,7 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> KernelF
 
 /// Cross-checks the code against the metadata, where compilers give any.
 fn unseen(plan: &Plan, kernel: &Kernel) -> Vec<Unseen> {
-    if kernel.code.is_empty() || kernel.args.iter().all(|arg| arg.access.is_none()) {
+    if kernel.args.iter().all(|arg| arg.access.is_none()) {
         return Vec::new();
     }
     let summary = roots::summarise(plan, kernel);
@@ -173,10 +173,9 @@ fn walk(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> Result<Plan, R
         return Err(Reason::Other("another instruction set"));
     }
     let mut walk = Walk::new(object, kernel, limits);
-    // A stub without a body touches nothing; launching it is an error.
-    if !kernel.code.is_empty() {
-        walk.run()?;
-    }
+    // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
+    // what comes next, and so does the walk.
+    walk.run()?;
     Ok(Plan::new(walk, limits))
 }
 

@@ -234,10 +234,11 @@ impl Bench {
         }
         failures.truncate(most);
         let shrunk = failures.into_iter().map(|failure| {
-            let failure = failure.shrunk(self)?;
-            Ok(saved::text(&failure))
+            // As it was found is better than not at all.
+            let small = failure.clone().shrunk(self);
+            saved::text(&small.unwrap_or(failure))
         });
-        shrunk.collect()
+        Ok(shrunk.collect())
     }
 
     /// The first launch of a kernel that fails.
