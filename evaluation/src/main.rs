@@ -47,8 +47,8 @@ fn main() -> anyhow::Result<()> {
     }
     let executable = env::current_exe()?;
     let release = executable.parent().context("the folder of this program")?;
-    let folder = env::temp_dir().join(format!("strobe-bench-{}", std::process::id()));
-    fs::create_dir(&folder).with_context(|| format!("make {}", folder.display()))?;
+    let folder = tempfile::Builder::new().prefix("strobe-bench-").tempdir();
+    let folder = folder.context("make a folder")?.keep();
     let bench = Bench {
         strobe: Strobe::new(release.join("strobe")),
         programs: release.with_file_name("programs"),

@@ -130,8 +130,8 @@ fn soak(arguments: &Arguments) -> anyhow::Result<()> {
     let release = player.parent().context("the folder of this program")?;
     let drawn = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let seed = arguments.repeat.or(arguments.seed).unwrap_or(drawn);
-    let folder = env::temp_dir().join(format!("strobe-soak-{}", std::process::id()));
-    fs::create_dir(&folder).with_context(|| format!("make {}", folder.display()))?;
+    let folder = tempfile::Builder::new().prefix("strobe-soak-").tempdir();
+    let folder = folder.context("make a folder")?.keep();
     let schedule = Schedule {
         strobe: Strobe::new(release.join("strobe")),
         programs: arguments.programs.clone(),

@@ -174,6 +174,8 @@ impl Schedule {
         command.args(["sh", "-c", "\"$0\" \"$@\"; exit $?"]);
         command.arg(&self.player).arg("cycle").arg(program.name);
         command.arg(seed.to_string()).arg(reference).arg(folder);
+        // What one cycle learns of a kernel is not known to the next, nor to the user's own programs.
+        command.env("XDG_CACHE_HOME", folder.join("cache"));
         let mut child = spawn(command, &log)?;
         let Some(status) = wait(&mut child, LIMIT)? else {
             let _ = child.kill();
