@@ -42,18 +42,8 @@ pub(super) fn unit(workspace: &Workspace) -> Part {
 /// A part for each test target that needs ROCm, CRIU, LLVM or root, by the features that its
 /// manifest says it needs. All are asked for with the same features, so that they are built once.
 pub(super) fn system(workspace: &Workspace) -> Vec<Part> {
-    let mut targets: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for package in &workspace.packages {
-        let tests = package["targets"].as_array().into_iter().flatten();
-        for target in tests.filter(|target| target["kind"][0] == "test") {
-            let needed = strings(&target["required-features"]);
-            if let (Some(name), false) = (target["name"].as_str(), needed.is_empty()) {
-                targets.entry(name).or_default().extend(needed);
-            }
-        }
-    }
     let place = |name: &str| LONGEST.iter().position(|long| *long == name);
-    let mut targets: Vec<_> = targets.into_iter().collect();
+    let mut targets: Vec<_> = targets(workspace).into_iter().collect();
     targets.sort_by_key(|(name, _)| (place(name).unwrap_or(LONGEST.len()), *name));
     let parts = targets.into_iter().map(|(name, needed)| {
         let mut command = release(workspace);
@@ -72,8 +62,26 @@ pub(super) fn builds(workspace: &Workspace) -> [Command; 2] {
     let mut unit = workspace.cargo(&["test", "--workspace"]);
     unit.arg("--no-run");
     let mut system = release(workspace);
-    system.args(["--tests", "--no-run"]);
+    system.arg("--no-run");
+    for name in targets(workspace).into_keys() {
+        system.args(["--test", name]);
+    }
     [unit, system]
+}
+
+/// Test targets that need features, and which.
+fn targets(workspace: &Workspace) -> BTreeMap<&str, Vec<String>> {
+    let mut targets: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for package in &workspace.packages {
+        let tests = package["targets"].as_array().into_iter().flatten();
+        for target in tests.filter(|target| target["kind"][0] == "test") {
+            let needed = strings(&target["required-features"]);
+            if let (Some(name), false) = (target["name"].as_str(), needed.is_empty()) {
+                targets.entry(name).or_default().extend(needed);
+            }
+        }
+    }
+    targets
 }
 
 fn release(workspace: &Workspace) -> Command {
