@@ -25,8 +25,6 @@ pub enum ObjectError {
     Metadata(#[from] MetadataError),
     #[error("kernel {kernel}: its descriptor is missing or cut off")]
     Descriptor { kernel: String },
-    #[error("kernel {kernel}: its entry point lies outside of the code")]
-    Entry { kernel: String },
 }
 
 /// A loadable part of the image.
@@ -208,18 +206,14 @@ impl CodeObject {
                 .and_then(Descriptor::parse)
                 .ok_or_else(missing)?;
             let start = address.wrapping_add_signed(descriptor.entry_offset);
-            let outside = || ObjectError::Entry {
-                kernel: entry.name.clone(),
-            };
-            let segment = self
-                .segment_at(start)
-                .filter(|s| s.executable)
-                .ok_or_else(outside)?;
+            let segment = self.segment_at(start).filter(|s| s.executable);
             // Padding between functions is part of no symbol.
             let content = self.content_from(start).map_or(0, <[u8]>::len) as u64;
-            let end = self
-                .code_end(start, &entry.symbol)
-                .unwrap_or(segment.addresses.end);
+            // A body that a compiler took for unreachable may be the last: there is no code then.
+            let end = segment.map_or(start, |segment| {
+                self.code_end(start, &entry.symbol)
+                    .unwrap_or(segment.addresses.end)
+            });
             kernels.push(Kernel {
                 kernarg_size: entry.kernarg_size.max(descriptor.kernarg_size),
                 name: entry.name,

@@ -18,8 +18,8 @@ pub struct Kernel {
     pub kernarg_size: u32,
     /// By ascending offset, hidden arguments included.
     pub args: Vec<Arg>,
-    /// Addresses of the machine code in the loaded image; the start is the entry point. Empty for a
-    /// stub: a kernel that this target has no body for.
+    /// Addresses of the machine code in the loaded image; the start is the entry point. Empty where a
+    /// compiler took the body for unreachable: what is launched then is whatever comes next, if anything does.
     pub code: Range<u64>,
 }
 

@@ -450,6 +450,30 @@ fn a_report_says_it_in_words() {
     );
 }
 
+/// A compiler that takes a body for unreachable leaves nothing of it, and a launch runs on.
+#[test]
+fn a_kernel_without_an_instruction_is_what_comes_next() {
+    let mut empty = KernelSource::new("empty", &[]).args(&[(0, 8, "global_buffer")]);
+    let stores = || KernelSource::new("stores", STORE).args(&[(0, 8, "global_buffer")]);
+    let summary = |kernels: &[KernelSource], index: usize| {
+        let file = elf::write(kernels, &[0; 64], false);
+        let object = CodeObject::parse(&file, &strobe_code_object::Limits::default());
+        let object = object.expect("an object");
+        analyse(&object, &object.kernels[index], &Limits::default()).summary()
+    };
+    empty.symbol_size = Some(0);
+    let before = summary(&[empty, stores()], 0);
+    assert!(matches!(before.writes, SideSummary::Args(_)), "{before:?}");
+    let mut empty = KernelSource::new("empty", &[]);
+    empty.symbol_size = Some(0);
+    // Nothing comes next; the other kernel is what it is all the same.
+    let last = [stores(), empty];
+    let SideSummary::Unknown(_) = summary(&last, 1).writes else {
+        panic!("{:?}", summary(&last, 1));
+    };
+    assert!(matches!(summary(&last, 0).writes, SideSummary::Args(_)));
+}
+
 /// Random words and damaged programs: whatever they are, the analysis ends without a panic.
 #[test]
 fn damaged_code_never_panics() {
