@@ -318,14 +318,18 @@ fn nothing_runs_that_came_back_in_part_when_everybody_else_is_dead() {
         let stat = process::stat(criu.pid).ok()?;
         (stat.state == 'T').then_some(criu)
     });
-    for id in process::tree(command.pid()).expect("its processes") {
-        if id != pid && id != criu.pid {
-            // Some end with those before them.
-            let _ = session::signal(id, "KILL");
-        }
+    let tree = process::tree(command.pid()).expect("its processes");
+    let others = || tree.iter().filter(|id| ![pid, criu.pid].contains(id));
+    // Nobody has the time to do anything about it. (Were the others to die first, the kernel would let
+    // CRIU go on, as one of a group that nobody is there to continue.)
+    for &id in others() {
+        session::signal(id, "STOP").expect("it is there");
     }
-    // A stopped process whose session's other processes are gone is hung up by the kernel.
-    let _ = session::signal(criu.pid, "KILL");
+    session::signal(criu.pid, "KILL").expect("it is there");
+    for &id in others() {
+        // Some end with those before them.
+        let _ = session::signal(id, "KILL");
+    }
     wait_until("end of what came back", || {
         (!session::is_alive(pid)).then_some(())
     });
