@@ -30,20 +30,20 @@ impl fmt::Display for MissedWrite {
         let (chunks, bytes) = (self.chunks.len(), self.bytes());
         write!(
             f,
-            "device memory was written unannounced ({chunks} chunks, {bytes} bytes) by "
+            "device memory was written unannounced ({chunks} chunks, {bytes} bytes), "
         )?;
         let names: Vec<&str> = self.suspects.iter().map(|s| s.kernel.as_str()).collect();
         match names.as_slice() {
             [] => f.write_str(
-                "the program's CPU or by somebody else: no launch is known to have done it",
+                "it is not known by whom: the program's CPU, somebody else, or a launch before the cut",
             ),
-            [kernel] => write!(f, "kernel {kernel}, whose footprint is wrong"),
+            [kernel] => write!(f, "by kernel {kernel}, whose footprint is wrong"),
             kernels if kernels.len() <= NAMED => {
-                write!(f, "one of the kernels {}", kernels.join(", "))
+                write!(f, "by one of the kernels {}", kernels.join(", "))
             }
             kernels => {
                 let more = kernels.len() - NAMED;
-                write!(f, "one of the kernels {}", kernels[..NAMED].join(", "))?;
+                write!(f, "by one of the kernels {}", kernels[..NAMED].join(", "))?;
                 write!(f, " and {more} more")
             }
         }
@@ -63,7 +63,7 @@ impl MissedWrite {
 pub(crate) struct MissedWriteReport {
     pub(crate) chunks: usize,
     pub(crate) bytes: u64,
-    /// Mangled names; one of them did it, or nobody's launch if there is none.
+    /// Mangled names; one of them did it; none if it is not known who did.
     pub(crate) suspects: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ mod tests {
         assert!(says(&["step"]).ends_with("by kernel step, whose footprint is wrong"));
         assert!(says(&["a", "b"]).ends_with("by one of the kernels a, b"));
         assert!(says(&["a", "b", "c", "d", "e", "f"]).ends_with("d, e and 1 more"));
-        assert!(says(&[]).contains("no launch is known to have done it"));
+        assert!(says(&[]).contains("it is not known by whom"));
     }
 
     #[test]

@@ -159,11 +159,20 @@ fn without_validation_strays_make_wrong_images() {
     assert!(wrong >= 2, "only {wrong} of 4 images are wrong");
 }
 
+/// Runs until the kernel is named: where all it wrote was fingerprinted ahead of the cut, nobody is.
+fn find_out(cache: &Path) {
+    let found = (0..6).any(|seed| {
+        let trial = Trial::run("buffer", seed, &[], cache);
+        assert!(trial.exact, "{}", trial.report);
+        trial.suspects().iter().any(|named| !named.is_empty())
+    });
+    assert!(found, "nobody was named in six runs");
+}
+
 #[test]
 fn a_kernel_that_was_found_out_is_distrusted_in_later_runs() {
     let cache = Folder::new("cache-later");
-    let first = Trial::run("buffer", 0, &[], cache.path());
-    assert!(first.exact && !first.suspects().is_empty());
+    find_out(cache.path());
     let second = Trial::run("buffer", 0, &[], cache.path());
     assert!(
         second.exact && second.suspects().is_empty(),
@@ -176,12 +185,7 @@ fn a_kernel_that_was_found_out_is_distrusted_in_later_runs() {
     let noted = fs::read_dir(&folder).expect("the folder").next();
     let file = noted.expect("a file").expect("an entry").path();
     fs::write(&file, [0xff; 1000]).expect("it is writable");
-    let third = Trial::run("buffer", 0, &[], cache.path());
-    assert!(
-        third.exact && !third.suspects().is_empty(),
-        "{}",
-        third.report
-    );
+    find_out(cache.path());
     let text = fs::read_to_string(&file).expect("text again");
     assert!(text.contains("stray_buffer"), "{text}");
 }
@@ -194,14 +198,18 @@ fn what_was_missed_is_said_in_a_sentence() {
     session
         .wait_for("log", "round 8 ", LIMIT)
         .expect("it works");
-    let ended = checkpoint_of(session.pid(), &folder.join("images"), &[]).well();
-    assert!(
-        ended.stdout.contains("written unannounced"),
-        "{}",
-        ended.stdout
-    );
-    assert!(ended.stdout.contains("stray_buffer"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("taken again"), "{}", ended.stdout);
+    // The second time, what was overwritten before is not fingerprinted ahead of the cut any more.
+    let said = (0..4).find_map(|number| {
+        let images = folder.join(&format!("images-{number}"));
+        let ended = checkpoint_of(session.pid(), &images, &[]).well();
+        ended
+            .stdout
+            .contains("stray_buffer")
+            .then_some(ended.stdout)
+    });
+    let said = said.expect("a checkpoint that names the kernel");
+    assert!(said.contains("written unannounced"), "{said}");
+    assert!(said.contains("taken again"), "{said}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Rules of the analysis that tests break on purpose, to see that it is found out. Without the feature
 //! `broken` no rule can be broken, and nothing is left of this.
 
-#![cfg_attr(not(feature = "broken"), allow(unreachable_pub))]
+#![cfg_attr(
+    not(feature = "broken"),
+    allow(unreachable_pub, reason = "public with the feature")
+)]
 
 /// A rule, by what is true of kernels and would be overlooked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
