@@ -139,9 +139,8 @@ fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
 fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<CheckpointReport> {
     let before = Identity::of(arguments.pid);
     let mut preparation = prepare(arguments).map_err(|error| match before {
-        // What it was asked for is not there any more, whatever that was.
-        Ok(program) if !program.is_alive() => refused(format!("process {} has ended", program.pid)),
-        _ => error,
+        Ok(program) => unless_ended(program, error),
+        Err(_) => error,
     })?;
     let agent = preparation.agent;
     let program = agent.identity();
@@ -191,6 +190,15 @@ fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<
         end(program)?;
     }
     Ok(report)
+}
+
+/// Why the preparation failed. Of a program that has ended, what was asked for is not there any more,
+/// whatever that was.
+fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
+    match program.is_alive() {
+        true => error,
+        false => refused(format!("process {} has ended", program.pid)),
+    }
 }
 
 fn ended(pid: u32) -> anyhow::Error {
@@ -580,4 +588,28 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 fn now_ns() -> anyhow::Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_program_that_has_ended_nothing_else_is_said() {
+        let other = || refused("something is not there");
+        let myself = Identity::of(std::process::id()).expect("we run");
+        assert_eq!(
+            unless_ended(myself, other()).to_string(),
+            other().to_string()
+        );
+        let mut child = std::process::Command::new("true").spawn().expect("it runs");
+        let program = Identity::of(child.id()).expect("nobody has waited for it");
+        child.wait().expect("it ends");
+        let error = unless_ended(program, other());
+        assert!(error.is::<Refused>(), "{error:?}");
+        assert_eq!(
+            error.to_string(),
+            format!("process {} has ended", program.pid)
+        );
+    }
 }

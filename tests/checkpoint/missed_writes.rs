@@ -159,12 +159,15 @@ fn without_validation_strays_make_wrong_images() {
     assert!(wrong >= 2, "only {wrong} of 4 images are wrong");
 }
 
-/// Runs until the kernel is named: where all it wrote was fingerprinted ahead of the cut, nobody is.
+/// Runs until the kernel is named: where all it wrote was fingerprinted ahead of the cut, nobody is. The
+/// first of the runs notices that it strays, whoever is named.
 fn find_out(cache: &Path) {
     let found = (0..6).any(|seed| {
         let trial = Trial::run("buffer", seed, &[], cache);
         assert!(trial.exact, "{}", trial.report);
-        trial.suspects().iter().any(|named| !named.is_empty())
+        let attempts = trial.suspects();
+        assert!(seed > 0 || !attempts.is_empty(), "{}", trial.report);
+        attempts.iter().any(|named| !named.is_empty())
     });
     assert!(found, "nobody was named in six runs");
 }
@@ -201,15 +204,12 @@ fn what_was_missed_is_said_in_a_sentence() {
     // The second time, what was overwritten before is not fingerprinted ahead of the cut any more.
     let said = (0..4).find_map(|number| {
         let images = folder.join(&format!("images-{number}"));
-        let ended = checkpoint_of(session.pid(), &images, &[]).well();
-        ended
-            .stdout
-            .contains("stray_buffer")
-            .then_some(ended.stdout)
+        let said = checkpoint_of(session.pid(), &images, &[]).well().stdout;
+        assert!(said.contains("written unannounced"), "{said}");
+        assert!(said.contains("taken again"), "{said}");
+        said.contains("stray_buffer").then_some(said)
     });
-    let said = said.expect("a checkpoint that names the kernel");
-    assert!(said.contains("written unannounced"), "{said}");
-    assert!(said.contains("taken again"), "{said}");
+    assert!(said.is_some(), "no checkpoint names the kernel");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-// Gives memory back all the time, and takes other memory: most of what it has at once, so that whoever
-// reads all of it is likely to be there.
+// Gives memory back all the time, and takes other memory: nearly half of what it has at once, so that
+// whoever reads all of it is likely to be there. Some it keeps, and never writes again.
 //
 //   churn ROUNDS LOG
 #include <unistd.h>
@@ -11,6 +11,7 @@ constexpr int kBuffers = 2;
 constexpr size_t kBytes = 48 << 20;
 // Of a buffer, from its start: what is written and read.
 constexpr size_t kUsed = 4 << 20;
+constexpr size_t kKept = 16 << 20;
 // Long enough for some batches of fingerprints.
 constexpr unsigned kPause = 20000;
 
@@ -29,6 +30,9 @@ int main(int argc, char** argv) {
         CHECK(hipMalloc(&buffer, kBytes));
         CHECK(hipMemset(buffer, 1, kUsed));
     }
+    unsigned* kept;
+    CHECK(hipMalloc(&kept, kKept));
+    CHECK(hipMemset(kept, 2, kKept));
     unsigned long long *sum, host_sum;
     CHECK(hipMalloc(&sum, sizeof(*sum)));
     CHECK(hipMemset(sum, 0, sizeof(*sum)));

@@ -113,9 +113,11 @@ impl Resources {
 /// The calling thread has passed the gate.
 pub(crate) fn give_way(agent: &'static Agent, bytes: u64) -> bool {
     let pool = POOL_BYTES.load(Ordering::Acquire);
+    if pool == 0 {
+        return false;
+    }
     let available = Gpu::get().ok().and_then(Gpu::available);
-    let in_vain = available.is_some_and(|available| available.saturating_add(pool) < bytes);
-    if pool == 0 || in_vain {
+    if available.is_some_and(|available| available.saturating_add(pool) < bytes) {
         return false;
     }
     let deadline = Instant::now() + GIVE_WAY_PATIENCE;
