@@ -109,10 +109,16 @@ impl Walk<'_> {
         };
         if inst.srcs[1] != Operand::None {
             let offset = self.word(state, inst.srcs[1]);
+            let words = self.arena.constant(!3);
+            let offset = self.arena.binary(Binary::And, offset, words);
             let offset = self.arena.zero64(offset);
             address = self.arena.add64(address, offset);
         }
         address = self.arena.offset(address, inst.imm.into());
+        if inst.imm % 4 != 0 {
+            // No compiler does that: it depends on the other parts which word it is.
+            address = self.lost64();
+        }
         let facts = state.wave;
         let reads = info.class != Class::Store;
         let writes = info.class != Class::Load;
@@ -122,9 +128,10 @@ impl Walk<'_> {
             facts,
             reads,
             writes,
+            scalar: true,
         });
         if info.class == Class::Load {
-            let values = self.load(address, facts, info.bytes, false, false);
+            let values = self.load(address, facts, info.bytes, false, true, false);
             for (register, value) in values.into_iter().enumerate() {
                 self.set_result(state, inst.dsts[0], register, value);
             }
@@ -165,6 +172,7 @@ impl Walk<'_> {
         facts: crate::expr::FactId,
         bytes: u8,
         signed: bool,
+        scalar: bool,
         divergent: bool,
     ) -> Vec<Id> {
         let dwords = usize::from(bytes).div_ceil(4);
@@ -181,6 +189,7 @@ impl Walk<'_> {
                 .collect();
         }
         if let Node::Image(start) = self.arena.node(address)
+            && !(scalar && start % 4 != 0)
             && let Some(values) = self.image_content(start, bytes, dwords)
         {
             return values;
@@ -190,6 +199,7 @@ impl Walk<'_> {
             facts,
             bytes: bytes.min(4),
             signed,
+            scalar,
         });
         let load = self.loads.len() as u32 - 1;
         let traits = self.arena.traits(address);
@@ -256,6 +266,7 @@ impl Walk<'_> {
                     facts,
                     reads,
                     writes,
+                    scalar: false,
                 });
                 if writes && info.space == Space::Flat && self.may_be_scratch(address) {
                     state.scratch = Rc::default();
@@ -271,7 +282,7 @@ impl Walk<'_> {
                             | Op::global_load_sshort
                             | Op::buffer_load_sshort
                     );
-                    let values = self.load(address, facts, bytes, signed, true);
+                    let values = self.load(address, facts, bytes, signed, false, true);
                     for (register, value) in values.into_iter().enumerate() {
                         self.set_result(state, inst.dsts[0], register, value);
                     }

@@ -4,9 +4,13 @@ use strobe_extent::{Access, Extent, Reason, Side};
 
 use crate::evaluate::{Base, Evaluation};
 use crate::plan::Plan;
+use crate::range::Range;
 use crate::value::{Alternative, Origin};
 use crate::walk::Site;
 use crate::{Launch, Memory, Unseen};
+
+/// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
+const SCALAR_PARTS: i128 = 3;
 
 pub(crate) fn access(
     plan: &Plan,
@@ -69,6 +73,11 @@ impl Evaluation<'_> {
             sides.push(writes);
         }
         for &alternative in address.alternatives() {
+            let mut alternative = alternative;
+            if site.scalar && !alternative.range.is_of_words() {
+                let Range { lo, hi, .. } = alternative.range;
+                alternative.range = Range::span(lo - SCALAR_PARTS * 3, hi);
+            }
             match self.touched_by(alternative, site.bytes) {
                 Touched::Nothing => {}
                 Touched::Extent(extent) => sides.iter_mut().for_each(|side| side.insert(extent)),

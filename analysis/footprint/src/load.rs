@@ -26,6 +26,10 @@ impl Evaluation<'_> {
         for alternative in address.alternatives() {
             let range = alternative.range.add(skip, 64);
             match alternative.origin {
+                // Which word that is, is not sure enough.
+                _ if load.scalar && !range.is_of_words() => {
+                    all.push(Alternative::lost(Reason::PointerFromMemory, bits));
+                }
                 Origin::Symbol(Symbolic::Kernarg) => self.scan_kernarg(range, bytes, &mut all),
                 Origin::Symbol(Symbolic::Packet) if range.single().is_some() && bytes == 4 => {
                     let offset = u32::try_from(range.lo).unwrap_or(u32::MAX);

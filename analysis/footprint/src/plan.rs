@@ -54,10 +54,11 @@ impl Plan {
                 site.bytes,
                 site.reads,
                 site.writes,
+                site.scalar,
             )
         });
         sites.dedup_by(|a, b| {
-            let key = |s: &Site| (s.address, s.facts, s.bytes, s.reads, s.writes);
+            let key = |s: &Site| (s.address, s.facts, s.bytes, s.reads, s.writes, s.scalar);
             key(a) == key(b)
         });
         let names = (0..arena.len()).filter_map(|index| match arena.node(Id(index as u32)) {

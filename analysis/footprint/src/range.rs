@@ -88,6 +88,11 @@ impl Range {
         self.hi - self.lo >= (1 << bits) - 1
     }
 
+    /// Whether all are multiples of 4.
+    pub(crate) fn is_of_words(self) -> bool {
+        self.lo % 4 == 0 && self.step % 4 == 0
+    }
+
     pub(crate) fn single(self) -> Option<i128> {
         (self.lo == self.hi).then_some(self.lo)
     }
@@ -257,6 +262,10 @@ impl Range {
                 && mask < 0
                 && (-mask).count_ones() == 1
             {
+                if value.lo % mask == 0 && value.step % mask == 0 {
+                    // They are clear.
+                    return value.reduce(bits);
+                }
                 let (lo, hi) = (value.lo & mask, value.hi & mask);
                 let step = if lo == hi { 0 } else { -mask };
                 return Self { lo, hi, step }.reduce(bits);

@@ -29,6 +29,8 @@ pub(crate) struct Load {
     /// 1, 2 or 4; dwords follow each other.
     pub(crate) bytes: u8,
     pub(crate) signed: bool,
+    /// By a scalar instruction, see [`Site::scalar`].
+    pub(crate) scalar: bool,
 }
 
 /// An instruction that touches memory.
@@ -39,6 +41,9 @@ pub(crate) struct Site {
     pub(crate) facts: FactId,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
+    /// By a scalar instruction: the low bits of its address do not count, be they those of the sum or of
+    /// each of its parts.
+    pub(crate) scalar: bool,
 }
 
 /// A place whose value a loop's phi stands for.
