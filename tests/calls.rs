@@ -29,10 +29,15 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 20] = [
+const WRITE_NOTHING: [&str; 25] = [
     "submit",
-    "synchronise",
+    "record_event",
+    "wait_event",
+    "destroy_event",
+    "callback",
     "synchronise_stream",
+    "synchronise_event",
+    "synchronise_device",
     "register_fat_binary",
     "register_function",
     "unregister_fat_binary",

@@ -6,23 +6,21 @@
 //! | `unseen` | what passes by the wrappers is refused by its name, and what is not known waits |
 //! | `round_trip` | what comes back goes on as if nothing had been |
 //! | `faults` | a driver that refuses costs one sentence, and nothing else |
-//! | `ahead` | what is read while the program runs is there until it has been read |
 //! | `hostile` | hundreds of checkpoints of kernels that lie are right |
 //! | `missed_writes` | who writes unannounced spoils no image |
 //! | `files` | what comes back works on its files as they were, or not at all |
+//! | `graph` | what was launched is shown, and what orders it |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
 //! | `damage` | a checkpoint that is not what was written is not restored |
-//! | `output` | a pipe gets all of a program's output, once |
+//! | `output` | a pipe gets all of a program's output, once; phases are reported |
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
 #[path = "harness/mod.rs"]
 mod harness;
 
-#[path = "checkpoint/ahead.rs"]
-mod ahead;
 #[path = "checkpoint/captures.rs"]
 mod captures;
 #[path = "checkpoint/damage.rs"]
@@ -31,6 +29,8 @@ mod damage;
 mod faults;
 #[path = "checkpoint/files.rs"]
 mod files;
+#[path = "checkpoint/graph.rs"]
+mod graph;
 #[path = "checkpoint/held.rs"]
 mod held;
 #[path = "checkpoint/hostile.rs"]

@@ -6,6 +6,7 @@
 //! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
+//! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands
 
 #[path = "harness/mod.rs"]
 mod harness;
@@ -34,6 +35,7 @@ struct Run {
     images: PathBuf,
     work: PathBuf,
     plugins: PluginFolder,
+    plugin: PathBuf,
     softgpu: Option<PathBuf>,
 }
 
@@ -54,6 +56,7 @@ impl Run {
             images,
             work,
             plugins,
+            plugin,
             softgpu,
         }
     }
@@ -64,6 +67,7 @@ impl Run {
             images: &self.images,
             work: &self.work,
             plugins: self.plugins.path(),
+            plugin: &self.plugin,
             softgpu: self.softgpu.as_deref(),
             time_out: LIMIT,
         }
@@ -342,4 +346,71 @@ fn a_dump_in_the_middle_of_a_kernel_says_why_and_the_kernel_goes_on_to_its_right
         "{}",
         text(&output)
     );
+}
+
+#[test]
+fn a_program_that_is_stopped_at_any_moment_of_a_dump_is_whole_and_stopped_after_it() {
+    let folder = Folder::new("criu-stop");
+    let program = hip_program("holds.cpp");
+    let (mut device, pid) = start_bare(&folder, &program, &["8", "7"]);
+    let output = folder.join("output");
+    wait_until("memory", || text(&output).contains("holding "));
+    let library = softgpu_library(pid)
+        .expect("its maps")
+        .expect("it is on the software GPU");
+    let state = || process::stat(pid).expect("the program is there").state;
+    // CRIU moves threads by ptrace, first to a stop, then to run code of its own; and in a hook of the
+    // plugin that code waits for CRIU.
+    let mut runs = 0;
+    let mut stop = |point: &str, how: &str| {
+        runs += 1;
+        let mut run = Run::new(&folder, &format!("images-{runs}"), Some(library.clone()));
+        run.criu = Lethal::new(&folder, &format!("{point},{how}")).criu();
+        let result = run.dump(pid, true);
+        thread::sleep(Duration::from_millis(20));
+        let is_stopped = state() == 'T';
+        strobe_evaluation::session::signal(pid, "CONT").expect("it is there");
+        wait_until("running", || matches!(state(), 'R' | 'S'));
+        (is_stopped, result)
+    };
+    let numbers = || std::iter::successors(Some(1), |number| Some(number + number / 12 + 1));
+    let ptrace = |number: u32| format!("ptrace,after,{number}");
+    // It is CRIU that does not take a stop while it seizes the threads: the first numbers.
+    let (mut seized, mut last) = (None, 0);
+    for number in numbers() {
+        let (is_stopped, result) = stop(&ptrace(number), "PROGRAM");
+        match (seized, result) {
+            (None, Ok(())) => seized = Some(number),
+            (Some(_), Err(error)) => panic!("{number}: {error}"),
+            _ => {}
+        }
+        last = number;
+        if !is_stopped {
+            break;
+        }
+    }
+    let seized = seized.expect("a dump");
+    assert!(
+        last > 2 * seized && last > 100,
+        "dumped from {seized} to {last}"
+    );
+    let file = "dump_file,before,1";
+    let (is_stopped, result) = stop(file, "PROGRAM");
+    result.expect("a dump");
+    assert!(is_stopped, "no file of ours");
+    // Whoever lets it go on again finds it running: the dump makes no stop of what is over.
+    for number in numbers().take_while(|number| *number < last) {
+        let (is_stopped, result) = stop(&ptrace(number), "RESUMED");
+        assert!(!is_stopped, "{number}: it is stopped");
+        if let (true, Err(error)) = (number >= seized, result) {
+            panic!("{number}: {error}");
+        }
+    }
+    let (is_stopped, result) = stop(file, "RESUMED");
+    result.expect("a dump");
+    assert!(!is_stopped, "it is stopped");
+    strobe_evaluation::session::signal(pid, "TERM").expect("it runs");
+    let status = device.0.wait().expect("it was ours");
+    assert!(status.success(), "{status}: {}", text(&output));
+    assert!(text(&output).ends_with("kept\n"), "{}", text(&output));
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use strobe_isa::Target;
 use strobe_softgpu::FaultPlan;
 
 use crate::size::parse_size;
@@ -11,7 +12,8 @@ use crate::size::parse_size;
 const CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (nothing was changed).
 run, softgpu and restore --wait pass on the program's own code.
-STROBE_LOG=error|warn|info|debug|trace says how much is reported on stderr.";
+STROBE_LOG=error|warn|info|debug|trace says how much is reported on stderr; from debug on,
+how long each phase took. STROBE_LOG_FORMAT=json makes it JSON.";
 
 /// Takes checkpoints of GPU programs while they run, and brings them back.
 #[derive(Debug, Parser)]
@@ -30,6 +32,7 @@ pub(crate) enum Action {
     Release(ReleaseArguments),
     Ps(PsArguments),
     Inspect(InspectArguments),
+    Graph(GraphArguments),
     Verify(VerifyArguments),
     Doctor(DoctorArguments),
     #[command(hide = true)]
@@ -86,7 +89,7 @@ pub(crate) struct SoftgpuArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
     /// Driver calls of checkpoint and restore that fail on purpose, with commas between them:
-    /// CALL@NUMBER=ERRNO (submit@3=EIO) or random@SEED=PERCENT.
+    /// CALL@NUMBER=ERRNO (submit@3=EIO), CALL@every=ERRNO or random@SEED=PERCENT.
     #[arg(long, value_name = "PLAN")]
     pub(crate) faults: Option<FaultPlan>,
     /// The program and its arguments.
@@ -129,7 +132,7 @@ pub(crate) struct CheckpointArguments {
     /// Seconds that CRIU may take beyond waiting for GPU work; then it is killed, and the program goes on.
     #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
     pub(crate) criu_timeout: u32,
-    /// End the program once the checkpoint is complete.
+    /// End the program. It does nothing after the cut, and has ended when the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,
     /// Print JSON.
@@ -216,9 +219,34 @@ pub(crate) struct InspectArguments {
     /// Code object, executable, shared library or offload bundle.
     pub(crate) file: PathBuf,
     /// Only code for this processor.
-    #[arg(long, value_name = "TARGET", default_value = "gfx906")]
+    #[arg(long, value_name = "TARGET", default_value = Target::DEFAULT.name)]
     pub(crate) target: Option<String>,
     /// Print a JSON array of one object a kernel, with a summary object at its end.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what a program has launched, and what happens before what.
+///
+/// Of a running program the latest launches, copies and waits, of a checkpoint those before it: which
+/// bytes each touches, and what it waits for (the operation before it on its stream, unless something
+/// else is said). Two of them that touch the same bytes in no order are named.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe graph 4711
+  strobe graph monday --dot | c++filt | dot -Tsvg > monday.svg")]
+pub(crate) struct GraphArguments {
+    /// Process id of a program, or directory of a checkpoint.
+    #[arg(value_name = "PID|DIR")]
+    pub(crate) target: String,
+    /// Show so many operations, the latest; without it about two rounds of the loop that the program is in.
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// Print a graph for graphviz.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dot: bool,
+    /// Print JSON: without --last, all that is remembered.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -10,17 +10,17 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
-use nix::sys::signal::{Signal, kill};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
-use strobe_criu::agent::RemoteAgent;
+use strobe_criu::agent::{AgentError, RemoteAgent};
+use strobe_criu::awaited::{Awaited, Standstill};
 use strobe_criu::lease::Lease;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::namespaces::check_seen;
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::process::{self, Identity};
-use strobe_criu::run::{Setting, softgpu_library};
-use strobe_criu::{shared_memory, statistics};
+use strobe_criu::run::{RunError, Setting, softgpu_library};
+use strobe_criu::{shared_memory, statistics, threads};
+use strobe_graph::Window;
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
@@ -32,11 +32,13 @@ use strobe_store::{CreateError, Writer};
 use crate::arguments::{self, CheckpointArguments};
 use crate::delivery::{self, Expected};
 use crate::distrust;
+use crate::held::Held;
 use crate::link::{Link, Listener};
 use crate::missed::{MissedWrite, MissedWriteReport, Residual, pieces};
 use crate::outcome::{Outcome, Refused};
 use crate::report::CheckpointReport;
-use crate::{interrupt, progress, release};
+use crate::scratch::Scratch;
+use crate::{interrupt, launches, progress, release};
 
 /// For the agent to connect, and to get ready.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -82,10 +84,12 @@ struct Dumped {
     criu: DumpStats,
     plugin: PluginStatistics,
     files: WritableFiles,
-    tracked: Vec<Extent>,
+    promise: Promise,
     shared_memory: Vec<SharedMemoryFile>,
     /// CLOCK_MONOTONIC, nanoseconds.
     started_ns: u64,
+    /// With --kill.
+    held: Option<Held>,
 }
 
 fn refused(error: impl std::fmt::Display) -> anyhow::Error {
@@ -127,7 +131,9 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
 fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
     let agent = RemoteAgent::find(pid)?;
     let deadline = std::time::Instant::now() + ARM;
+    let mut awaited = Awaited::new(agent.identity());
     while !matches!(agent.phase()?, Some(Phase::Idle | Phase::Refused)) {
+        awaited.look()?;
         if std::time::Instant::now() > deadline {
             bail!("the agent does not end its part of the checkpoint");
         }
@@ -137,13 +143,26 @@ fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
 }
 
 fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<CheckpointReport> {
+    // Before all else: with its first thread a process seems to have ended.
+    for pid in process::tree(arguments.pid).unwrap_or_default() {
+        threads::check(pid).map_err(refused)?;
+    }
+    let _whole = tracing::debug_span!("checkpoint", pid = arguments.pid).entered();
     let before = Identity::of(arguments.pid);
-    let mut preparation = prepare(arguments).map_err(|error| match before {
+    let preparation = prepare(arguments).map_err(|error| match before {
         Ok(program) => unless_ended(program, error),
         Err(_) => error,
     })?;
     let agent = preparation.agent;
-    let program = agent.identity();
+    take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&agent, error))
+}
+
+fn take_prepared(
+    arguments: &CheckpointArguments,
+    residual: &Residual,
+    mut preparation: Preparation,
+) -> anyhow::Result<CheckpointReport> {
+    let agent = preparation.agent;
     let id = hex(&preparation.id);
     let snapshot = agent.snapshot()?;
     let chunk_bytes = (snapshot.tracked_bytes / CHUNKS)
@@ -152,26 +171,31 @@ fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<
     let begin = Begin {
         checkpoint_id: preparation.id.clone(),
         mode: mode(arguments).into(),
+        kill: arguments.kill,
         chunk_bytes,
         aside_bytes: snapshot.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
         validate: validate(arguments).into(),
         residual: residual.extents.clone(),
-        all_residual: residual.everything,
+        all_residual: residual.everything || arguments.kill,
         max_hold_ms: arguments.max_hold * 1000,
     };
-    let listener = Listener::open(program, &id)?;
-    let result = arm(&agent, &listener, begin)
+    let listener = Listener::open(agent.identity(), &id)?;
+    arm(&agent, &listener, begin)
+        .and_then(|window| launches::save(&preparation.writer.criu_dir(), &window))
         .and_then(|()| dump(arguments, &mut preparation))
         .map_err(|error| disarm(&agent, error))
-        .and_then(|dumped| {
+        .and_then(|mut dumped| {
+            if let Some(held) = dumped.held.take() {
+                return finish_held(arguments, preparation, held, dumped, chunk_bytes);
+            }
             let mut link = listener.accept(CONNECT)?;
             let finished = finish(arguments, preparation, &mut link, dumped, chunk_bytes);
             let last = match &finished {
                 Ok(_) => to_agent::Body::Committed(Committed {}),
                 // It knows already.
-                Err(error) if error.is::<MissedWrite>() => return finished,
+                Err(error) if is_known_to_the_agent(error) => return finished,
                 Err(error) => to_agent::Body::Abandon(Abandon {
                     reason: error.to_string(),
                 }),
@@ -181,34 +205,44 @@ fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<
                 tracing::debug!("{error:#}");
             }
             finished
-        });
-    let report = result.map_err(|error| match program.is_alive() {
-        true => error,
-        false => ended(program.pid),
-    })?;
-    if arguments.kill {
-        end(program)?;
-    }
-    Ok(report)
+        })
 }
 
 /// Why the preparation failed. Of a program that has ended, what was asked for is not there any more,
 /// whatever that was.
 fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
-    match program.is_alive() {
+    // Its memory goes before its number does.
+    match program.is_alive() && process::has_memory(program.pid) {
         true => error,
         false => refused(format!("process {} has ended", program.pid)),
     }
 }
 
-fn ended(pid: u32) -> anyhow::Error {
+/// Why a checkpoint failed that had begun: of a program that is not there any more, that it is not.
+fn unless_gone(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
+    let pid = agent.identity().pid;
+    let found = RemoteAgent::find(pid);
+    match found {
+        _ if !agent.identity().is_alive() => {}
+        // Its memory goes before its number does.
+        Err(AgentError::Gone(_)) => {}
+        Ok(found) if found.address() == agent.address() => return error,
+        Ok(_) | Err(AgentError::NoAgent(_) | AgentError::Unused(_)) => {
+            return anyhow!("process {pid} has become another program during the checkpoint");
+        }
+        Err(_) => return error,
+    }
     anyhow!("process {pid} has ended during the checkpoint")
 }
 
 /// Looks at everything first; what is missing is said before the program notices anything.
 fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
+    let _phase = tracing::debug_span!("prepare").entered();
     let pid = arguments.pid;
     let agent = RemoteAgent::find(pid).map_err(refused)?;
+    if process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
+        return Err(refused(Standstill::Stopped(pid)));
+    }
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     if !nix::unistd::geteuid().is_root() {
@@ -264,10 +298,11 @@ fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A program that is killed does nothing after the cut, for what it would do is lost.
 fn mode(arguments: &CheckpointArguments) -> Mode {
     match arguments.mode {
-        arguments::Mode::Cow => Mode::Cow,
-        arguments::Mode::Stop => Mode::Stop,
+        arguments::Mode::Cow if !arguments.kill => Mode::Cow,
+        _ => Mode::Stop,
     }
 }
 
@@ -279,8 +314,16 @@ fn validate(arguments: &CheckpointArguments) -> Validate {
     }
 }
 
-/// Calls the agent and tells it what to expect. Afterwards nobody is connected.
-fn arm(agent: &RemoteAgent, listener: &Listener, begin: Begin) -> anyhow::Result<()> {
+/// It was asked for the suspects.
+fn is_known_to_the_agent(error: &anyhow::Error) -> bool {
+    let missed = error.downcast_ref::<MissedWrite>();
+    missed.is_some_and(|missed| !missed.by_cpu)
+}
+
+/// Calls the agent and tells it what to expect; what the program has launched. Afterwards nobody is
+/// connected.
+fn arm(agent: &RemoteAgent, listener: &Listener, begin: Begin) -> anyhow::Result<Window> {
+    let _phase = tracing::debug_span!("arm").entered();
     let me = Identity::of(std::process::id())?;
     agent.request(me, listener.name())?;
     let mut link = listener.accept(CONNECT)?;
@@ -293,21 +336,29 @@ fn arm(agent: &RemoteAgent, listener: &Listener, begin: Begin) -> anyhow::Result
         from_agent::Body::Aborted(reason) => bail!("{}", reason.reason),
         _ => bail!("the agent says something unexpected"),
     }
+    let launches = launches::receive(&mut link)?;
     drop(link);
     let deadline = std::time::Instant::now() + ARM;
+    let mut awaited = Awaited::new(agent.identity());
     while agent.phase()? != Some(Phase::Armed) {
+        awaited.look()?;
         if std::time::Instant::now() > deadline {
             bail!("the agent does not get ready");
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Ok(())
+    Ok(launches)
 }
 
 /// After a failure before or in the dump: the agent must not wait for a verdict that never comes.
 fn disarm(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
     let Ok(snapshot) = agent.snapshot() else {
         return error;
+    };
+    // What the agent says may be of an earlier checkpoint, if it is stopped.
+    let error = match error.downcast::<Standstill>() {
+        Ok(standstill) => refused(standstill),
+        Err(error) => error,
     };
     if snapshot.phase == Some(Phase::Refused) && !error.is::<Refused>() {
         return refused(snapshot.reason);
@@ -322,6 +373,7 @@ fn disarm(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
 
 /// Runs CRIU, with our plugin in it.
 fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyhow::Result<Dumped> {
+    let _phase = tracing::debug_span!("dump").entered();
     let Preparation {
         agent,
         criu,
@@ -334,39 +386,93 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let work = Scratch::create(&writer.criu_dir().with_file_name("work"))?;
     let mut plugins = vec![plugin.as_path()];
     plugins.extend(softgpu.as_deref());
-    let plugins = PluginFolder::create(work.0.join("plugins"), &plugins)?;
+    let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
     let drain = Duration::from_secs(arguments.drain_timeout.into()) * DRAIN_ATTEMPTS;
     let setting = Setting {
         criu,
         images: &writer.criu_dir(),
-        work: &work.0,
+        work: work.path(),
         plugins: plugins.path(),
+        plugin,
         softgpu: softgpu.as_deref(),
         time_out: Duration::from_secs(arguments.criu_timeout.into()) + drain,
     };
     let bar = progress::spinner("dumping");
     let started_ns = now_ns()?;
+    let mut finished = None;
     let result = setting
         .dump(pid, true)
-        .and_then(|running| running.finish(|| {}));
+        .and_then(|running| match arguments.kill {
+            true => Held::saved(*agent, running, work).map(Some),
+            false => {
+                running.finish(|| {})?;
+                finished = Some(work);
+                Ok(None)
+            }
+        });
     bar.finish_and_clear();
-    result.map_err(|error| freed(pid, error.into()))?;
+    let held = result.map_err(|error| match error {
+        RunError::Refused(why) => freed(pid, refused(why)),
+        // CRIU's words for it are many.
+        RunError::Failed(_) if is_stopped(pid) => freed(pid, refused(Standstill::Stopped(pid))),
+        error => freed(pid, error.into()),
+    })?;
+    let criu = finished.map(|work| statistics::read_dump(work.path()));
     let folder = writer.criu_dir();
+    let plugin: PluginStatistics = read_image(&folder.join("strobe-plugin.img"))?;
     let dumped = Dumped {
-        criu: statistics::read_dump(&work.0)?,
-        plugin: read_image(&folder.join("strobe-plugin.img"))?,
+        // CRIU counts to the end, which is not there yet where it holds the program.
+        criu: criu.transpose()?.unwrap_or_else(|| DumpStats {
+            frozen_time: (plugin.finished_ns.saturating_sub(plugin.cut_seen_ns) / 1000) as u32,
+            ..DumpStats::default()
+        }),
+        plugin,
         files: read_image(&folder.join("strobe-files.img"))?,
-        tracked: promised(&folder)?,
+        promise: Promise::read(&folder)?,
         shared_memory: shared_memory::save(pid, &writer.files_dir())?,
         started_ns,
+        held,
     };
     Ok(dumped)
+}
+
+/// Whether a program is stopped, or about to be.
+fn is_stopped(pid: u32) -> bool {
+    (0..50).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        process::stat(pid).is_ok_and(|stat| stat.is_stopped())
+    })
+}
+
+/// Commits what the program, which is held at its cut, has left; it ends. If that fails, it goes on.
+fn finish_held(
+    arguments: &CheckpointArguments,
+    preparation: Preparation,
+    held: Held,
+    dumped: Dumped,
+    chunk_bytes: u64,
+) -> anyhow::Result<CheckpointReport> {
+    let agent = preparation.agent;
+    let snapshot = agent.snapshot()?;
+    let figures = Statistics {
+        launches: snapshot.launches,
+        footprints_exact: snapshot.footprints_exact,
+        footprints_conservative: snapshot.footprints_conservative,
+        gate_closed_ns: snapshot.gate_closed_ns,
+        drained_ns: snapshot.drained_ns,
+        opened_ns: dumped.plugin.finished_ns,
+        ..Statistics::default()
+    };
+    let nothing = Expected::new(Vec::new(), chunk_bytes);
+    let report = commit(arguments, preparation, nothing, figures, dumped)?;
+    held.end()?;
+    Ok(report)
 }
 
 /// After a CRIU that failed: one that did not end by itself has left the program's queues stopped.
 fn freed(pid: u32, error: anyhow::Error) -> anyhow::Error {
     match release::let_go_on(pid) {
-        Err(failed) if process::exists(pid) => {
+        Err(failed) if process::stat(pid).is_ok_and(|stat| !stat.is_dead()) => {
             anyhow!("{error:#}; the program's GPU work may stand still: {failed:#}")
         }
         _ => error,
@@ -376,31 +482,56 @@ fn freed(pid: u32, error: anyhow::Error) -> anyhow::Error {
 /// Takes the contents in and commits.
 fn finish(
     arguments: &CheckpointArguments,
-    preparation: Preparation,
+    mut preparation: Preparation,
     link: &mut Link,
-    dumped: Dumped,
+    mut dumped: Dumped,
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
+    let program = preparation.agent.identity();
+    let Promise { tracked, touched } = std::mem::take(&mut dumped.promise);
+    let mut expected = Expected::new(tracked, chunk_bytes);
+    let bar = progress::bytes("copying", expected.bytes());
+    let writer = &mut preparation.writer;
+    let phase = tracing::debug_span!("copy").entered();
+    let delivered = delivery::take(link, program.pid, &mut expected, writer, |bytes| {
+        bar.inc(bytes)
+    });
+    drop(phase);
+    bar.finish_and_clear();
+    let figures = delivered?;
+    let chunks = expected.missed();
+    if !touched.is_empty() {
+        let by_cpu = MissedWrite {
+            chunks: touched,
+            suspects: Vec::new(),
+            by_cpu: true,
+        };
+        return Err(by_cpu.into());
+    }
+    if !chunks.is_empty() {
+        return Err(missed(link, chunks)?.into());
+    }
+    commit(arguments, preparation, expected, figures, dumped)
+}
+
+/// Writes the manifest: from then on the checkpoint is one.
+fn commit(
+    arguments: &CheckpointArguments,
+    preparation: Preparation,
+    expected: Expected,
+    figures: Statistics,
+    dumped: Dumped,
+) -> anyhow::Result<CheckpointReport> {
+    let _phase = tracing::debug_span!("commit").entered();
     let Preparation {
         agent,
         criu,
         softgpu,
-        mut writer,
+        writer,
         id,
         ..
     } = preparation;
     let program = agent.identity();
-    let mut expected = Expected::new(dumped.tracked, chunk_bytes);
-    let bar = progress::bytes("copying", expected.bytes());
-    let delivered = delivery::take(link, program.pid, &mut expected, &mut writer, |bytes| {
-        bar.inc(bytes)
-    });
-    bar.finish_and_clear();
-    let figures = delivered?;
-    let chunks = expected.missed();
-    if !chunks.is_empty() {
-        return Err(missed(link, chunks)?.into());
-    }
     let report = report(
         arguments,
         &dumped.criu,
@@ -422,7 +553,7 @@ fn finish(
         command_line: process::command_line(program.pid)?,
         target: dumped.plugin.target.clone(),
         criu_version: criu.version.to_string(),
-        chunk_bytes,
+        chunk_bytes: expected.chunk_bytes(),
         agent_page: agent.address(),
         tracked: expected.into_manifest()?,
         writable_files: dumped.files.files,
@@ -454,6 +585,7 @@ fn missed(link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
         from_agent::Body::Suspects(suspects) => Ok(MissedWrite {
             chunks,
             suspects: suspects.kernels,
+            by_cpu: false,
         }),
         from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
         _ => bail!("the agent says something unexpected"),
@@ -472,14 +604,16 @@ fn report(
     let residual = plugin.residual_ns as f64 / 1e6;
     let waited = agent.launch_wait_ns as f64 / 1e6;
     let held_by_copying = match arguments.mode {
+        // All of it is residual.
+        _ if arguments.kill => 0.0,
         arguments::Mode::Cow => waited,
         arguments::Mode::Stop => ms(agent.copy_started_ns, agent.opened_ns),
     };
     CheckpointReport {
         directory: arguments.output.display().to_string(),
-        mode: match arguments.mode {
-            arguments::Mode::Cow => "cow".into(),
-            arguments::Mode::Stop => "stop".into(),
+        mode: match mode(arguments) {
+            Mode::Stop => "stop".into(),
+            _ => "cow".into(),
         },
         pid: arguments.pid,
         killed: arguments.kill,
@@ -500,13 +634,12 @@ fn report(
         .into(),
         fingerprints_ms: agent.fingerprints_ns as f64 / 1e6,
         fingerprinted_bytes: agent.fingerprinted_bytes,
-        fingerprinted_ahead_bytes: agent.fingerprinted_ahead_bytes,
-        fingerprints_ahead_ms: agent.fingerprints_ahead_ns as f64 / 1e6,
         missed_writes: Vec::new(),
         copy_added_ms: held_by_copying,
         state_bytes: agent.tracked_bytes + plugin.residual_bytes,
         residual_bytes: plugin.residual_bytes,
         set_aside_bytes: plugin.set_aside_bytes,
+        warnings: plugin.warnings.clone(),
         copied_out_bytes: agent.copied_out_bytes,
         copied_aside_bytes: agent.copied_aside_bytes,
         copy_bytes_per_s: if copying > 0.0 {
@@ -521,57 +654,35 @@ fn report(
 }
 
 /// What the plugin left to the agent.
-fn promised(folder: &Path) -> anyhow::Result<Vec<Extent>> {
-    let mut tracked = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with("strobe-residual-")
-        {
-            tracked.extend(read_image::<strobe_proto::Residual>(&entry.path())?.tracked);
+#[derive(Debug, Default)]
+struct Promise {
+    tracked: Vec<Extent>,
+    /// Of this, what the CPU has touched at the cut.
+    touched: Vec<Extent>,
+}
+
+impl Promise {
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let mut promise = Self::default();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("strobe-residual-")
+            {
+                let residual: strobe_proto::Residual = read_image(&entry.path())?;
+                promise.tracked.extend(residual.tracked);
+                promise.touched.extend(residual.touched);
+            }
         }
+        Ok(promise)
     }
-    Ok(tracked)
 }
 
 fn read_image<M: frame::Message + Default>(path: &Path) -> anyhow::Result<M> {
     let read = || frame::read_image(&mut fs::File::open(path)?);
     read().with_context(|| format!("the plugin left no good {}", path.display()))
-}
-
-/// Ends a program and all processes below it.
-fn end(program: Identity) -> anyhow::Result<()> {
-    let Ok(pids) = process::tree(program.pid) else {
-        return Ok(());
-    };
-    if !program.is_alive() {
-        return Ok(());
-    }
-    for pid in pids {
-        match kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL) {
-            Ok(()) | Err(nix::errno::Errno::ESRCH) => {}
-            Err(error) => return Err(error).context("the program cannot be ended"),
-        }
-    }
-    Ok(())
-}
-
-/// A folder that goes away with everything in it.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn create(path: &Path) -> anyhow::Result<Self> {
-        fs::create_dir(path)?;
-        Ok(Self(path.to_path_buf()))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn random_id() -> std::io::Result<Vec<u8>> {

@@ -72,6 +72,11 @@ impl Expected {
         std::mem::take(&mut self.missed)
     }
 
+    /// Bytes of a chunk, but for the last of an allocation.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        self.chunk_bytes
+    }
+
     /// All bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.extents.iter().map(|extent| extent.len).sum()

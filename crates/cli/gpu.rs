@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::{fs, io};
 
+use strobe_code_object::TargetName;
+use strobe_isa::GfxVersion;
+
 const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
 const DEVICE: &str = "/dev/kfd";
 
@@ -22,20 +25,19 @@ pub(crate) fn targets() -> io::Result<Vec<String>> {
                 .parse()
                 .ok()
         };
-        targets.extend(properties.lines().find_map(number).and_then(name));
+        let version = properties.lines().find_map(number);
+        targets.extend(
+            version
+                .and_then(GfxVersion::from_kfd)
+                .map(|v| v.to_string()),
+        );
     }
     Ok(targets)
 }
 
-/// The driver writes 9.0.10 as 90010, compilers as gfx90a; a CPU has 0.
-fn name(version: u32) -> Option<String> {
-    let (major, minor, step) = (version / 10000, version / 100 % 100, version % 100);
-    (version != 0).then(|| format!("gfx{major}{minor:x}{step:x}"))
-}
-
 /// Whether code for `wanted` (perhaps with features, `gfx906:xnack-`) runs on one of these.
 pub(crate) fn is_among(wanted: &str, targets: &[String]) -> bool {
-    let processor = wanted.split(':').next().unwrap_or(wanted);
+    let processor = TargetName::new(wanted).processor();
     targets.iter().any(|target| target == processor)
 }
 
@@ -44,11 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_become_the_names_compilers_use() {
-        let names = [90006, 90010, 90402, 100_300, 0].map(name);
-        let expected = ["gfx906", "gfx90a", "gfx942", "gfx1030"].map(|n| Some(n.to_owned()));
-        assert_eq!(names[..4], expected);
-        assert_eq!(names[4], None);
+    fn features_do_not_keep_a_program_from_its_processor() {
         assert!(is_among("gfx906:sramecc+:xnack-", &["gfx906".to_owned()]));
         assert!(!is_among("gfx90a", &["gfx906".to_owned()]));
     }

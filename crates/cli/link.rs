@@ -3,13 +3,14 @@
 //! The agent connects to us, and does so twice: CRIU cannot save a program that holds a socket
 //! whose other end is outside, so both sides hang up before the dump.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use strobe_criu::awaited::Awaited;
 use strobe_criu::namespaces;
 use strobe_criu::process::Identity;
 use strobe_proto::{FromAgent, ToAgent, frame, from_agent, to_agent};
@@ -17,6 +18,7 @@ use strobe_proto::{FromAgent, ToAgent, frame, from_agent, to_agent};
 /// Between two messages the agent copies at most one ring of chunks.
 const SILENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Where the agent of one program can connect to.
 #[derive(Debug)]
@@ -48,19 +50,20 @@ impl Listener {
     pub(crate) fn accept(&self, patience: Duration) -> anyhow::Result<Link> {
         let pid = self.program.pid;
         let deadline = Instant::now() + patience;
+        let mut awaited = Awaited::new(self.program);
         loop {
             match self.socket.accept() {
                 Ok((stream, _)) => {
                     let peer = getsockopt(&stream, PeerCredentials)?;
                     if u32::try_from(peer.pid()) == Ok(pid) {
                         stream.set_nonblocking(false)?;
-                        stream.set_read_timeout(Some(SILENCE))?;
+                        stream.set_read_timeout(Some(LOOK_AGAIN))?;
                         stream.set_write_timeout(Some(SILENCE))?;
-                        return Ok(Link { stream });
+                        return Ok(Link { stream, awaited });
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    ensure!(self.program.is_alive(), "process {pid} has ended");
+                    awaited.look()?;
                     ensure!(
                         Instant::now() < deadline,
                         "the agent of process {pid} does not answer"
@@ -78,6 +81,22 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: UnixStream,
+    awaited: Awaited,
+}
+
+/// Waits for bytes as long as the agent can be expected to send any.
+impl Read for Link {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let deadline = Instant::now() + SILENCE;
+        loop {
+            match self.stream.read(bytes) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {
+                    self.awaited.look().map_err(io::Error::other)?;
+                }
+                result => return result,
+            }
+        }
+    }
 }
 
 impl Link {
@@ -89,8 +108,15 @@ impl Link {
     /// The next message but greetings.
     pub(crate) fn receive(&mut self) -> anyhow::Result<from_agent::Body> {
         loop {
-            let message = frame::read_control::<FromAgent>(&mut self.stream);
-            match message.context("the agent does not speak")? {
+            let message = match frame::read_control::<FromAgent>(self) {
+                Ok(message) => message,
+                Err(error) => {
+                    // What became of the program says more.
+                    self.awaited.look()?;
+                    return Err(error).context("the agent does not speak");
+                }
+            };
+            match message {
                 None => bail!("the agent has hung up"),
                 Some(FromAgent {
                     body: Some(from_agent::Body::Hello(hello)),

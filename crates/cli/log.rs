@@ -1,62 +1,31 @@
-//! What the command reports while it works: one line an event on stderr, chosen by `STROBE_LOG`.
+//! What the command reports while it works, on stderr: `STROBE_LOG` says how much, and with
+//! `STROBE_LOG_FORMAT=json` it is JSON, an object a line. From `debug` on, how long each phase took.
 
-use std::fmt::{self, Write};
+use std::{env, io};
 
-use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::span;
-use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Starts reporting; by default errors and warnings.
 pub(crate) fn start() {
-    let level = std::env::var("STROBE_LOG")
+    let level = env::var("STROBE_LOG")
         .ok()
-        .and_then(|name| name.parse().ok());
-    let lines = Lines {
-        level: level.unwrap_or(LevelFilter::WARN),
+        .and_then(|name| name.parse().ok())
+        .unwrap_or(LevelFilter::WARN);
+    let phases = match level >= LevelFilter::DEBUG {
+        true => FmtSpan::CLOSE,
+        false => FmtSpan::NONE,
     };
-    // Fails only where a subscriber is set already; nobody but us sets one.
-    let _ = tracing::subscriber::set_global_default(lines);
-}
-
-struct Lines {
-    level: LevelFilter,
-}
-
-impl Subscriber for Lines {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.level
-    }
-
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.level)
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut line = String::new();
-        event.record(&mut Text(&mut line));
-        let metadata = event.metadata();
-        eprintln!("strobe: {} {}:{line}", metadata.level(), metadata.target());
-    }
-
-    // Events only: a command is one span.
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-}
-
-struct Text<'a>(&'a mut String);
-
-impl Visit for Text<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a string cannot fail.
-        let _ = match field.name() {
-            "message" => write!(self.0, " {value:?}"),
-            name => write!(self.0, " {name}={value:?}"),
-        };
-    }
+    let lines = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_max_level(level)
+        .with_span_events(phases);
+    let is_json = env::var_os("STROBE_LOG_FORMAT").is_some_and(|format| format == "json");
+    // Each fails only where there is a subscriber already; nobody but us makes one.
+    let _ = match (is_json, level >= LevelFilter::DEBUG) {
+        (true, _) => lines.json().try_init(),
+        (false, true) => lines.try_init(),
+        // A warning is for people.
+        (false, false) => lines.without_time().try_init(),
+    };
 }

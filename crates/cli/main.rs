@@ -11,8 +11,11 @@ mod delivery;
 mod distrust;
 mod doctor;
 mod gpu;
+mod graph;
+mod held;
 mod inspect;
 mod interrupt;
+mod launches;
 mod link;
 mod log;
 mod missed;
@@ -23,6 +26,7 @@ mod release;
 mod report;
 mod restore;
 mod run;
+mod scratch;
 mod session;
 mod signals;
 mod size;
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Action::Release(a) => release::run(&a),
         Action::Ps(a) => ps::run(&a),
         Action::Inspect(a) => inspect::run(&a),
+        Action::Graph(a) => graph::run(&a),
         Action::Verify(a) => verify::run(&a),
         Action::Doctor(a) => doctor::run(&a),
         Action::Session(a) => session::run(&a),

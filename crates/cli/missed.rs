@@ -1,9 +1,12 @@
-//! Missed writes: what was stored of some chunks is not what they held at the cut.
+//! Missed writes: what was stored of some chunks is not what they held at the cut, or may not be.
 //!
 //! Somebody wrote what nobody had announced: a kernel outside of its footprint, the program's CPU
 //! through a mapping, another process. Nothing is committed then. The agent names the kernels that
 //! can have done it and does not believe them any more; we note them for later runs, and the
 //! checkpoint is taken again with the allocations concerned saved while everything stands still.
+//!
+//! The same is done with memory that the CPU has touched for the first time at the cut: what it may
+//! have written there came after the fingerprint, and may be overwritten again before the copy.
 
 use std::fmt;
 
@@ -20,23 +23,28 @@ const NAMED: usize = 5;
 pub(crate) struct MissedWrite {
     /// The chunks, in address order.
     pub(crate) chunks: Vec<Extent>,
-    /// Who can have done it; nobody where it was no launch, or came before the cut, after a
-    /// fingerprint that had been taken ahead of it.
+    /// Who can have done it; nobody where it was no launch.
     pub(crate) suspects: Vec<Suspect>,
+    /// The CPU has touched all of it at the cut.
+    pub(crate) by_cpu: bool,
 }
 
 impl fmt::Display for MissedWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (chunks, bytes) = (self.chunks.len(), self.bytes());
+        if self.by_cpu {
+            return write!(
+                f,
+                "the program's CPU may have written to device memory at the cut ({bytes} bytes)"
+            );
+        }
         write!(
             f,
             "device memory was written unannounced ({chunks} chunks, {bytes} bytes), "
         )?;
         let names: Vec<&str> = self.suspects.iter().map(|s| s.kernel.as_str()).collect();
         match names.as_slice() {
-            [] => f.write_str(
-                "it is not known by whom: the program's CPU, somebody else, or a launch before the cut",
-            ),
+            [] => f.write_str("it is not known by whom: the program's CPU, or somebody else"),
             [kernel] => write!(f, "by kernel {kernel}, whose footprint is wrong"),
             kernels if kernels.len() <= NAMED => {
                 write!(f, "by one of the kernels {}", kernels.join(", "))
@@ -65,6 +73,8 @@ pub(crate) struct MissedWriteReport {
     pub(crate) bytes: u64,
     /// Mangled names; one of them did it; none if it is not known who did.
     pub(crate) suspects: Vec<String>,
+    /// It may have been the program's CPU, at the cut.
+    pub(crate) by_cpu: bool,
 }
 
 impl From<&MissedWrite> for MissedWriteReport {
@@ -73,6 +83,7 @@ impl From<&MissedWrite> for MissedWriteReport {
             chunks: missed.chunks.len(),
             bytes: missed.bytes(),
             suspects: missed.suspects.iter().map(|s| s.kernel.clone()).collect(),
+            by_cpu: missed.by_cpu,
         }
     }
 }
@@ -129,6 +140,7 @@ mod tests {
         MissedWrite {
             chunks: chunks.iter().map(chunk).collect(),
             suspects: kernels.iter().map(suspect).collect(),
+            by_cpu: false,
         }
     }
 
@@ -139,6 +151,11 @@ mod tests {
         assert!(says(&["a", "b"]).ends_with("by one of the kernels a, b"));
         assert!(says(&["a", "b", "c", "d", "e", "f"]).ends_with("d, e and 1 more"));
         assert!(says(&[]).contains("it is not known by whom"));
+        let by_cpu = MissedWrite {
+            by_cpu: true,
+            ..missed(&[(0, 4096)], &[])
+        };
+        assert!(by_cpu.to_string().contains("CPU may have written"));
     }
 
     #[test]

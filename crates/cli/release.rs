@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use strobe_criu::agent::RemoteAgent;
+use strobe_criu::awaited::Standstill;
 use strobe_criu::{process, release};
 use strobe_proto::page::{Phase, Verdict};
 
@@ -63,8 +64,14 @@ pub(crate) fn end_last(agent: &RemoteAgent) -> anyhow::Result<()> {
                     Err(error) => Err(Refused(error.to_string()).into()),
                 };
             }
-            _ if last.controller.is_alive() || Instant::now() > deadline => {
-                return Err(under_way(pid));
+            _ if last.controller.is_alive() => return Err(under_way(pid)),
+            _ if Instant::now() > deadline => {
+                return Err(
+                    match process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
+                        true => Refused(Standstill::Stopped(pid).to_string()).into(),
+                        false => under_way(pid),
+                    },
+                );
             }
             // While the dead command's CRIU has the program, nobody else gets it.
             _ => drop(let_go_on(pid)),

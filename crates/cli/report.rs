@@ -29,11 +29,8 @@ pub(crate) struct CheckpointReport {
     pub(crate) validate: String,
     /// Of the stall, computing fingerprints at the cut.
     pub(crate) fingerprints_ms: f64,
-    /// Bytes that were fingerprinted at the cut, and those that were before it and still good.
+    /// Bytes that were fingerprinted at the cut.
     pub(crate) fingerprinted_bytes: u64,
-    pub(crate) fingerprinted_ahead_bytes: u64,
-    /// How long the device has worked on fingerprints ahead of the cut, while the program ran.
-    pub(crate) fingerprints_ahead_ms: f64,
     /// The attempts before this one: each was given up for writes that nobody had announced.
     pub(crate) missed_writes: Vec<MissedWriteReport>,
     /// Added by copying after the freeze: the closed gate (stop), or launches held back (cow).
@@ -51,6 +48,8 @@ pub(crate) struct CheckpointReport {
     pub(crate) launches: u64,
     pub(crate) footprints_exact: u64,
     pub(crate) footprints_conservative: u64,
+    /// What a restored program will find otherwise than it is; a sentence each.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl CheckpointReport {
@@ -69,17 +68,18 @@ impl CheckpointReport {
         );
         println!("  copied aside   {}", show_size(self.copied_aside_bytes));
         println!(
-            "  validated      {}: {} at the cut in {:.1} ms, {} ahead of it in {:.1} ms",
+            "  validated      {}: {} in {:.1} ms",
             self.validate,
             show_size(self.fingerprinted_bytes),
-            self.fingerprints_ms,
-            show_size(self.fingerprinted_ahead_bytes),
-            self.fingerprints_ahead_ms
+            self.fingerprints_ms
         );
         println!(
             "  launches       {} ({} exact, {} conservative)",
             self.launches, self.footprints_exact, self.footprints_conservative
         );
+        for warning in &self.warnings {
+            println!("  warning        {warning}");
+        }
     }
 }
 

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use strobe_criu::agent::RemoteAgent;
 use strobe_criu::ghosts::Turn;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::process::{self, Identity};
-use strobe_criu::run::{Setting, softgpu_library, work_folder};
+use strobe_criu::run::{RunError, Setting, softgpu_library, work_folder};
 use strobe_criu::shared_memory;
 use strobe_criu::wrapper::{self, Held};
 use strobe_criu::writable_files::{self, Growth};
@@ -31,6 +31,7 @@ use crate::arguments::RestoreArguments;
 use crate::checkpoint::hex;
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::report::RestoreReport;
+use crate::scratch::Scratch;
 use crate::spool::{self, Spool};
 use crate::{gpu, progress, signals};
 
@@ -40,16 +41,23 @@ const PID_PATIENCE: Duration = Duration::from_secs(5);
 const AGENT_PATIENCE: Duration = Duration::from_secs(60);
 const CRIU_LIMIT: Duration = Duration::from_secs(1200);
 const POLL: Duration = Duration::from_millis(1);
+/// What CRIU says of a process that it has restored, let run, and wants to let go of last of all.
+const CANNOT_LET_GO: &str = "Unable to detach";
+/// How long such a process may take to end.
+const ENDING: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
+    let _whole = tracing::debug_span!("restore").entered();
     let checkpoint = Checkpoint::open(&arguments.directory).map_err(refused)?;
     let manifest = checkpoint.manifest();
     let bar = progress::bytes(
         "verifying",
         manifest.files.iter().map(|file| file.len).sum(),
     );
+    let phase = tracing::debug_span!("verify").entered();
     let verified = checkpoint.verify_files(&mut |bytes| bar.inc(bytes));
+    drop(phase);
     bar.finish_and_clear();
     verified.map_err(refused)?;
     let softgpu = check_gpu(manifest)?;
@@ -177,17 +185,31 @@ fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let deadline = Instant::now() + PID_PATIENCE;
     for pid in numbers(checkpoint)? {
         while process::exists(pid) {
-            let dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
-            if !dead || Instant::now() > deadline {
-                let command = process::command_line(pid).unwrap_or_default().join(" ");
+            let stat = process::stat(pid).ok();
+            let dead = stat.as_ref().is_some_and(process::Stat::is_dead);
+            if !dead {
                 return Err(refused(format!(
-                    "process number {pid} is in use ({command})"
+                    "process number {pid} is in use ({})",
+                    command_line(pid)
+                )));
+            }
+            if Instant::now() > deadline {
+                let parent = stat.map_or(0, |stat| stat.parent);
+                return Err(refused(format!(
+                    "process number {pid} is in use: that process has ended, and its parent {parent} \
+                     ({}) has not waited for it; in a container, start one with an init (docker run \
+                     --init)",
+                    command_line(parent)
                 )));
             }
             thread::sleep(POLL);
         }
     }
     Ok(())
+}
+
+fn command_line(pid: u32) -> String {
+    process::command_line(pid).unwrap_or_default().join(" ")
 }
 
 /// CRIU writes a file `core-NUMBER.img` for each process and thread.
@@ -237,15 +259,17 @@ fn bring_back(checkpoint: &Checkpoint, tools: &Tools, growths: &[Growth]) -> any
 }
 
 fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
-    let work = Scratch(work_folder(None)?);
+    let _phase = tracing::debug_span!("criu").entered();
+    let work = Scratch::of(work_folder(None)?);
     let mut plugins = vec![tools.plugin.as_path()];
     plugins.extend(tools.softgpu.as_deref());
-    let plugins = PluginFolder::create(work.0.join("plugins"), &plugins)?;
+    let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
     let setting = Setting {
         criu: &tools.criu,
         images: &fs::canonicalize(checkpoint.criu_dir())?,
-        work: &work.0,
+        work: work.path(),
         plugins: plugins.path(),
+        plugin: &tools.plugin,
         softgpu: tools.softgpu.as_deref(),
         time_out: CRIU_LIMIT,
     };
@@ -253,8 +277,14 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
     let turn = Turn::take().context("cannot take turns with other restores")?;
     let result = setting.restore().and_then(|running| running.finish(|| {}));
     bar.finish_and_clear();
+    let pid = checkpoint.manifest().pid;
     if let Err(error) = result {
-        end_child(checkpoint.manifest().pid);
+        // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.
+        let restored = matches!(&error, RunError::Failed(why) if why.contains(CANNOT_LET_GO));
+        if restored && has_run_to_its_end(pid) && is_alone(checkpoint)? {
+            return Ok(pid);
+        }
+        end_child(pid);
         setting.remove_ghosts(&turn);
         return Err(error.into());
     }
@@ -263,18 +293,47 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
         .context("CRIU does not say which process it restored")
 }
 
-/// The agent finds out that it was restored, puts its affairs in order and opens the gate.
+/// Whether our child has ended by itself, or does so now: it may still be on its way out.
+fn has_run_to_its_end(pid: u32) -> bool {
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    let deadline = Instant::now() + ENDING;
+    loop {
+        match waitid(Id::Pid(as_pid(pid)), look) {
+            Ok(WaitStatus::StillAlive) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            found => return matches!(found, Ok(WaitStatus::Exited(..))),
+        }
+    }
+}
+
+/// Whether the program is one process: CRIU writes a file `mm-NUMBER.img` for each.
+fn is_alone(checkpoint: &Checkpoint) -> anyhow::Result<bool> {
+    let mut processes = 0;
+    for entry in fs::read_dir(checkpoint.criu_dir())? {
+        let name = entry?.file_name();
+        processes += u32::from(name.to_string_lossy().starts_with("mm-"));
+    }
+    Ok(processes == 1)
+}
+
+/// The agent finds out that it was restored, puts its affairs in order and opens the gate. The program
+/// may run to its end while we look.
 fn wait_for_agent(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
+    let _phase = tracing::debug_span!("agent").entered();
     if manifest.agent_page == 0 {
         return Ok(());
     }
     let program = Identity::of(pid).map_err(|_| anyhow!("the program has ended at once"))?;
-    let agent = RemoteAgent::at(program, manifest.agent_page)?;
+    let agent = match RemoteAgent::at(program, manifest.agent_page) {
+        Ok(agent) => agent,
+        Err(_) if !program.is_alive() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
     let deadline = Instant::now() + AGENT_PATIENCE;
     loop {
         match agent.phase() {
             Ok(Some(Phase::Idle)) => return Ok(()),
-            // It may run to its end while we look.
             _ if !program.is_alive() => return Ok(()),
             Err(error) => return Err(error.into()),
             Ok(Some(Phase::Refused)) => bail!("{}", agent.snapshot()?.reason),
@@ -314,13 +373,4 @@ fn end_child(pid: u32) {
 
 fn as_pid(pid: u32) -> Pid {
     Pid::from_raw(pid.cast_signed())
-}
-
-/// A folder that goes away with everything in it.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(Path::new(&self.0));
-    }
 }

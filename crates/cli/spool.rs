@@ -21,7 +21,8 @@ use nix::unistd::Pid;
 use strobe_criu::writable_files::is_written;
 use strobe_proto::WritableFile;
 
-/// Start of a folder's name; the number of the process that made it follows.
+/// Start of a folder's name; random letters and digits follow. (Containers may share the folder for
+/// temporary files, and have processes of one number.)
 const FOLDER: &str = "strobe-run-";
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
@@ -59,12 +60,7 @@ pub(crate) fn is_same(one: impl AsFd, other: impl AsFd) -> bool {
 
 impl Spool {
     pub(crate) fn create() -> io::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
-        // A leftover of an earlier process of this number that was killed.
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
-        }
-        fs::create_dir(&folder)?;
+        let folder = tempfile::Builder::new().prefix(FOLDER).tempdir()?.keep();
         Ok(Self {
             folder,
             ended: Arc::default(),
@@ -181,11 +177,11 @@ fn new_file(path: &Path) -> io::Result<File> {
 pub(crate) fn is_spooled(file: &WritableFile) -> bool {
     let path = Path::new(&file.path);
     let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-    let number = path.parent().and_then(name_of).and_then(|folder| {
-        let digits = folder.strip_prefix(FOLDER)?;
-        digits.parse::<u32>().ok()
+    let is_ours = path.parent().and_then(name_of).is_some_and(|folder| {
+        let rest = folder.strip_prefix(FOLDER);
+        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
     });
-    number.is_some() && matches!(name_of(path).as_deref(), Some(STDOUT | STDERR))
+    is_ours && matches!(name_of(path).as_deref(), Some(STDOUT | STDERR))
 }
 
 /// Makes a file that is gone again, as long as it was.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::json;
+use strobe_proto::Manifest;
 use strobe_store::{Checkpoint, Damage};
 
 use crate::arguments::VerifyArguments;
@@ -19,9 +20,9 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
         let (checkpoint, summary) = result?;
         let manifest = checkpoint.manifest();
         println!(
-            "{} is complete: {} of GPU memory in {} chunks, {} files, target {}",
+            "{} is complete: {} of GPU memory, {} chunks, {} files, target {}",
             arguments.directory.display(),
-            show_size(summary.tracked_bytes),
+            show_size(summary.tracked_bytes + residual_bytes(manifest)),
             summary.chunks,
             summary.files,
             manifest.target,
@@ -33,6 +34,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
             let report = json!({
                 "complete": true,
                 "tracked_bytes": summary.tracked_bytes,
+                "residual_bytes": residual_bytes(checkpoint.manifest()),
                 "chunks": summary.chunks,
                 "files": summary.files,
                 "target": checkpoint.manifest().target,
@@ -51,6 +53,11 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
     };
     println!("{report:#}");
     Ok(code)
+}
+
+/// Of GPU memory, what is in an image of the plugin's.
+fn residual_bytes(manifest: &Manifest) -> u64 {
+    manifest.plugin.as_ref().map_or(0, |p| p.residual_bytes)
 }
 
 fn verify(arguments: &VerifyArguments) -> Result<(Checkpoint, strobe_store::Summary), Damage> {

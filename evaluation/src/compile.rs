@@ -7,9 +7,10 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
+use strobe_isa::Target;
 
 /// The target of the software GPU.
-pub const TARGET: &str = "gfx906";
+pub const TARGET: &Target = Target::DEFAULT;
 
 /// Folder of the sources.
 pub fn sources() -> PathBuf {

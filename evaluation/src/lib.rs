@@ -3,6 +3,7 @@
 //! The benchmark (`main.rs`), the demo and the end-to-end tests run the same [`Session`]s, so that
 //! what is measured is what is tested and shown.
 
+#![expect(missing_docs, reason = "only its own programs and tests use it")]
 #![forbid(unsafe_code)]
 
 pub mod compile;

@@ -50,6 +50,8 @@ pub struct MissedWrite {
     pub bytes: u64,
     /// The kernels that may have done it; nobody where it was no launch.
     pub suspects: Vec<String>,
+    /// It may have been the program's CPU, at the cut.
+    pub by_cpu: bool,
 }
 
 /// What `strobe checkpoint --json` prints. Milliseconds and bytes.
@@ -61,8 +63,6 @@ pub struct CheckpointReport {
     pub criu_freeze_ms: f64,
     pub fingerprints_ms: f64,
     pub fingerprinted_bytes: u64,
-    pub fingerprinted_ahead_bytes: u64,
-    pub fingerprints_ahead_ms: f64,
     pub residual_ms: f64,
     pub copy_added_ms: f64,
     pub state_bytes: u64,

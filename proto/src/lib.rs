@@ -11,9 +11,12 @@ pub mod page;
 pub mod start_time;
 
 #[rustfmt::skip]
+#[expect(missing_docs, reason = "generated: what is to be said of a field stands in the .proto file")]
 pub mod amdgpu;
 #[rustfmt::skip]
+#[expect(missing_docs, reason = "generated: what is to be said of a field stands in the .proto file")]
 pub mod stats;
 #[rustfmt::skip]
+#[expect(missing_docs, reason = "generated: what is to be said of a field stands in the .proto file")]
 mod strobe;
 pub use strobe::*;

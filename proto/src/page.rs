@@ -23,7 +23,8 @@ pub const PAGE_SYMBOL: &str = "strobe_agent_page";
 pub const PAGE_BYTES: usize = 4096;
 /// "STROBE\x01\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
-pub const VERSION: u32 = 1;
+/// Of this layout.
+pub const VERSION: u32 = 2;
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Verdict {
+    /// Nothing is known yet.
     Pending = 0,
     /// The dump succeeded and the program goes on.
     Dumped = 1,
@@ -62,43 +64,61 @@ pub enum Verdict {
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct AgentPage {
+    /// [`MAGIC`].
     pub magic: AtomicU64,
+    /// [`VERSION`].
     pub version: AtomicU32,
+    /// In the program's pid namespace.
     pub pid: AtomicU32,
     /// As [`crate::start_time`] gives it.
     pub start_time: AtomicU64,
     /// Incremented by the controller when the fields after it are complete.
     pub request: AtomicU32,
+    /// Who asks.
     pub controller_pid: AtomicU32,
+    /// As [`crate::start_time`] gives it.
     pub controller_start: AtomicU64,
     /// Name of an abstract unix stream socket, NUL padded, without the leading NUL.
     pub socket: [AtomicU8; 64],
     /// 1: close the gate and drain.
     pub gate_request: AtomicU32,
+    /// A [`Verdict`].
     pub verdict: AtomicU32,
+    /// A [`Phase`].
     pub phase: AtomicU32,
     /// Times the gate has been closed for this checkpoint.
     pub attempts: AtomicU32,
     /// Address and bytes of the encoded [`crate::HandOver`].
     pub hand_over: AtomicU64,
+    /// Its bytes.
     pub hand_over_len: AtomicU64,
     /// CLOCK_MONOTONIC, nanoseconds.
     pub gate_closed_ns: AtomicU64,
+    /// The same clock: all GPU work had ended.
     pub drained_ns: AtomicU64,
+    /// The same clock: the gate was opened again.
     pub opened_ns: AtomicU64,
+    /// Traced since the program began.
     pub launches: AtomicU64,
+    /// Of those, how many had known writes.
     pub footprints_exact: AtomicU64,
+    /// Of those, how many could have written anything.
     pub footprints_conservative: AtomicU64,
     /// Live tracked allocations and their bytes.
     pub allocations: AtomicU64,
+    /// Their bytes.
     pub tracked_bytes: AtomicU64,
     /// Checkpoints committed in this process.
     pub checkpoints: AtomicU64,
     /// Bytes of the encoded [`crate::SetAside`] at [`crate::HandOver::answer`].
     pub answer_len: AtomicU64,
+    /// Zeros.
     pub reserved: [AtomicU64; 5],
+    /// Bytes of `reason`.
     pub reason_len: AtomicU32,
+    /// Zero.
     pub reserved2: AtomicU32,
+    /// UTF-8: why the checkpoint was refused.
     pub reason: [AtomicU8; 1024],
 }
 

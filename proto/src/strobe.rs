@@ -32,6 +32,9 @@ pub struct HandOver {
     /// Host memory of the program for the plugin's answer, an encoded SetAside; may be absent.
     #[prost(message, optional, tag = "8")]
     pub answer: ::core::option::Option<Extent>,
+    /// Begin.kill: after the dump the plugin keeps all processes frozen until the command has ended them.
+    #[prost(bool, tag = "9")]
+    pub kill: bool,
 }
 /// What the plugin has copied inside the device while the program was frozen. The agent delivers
 /// it, as if it had promised it.
@@ -52,7 +55,7 @@ pub struct AsideRange {
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6")]
     pub body: ::core::option::Option<to_agent::Body>,
 }
 /// Nested message and enum types in `ToAgent`.
@@ -69,8 +72,13 @@ pub mod to_agent {
         Abandon(super::Abandon),
         #[prost(message, tag = "5")]
         Missed(super::Missed),
+        #[prost(message, tag = "6")]
+        ShowLaunches(super::ShowLaunches),
     }
 }
+/// In place of Begin: the agent answers with the launch window, and no checkpoint is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShowLaunches {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Begin {
     #[prost(bytes = "vec", tag = "1")]
@@ -97,6 +105,9 @@ pub struct Begin {
     /// Nothing is promised.
     #[prost(bool, tag = "10")]
     pub all_residual: bool,
+    /// The program does not go on after the cut.
+    #[prost(bool, tag = "11")]
+    pub kill: bool,
 }
 /// What was stored of these chunks is not what they held at the cut. In place of Committed.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -118,7 +129,7 @@ pub struct Abandon {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub body: ::core::option::Option<from_agent::Body>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -141,6 +152,9 @@ pub mod from_agent {
         Aborted(super::Aborted),
         #[prost(message, tag = "8")]
         Suspects(super::Suspects),
+        /// After Prepared, or in answer to ShowLaunches: pieces up to the last one.
+        #[prost(message, tag = "9")]
+        Launches(super::LaunchWindow),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -214,6 +228,61 @@ pub struct Suspect {
     #[prost(bytes = "vec", tag = "2")]
     pub code_object: ::prost::alloc::vec::Vec<u8>,
 }
+/// ---- The launch DAG, as far as it is remembered: pieces of some operations, oldest first. Of a checkpoint:
+/// strobe-launches.img, all of them in one message.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LaunchWindow {
+    #[prost(message, repeated, tag = "1")]
+    pub operations: ::prost::alloc::vec::Vec<LaunchedOperation>,
+    #[prost(bool, tag = "2")]
+    pub is_last: bool,
+    /// The others are in the last piece. Live buffers, in address order.
+    #[prost(message, repeated, tag = "3")]
+    pub buffers: ::prost::alloc::vec::Vec<Extent>,
+    /// Operations in a round of the loop that the program seems to be in, waits of the host not counted;
+    /// absent where none was found.
+    #[prost(uint64, optional, tag = "4")]
+    pub period: ::core::option::Option<u64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LaunchedOperation {
+    /// ascends by one
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    #[prost(enumeration = "OperationKind", tag = "2")]
+    pub kind: i32,
+    /// of a kernel, mangled
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// 0 is the legacy default stream; absent where the host does it
+    #[prost(uint64, optional, tag = "4")]
+    pub stream: ::core::option::Option<u64>,
+    #[prost(message, optional, tag = "5")]
+    pub reads: ::core::option::Option<Touched>,
+    #[prost(message, optional, tag = "6")]
+    pub writes: ::core::option::Option<Touched>,
+    #[prost(message, repeated, tag = "7")]
+    pub after: ::prost::alloc::vec::Vec<Predecessor>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Touched {
+    #[prost(message, repeated, tag = "1")]
+    pub extents: ::prost::alloc::vec::Vec<Extent>,
+    /// Not all of it is touched: rows with gaps, or one extent in place of many.
+    #[prost(bool, tag = "2")]
+    pub is_hull: bool,
+    /// Why it may be anything; empty where it is known.
+    #[prost(string, tag = "3")]
+    pub unknown: ::prost::alloc::string::String,
+}
+/// What an operation waits for by itself: the latest of each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Predecessor {
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    #[prost(enumeration = "OrderedBy", tag = "2")]
+    pub by: i32,
+}
 /// Figures of one checkpoint as the agent saw them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Statistics {
@@ -253,12 +322,6 @@ pub struct Statistics {
     /// in that time
     #[prost(uint64, tag = "15")]
     pub fingerprinted_bytes: u64,
-    /// before, and still good at the cut
-    #[prost(uint64, tag = "16")]
-    pub fingerprinted_ahead_bytes: u64,
-    /// the device's time for them, while the program ran
-    #[prost(uint64, tag = "17")]
-    pub fingerprints_ahead_ns: u64,
 }
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -283,6 +346,9 @@ pub struct PluginStatistics {
     /// residual content that stayed on the device, for the agent
     #[prost(uint64, tag = "8")]
     pub set_aside_bytes: u64,
+    /// what a restored program will find otherwise; a sentence each
+    #[prost(string, repeated, tag = "9")]
+    pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Written by the plugin while the program is frozen (strobe-files.img).
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -300,6 +366,10 @@ pub struct Residual {
     pub tracked: ::prost::alloc::vec::Vec<Extent>,
     #[prost(message, repeated, tag = "3")]
     pub dead: ::prost::alloc::vec::Vec<Extent>,
+    /// of what was promised, the pages that the program's CPU has touched: it may have written there
+    /// after the fingerprints were taken
+    #[prost(message, repeated, tag = "4")]
+    pub touched: ::prost::alloc::vec::Vec<Extent>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ResidualRange {
@@ -485,6 +555,84 @@ impl Validate {
             "VALIDATE_FULL" => Some(Self::Full),
             "VALIDATE_SAMPLED" => Some(Self::Sampled),
             "VALIDATE_OFF" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum OperationKind {
+    Unspecified = 0,
+    Kernel = 1,
+    Copy = 2,
+    Memset = 3,
+    Host = 4,
+    Graph = 5,
+    Synchronisation = 6,
+}
+impl OperationKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "OPERATION_KIND_UNSPECIFIED",
+            Self::Kernel => "OPERATION_KIND_KERNEL",
+            Self::Copy => "OPERATION_KIND_COPY",
+            Self::Memset => "OPERATION_KIND_MEMSET",
+            Self::Host => "OPERATION_KIND_HOST",
+            Self::Graph => "OPERATION_KIND_GRAPH",
+            Self::Synchronisation => "OPERATION_KIND_SYNCHRONISATION",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "OPERATION_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "OPERATION_KIND_KERNEL" => Some(Self::Kernel),
+            "OPERATION_KIND_COPY" => Some(Self::Copy),
+            "OPERATION_KIND_MEMSET" => Some(Self::Memset),
+            "OPERATION_KIND_HOST" => Some(Self::Host),
+            "OPERATION_KIND_GRAPH" => Some(Self::Graph),
+            "OPERATION_KIND_SYNCHRONISATION" => Some(Self::Synchronisation),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum OrderedBy {
+    Unspecified = 0,
+    Stream = 1,
+    Event = 2,
+    /// One of the two is on the legacy default stream.
+    Legacy = 3,
+    /// The host waited for the earlier one.
+    Host = 4,
+}
+impl OrderedBy {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ORDERED_BY_UNSPECIFIED",
+            Self::Stream => "ORDERED_BY_STREAM",
+            Self::Event => "ORDERED_BY_EVENT",
+            Self::Legacy => "ORDERED_BY_LEGACY",
+            Self::Host => "ORDERED_BY_HOST",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ORDERED_BY_UNSPECIFIED" => Some(Self::Unspecified),
+            "ORDERED_BY_STREAM" => Some(Self::Stream),
+            "ORDERED_BY_EVENT" => Some(Self::Event),
+            "ORDERED_BY_LEGACY" => Some(Self::Legacy),
+            "ORDERED_BY_HOST" => Some(Self::Host),
             _ => None,
         }
     }

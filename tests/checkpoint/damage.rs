@@ -16,8 +16,8 @@ fn images(folder: &Folder) -> PathBuf {
         .wait_for("log", "round 1 ", LIMIT)
         .expect("it works");
     let images = folder.join("images");
-    checkpoint(&session, &images, &["--kill"]).well();
-    session.wait(LIMIT).expect("it was killed");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
     verify(&images).well();
     images
 }

@@ -15,6 +15,11 @@ use crate::harness::{
 
 /// `strobe checkpoint` that has reached the copying of contents.
 fn copying(session: &Session, images: &Path, options: &[&str]) -> Child {
+    reached(Phase::Copying, session, images, options)
+}
+
+/// `strobe checkpoint` that has reached a step, or one behind it that stands still longer.
+fn reached(step: Phase, session: &Session, images: &Path, options: &[&str]) -> Child {
     let mut command = strobe().command();
     command
         .arg("checkpoint")
@@ -28,9 +33,10 @@ fn copying(session: &Session, images: &Path, options: &[&str]) -> Child {
         .spawn()
         .expect("strobe starts");
     let agent = RemoteAgent::find(session.pid()).expect("an agent");
-    wait_until("copying", || {
+    let steps = step as u32..=Phase::Copying as u32;
+    wait_until("its step", || {
         assert!(child.try_wait().expect("it is ours").is_none(), "too early");
-        (agent.phase().ok()? == Some(Phase::Copying)).then_some(())
+        steps.contains(&(agent.phase().ok()?? as u32)).then_some(())
     });
     child
 }
@@ -120,12 +126,12 @@ fn a_checkpoint_that_holds_the_program_back_gives_up_in_time() {
     verify(&next).well();
 }
 
-#[test]
-fn memory_that_the_program_needs_is_given_back_to_it() {
-    let folder = Folder::new("takes");
+/// The program asks for memory by a function of HIP's while a checkpoint has borrowed it.
+fn given_back(how: &str, device: &[&str]) -> Session {
+    let folder = Folder::new(&format!("takes-{how}"));
     let program = hip_program("takes.cpp");
-    let device = ["--vram", "64M", "--link-rate", "16M"];
-    let mut session = started(&folder, &device, &[&program, "16", "36"]);
+    let device = [&["--vram", "64M", "--link-rate", "16M"], device].concat();
+    let mut session = started(&folder, &device, &[&program, "8", "44", how]);
     session
         .wait_for("stdout", "ready", LIMIT)
         .expect("it works");
@@ -137,35 +143,87 @@ fn memory_that_the_program_needs_is_given_back_to_it() {
     session.signal("USR1").expect("it runs");
     session
         .wait_for("stdout", "got", LIMIT)
-        .expect("there is memory for it");
+        .unwrap_or_else(|error| panic!("{how}: there is memory for it: {error}"));
     strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
     assert!(
         !session.output().contains("changed"),
-        "the program saw that memory was borrowed"
+        "{how}: the program saw that memory was borrowed"
     );
     ended(command).badly(&["needs the device memory"]);
-    checkpoint_of(session.pid(), &images, &[]).well();
+    session
+}
+
+#[test]
+fn memory_that_the_program_needs_is_given_back_before_it_asks() {
+    let session = given_back("malloc", &[]);
+    let folder = Folder::new("taken");
+    checkpoint_of(session.pid(), &folder.join("images"), &[]).well();
+}
+
+#[test]
+fn memory_that_the_program_needs_is_given_back_where_the_driver_cannot_say_what_is_left() {
+    for how in ["malloc", "pitch", "3d", "async", "pool", "flags", "fine"] {
+        given_back(how, &["--faults", "available@every=EINVAL"]);
+    }
 }
 
 #[test]
 fn an_allocation_that_no_memory_of_ours_could_help_costs_no_checkpoint() {
-    let folder = Folder::new("takes-too-much");
-    let program = hip_program("takes.cpp");
-    let device = ["--vram", "64M", "--link-rate", "16M"];
-    let mut session = started(&folder, &device, &[&program, "16", "4096"]);
+    for how in ["malloc", "async"] {
+        let folder = Folder::new(&format!("takes-too-much-{how}"));
+        let program = hip_program("takes.cpp");
+        let device = ["--vram", "64M", "--link-rate", "16M"];
+        let mut session = started(&folder, &device, &[&program, "16", "4096", how]);
+        session
+            .wait_for("stdout", "ready", LIMIT)
+            .expect("it works");
+        let images = folder.join("images");
+        let command = copying(&session, &images, &[]);
+        let pid = command.id();
+        strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
+        session.signal("USR1").expect("it runs");
+        session
+            .wait_for("stdout", "none", LIMIT)
+            .expect("no device has so much");
+        strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
+        ended(command).well();
+        verify(&images).well();
+        // Nor is what it did not get taken for memory.
+        checkpoint_of(session.pid(), &folder.join("next"), &[]).well();
+    }
+}
+
+#[test]
+fn a_program_that_is_stopped_costs_its_checkpoint_and_nobody_waits_for_it() {
+    let folder = Folder::new("stopped");
+    let program = hip_program("mixed.cpp");
+    let device = ["--link-rate", "1M"];
+    let mut session = started(&folder, &device, &[&program, "100000", "log"]);
     session
-        .wait_for("stdout", "ready", LIMIT)
+        .wait_for("log", "round 1 ", LIMIT)
         .expect("it works");
+    let refused = ["is stopped", "kill -CONT"];
+    // At every step in which the command waits for the agent, or CRIU does; and where it stood before.
     let images = folder.join("images");
-    let command = copying(&session, &images, &[]);
-    let pid = command.id();
-    strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
-    session.signal("USR1").expect("it runs");
-    session
-        .wait_for("stdout", "none", LIMIT)
-        .expect("no device has so much");
-    strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
-    ended(command).well();
+    let steps = [
+        ("cow", Phase::Preparing),
+        ("cow", Phase::Closing),
+        ("cow", Phase::Copying),
+        ("stop", Phase::Copying),
+    ];
+    for (mode, step) in steps {
+        let command = reached(step, &session, &images, &["--mode", mode]);
+        session.signal("STOP").expect("it runs");
+        ended(command).badly(&refused);
+        checkpoint_of(session.pid(), &images, &[]).badly(&refused);
+        session.signal("CONT").expect("it stands still");
+        let log = fs::read_to_string(folder.join("log")).expect("its log");
+        let next = format!("round {} ", log.lines().count() + 2);
+        session
+            .wait_for("log", &next, LIMIT)
+            .unwrap_or_else(|error| panic!("{mode} {step:?}: the program stands still: {error}"));
+    }
+    checkpoint_of(session.pid(), &images, &["--mode", "stop"]).well();
     verify(&images).well();
 }
 

@@ -202,7 +202,7 @@ fn suspects(report: &Value) -> Vec<Vec<String>> {
 fn whatever_lies_no_committed_image_is_wrong() {
     let count = std::env::var("STROBE_HOSTILE_CHECKPOINTS");
     let count = count.map_or(CHECKPOINTS, |count| count.parse().expect("a number"));
-    let (mut given_up, mut named, mut wronged, mut of_it_ahead) = (0, 0, 0, 0);
+    let (mut given_up, mut named, mut wronged) = (0, 0, 0);
     let mut compared = 0;
     let mut program = None;
     for number in 0..count {
@@ -214,7 +214,6 @@ fn whatever_lies_no_committed_image_is_wrong() {
         let (report, verdict) = program.checkpoint(&["--mode", mode]);
         compared +=
             verdict.unwrap_or_else(|wrong| panic!("checkpoint {number}: {wrong}: {report}"));
-        of_it_ahead += report["fingerprinted_ahead_bytes"].as_u64().expect("bytes");
         for suspects in suspects(&report) {
             given_up += 1;
             named += u32::from(!suspects.is_empty());
@@ -224,7 +223,7 @@ fn whatever_lies_no_committed_image_is_wrong() {
     }
     println!(
         "{count} checkpoints, {compared} buffers compared, {given_up} attempts given up, {named} with kernels named, \
-         {wronged} with innocent ones only, {of_it_ahead} bytes ahead"
+         {wronged} with innocent ones only"
     );
     assert!(
         given_up >= count / 4,
@@ -238,9 +237,10 @@ fn whatever_lies_no_committed_image_is_wrong() {
 #[test]
 fn without_validation_lies_are_committed() {
     let program = Hostile::start(1000);
-    let verdicts = (0..6).map(|_| program.checkpoint(&["--validate", "off"]).1);
-    let wrong = verdicts.filter(Result::is_err).count();
-    assert!(wrong >= 2, "only {wrong} of 6 images are wrong");
+    // On a busy machine a kernel may have written nothing yet when the last chunk is saved.
+    let mut checkpoints = (0..40).map(|_| program.checkpoint(&["--validate", "off"]).1);
+    let wrong = checkpoints.by_ref().filter(Result::is_err).take(2).count();
+    assert_eq!(wrong, 2, "nearly all of 40 images are right");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn samples_are_a_part_and_find_lies() {
         checkpoints += 1;
         let (report, _) = program.checkpoint(&["--validate", "sampled"]);
         let bytes = |name: &str| report[name].as_u64().expect("a number");
-        let compared = bytes("fingerprinted_bytes") + bytes("fingerprinted_ahead_bytes");
+        let compared = bytes("fingerprinted_bytes");
         assert!(compared < bytes("state_bytes") / 2, "{report}");
         given_up += suspects(&report).len();
     }

@@ -94,8 +94,9 @@ fn killing_the_program_ends_the_command_and_leaves_nothing_half() {
     }
 }
 
-/// Tells `leaves` to leave the device at many points of a checkpoint; answers how it ended.
-fn leaving(way: &str, code: i32) {
+/// Tells `leaves` to leave the device at many points of a checkpoint; answers what the commands that failed said.
+fn leaving(way: &str, code: i32) -> Vec<String> {
+    let mut said = Vec::new();
     let folder = Folder::new(&format!("leaving-{way}"));
     let program = hip_program("leaves.cpp");
     for point in POINTS {
@@ -108,16 +109,22 @@ fn leaving(way: &str, code: i32) {
         sleep(Duration::from_millis(point));
         session.signal("USR1").expect("it runs");
         let status = session.wait(LIMIT).expect("it leaves");
-        assert_eq!(status.code(), Some(code), "told to leave after {point} ms");
+        let said_last = fs::read_to_string(folder.join("stderr")).unwrap_or_default();
+        assert_eq!(
+            status.code(),
+            Some(code),
+            "told to leave after {point} ms: {said_last}"
+        );
         let ended = Ended::new(&command.wait_with_output().expect("it ends"));
         if images.exists() {
             ended.well();
             verify(&images).well();
         } else {
-            ended.badly(&[]);
+            said.push(ended.badly(&[]).stderr);
         }
         let _ = fs::remove_file(folder.join("stdout"));
     }
+    said
 }
 
 #[test]
@@ -128,6 +135,39 @@ fn a_program_may_exit_during_a_checkpoint() {
 #[test]
 fn a_program_may_reset_its_device_during_a_checkpoint() {
     leaving("reset", 0);
+}
+
+#[test]
+fn no_checkpoint_begins_while_the_program_resets_its_device() {
+    let folder = Folder::new("resets");
+    let mut session = start(&folder, &[&hip_program("leaves.cpp"), "resets"]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    session.signal("USR1").expect("it runs");
+    let mut number = 0;
+    while session.is_alive() {
+        let images = folder.join(&format!("images-{number}"));
+        checkpoint(&session, &images, &[]);
+        complete_or_absent(&images);
+        number += 1;
+    }
+    let status = session.wait(LIMIT).expect("it ends");
+    let said = fs::read_to_string(folder.join("stderr")).expect("its stderr");
+    assert!(
+        status.success(),
+        "after {number} checkpoints: {status}: {said}"
+    );
+}
+
+#[test]
+fn a_program_may_become_another_during_a_checkpoint() {
+    let said = leaving("exec", 0);
+    assert!(
+        said.iter()
+            .any(|said| said.contains("has become another program")),
+        "{said:?}"
+    );
 }
 
 #[test]

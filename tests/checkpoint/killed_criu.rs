@@ -5,6 +5,7 @@
 //! where it may not, the next checkpoint or `strobe release`.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -176,14 +177,23 @@ fn kill_both(session: &Session, folder: &Folder) {
     let lethal = Lethal::new(folder, "dump_file,after,2,STOP");
     let mut command = begin(session, &folder.join("killed"), &lethal, &[]);
     let criu = wait_until("CRIU that stops", || {
+        if let Some(status) = command.try_wait().expect("it is ours") {
+            let mut said = String::new();
+            let mut stderr = command.stderr.take().expect("it is piped");
+            stderr.read_to_string(&mut said).expect("it can be read");
+            panic!("{status}: {said}");
+        }
         let criu = Identity::of(tracer(session.pid())?).ok()?;
         let stat = process::stat(criu.pid).ok()?;
         (stat.state == 'T').then_some(criu)
     });
-    command.kill().expect("it runs");
-    command.wait().expect("it ends");
+    // CRIU first, while the command cannot see it: a stopped process whose parent dies is let go on by the
+    // kernel, and where hang-ups are ignored it would run to another moment.
+    session::signal(command.id(), "STOP").expect("it runs");
     session::signal(criu.pid, "KILL").expect("it is there");
     wait_until("end of CRIU", || (!criu.is_alive()).then_some(()));
+    command.kill().expect("it is there");
+    command.wait().expect("it ends");
 }
 
 #[test]
@@ -357,6 +367,17 @@ fn staged(folder: &Folder) -> Vec<String> {
         .collect()
 }
 
+/// The CRIU of a command, which was told to stop somewhere.
+fn stopped_criu(command: &Child) -> u32 {
+    wait_until("CRIU that stops", || {
+        let stopped = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.state == 'T');
+        let is_child =
+            |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.parent == command.id());
+        let mut pids = process::all().ok()?.into_iter();
+        pids.find(|pid| is_child(pid) && stopped(pid))
+    })
+}
+
 #[test]
 fn an_interrupted_command_leaves_nothing_and_a_program_that_runs() {
     let folder = Folder::new("interrupted");
@@ -372,13 +393,7 @@ fn an_interrupted_command_leaves_nothing_and_a_program_that_runs() {
         // CRIU stops there until the command has been interrupted.
         let lethal = Lethal::new(&folder, &format!("{point},STOP"));
         let command = begin(&session, &images, &lethal, &[]);
-        let criu = wait_until("CRIU that stops", || {
-            let stopped = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.state == 'T');
-            let is_child =
-                |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.parent == command.id());
-            let mut pids = process::all().ok()?.into_iter();
-            pids.find(|pid| is_child(pid) && stopped(pid))
-        });
+        let criu = stopped_criu(&command);
         let signal = ["INT", "TERM", "HUP"][turn % 3];
         session::signal(command.id(), signal).expect("it runs");
         let output = command.wait_with_output().expect("it ends");
@@ -393,4 +408,59 @@ fn an_interrupted_command_leaves_nothing_and_a_program_that_runs() {
     }
     checkpoint(&session, &images, &[]).well();
     goes_on(&mut session, &folder, "the next checkpoint");
+}
+
+/// With --kill the program is held at its cut until the command has committed. The command may never
+/// come to that.
+#[test]
+fn a_program_that_is_held_for_a_command_that_dies_goes_on() {
+    let folder = Folder::new("held-for-nobody");
+    let mut session = works(&folder, &[&hip_program("mixed.cpp"), ROUNDS, "log"]);
+    let images = folder.join("images");
+    let lethal = Lethal::new(&folder, "checkpoint,after,1,STOP");
+    let mut command = begin(&session, &images, &lethal, &["--kill"]);
+    let criu = stopped_criu(&command);
+    session::signal(command.id(), "STOP").expect("it runs");
+    session::signal(criu, "CONT").expect("it is stopped");
+    // Longer than any dump of it takes.
+    let held_at = wait_until("program that is held", || {
+        let before = rounds(&folder);
+        sleep(Duration::from_secs(3));
+        (rounds(&folder) == before).then_some(before)
+    });
+    session::signal(command.id(), "KILL").expect("it is stopped");
+    command.wait().expect("it ends");
+    goes_on(&mut session, &folder, "held");
+    assert!(rounds(&folder) > held_at);
+    assert!(!images.exists(), "a checkpoint nobody finished");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    let rounds = folder.rounds_enough();
+    restore(&images).well();
+    ends_right(&folder, rounds);
+}
+
+/// Somebody makes the directory meanwhile: nothing can be renamed to it.
+#[test]
+fn a_program_that_is_held_for_a_commit_that_fails_goes_on() {
+    let folder = Folder::new("held-in-vain");
+    let mut session = works(&folder, &[&hip_program("mixed.cpp"), ROUNDS, "log"]);
+    let images = folder.join("images");
+    let lethal = Lethal::new(&folder, "checkpoint,after,1,STOP");
+    let command = begin(&session, &images, &lethal, &["--kill"]);
+    let criu = stopped_criu(&command);
+    fs::create_dir(&images).expect("it is not there yet");
+    fs::write(images.join("theirs"), "theirs").expect("our folder");
+    session::signal(criu, "CONT").expect("it is stopped");
+    let output = command.wait_with_output().expect("it ends");
+    Ended::new(&output).badly(&["images"]);
+    assert_eq!(staged(&folder), [""; 0], "left behind");
+    assert!(images.join("theirs").exists(), "somebody else's");
+    goes_on(&mut session, &folder, "held in vain");
+    let images = folder.join("again");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    let rounds = folder.rounds_enough();
+    restore(&images).well();
+    ends_right(&folder, rounds);
 }

@@ -90,10 +90,9 @@ fn all_are_exact(
         assert!(trial.exact, "{kind} {seed}: {}", trial.report);
         for suspects in trial.suspects() {
             given_up += 1;
-            // Nobody is named for what may have come before the cut.
             match culprit {
                 Some(culprit) => assert!(
-                    suspects.is_empty() || suspects.iter().any(|name| name.contains(culprit)),
+                    suspects.iter().any(|name| name.contains(culprit)),
                     "{kind} {seed}: {suspects:?}"
                 ),
                 None => assert!(mode == "cow" || suspects.is_empty(), "{suspects:?}"),
@@ -122,8 +121,16 @@ fn a_kernel_that_is_said_to_write_nothing_makes_no_wrong_image() {
 
 #[test]
 fn stores_of_the_cpu_make_no_wrong_image() {
-    let given_up = all_are_exact("cpu", None, "cow", 0..4);
-    assert!(given_up >= 2, "the stores were hardly noticed: {given_up}");
+    all_are_exact("cpu", None, "cow", 0..4);
+    all_are_exact("cpu", None, "stop", 0..2);
+}
+
+/// A fingerprint of any other moment than the cut could be right again when the copy is made.
+#[test]
+fn a_word_that_goes_back_and_forth_is_as_it_was_at_the_cut() {
+    let given_up = all_are_exact("flag", Some("stray_flag"), "cow", 0..8);
+    assert!(given_up >= 1, "the flag was never noticed");
+    all_are_exact("cpu_flag", None, "cow", 0..8);
 }
 
 #[test]
@@ -136,10 +143,8 @@ fn nobody_is_accused_where_nobody_strays() {
             assert!(trial.suspects().is_empty(), "{}", trial.report);
             assert_eq!(trial.report["validate"], "full");
             let bytes = |name: &str| trial.report[name].as_u64().expect("a number");
-            let fingerprinted = bytes("fingerprinted_bytes") + bytes("fingerprinted_ahead_bytes");
-            assert!(fingerprinted > 24 << 16, "{}", trial.report);
-            assert!(bytes("fingerprinted_ahead_bytes") > 0, "{}", trial.report);
-            assert!(trial.report["fingerprints_ahead_ms"].as_f64() > Some(0.0));
+            let fingerprinted = bytes("fingerprinted_bytes");
+            assert!(fingerprinted >= 24 << 16, "{}", trial.report);
         }
         let left = fs::read_dir(cache.path()).expect("the folder").count();
         assert_eq!(left, 0, "nothing is noted");
@@ -150,7 +155,7 @@ fn nobody_is_accused_where_nobody_strays() {
 #[test]
 fn without_validation_strays_make_wrong_images() {
     let mut wrong = 0;
-    for (kind, seed) in [("buffer", 0), ("byte", 1), ("cpu", 2), ("buffer", 3)] {
+    for (kind, seed) in [("buffer", 0), ("byte", 1), ("buffer", 2), ("buffer", 3)] {
         let cache = Folder::new(&format!("cache-off-{seed}"));
         let trial = Trial::run(kind, seed, &["--validate", "off"], cache.path());
         assert!(trial.suspects().is_empty(), "{}", trial.report);
@@ -159,17 +164,13 @@ fn without_validation_strays_make_wrong_images() {
     assert!(wrong >= 2, "only {wrong} of 4 images are wrong");
 }
 
-/// Runs until the kernel is named: where all it wrote was fingerprinted ahead of the cut, nobody is. The
-/// first of the runs notices that it strays, whoever is named.
+/// A run in which the kernel is named.
 fn find_out(cache: &Path) {
-    let found = (0..6).any(|seed| {
-        let trial = Trial::run("buffer", seed, &[], cache);
-        assert!(trial.exact, "{}", trial.report);
-        let attempts = trial.suspects();
-        assert!(seed > 0 || !attempts.is_empty(), "{}", trial.report);
-        attempts.iter().any(|named| !named.is_empty())
-    });
-    assert!(found, "nobody was named in six runs");
+    let trial = Trial::run("buffer", 0, &[], cache);
+    assert!(trial.exact, "{}", trial.report);
+    let attempts = trial.suspects();
+    assert!(!attempts.is_empty(), "{}", trial.report);
+    assert!(attempts.iter().all(|named| !named.is_empty()));
 }
 
 #[test]
@@ -201,19 +202,9 @@ fn what_was_missed_is_said_in_a_sentence() {
     session
         .wait_for("log", "round 8 ", LIMIT)
         .expect("it works");
-    // The second time, what was overwritten before is not fingerprinted ahead of the cut any more.
-    let said = (0..4).find_map(|number| {
-        let images = folder.join(&format!("images-{number}"));
-        let said = checkpoint_of(session.pid(), &images, &[]).well().stdout;
-        assert!(said.contains("written unannounced"), "{said}");
-        assert!(said.contains("taken again"), "{said}");
-        said.contains("stray_buffer").then_some(said)
-    });
-    assert!(said.is_some(), "no checkpoint names the kernel");
-}
-
-#[test]
-fn a_stop_the_world_checkpoint_notices_stores_of_the_cpu() {
-    let given_up = all_are_exact("cpu", None, "stop", 0..2);
-    println!("{given_up} attempts were given up");
+    let images = folder.join("images");
+    let said = checkpoint_of(session.pid(), &images, &[]).well().stdout;
+    for words in ["written unannounced", "taken again", "stray_buffer"] {
+        assert!(said.contains(words), "{said}");
+    }
 }

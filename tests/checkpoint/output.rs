@@ -1,25 +1,32 @@
 //! Output that goes to a pipe, whose other end CRIU cannot restore.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Ended, Folder, hip_program, restore, run, strobe};
+use crate::harness::{Ended, Folder, LIMIT, hip_program, restore, run, start, strobe};
 
-#[test]
-fn piped_output_is_passed_on_before_the_checkpoint_and_after_the_restore() {
-    const ROUNDS: &str = "60";
-    let folder = Folder::new("piped");
-    let program = hip_program("mixed.cpp");
-    let (pid_file, images) = (folder.join("pid"), folder.join("images"));
+/// `mixed` with its output in a pipe.
+fn piped(pid_file: &Path, stdin: Stdio) -> Child {
     let strobe = strobe();
     let mut command = strobe.command();
     command.args(["softgpu", "--"]).arg(strobe.path());
-    command.args(["run", "--pid-file"]).arg(&pid_file);
+    command.args(["run", "--pid-file"]).arg(pid_file);
     command
-        .args(["--", &program, ROUNDS])
+        .args(["--", &hip_program("mixed.cpp"), ROUNDS])
+        .stdin(stdin)
         .stdout(Stdio::piped());
-    let mut child = command.spawn().expect("strobe starts");
+    command.spawn().expect("strobe starts")
+}
+
+/// Starts `mixed` with its output in a pipe and takes a checkpoint; what it said before its end, and what
+/// it says after the restore.
+fn said_before_and_after(name: &str, options: &[&str]) -> (String, String) {
+    let folder = Folder::new(name);
+    let (pid_file, images) = (folder.join("pid"), folder.join("images"));
+    let mut child = piped(&pid_file, Stdio::null());
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut all = String::new();
     while !all.contains("round 5 ") {
@@ -28,15 +35,125 @@ fn piped_output_is_passed_on_before_the_checkpoint_and_after_the_restore() {
     }
     let pid = fs::read_to_string(&pid_file).expect("a pid file");
     let taken = ["checkpoint", pid.trim(), "-o"];
-    run(taken.iter().map(AsRef::as_ref).chain([images.as_os_str()])).well();
+    let taken = taken.iter().map(OsStr::new).chain([images.as_os_str()]);
+    let taken = run(taken.chain(options.iter().map(OsStr::new))).well();
+    if options.contains(&"--kill") {
+        // What the plugin copied while the program was frozen is all there is.
+        assert!(
+            taken.stdout.contains("copying      0.0 ms"),
+            "{}",
+            taken.stdout
+        );
+    }
     lines.read_to_string(&mut all).expect("text");
-    let status = child.wait().expect("it was ours");
-    assert!(status.success(), "{status}");
-    assert!(all.ends_with(&format!("end rounds {ROUNDS}\n")), "{all}");
-
+    child.wait().expect("it was ours");
     // The files it wrote to went with it.
     let Ended { stdout: rest, .. } = restore(&images).well();
+    (all, rest)
+}
+
+const ROUNDS: &str = "60";
+
+#[test]
+fn piped_output_is_passed_on_before_the_checkpoint_and_after_the_restore() {
+    let (all, rest) = said_before_and_after("piped", &[]);
+    assert!(all.ends_with(&format!("end rounds {ROUNDS}\n")), "{all}");
     let passed_on = all.len() - rest.len();
     assert!(!rest.is_empty() && passed_on > 0, "{rest}");
     assert_eq!(rest, all[passed_on..]);
+}
+
+/// It does nothing after the cut.
+#[test]
+fn a_program_that_is_killed_with_its_checkpoint_says_nothing_twice() {
+    let whole = Folder::new("piped-whole");
+    let mut session = start(&whole, &[&hip_program("mixed.cpp"), ROUNDS]);
+    session
+        .wait_for("stdout", "end rounds", LIMIT)
+        .expect("it ends");
+    session.wait(LIMIT).expect("it ends");
+    let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
+    for mode in ["cow", "stop"] {
+        let name = format!("piped-killed-{mode}");
+        let (all, rest) = said_before_and_after(&name, &["--kill", "--mode", mode]);
+        assert!(!rest.is_empty(), "{mode}");
+        assert_eq!(all + &rest, whole, "{mode}");
+    }
+}
+
+/// Its other end is not saved.
+#[test]
+fn a_pipe_that_the_program_reads_from_outside_is_named() {
+    let folder = Folder::new("pipe-in");
+    let (pid_file, images) = (folder.join("pid"), folder.join("images"));
+    let mut child = piped(&pid_file, Stdio::piped());
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let worked = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with("round 2 ")));
+    assert!(worked.is_some(), "it ended early");
+    let pid = fs::read_to_string(&pid_file).expect("a pid file");
+    let taken = ["checkpoint", pid.trim(), "--json", "-o"];
+    let taken = run(taken.iter().map(OsStr::new).chain([images.as_os_str()])).well();
+    let report: serde_json::Value = serde_json::from_str(&taken.stdout).expect("JSON");
+    let warnings = report["warnings"].as_array().expect("a list");
+    let named = |warning: &serde_json::Value| {
+        let text = warning.as_str().expect("a sentence");
+        text.starts_with(&format!("descriptor 0 of process {} ", pid.trim()))
+    };
+    assert!(warnings.iter().any(named), "{warnings:?}");
+    drop(child.stdin.take());
+    assert!(lines.all(|line| line.is_ok()), "text");
+    assert!(child.wait().expect("it was ours").success());
+}
+
+#[test]
+fn two_programs_of_one_number_in_two_containers_each_have_their_output() {
+    const SCRIPT: &str = "for i in $(seq 15); do echo $0 $i; sleep 0.1; done";
+    let start = |name: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc", "--kill-child"]);
+        command.arg(strobe().path());
+        command.args(["run", "--", "sh", "-c", SCRIPT, name]);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("unshare starts")
+    };
+    let both = ["one", "two"].map(|name| (name, start(name)));
+    for (name, child) in both {
+        let ended = Ended::new(&child.wait_with_output().expect("it ends")).well();
+        let all: String = (1..=15).map(|i| format!("{name} {i}\n")).collect();
+        assert_eq!(ended.stdout, all);
+        assert_eq!(ended.stderr, "");
+    }
+}
+
+#[test]
+fn every_phase_of_a_checkpoint_is_reported_on_demand() {
+    let folder = Folder::new("phases");
+    let mut session = start(&folder, &[&hip_program("mixed.cpp"), "1000000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let output = strobe()
+        .command()
+        .env("STROBE_LOG", "debug")
+        .env("STROBE_LOG_FORMAT", "json")
+        .args(["checkpoint", &session.pid().to_string(), "-o"])
+        .arg(folder.join("images"))
+        .output()
+        .expect("strobe starts");
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.success(), "{text}");
+    let lines = text.lines().map(|line| {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{line}: {e}"))
+    });
+    let closed = lines.filter(|line| line["fields"]["message"] == "close");
+    let phases: Vec<String> = closed
+        .map(|line| line["span"]["name"].as_str().expect("a name").to_owned())
+        .collect();
+    let expected = ["prepare", "arm", "dump", "commit", "copy", "checkpoint"];
+    for phase in expected {
+        assert!(
+            phases.iter().any(|name| name == phase),
+            "no {phase}: {phases:?}"
+        );
+    }
 }

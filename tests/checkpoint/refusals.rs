@@ -3,9 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use crate::harness::environment::wait_until;
+use crate::harness::environment::{Environment, wait_until};
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint, hip_program, restore, restore_on, run, start, strobe, verify,
+    Ended, Folder, LIMIT, checkpoint, checkpoint_of, hip_program, restore, restore_on, run, start,
+    strobe, verify,
 };
 
 fn absent(folder: &Folder, name: &str) {
@@ -62,6 +63,42 @@ fn a_program_that_may_not_write_large_files_is_refused_and_runs_on() {
     absent(&folder, "images");
     let status = session.wait(LIMIT).expect("it ends");
     assert!(status.success(), "{status}");
+}
+
+/// By which `family` is refused; it goes on.
+fn family_is_refused(how: &str, parts: &[&str]) {
+    let folder = Folder::new(&format!("family-{how}"));
+    let program = hip_program("family.cpp");
+    let mut session = start(&folder, &[&program, "60", "log", how]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    for mode in ["cow", "stop"] {
+        let images = folder.join("images");
+        let refused = checkpoint(&session, &images, &["--mode", mode]).badly(parts);
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    }
+    absent(&folder, "images");
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
+/// A restore could not map it: only the process that opened the driver may.
+#[test]
+fn a_child_that_maps_its_parents_device_memory_is_named_and_both_go_on() {
+    let parts = ["/dev/dri/renderD128", "forked", "cannot be restored"];
+    family_is_refused("inherits", &parts);
+}
+
+/// CRIU keeps seven bits of an ended child's code.
+#[test]
+fn an_ended_child_whose_code_would_change_is_named_and_its_parent_goes_on() {
+    family_is_refused("zombie", &["exit code 200", "waited"]);
+}
+
+#[test]
+fn a_tree_with_two_gpu_processes_is_refused_and_both_go_on() {
+    family_is_refused("both", &["uses a GPU too", "several GPU processes"]);
 }
 
 #[test]
@@ -225,6 +262,25 @@ fn a_pid_that_is_in_use_is_named() {
     session
         .wait_for("log", "round 30 ", LIMIT)
         .expect("it runs on");
+}
+
+#[test]
+fn threads_that_criu_would_bring_back_otherwise_are_refused_by_name() {
+    let folder = Folder::new("threads-apart");
+    let program = hip_program("apart.cpp");
+    let mut environment = Environment::new(&folder, &[]);
+    for (kind, words) in [
+        ("files", "table of open files of its own"),
+        ("folder", "working directory and umask of its own"),
+        ("leader", "first thread of process"),
+    ] {
+        let apart = environment.start_traced(kind, &[&program, kind]);
+        apart.says("apart");
+        checkpoint_of(apart.pid(), &folder.join("images"), &[]).badly(&[words]);
+        absent(&folder, "images");
+        apart.signal("TERM");
+        assert_eq!(apart.code(), 0, "{kind}: {}", apart.output());
+    }
 }
 
 #[test]

@@ -102,6 +102,50 @@ fn while_it_is_frozen_its_device_memory_stays_on_the_device() {
     assert_eq!(log, uninterrupted(rounds));
 }
 
+/// It has the program's descriptors of the GPU and none of its mappings.
+#[test]
+fn a_child_forked_while_the_device_works_comes_back_with_its_parent() {
+    for mode in ["cow", "stop"] {
+        let folder = Folder::new(&format!("family-{mode}"));
+        let mut session = start(&folder, &[&hip_program("family.cpp"), ROUNDS, "log"]);
+        session
+            .wait_for("log", "round 5 ", LIMIT)
+            .expect("it works");
+        let images = folder.join("images");
+        checkpoint(&session, &images, &["--mode", mode, "--kill"]).well();
+        session.wait(LIMIT).expect("it was killed");
+        let rounds = folder.rounds_enough() as u32;
+        // The program looks at what its child has kept.
+        restore(&images).well();
+        let mut word = 1_u32;
+        let mut expected = String::new();
+        for round in 0..rounds {
+            word = word.wrapping_mul(3).wrapping_add(round);
+            expected += &format!("round {round} {word}\n");
+        }
+        let log = fs::read_to_string(folder.join("log")).expect("its log");
+        assert_eq!(log, expected + "end\n", "{mode}");
+    }
+}
+
+/// Faster than CRIU and the command can look at it.
+#[test]
+fn the_exit_code_of_a_program_that_ends_at_once_is_passed_on() {
+    let folder = Folder::new("ends-at-once");
+    let mut session = start(&folder, &[&hip_program("leaves.cpp"), "back"]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    for turn in 0..6 {
+        let ended = restore(&images);
+        assert_eq!(ended.code, Some(7), "restore {turn}: {}", ended.stderr);
+    }
+}
+
 #[test]
 fn the_exit_code_of_a_restored_program_is_passed_on() {
     let folder = Folder::new("exit-code");

@@ -1,9 +1,10 @@
-// Loaded into CRIU before everything else: ends or stops it at a chosen point of its work.
+// Loaded into CRIU before everything else: ends or stops it, or the program, at a chosen point of its work.
 //
 //   LETHAL=POINT,WHEN,NUMBER,SIGNAL      pause_devices,after,1,KILL
 //
 // POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, or any call of
-// ptrace; WHEN is before or after the NUMBERth of them; SIGNAL is KILL or STOP.
+// ptrace; WHEN is before or after the NUMBERth of them; SIGNAL is KILL or STOP,
+// or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it go on then.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -26,6 +27,7 @@ static const char* const kOperations[] = {"process_info", "checkpoint", "unpause
 static struct {
     char point[32], when[16], signal[8];
     int number;
+    pid_t program;
 } plan;
 
 // The plan is for one life: it is forgotten by what CRIU runs, and by a process that is restored.
@@ -36,12 +38,30 @@ __attribute__((constructor)) static void read_plan(void) {
         fprintf(stderr, "lethal: %s is no plan\n", text);
         _exit(99);
     }
+    // criu dump ... -t PID
+    char words[4096];
+    FILE* file = fopen("/proc/self/cmdline", "r");
+    size_t length = file ? fread(words, 1, sizeof words - 1, file) : 0;
+    words[length] = 0;
+    for (char* word = words; word < words + length; word += strlen(word) + 1)
+        if (!strcmp(word, "-t")) plan.program = atoi(word + 3);
+    if (file) fclose(file);
 }
 
 static void reach(const char* point, const char* when) {
     static int count;
     if (strcmp(point, plan.point) || strcmp(when, plan.when) || ++count != plan.number) return;
-    kill(getpid(), strcmp(plan.signal, "STOP") ? SIGKILL : SIGSTOP);
+    int resumed = !strcmp(plan.signal, "RESUMED");
+    if (!resumed && strcmp(plan.signal, "PROGRAM")) {
+        kill(getpid(), strcmp(plan.signal, "STOP") ? SIGKILL : SIGSTOP);
+        return;
+    }
+    if (plan.program <= 0 || kill(plan.program, SIGSTOP)) _exit(98);
+    // It arrives, if it can.
+    usleep(20000);
+    if (!resumed) return;
+    if (kill(plan.program, SIGCONT)) _exit(97);
+    usleep(20000);
 }
 
 typedef long Hook(long, long, long, long, long);

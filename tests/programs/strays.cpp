@@ -5,9 +5,13 @@
 //                                         byte     one byte of what it writes is
 //                                         nothing  its pointer is to host memory, its writes are not
 //                                         cpu      the CPU writes through its mapping of the device
+//                                         flag     a word that goes back and forth is in another buffer
+//                                         cpu_flag the CPU writes such a word, all the time, and says
+//                                                  where it is not what was written last
 //                                         honest   nobody strays
 #include <cstdint>
 #include <cstring>
+#include <unistd.h>
 #include <vector>
 
 #include "check.h"
@@ -40,6 +44,8 @@ __global__ void stray_byte(unsigned* home, const long long* offset, unsigned rou
     if (i < kStrayed) home[i] = home[i] * 31u + round;
     if (i == 0) ((unsigned char*)(home + *offset))[5] += 1 + round % 3;
 }
+
+__global__ void stray_flag(unsigned* home, const long long* offset) { home[*offset] ^= 1; }
 
 __global__ void add_up(const unsigned* words, int buffer, unsigned long long* sum) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,11 +83,24 @@ int main(int argc, char** argv) {
         unsigned* home = buffers[next()];
         unsigned* victim = buffers[next()];
         if (!strcmp(kind, "nothing")) home = pinned;
+        bool flag = strstr(kind, "flag");
+        if (flag) victim = buffers[kBuffers / 2];
         place<<<1, 1>>>(offset, victim - home);
         if (!strcmp(kind, "buffer") || !strcmp(kind, "nothing")) {
             stray_buffer<<<3, 256>>>(home, offset, round);
         } else if (!strcmp(kind, "byte")) {
             stray_byte<<<3, 256>>>(home, offset, round);
+        } else if (!strcmp(kind, "flag")) {
+            stray_flag<<<1, 1>>>(home, offset);
+        } else if (!strcmp(kind, "cpu_flag")) {
+            CHECK(hipDeviceSynchronize());
+            volatile unsigned* word = victim;
+            unsigned written = *word;
+            for (int i = 0; i < 1000; ++i) {
+                if (*word != written) fprintf(log, "round %u write %d lost\n", round, i);
+                *word = written ^= 1;
+                usleep(200);
+            }
         } else if (!strcmp(kind, "cpu")) {
             CHECK(hipDeviceSynchronize());
             volatile unsigned* words = victim;

@@ -1,8 +1,11 @@
 // Wants most of the device's memory when it is told to (SIGUSR1), and says what it got. Free memory
 // must not seem to change before that.
 //
-//   takes MEGABYTES MORE     says "ready"; then "got" or "none", and "changed" if memory went away
+//   takes MEGABYTES MORE [HOW]     says "ready"; then "got" or "none", and "changed" if memory went away
+//
+// HOW is a function that allocates: malloc (if none is given), pitch, 3d, async, pool, flags or fine.
 #include <csignal>
+#include <string>
 #include <unistd.h>
 
 #include "check.h"
@@ -21,10 +24,40 @@ static size_t free_memory() {
     return free;
 }
 
+// Rows of a page each, where there are rows.
+static hipError_t take(const std::string& how, unsigned** words, size_t bytes) {
+    const size_t row = 4096;
+    size_t pitch;
+    if (how == "pitch") return hipMallocPitch((void**)words, &pitch, row, bytes / row);
+    if (how == "3d") {
+        hipPitchedPtr pitched;
+        hipError_t error = hipMalloc3D(&pitched, make_hipExtent(row, bytes / row, 1));
+        if (error == hipSuccess) *words = (unsigned*)pitched.ptr;
+        return error;
+    }
+    if (how == "flags") return hipExtMallocWithFlags((void**)words, bytes, hipDeviceMallocDefault);
+    if (how == "fine") {
+        return hipExtMallocWithFlags((void**)words, bytes, hipDeviceMallocFinegrained);
+    }
+    if (how != "async" && how != "pool") return hipMalloc(words, bytes);
+    hipStream_t stream;
+    CHECK(hipStreamCreate(&stream));
+    hipMemPool_t pool;
+    CHECK(hipDeviceGetDefaultMemPool(&pool, 0));
+    hipError_t error = how == "async"
+        ? hipMallocAsync((void**)words, bytes, stream)
+        : hipMallocFromPoolAsync((void**)words, bytes, pool, stream);
+    CHECK(hipStreamSynchronize(stream));
+    // HIP 5.2 answers success, and no memory, where there is none.
+    return error == hipSuccess && !*words ? hipErrorOutOfMemory : error;
+}
+
 int main(int argc, char** argv) {
     if (argc < 3) return 2;
     size_t bytes = strtoul(argv[1], nullptr, 10) << 20;
     size_t more = strtoul(argv[2], nullptr, 10) << 20;
+    // Without it ROCr offers no fine-grained memory of devices behind PCIe.
+    setenv("HSA_FORCE_FINE_GRAIN_PCIE", "1", 1);
     signal(SIGUSR1, [](int) { wanted = 1; });
     unsigned *words, *further;
     CHECK(hipMalloc(&words, bytes));
@@ -38,7 +71,7 @@ int main(int argc, char** argv) {
         changed |= free_memory() != free;
     }
     if (changed) say("changed");
-    hipError_t error = hipMalloc(&further, more);
+    hipError_t error = take(argc > 3 ? argv[3] : "malloc", &further, more);
     if (error == hipSuccess) {
         fill<<<16, 256>>>(further, more / sizeof(unsigned));
         CHECK(hipDeviceSynchronize());

@@ -12,6 +12,7 @@ const MAX_TRIPLE: u64 = 4096;
 
 /// Why bytes are not an offload bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum BundleError {
     #[error("no offload bundle starts here")]
     Magic,

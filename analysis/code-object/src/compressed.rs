@@ -15,6 +15,7 @@ const MAX_WINDOW: u64 = 1 << 30;
 
 /// Why a compressed bundle cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum CompressedError {
     #[error("the compressed bundle's header is cut off")]
     Short,

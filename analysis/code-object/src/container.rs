@@ -15,6 +15,7 @@ const ALIGNMENT: usize = 8;
 
 /// Why a file yields no code objects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum ExtractError {
     #[error("neither an ELF file nor an offload bundle")]
     Format,
@@ -37,6 +38,7 @@ pub struct Extracted<'a> {
     pub triple: String,
     /// Where its bundle (or the ELF file itself) starts in the input, in bytes.
     pub at: usize,
+    /// The file, decompressed where it was packed.
     pub bytes: Cow<'a, [u8]>,
 }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use goblin::elf::{Elf, program_header, sym};
 
 use crate::metadata::{self, MetadataError};
-use crate::{Bytes, DESCRIPTOR_SIZE, Descriptor, Kernel, Limits, Target};
+use crate::{Bytes, DESCRIPTOR_SIZE, Descriptor, Kernel, Limits, TargetId};
 
 const EM_AMDGPU: u16 = 224;
 const NT_AMDGPU_METADATA: u32 = 32;
 
 /// Why an ELF file is not a code object that we can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum ObjectError {
     #[error("the ELF file cannot be read: {0}")]
     Elf(String),
@@ -34,31 +35,40 @@ pub struct Segment {
     pub addresses: Range<u64>,
     /// Bytes in the file.
     pub file: Range<usize>,
+    /// `PF_W`.
     pub writable: bool,
+    /// `PF_X`.
     pub executable: bool,
 }
 
 /// What a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolKind {
+    /// `STT_FUNC`.
     Function,
+    /// `STT_OBJECT`.
     Object,
+    /// Any other type.
     Other,
 }
 
 /// A symbol with an address in the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
+    /// As in the string table: mangled.
     pub name: String,
+    /// In the loaded image.
     pub address: u64,
     /// Bytes; 0 if not given.
     pub size: u64,
+    /// What it names.
     pub kind: SymbolKind,
 }
 
 /// A place in the image that the loader fills in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
+    /// In the loaded image.
     pub address: u64,
     /// `R_AMDGPU_*`.
     pub kind: u32,
@@ -69,9 +79,11 @@ pub struct Relocation {
 /// A parsed code object. Cheap to clone in its bytes only; share it by reference.
 #[derive(Clone, Debug)]
 pub struct CodeObject {
-    pub target: Target,
+    /// From `e_flags`.
+    pub target: TargetId,
     /// `EI_ABIVERSION`: 2 is code object v4, 3 is v5, 4 is v6.
     pub abi: u8,
+    /// In the order of their metadata.
     pub kernels: Vec<Kernel>,
     /// By ascending address.
     pub symbols: Vec<Symbol>,
@@ -94,7 +106,7 @@ impl CodeObject {
         }
         let segments = segments(&elf, bytes.len());
         let mut object = Self {
-            target: Target::from_flags(elf.header.e_flags),
+            target: TargetId::from_flags(elf.header.e_flags),
             abi: elf.header.e_ident[8],
             kernels: Vec::new(),
             symbols: symbols(&elf, limits)?,

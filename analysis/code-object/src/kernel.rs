@@ -11,6 +11,7 @@ pub struct Kernel {
     pub name: String,
     /// Of the descriptor: the name and `.kd`.
     pub symbol: String,
+    /// What the command processor reads of it.
     pub descriptor: Descriptor,
     /// Address of the descriptor in the loaded image.
     pub descriptor_address: u64,
@@ -43,6 +44,7 @@ pub struct Arg {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
+    /// What stands there.
     pub kind: ArgKind,
     /// What the compiler proved; absent in most kernels.
     pub access: Option<ArgAccess>,
@@ -53,14 +55,18 @@ pub struct Arg {
 /// What a kernel does through a pointer, as the metadata says (`.actual_access`, else `.access`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgAccess {
+    /// `read_only`.
     ReadOnly,
+    /// `write_only`.
     WriteOnly,
+    /// `read_write`.
     ReadWrite,
 }
 
 /// `.value_kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArgKind {
+    /// The bytes themselves.
     ByValue,
     /// A pointer to global memory.
     GlobalBuffer,
@@ -68,21 +74,37 @@ pub enum ArgKind {
     DynamicSharedPointer,
     /// Texture, sampler, pipe or queue.
     Opaque,
+    /// Of a dimension: work-items before the first.
     HiddenGlobalOffset(u8),
+    /// Of a dimension: whole work-groups.
     HiddenBlockCount(u8),
+    /// Of a dimension: work-items of a work-group.
     HiddenGroupSize(u8),
+    /// Of a dimension: work-items of the work-group that is not whole.
     HiddenRemainder(u8),
+    /// How many dimensions the grid has.
     HiddenGridDims,
+    /// A pointer for `printf`.
     HiddenPrintfBuffer,
+    /// A pointer for calls of the host.
     HiddenHostcallBuffer,
+    /// A pointer for synchronisation across devices.
     HiddenMultigridSync,
+    /// A pointer for device-side `malloc`.
     HiddenHeap,
+    /// A pointer for device-side enqueueing.
     HiddenDefaultQueue,
+    /// The same.
     HiddenCompletionAction,
+    /// Bytes of LDS that the launch adds.
     HiddenDynamicLdsSize,
+    /// The high half of the addresses of scratch memory.
     HiddenPrivateBase,
+    /// The high half of the addresses of LDS.
     HiddenSharedBase,
+    /// A pointer to the `amd_queue_t`.
     HiddenQueuePtr,
+    /// Room that the kernel does not use.
     HiddenNone,
     /// A kind that this crate does not know; hidden ones included.
     Unknown,

@@ -26,7 +26,7 @@ pub use descriptor::{DESCRIPTOR_SIZE, Descriptor};
 pub use elf::{CodeObject, ObjectError, Relocation, Segment, Symbol, SymbolKind};
 pub use kernel::{Arg, ArgAccess, ArgKind, Kernel};
 pub use metadata::MetadataError;
-pub use target::Target;
+pub use target::{TargetId, TargetName};
 
 /// Bounds on what one input may make us do.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@ const MAX_ARGS: usize = 4096;
 
 /// Why a metadata note cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum MetadataError {
     #[error("not msgpack: {0}")]
     Msgpack(String),

@@ -2,56 +2,62 @@
 
 use std::fmt;
 
-/// A processor, with the two features that are part of a target id.
+use strobe_isa::{Target, TargetFeatures};
+
+/// A target id: a processor, with the two features that are part of it.
 ///
 /// Taken from the ELF header's `e_flags` (LLVM's AMDGPU guide, "ELF Header"): the target string in
 /// the metadata is absent in some assembly kernels and changes its form between compilers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct TargetId {
     /// `EF_AMDGPU_MACH`.
     pub machine: u8,
     /// `None`: any, or the processor has no such feature.
     pub xnack: Option<bool>,
+    /// Memory with ECC; `None`: any.
     pub sramecc: Option<bool>,
 }
 
-impl Target {
-    /// gfx906.
-    pub const GFX906: u8 = 0x2f;
-    /// gfx90a.
-    pub const GFX90A: u8 = 0x3f;
-    /// gfx942.
-    pub const GFX942: u8 = 0x4c;
-
-    /// From `e_flags` of ABI version 2 and up (code object v4).
+impl TargetId {
+    /// From `e_flags` of ABI version 2 and up (code object v4). A feature that the processor is known
+    /// not to have is none, whatever the flags say.
     #[must_use]
     pub fn from_flags(flags: u32) -> Self {
+        let machine = flags as u8;
+        let target = Target::of_machine(machine);
         // The two-bit fields: 0 unsupported, 1 any, 2 off, 3 on.
-        let feature = |bits: u32| match bits & 3 {
-            2 => Some(false),
-            3 => Some(true),
-            _ => None,
+        let feature = |which, bits: u32| {
+            let exists = target.is_none_or(|target| target.features.contains(which));
+            match bits & 3 {
+                2 if exists => Some(false),
+                3 if exists => Some(true),
+                _ => None,
+            }
         };
         Self {
-            machine: flags as u8,
-            xnack: feature(flags >> 8),
-            sramecc: feature(flags >> 10),
+            machine,
+            xnack: feature(TargetFeatures::XNACK, flags >> 8),
+            sramecc: feature(TargetFeatures::SRAMECC, flags >> 10),
         }
     }
 
-    /// The processor's name, if it is one that this crate knows.
+    /// What is known of the processor, if its instructions are.
+    #[must_use]
+    pub fn target(self) -> Option<&'static Target> {
+        Target::of_machine(self.machine)
+    }
+
+    /// The processor's name; that of one whose instructions are not known, too.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
+        if let Some(target) = self.target() {
+            return Some(target.name);
+        }
         Some(match self.machine {
             0x28 => "gfx801",
             0x29 => "gfx802",
             0x2a => "gfx803",
             0x2b => "gfx810",
-            0x2c => "gfx900",
-            0x2d => "gfx902",
-            0x2e => "gfx904",
-            0x2f => "gfx906",
-            0x30 => "gfx908",
             0x31 => "gfx909",
             0x32 => "gfx90c",
             0x33 => "gfx1010",
@@ -81,7 +87,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for TargetId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name)?,
@@ -93,5 +99,72 @@ impl fmt::Display for Target {
             }
         }
         Ok(())
+    }
+}
+
+/// A target id as text, `gfx906:sramecc+:xnack-`: what bundles and devices call a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetName<'a>(&'a str);
+
+impl<'a> TargetName<'a> {
+    #[must_use]
+    /// A processor with its features: `gfx906:xnack-`.
+    pub fn new(name: &'a str) -> Self {
+        Self(name)
+    }
+
+    /// Of a bundle's triple, `hipv4-amdgcn-amd-amdhsa--gfx906:xnack-`.
+    #[must_use]
+    pub fn of_triple(triple: &'a str) -> Self {
+        // Features may end in a minus sign.
+        let end = triple.find(':').unwrap_or(triple.len());
+        let start = triple[..end].rfind('-').map_or(0, |dash| dash + 1);
+        Self(&triple[start..])
+    }
+
+    #[must_use]
+    /// The name without features.
+    pub fn processor(self) -> &'a str {
+        self.0.split(':').next().unwrap_or_default()
+    }
+
+    fn features(self) -> impl Iterator<Item = &'a str> {
+        self.0.split(':').skip(1)
+    }
+
+    /// Whether code for this target runs on `device`, whose features are all given: it does where it
+    /// says nothing of a feature, or the same.
+    #[must_use]
+    pub fn runs_on(self, device: Self) -> bool {
+        self.processor() == device.processor()
+            && self
+                .features()
+                .all(|feature| device.features().any(|has| has == feature))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_the_features_of_its_processor() {
+        let all_on = |machine: u8| TargetId::from_flags(u32::from(machine) | 0xf00).to_string();
+        assert_eq!(all_on(Target::GFX906.machine), "gfx906:sramecc+:xnack+");
+        assert_eq!(all_on(Target::GFX900.machine), "gfx900:xnack+");
+        assert_eq!(all_on(0x3f), "gfx90a:sramecc+:xnack+");
+        assert_eq!(all_on(0xfe), "machine-0xfe:sramecc+:xnack+");
+    }
+
+    #[test]
+    fn names_of_targets_are_read_as_bundles_and_devices_write_them() {
+        let code = TargetName::of_triple("hipv4-amdgcn-amd-amdhsa--gfx906:xnack-");
+        assert_eq!(code.processor(), "gfx906");
+        assert!(code.runs_on(TargetName::new("gfx906:sramecc+:xnack-")));
+        assert!(!code.runs_on(TargetName::new("gfx906:sramecc+:xnack+")));
+        assert!(!code.runs_on(TargetName::new("gfx90a:sramecc+:xnack-")));
+        let any = TargetName::of_triple("hipv4-amdgcn-amd-amdhsa--gfx906");
+        assert!(any.runs_on(TargetName::new("gfx906:sramecc+:xnack-")));
+        assert_eq!(TargetName::of_triple("").processor(), "");
     }
 }

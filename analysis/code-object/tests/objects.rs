@@ -4,8 +4,9 @@ mod elf;
 
 use elf::{CODE, DATA, KernelSource};
 use strobe_code_object::{
-    ArgKind, CodeObject, ExtractError, Limits, SymbolKind, Target, bundle_len, extract,
+    ArgKind, CodeObject, ExtractError, Limits, SymbolKind, bundle_len, extract,
 };
+use strobe_isa::Target;
 
 const ENDPGM: u32 = 0xbf81_0000;
 
@@ -46,7 +47,7 @@ fn kernels_come_with_descriptor_arguments_and_code() {
     for one_note_each in [false, true] {
         let bytes = elf::write(&two_kernels(), &[1, 2, 3, 4], one_note_each);
         let object = CodeObject::parse(&bytes, &Limits::default()).expect("a valid object");
-        assert_eq!(object.target.machine, Target::GFX906);
+        assert_eq!(object.target.target(), Some(&Target::GFX906));
         assert_eq!(object.target.to_string(), "gfx906");
         assert_eq!(object.abi, 2);
         let [first, second] = &object.kernels[..] else {

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
+use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
 use crate::flow::Located;
-use crate::registers::{EXEC, M0, VCC};
+use crate::registers::{M0, VCC};
 use crate::state::State;
 use crate::walk::{Load, Site, Walk};
 
@@ -50,7 +51,7 @@ impl Walk<'_> {
             self.set_scalar(state, M0, lost);
         }
         if info.flags.contains(Flags::WRITES_VCC) {
-            for register in [VCC, VCC + 1] {
+            for register in VCC..VCC + usize::from(inst.wave.mask_dwords()) {
                 let lost = self.arena.opaque(Lost::Arithmetic);
                 self.set_scalar(state, register, lost);
             }
@@ -91,7 +92,7 @@ impl Walk<'_> {
 
     fn scalar_memory(&mut self, state: &mut State, inst: &Inst) {
         let info = inst.op.info();
-        let buffer = info.srcs[0].dwords() == 4;
+        let buffer = info.srcs[0].dwords(inst.wave) == 4;
         let Operand::Scalar(base) = inst.srcs[0] else {
             return self.lose_results(state, inst, Lost::Memory);
         };

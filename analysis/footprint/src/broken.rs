@@ -35,6 +35,7 @@ pub enum Rule {
 
 impl Rule {
     #[cfg(feature = "broken")]
+    /// Every rule.
     pub const ALL: [Self; 11] = [
         Self::SwitchingOffMakesAnEpoch,
         Self::SwitchingOnMakesAnEpoch,

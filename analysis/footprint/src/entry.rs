@@ -1,6 +1,8 @@
 //! Registers at a kernel's entry: LLVM's AMDGPU guide, "Initial Kernel Execution State".
 
-use strobe_code_object::{Kernel, Target};
+use strobe_code_object::{Kernel, TargetId};
+use strobe_extent::Reason;
+use strobe_isa::{Accumulators, Target, WaveSize};
 
 use crate::expr::{Id, Lost, Node, Symbolic};
 use crate::registers::VECTORS;
@@ -10,16 +12,37 @@ use crate::walk::Walk;
 /// User registers and those after them: at most 16 and 6, and preloaded arguments.
 const SYSTEM_SCALARS: usize = 40;
 
-/// Targets whose code is understood.
-pub(crate) fn supports(target: Target) -> bool {
-    // GCN5 with the instruction set of gfx906: gfx900 and gfx902 to gfx909 are subsets.
-    matches!(target.machine, 0x2c..=0x2f)
+/// For what a kernel's code is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    pub(crate) target: &'static Target,
+    pub(crate) wave: WaveSize,
 }
 
-/// Vector registers of a kernel, its callees included.
-pub(crate) fn vectors(kernel: &Kernel) -> usize {
-    // Granules are 4 registers on GCN5.
-    (4 * kernel.descriptor.vgpr_granules()).min(VECTORS)
+impl Machine {
+    /// What is analysed: registers of one file, a work-item id in each of the first, known waves.
+    pub(crate) fn of(id: TargetId, kernel: &Kernel) -> Result<Self, Reason> {
+        let other = Reason::Target(id.name().unwrap_or("an unknown processor"));
+        let target = id.target().ok_or(other)?;
+        if target.accumulators != Accumulators::None || target.packed_work_item_ids {
+            return Err(other);
+        }
+        let wave = match kernel.descriptor.wave32() {
+            true => WaveSize::Lanes32,
+            false => WaveSize::Lanes64,
+        };
+        // A lane mask is a pair of registers to the walk.
+        if wave != WaveSize::Lanes64 || !target.wave_sizes.contains(&wave) {
+            return Err(Reason::Other("waves of 32 lanes"));
+        }
+        Ok(Self { target, wave })
+    }
+
+    /// Vector registers of a kernel, its callees included.
+    pub(crate) fn vectors(self, kernel: &Kernel) -> usize {
+        let granule = usize::from(self.target.vector_granule);
+        (granule * kernel.descriptor.vgpr_granules()).min(VECTORS)
+    }
 }
 
 impl Walk<'_> {

@@ -78,7 +78,7 @@ impl Evaluation<'_> {
                 let Range { lo, hi, .. } = alternative.range;
                 alternative.range = Range::span(lo - SCALAR_PARTS * 3, hi);
             }
-            match self.touched_by(alternative, site.bytes) {
+            match self.touched_by(alternative, address.alternatives(), site.bytes) {
                 Touched::Nothing => {}
                 Touched::Extent(extent) => sides.iter_mut().for_each(|side| side.insert(extent)),
                 Touched::Around(base) => {
@@ -95,7 +95,8 @@ impl Evaluation<'_> {
         }
     }
 
-    fn touched_by(&self, alternative: Alternative, bytes: u32) -> Touched {
+    /// `among` are all that the address may be, with `alternative`.
+    fn touched_by(&self, alternative: Alternative, among: &[Alternative], bytes: u32) -> Touched {
         let range = alternative.range;
         match alternative.origin {
             Origin::Symbol(_) | Origin::Image | Origin::Runtime | Origin::RuntimeWord => {
@@ -124,6 +125,14 @@ impl Evaluation<'_> {
             let around = self.memory.allocation(exact.start());
             if around.is_some_and(|around| around.contains(exact)) {
                 return Touched::Extent(exact);
+            }
+            // One of several words that is no pointer, or null: with its index it leads nowhere. Where
+            // there is no other word, there is memory that nobody has told of.
+            if among.len() > 1
+                && alternative.origin == Origin::Number
+                && !self.memory.is_allocated(exact)
+            {
+                return Touched::Nothing;
             }
         }
         match alternative.origin {

@@ -1,12 +1,14 @@
 //! Control flow of one function: instructions, blocks, loops.
 
 use strobe_code_object::CodeObject;
-use strobe_isa::{Class, Flags, Inst, Op, Operand, Space, decode};
+use strobe_isa::scalar_register::EXEC;
+use strobe_isa::{Class, Flags, Inst, Op, Operand, Space};
 
 use crate::broken::Rule;
+use crate::entry::Machine;
 use crate::expr::Map;
 use crate::reducible::make_reducible;
-use crate::registers::{Defined, EXEC};
+use crate::registers::Defined;
 
 /// Why code cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +76,13 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    pub(crate) fn read(object: &CodeObject, entry: u64, limit: usize) -> Result<Self, FlowError> {
-        let instructions = reach(object, entry, limit)?;
+    pub(crate) fn read(
+        object: &CodeObject,
+        machine: Machine,
+        entry: u64,
+        limit: usize,
+    ) -> Result<Self, FlowError> {
+        let instructions = reach(object, machine, entry, limit)?;
         let mut function = split(instructions);
         let first = function.at(entry).ok_or(FlowError::Code)?;
         function.sort(first);
@@ -276,7 +283,12 @@ pub(crate) fn target(located: &Located) -> u64 {
 }
 
 /// Every instruction that can be reached from the entry without leaving the function.
-fn reach(object: &CodeObject, entry: u64, limit: usize) -> Result<Vec<Located>, FlowError> {
+fn reach(
+    object: &CodeObject,
+    machine: Machine,
+    entry: u64,
+    limit: usize,
+) -> Result<Vec<Located>, FlowError> {
     let mut seen = Addresses::around(entry);
     let mut found = Vec::new();
     let mut todo = vec![entry];
@@ -309,7 +321,10 @@ fn reach(object: &CodeObject, entry: u64, limit: usize) -> Result<Vec<Located>, 
                 *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
                 count += 1;
             }
-            let inst = decode(&words[..count]).map_err(|_| FlowError::Code)?;
+            let isa = machine.target.isa;
+            let inst = isa
+                .decode(&words[..count], machine.wave)
+                .map_err(|_| FlowError::Code)?;
             let located = Located { pc, inst };
             pc += u64::from(inst.size);
             let class = inst.op.info().class;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use strobe_code_object::{CodeObject, ExtractError, Kernel, extract};
+use strobe_code_object::{CodeObject, ExtractError, Kernel, TargetName, extract};
 
 use crate::summary::{SideSummary, Slot, Summary};
 use crate::{Limits, analyse};
@@ -13,8 +13,11 @@ use crate::{Limits, analyse};
 pub struct Row {
     /// As in the file, mangled.
     pub name: String,
+    /// The processor.
     pub target: String,
+    /// How many, hidden ones included.
     pub arguments: usize,
+    /// What it touches.
     pub summary: Summary,
 }
 
@@ -23,14 +26,18 @@ pub struct Row {
 pub struct Refused {
     /// Where its bundle starts in the file, in bytes.
     pub at: usize,
+    /// The bundle's name for it.
     pub triple: String,
+    /// Why.
     pub error: String,
 }
 
 /// What a file's kernels touch.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// In the order of the file.
     pub rows: Vec<Row>,
+    /// In the order of the file.
     pub refused: Vec<Refused>,
     /// Kernels looked at.
     pub kernels: usize,
@@ -57,9 +64,7 @@ pub fn report(bytes: &[u8], target: Option<&str>) -> Result<Report, ExtractError
     for extracted in extract(bytes, &limits)? {
         // A bundle names its target: no need to parse the others.
         let wanted = |name: &str| target.is_none_or(|target| name == target);
-        // Features may end in a minus sign.
-        let named = extracted.triple.split(':').next().unwrap_or_default();
-        let named = named.rsplit('-').next().unwrap_or_default();
+        let named = TargetName::of_triple(&extracted.triple).processor();
         if !extracted.triple.is_empty() && !wanted(named) {
             continue;
         }

@@ -20,6 +20,9 @@ pub trait Memory {
     /// The tracked allocation that contains `addr`, at this epoch.
     fn allocation(&self, addr: u64) -> Option<Extent>;
 
+    /// Whether any byte of `extent` is in a tracked allocation, at this epoch.
+    fn is_allocated(&self, extent: Extent) -> bool;
+
     /// The content of `[addr, addr + len)` in device memory when the kernel runs, if it is known:
     /// nothing that may have written it was enqueued since it was seen.
     fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>>;

@@ -65,6 +65,7 @@ use std::sync::Arc;
 use strobe_code_object::{ArgAccess, ArgKind, CodeObject, Kernel};
 use strobe_extent::{Access, Reason};
 
+use entry::Machine;
 use plan::Plan;
 use walk::Walk;
 
@@ -169,10 +170,8 @@ fn unseen(plan: &Plan, kernel: &Kernel) -> Vec<Unseen> {
 }
 
 fn walk(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> Result<Plan, Reason> {
-    if !entry::supports(object.target) {
-        return Err(Reason::Other("another instruction set"));
-    }
-    let mut walk = Walk::new(object, kernel, limits);
+    let machine = Machine::of(object.target, kernel)?;
+    let mut walk = Walk::new(object, kernel, machine, limits);
     // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
     // what comes next, and so does the walk.
     walk.run()?;

@@ -8,12 +8,13 @@
 
 use std::rc::Rc;
 
+use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Inst, Op, Operand};
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ONES, TRUE, ZERO};
 use crate::merge::{Point, Way};
-use crate::registers::{EXEC, VCC};
+use crate::registers::VCC;
 use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
 use crate::walk::{Place, Walk};
 

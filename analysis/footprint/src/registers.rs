@@ -1,15 +1,15 @@
 //! Sets of registers.
 
+use strobe_isa::scalar_register::{self, EXEC};
 use strobe_isa::{Class, Flags, Inst, Op, Operand};
 
 use crate::flow::first_register;
 
 /// Scalar registers by operand code; `exec` is not among them.
-pub(crate) const SCALARS: usize = 126;
+pub(crate) const SCALARS: usize = EXEC as usize;
 pub(crate) const VECTORS: usize = 256;
-pub(crate) const VCC: usize = 106;
-pub(crate) const M0: usize = 124;
-pub(crate) const EXEC: u8 = 126;
+pub(crate) const VCC: usize = scalar_register::VCC as usize;
+pub(crate) const M0: usize = scalar_register::M0 as usize;
 
 /// Registers that some code may define.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Defined {
     pub(crate) fn add(&mut self, inst: &Inst) {
         let info = inst.op.info();
         for (dst, place) in inst.dsts.iter().zip(info.dsts) {
-            let count = usize::from(place.dwords()) + usize::from(inst.tfe);
+            let count = usize::from(place.dwords(inst.wave)) + usize::from(inst.tfe);
             match first_register(*dst) {
                 Some((true, first)) => {
                     for register in usize::from(first)..(usize::from(first) + count).min(VECTORS) {
@@ -44,7 +44,9 @@ impl Defined {
                     }
                 }
                 Some((false, first)) => {
-                    for register in usize::from(first)..(usize::from(first) + count).min(128) {
+                    for register in
+                        usize::from(first)..(usize::from(first) + count).min(scalar_register::CODES)
+                    {
                         self.scalars[register / 64] |= 1 << (register % 64);
                     }
                 }
@@ -52,7 +54,8 @@ impl Defined {
             }
         }
         if info.flags.contains(Flags::WRITES_VCC) {
-            self.scalars[VCC / 64] |= 3 << (VCC % 64);
+            let mask = (1 << inst.wave.mask_dwords()) - 1;
+            self.scalars[VCC / 64] |= mask << (VCC % 64);
         }
         if info.flags.contains(Flags::WRITES_M0) {
             self.scalars[M0 / 64] |= 1 << (M0 % 64);

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use strobe_isa::{Inst, Op, Operand};
+use strobe_isa::scalar_register::EXEC;
+use strobe_isa::{Inst, Op, Operand, Special};
 
 use crate::expr::{Binary, Compare, Id, Lost, Node, Symbolic, ZERO};
 use crate::masks::MaskOp;
@@ -40,17 +41,17 @@ impl Walk<'_> {
             Operand::Vector(register) => self.vector(state, register.into()),
             Operand::Int(value) => self.arena.constant(i32::from(value) as u32),
             Operand::Literal(value) => self.arena.constant(value),
-            Operand::Float(code) => self.arena.constant(float_bits(code)),
-            Operand::Special(code) => self.aperture(code),
-            Operand::None => self.arena.opaque(Lost::Arithmetic),
+            Operand::Float(value) => self.arena.constant(value.single()),
+            Operand::Special(special) => self.aperture(special),
+            Operand::Accumulator(_) | Operand::None => self.arena.opaque(Lost::Arithmetic),
         }
     }
 
     /// High half of the address where an aperture begins, or its end.
-    fn aperture(&mut self, code: u8) -> Id {
-        let symbol = match code {
-            235 => Symbolic::Lds,
-            237 => Symbolic::Scratch,
+    fn aperture(&mut self, special: Special) -> Id {
+        let symbol = match special {
+            Special::SharedBase => Symbolic::Lds,
+            Special::PrivateBase => Symbolic::Scratch,
             _ => return self.arena.opaque(Lost::Arithmetic),
         };
         self.aperture_half(symbol)
@@ -74,7 +75,7 @@ impl Walk<'_> {
             // Literals are zero-extended to 64-bit integers.
             Operand::Literal(value) => self.arena.constant64(value.into()),
             // The aperture's base: its low half is 0.
-            Operand::Special(235 | 237) => {
+            Operand::Special(Special::SharedBase | Special::PrivateBase) => {
                 let high = self.word(state, operand);
                 self.arena.pair(ZERO, high)
             }
@@ -125,14 +126,14 @@ impl Walk<'_> {
             _ => {}
         }
         let info = inst.op.info();
-        if info.dsts[0].dwords() == 2 && inst.dsts[0] != Operand::None {
+        if info.dsts[0].dwords(inst.wave) == 2 && inst.dsts[0] != Operand::None {
             let value = self.value64(state, inst);
             self.put64(state, inst, value);
         } else if inst.dsts[0] != Operand::None {
             let value = self.value32(state, inst);
             if let Operand::Scalar(register) = inst.dsts[0] {
                 // Half of EXEC: what is active afterwards is anyone's guess.
-                if register >= 126 {
+                if register >= EXEC {
                     let unknown = self.arena.unknown();
                     self.replace_exec(state, unknown);
                 }
@@ -145,7 +146,7 @@ impl Walk<'_> {
 
     fn put64(&mut self, state: &mut State, inst: &Inst, value: Id) {
         match inst.dsts[0] {
-            Operand::Scalar(126) => {
+            Operand::Scalar(EXEC) => {
                 let unknown = self.arena.unknown();
                 self.replace_exec(state, unknown);
             }
@@ -517,7 +518,7 @@ impl Walk<'_> {
                 return;
             }
         };
-        let (a, b) = if inst.op.info().srcs[0].dwords() == 2 {
+        let (a, b) = if inst.op.info().srcs[0].dwords(inst.wave) == 2 {
             (self.scalar64(state, x), self.scalar64(state, y))
         } else if y == Operand::None {
             // SOPK: the comparison is with the immediate, whose extension follows the signedness.
@@ -542,20 +543,4 @@ impl Walk<'_> {
         let (a, b) = if swap { (b, a) } else { (a, b) };
         state.scc = self.arena.compare(op, a, b);
     }
-}
-
-/// Bits of the inline constants 240 to 248.
-fn float_bits(code: u8) -> u32 {
-    match code {
-        240 => 0.5_f32,
-        241 => -0.5,
-        242 => 1.0,
-        243 => -1.0,
-        244 => 2.0,
-        245 => -2.0,
-        246 => 4.0,
-        247 => -4.0,
-        _ => return 0x3e22_f983,
-    }
-    .to_bits()
 }

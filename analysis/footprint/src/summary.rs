@@ -5,7 +5,9 @@ use strobe_extent::Reason;
 /// What any launch of a kernel may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
+    /// What may be read.
     pub reads: SideSummary,
+    /// What may be written.
     pub writes: SideSummary,
     /// Module data (`__device__` variables) that may be written, by symbol. It belongs to the
     /// residual memory, which is copied whole, and appears in no `Access`.
@@ -24,6 +26,7 @@ pub enum SideSummary {
     /// Reaches some memory through pointers in memory; the slots are the ways there and the direct
     /// accesses. Resolved at a launch when the tables' content is known.
     Indirect(Vec<Slot>),
+    /// Anything, because of that.
     Unknown(Reason),
 }
 

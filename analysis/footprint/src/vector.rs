@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, Compare, FactId, Id, Lost, Node, ONES};
-use crate::registers::EXEC;
 use crate::state::{NONE_PARKED, Parked, State};
 use crate::walk::Walk;
 
@@ -115,7 +115,7 @@ impl Walk<'_> {
         };
         if let Operand::Vector(first) = inst.dsts[0] {
             let first = usize::from(first);
-            match (info.dsts[0].dwords(), value) {
+            match (info.dsts[0].dwords(inst.wave), value) {
                 (1, Some(value)) => self.set_vector(state, first, value),
                 (2, Some(value)) => {
                     let (low, high) = (self.arena.low(value), self.arena.high(value));
@@ -415,7 +415,7 @@ impl Walk<'_> {
         };
         let condition = match op {
             Some(op) => {
-                let wide = inst.op.info().srcs[0].dwords() == 2;
+                let wide = inst.op.info().srcs[0].dwords(inst.wave) == 2;
                 let (a, b) = if wide {
                     (self.source64(state, inst, 0), self.source64(state, inst, 1))
                 } else {

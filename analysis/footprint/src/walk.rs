@@ -12,7 +12,7 @@ use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
 use crate::Limits;
-use crate::entry;
+use crate::entry::Machine;
 use crate::epoch::Epoch;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
@@ -92,6 +92,7 @@ impl LoopRun {
 pub(crate) struct Walk<'a> {
     pub(crate) object: &'a CodeObject,
     pub(crate) kernel: &'a Kernel,
+    machine: Machine,
     limits: Limits,
     pub(crate) arena: Arena,
     pub(crate) facts: Facts,
@@ -127,10 +128,16 @@ const MAX_TARGETS: usize = 8;
 const MAX_WALKS: usize = 40;
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(object: &'a CodeObject, kernel: &'a Kernel, limits: &Limits) -> Self {
+    pub(crate) fn new(
+        object: &'a CodeObject,
+        kernel: &'a Kernel,
+        machine: Machine,
+        limits: &Limits,
+    ) -> Self {
         Self {
             object,
             kernel,
+            machine,
             limits: *limits,
             arena: Arena::new(),
             facts: Facts::new(),
@@ -140,7 +147,7 @@ impl<'a> Walk<'a> {
             snapshots: Vec::new(),
             parked: ParkedLists::new(),
             loops: Vec::new(),
-            vectors: entry::vectors(kernel),
+            vectors: machine.vectors(kernel),
             inside: None,
             scratch_escapes: false,
             functions: Map::default(),
@@ -167,7 +174,7 @@ impl<'a> Walk<'a> {
                 self.merges.widen(&mut self.arena);
                 return Ok(());
             }
-            let mut again = Self::new(self.object, self.kernel, &self.limits);
+            let mut again = Self::new(self.object, self.kernel, self.machine, &self.limits);
             again.functions = std::mem::take(&mut self.functions);
             again.instructions = self.instructions;
             again.loose = std::mem::take(&mut self.loose);
@@ -182,14 +189,12 @@ impl<'a> Walk<'a> {
         if let Some(function) = self.functions.get(&entry) {
             return Ok(Rc::clone(function));
         }
-        let function =
-            Function::read(self.object, entry, self.limits.instructions).map_err(|error| {
-                match error {
-                    FlowError::Size => Reason::Budget,
-                    FlowError::Code => Reason::Other("code that cannot be decoded"),
-                    FlowError::Unsupported => Reason::Other("control flow that is not followed"),
-                }
-            })?;
+        let function = Function::read(self.object, self.machine, entry, self.limits.instructions)
+            .map_err(|error| match error {
+            FlowError::Size => Reason::Budget,
+            FlowError::Code => Reason::Other("code that cannot be decoded"),
+            FlowError::Unsupported => Reason::Other("control flow that is not followed"),
+        })?;
         for inst in function.instructions.iter().map(|located| &located.inst) {
             if inst.op == Op::v_writelane_b32
                 && let Operand::Vector(register) = inst.dsts[0]

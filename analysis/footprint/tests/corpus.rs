@@ -24,6 +24,12 @@ impl Memory for Device {
         (addr >> 40 == 0x7f && extent.contains_address(addr)).then_some(extent)
     }
 
+    fn is_allocated(&self, extent: Extent) -> bool {
+        let next = (extent.start() | (2 * BUFFER - 1)) + 1;
+        let next = next.max(0x7f << 40);
+        self.allocation(extent.start()).is_some() || (next < extent.end() && next < 0x80 << 40)
+    }
+
     fn known_bytes(&self, _addr: u64, _len: usize) -> Option<Vec<u8>> {
         None
     }

@@ -37,6 +37,10 @@ impl Memory for Device {
             .find(|extent| extent.contains_address(addr))
     }
 
+    fn is_allocated(&self, extent: Extent) -> bool {
+        self.buffers.values().any(|buffer| buffer.overlaps(extent))
+    }
+
     fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>> {
         let (start, bytes) = self
             .content

@@ -17,6 +17,7 @@ use elf::KernelSource;
 use strobe_code_object::CodeObject;
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 use strobe_footprint::{KernelFootprint, Launch, Limits, Memory, SideSummary, analyse};
+use strobe_isa::{Accumulators, Target};
 
 const A: u64 = 0x7f00_0000_0000;
 const B: u64 = 0x7f00_1000_0000;
@@ -35,6 +36,12 @@ impl Memory for Device<'_> {
             .iter()
             .find(|start| (**start..**start + SIZE).contains(&addr))?;
         Extent::with_len(start, SIZE).ok()
+    }
+
+    fn is_allocated(&self, extent: Extent) -> bool {
+        let buffers = self.buffers.iter();
+        let mut extents = buffers.filter_map(|start| Extent::with_len(*start, SIZE).ok());
+        extents.any(|buffer| buffer.overlaps(extent))
     }
 
     fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>> {
@@ -472,6 +479,40 @@ fn a_kernel_without_an_instruction_is_what_comes_next() {
         panic!("{:?}", summary(&last, 1));
     };
     assert!(matches!(summary(&last, 0).writes, SideSummary::Args(_)));
+}
+
+/// What is not modelled (accumulation registers) and what is not known is everything, and says for whom
+/// it was meant.
+#[test]
+fn code_for_another_target_is_unknown_by_name() {
+    /// Offset of `e_flags`, whose low byte is the machine.
+    const MACHINE: usize = 48;
+    let kernel = KernelSource::new("kernel", STORE).args(&[(0, 8, "global_buffer")]);
+    let mut file = elf::write(&[kernel], &[0; 64], false);
+    let mut writes = |machine: u8| {
+        file[MACHINE] = machine;
+        let object = CodeObject::parse(&file, &strobe_code_object::Limits::default());
+        let object = object.expect("an object");
+        analyse(&object, &object.kernels[0], &Limits::default())
+            .summary()
+            .writes
+    };
+    for target in Target::ALL {
+        let side = writes(target.machine);
+        if target.accumulators == Accumulators::None {
+            assert!(matches!(side, SideSummary::Args(_)), "{target}: {side:?}");
+        } else {
+            assert_eq!(side, SideSummary::Unknown(Reason::Target(target.name)));
+        }
+    }
+    let gfx1030 = SideSummary::Unknown(Reason::Target("gfx1030"));
+    assert_eq!(writes(0x36), gfx1030);
+    let unknown = SideSummary::Unknown(Reason::Target("an unknown processor"));
+    assert_eq!(writes(0xfe), unknown);
+    assert_eq!(
+        Reason::Target("gfx908").to_string(),
+        "code for gfx908, which is not analysed"
+    );
 }
 
 /// Random words and damaged programs: whatever they are, the analysis ends without a panic.

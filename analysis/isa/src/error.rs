@@ -4,8 +4,9 @@ use core::fmt;
 
 use crate::Encoding;
 
-/// Refusal of [`crate::decode`].
+/// Refusal of [`crate::Isa::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are what was read")]
 pub enum DecodeError {
     /// Fewer words were given than the instruction has.
     Truncated { encoding: Option<Encoding> },
@@ -13,6 +14,8 @@ pub enum DecodeError {
     UnknownOpcode { encoding: Encoding, opcode: u16 },
     /// An image, export or interpolation instruction, which this crate does not decode.
     Graphics { encoding: Encoding, opcode: u16 },
+    /// A matrix instruction (MFMA), which this crate does not decode.
+    Matrix { opcode: u16 },
     /// A field holds a value that the operation does not allow.
     Field {
         encoding: Encoding,
@@ -40,6 +43,9 @@ impl fmt::Display for DecodeError {
                     f,
                     "{encoding:?} opcode {opcode:#x} is a graphics instruction"
                 )
+            }
+            Self::Matrix { opcode } => {
+                write!(f, "Vop3pMai opcode {opcode:#x} is a matrix instruction")
             }
             Self::Field {
                 encoding,

@@ -2,20 +2,26 @@
 
 use bitflags::bitflags;
 
+use crate::WaveSize;
+
 /// Facts about one operation, from the Vega instruction set document.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
     /// The mnemonic without form suffix.
     pub name: &'static str,
+    /// What it does.
     pub class: Class,
+    /// Which memory it accesses, if any.
     pub space: Space,
     /// Bytes one lane (SMEM: the wave) accesses at one address; `TWO_ADDRESSES` operations access
     /// that many at each. 0 for a memory operation: the buffer descriptor or the instruction's
     /// data format decides, at most 16.
     pub bytes: u8,
+    /// In the order of [`crate::Inst::dsts`].
     pub dsts: [Place; 2],
     /// In the order of [`crate::Inst::srcs`].
     pub srcs: [Place; 4],
+    /// Implicit operands and properties.
     pub flags: Flags,
 }
 
@@ -24,13 +30,16 @@ pub struct OpInfo {
 pub enum Class {
     /// Registers to registers; also the data-share operations that only exchange lanes.
     Alu,
+    /// Of memory.
     Load,
+    /// To memory.
     Store,
     /// Read-modify-write. A FLAT, buffer or scalar one returns the old value if `glc` is set, a DS
     /// one if it has a destination.
     Atomic,
     /// Always taken, to `pc + 4 + 4 * imm`.
     Branch,
+    /// On SCC, VCC, EXEC or a debug condition.
     ConditionalBranch,
     /// To an address in a register: `s_setpc_b64` and return from exception.
     Jump,
@@ -41,15 +50,19 @@ pub enum Class {
     GetPc,
     /// Divergence by fork and join (`s_cbranch_g_fork`, `s_cbranch_i_fork`, `s_cbranch_join`).
     Fork,
+    /// Waits for all waves of the work-group.
     Barrier,
+    /// The wave ends.
     End,
     /// `s_waitcnt`.
     Wait,
+    /// To the host or to another unit.
     Message,
     /// Invalidates, writes back or probes a cache.
     Cache,
     /// Reads a clock.
     Clock,
+    /// `s_trap`.
     Trap,
     /// Reads or writes hardware registers and modes of operation.
     Mode,
@@ -68,8 +81,11 @@ pub enum Space {
     Ds,
     /// Device memory, local data share or scratch, as the aperture of each lane's address decides.
     Flat,
+    /// Global memory.
     Global,
+    /// Scratch memory of the lane.
     Scratch,
+    /// What a buffer descriptor says.
     Buffer,
 }
 
@@ -84,6 +100,8 @@ pub enum Role {
     ScalarRegister,
     /// Vector registers.
     Vector,
+    /// Accumulation registers.
+    Accumulator,
     /// A source: scalar, vector or constant.
     Any,
     /// A literal, always.
@@ -92,6 +110,10 @@ pub enum Role {
 
 /// How an operand's bits are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    missing_docs,
+    reason = "a letter for the kind and the bits, as in LLVM's names of instructions"
+)]
 pub enum Type {
     B16,
     U16,
@@ -113,11 +135,13 @@ pub enum Type {
     B128,
     B256,
     B512,
+    /// One bit for each lane of the wave.
+    LaneMask,
 }
 
 impl Type {
-    /// Registers occupied.
-    pub const fn dwords(self) -> u8 {
+    /// Registers occupied, in a wave of this size.
+    pub const fn dwords(self, wave: WaveSize) -> u8 {
         match self {
             Self::B16 | Self::U16 | Self::I16 | Self::F16 => 1,
             Self::B32 | Self::U32 | Self::I32 | Self::F32 => 1,
@@ -127,6 +151,7 @@ impl Type {
             Self::B128 => 4,
             Self::B256 => 8,
             Self::B512 => 16,
+            Self::LaneMask => wave.mask_dwords(),
         }
     }
 
@@ -139,7 +164,9 @@ impl Type {
 /// One operand position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
+    /// In which registers it may stand.
     pub role: Role,
+    /// How its bits are used.
     pub ty: Type,
 }
 
@@ -151,10 +178,10 @@ impl Place {
 
     /// Registers occupied, 0 if there is no operand here. [`crate::Inst::src_dwords`] knows what
     /// depends on the instruction.
-    pub const fn dwords(self) -> u8 {
+    pub const fn dwords(self, wave: WaveSize) -> u8 {
         match self.role {
             Role::None => 0,
-            _ => self.ty.dwords(),
+            _ => self.ty.dwords(wave),
         }
     }
 }
@@ -163,15 +190,21 @@ bitflags! {
     /// Implicit operands and properties.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Flags: u32 {
+        /// The scalar condition code.
         const READS_SCC = 1;
+        /// The scalar condition code.
         const WRITES_SCC = 1 << 1;
         /// Beyond the explicit operands (VOP2 carries and VOPC results are explicit).
         const READS_VCC = 1 << 2;
+        /// The same.
         const WRITES_VCC = 1 << 3;
         /// Every vector operation but those that name their lane.
         const READS_EXEC = 1 << 4;
+        /// The mask of active lanes.
         const WRITES_EXEC = 1 << 5;
+        /// An index, an address or a limit.
         const READS_M0 = 1 << 6;
+        /// Beyond the explicit operands.
         const WRITES_M0 = 1 << 7;
         /// FLAT and scratch addresses.
         const READS_FLAT_SCRATCH = 1 << 8;

@@ -4,6 +4,7 @@
 ///
 /// An operation may exist in several: `v_add_f32` is `Vop2` (also with SDWA or DPP) and `Vop3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "named as in AMD's manuals")]
 pub enum Encoding {
     Sop1,
     Sop2,
@@ -20,6 +21,8 @@ pub enum Encoding {
     Vop3b,
     /// Packed mathematics, and mixed-precision mad.
     Vop3p,
+    /// Moves between vector and accumulation registers.
+    Vop3pMai,
     Ds,
     Flat,
     Global,
@@ -37,26 +40,66 @@ pub enum Operand {
     /// The operation has no operand in this place, or the field means `off` / `null`.
     #[default]
     None,
-    /// The first of one or more consecutive scalar registers, by its operand code:
-    /// 0..=101 `s0..s101`, 102/103 `flat_scratch`, 104/105 `xnack_mask`, 106/107 `vcc`,
-    /// 108..=123 `ttmp0..15`, 124 `m0`, 126/127 `exec`.
+    /// The first of one or more consecutive scalar registers, by its operand code
+    /// ([`crate::scalar_register`]).
     Scalar(u8),
     /// The first of one or more consecutive vector registers.
     Vector(u8),
+    /// The first of one or more consecutive accumulation registers.
+    Accumulator(u8),
     /// An integer inline constant, -16..=64.
     Int(i8),
-    /// A floating-point inline constant, by its operand code 240..=248
-    /// (0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/2pi).
-    Float(u8),
+    /// One of the nine values that need no literal.
+    Float(crate::InlineFloat),
     /// The 32-bit literal that follows the instruction.
     Literal(u32),
-    /// Operand codes 235..=239 and 251..=254: shared/private base and limit, POPS wave id, `vccz`,
-    /// `execz`, `scc`, `lds_direct`.
-    Special(u8),
+    /// A value that reads like a register.
+    Special(Special),
+}
+
+/// Values that sources can name, by their operand codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// The address where local data share begins in FLAT addresses; as 32 bits, its high half.
+    SharedBase = 235,
+    /// The same: the last address.
+    SharedLimit = 236,
+    /// The same of scratch memory.
+    PrivateBase = 237,
+    /// The same: the last address.
+    PrivateLimit = 238,
+    /// Of the rasteriser.
+    PopsExitingWaveId = 239,
+    /// Whether VCC is zero.
+    Vccz = 251,
+    /// Whether EXEC is zero.
+    Execz = 252,
+    /// The scalar condition code.
+    Scc = 253,
+    /// Local data share, at an address from M0.
+    LdsDirect = 254,
+}
+
+impl Special {
+    pub(crate) fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            235 => Self::SharedBase,
+            236 => Self::SharedLimit,
+            237 => Self::PrivateBase,
+            238 => Self::PrivateLimit,
+            239 => Self::PopsExitingWaveId,
+            251 => Self::Vccz,
+            252 => Self::Execz,
+            253 => Self::Scc,
+            254 => Self::LdsDirect,
+            _ => return None,
+        })
+    }
 }
 
 /// Which part of a dword an SDWA operand selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "named as in AMD's manuals")]
 pub enum SdwaSelect {
     Byte0,
     Byte1,
@@ -71,9 +114,11 @@ pub enum SdwaSelect {
 /// Sub-dword addressing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sdwa {
+    /// The part of the destination that is written.
     pub dst_sel: SdwaSelect,
     /// What happens to the unselected bits: 0 pad with zero, 1 sign-extend, 2 preserve.
     pub dst_unused: u8,
+    /// The parts of the sources that are read.
     pub src_sel: [SdwaSelect; 2],
     /// One bit a source: sign-extend after selection.
     pub sext: u8,
@@ -84,7 +129,9 @@ pub struct Sdwa {
 pub struct Dpp {
     /// `dpp_ctrl` as encoded (9 bits).
     pub ctrl: u16,
+    /// Rows of 16 lanes that write.
     pub row_mask: u8,
+    /// Banks of 4 lanes, in every row, that write.
     pub bank_mask: u8,
     /// A source lane that does not exist or is disabled reads as 0; otherwise the destination lane
     /// keeps its value.
@@ -106,11 +153,17 @@ pub struct Dpp {
 /// | MUBUF, MTBUF | vaddr, srsrc, soffset, vdata of a store or atomic | vdata of a load or returning atomic |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
+    /// The operation.
     pub op: crate::Op,
+    /// In which form.
     pub encoding: Encoding,
+    /// Of the kernel: lane masks are as wide.
+    pub wave: crate::WaveSize,
     /// Bytes: 4 or 8.
     pub size: u8,
+    /// As many as [`crate::OpInfo::dsts`] says.
     pub dsts: [Operand; 2],
+    /// As many as [`crate::OpInfo::srcs`] says.
     pub srcs: [Operand; 4],
     /// SOPK and SOPP `simm16` (sign-extended); SMEM, FLAT, MUBUF and single DS byte offset;
     /// `offset0` of a two-address DS instruction; the set of operands of `s_set_gpr_idx_on`; the literal of `v_madmk/v_madak` stands in `srcs`.
@@ -131,18 +184,25 @@ pub struct Inst {
     pub op_sel_hi: u8,
     /// Output modifier: 0 none, 1 times 2, 2 times 4, 3 divided by 2.
     pub omod: u8,
+    /// The result is clamped to its range.
     pub clamp: bool,
+    /// Coherent across the device; of an atomic: the old value is returned.
     pub glc: bool,
+    /// Streamed: not kept in the caches.
     pub slc: bool,
     /// MUBUF: data goes to LDS. FLAT: the `lds` bit.
     pub lds: bool,
+    /// Texture fail: a status word is written, too.
     pub tfe: bool,
     /// MUBUF: the address register holds an offset / an index. SMEM: `offen` says that `imm` is
     /// given, be it zero.
     pub offen: bool,
+    /// The address register holds an index.
     pub idxen: bool,
     /// DS: global data share.
     pub gds: bool,
+    /// In the SDWA form.
     pub sdwa: Option<Sdwa>,
+    /// In the DPP form.
     pub dpp: Option<Dpp>,
 }

@@ -6,35 +6,34 @@ use crate::table::{
     sop1::sop1, sop2::sop2, sopc::sopc, sopk::sopk, sopp::sopp, vop1::vop1, vop2::vop2, vop3::vop3,
     vop3p::vop3p, vopc::vopc,
 };
+use crate::table::{gfx900::gfx900, gfx904::gfx904, gfx906::gfx906, gfx908::gfx908};
 
-/// Hands the lines of all families to one macro: each family's macro calls back with its lines.
+/// Hands the lines of all tables to one macro: each table's macro calls back with its groups of
+/// lines, one an encoding family.
 macro_rules! gather {
-    ({ $then:ident [$next:ident $($rest:ident)*] $gathered:tt } $family:ident $lines:tt) => {
-        gather! { @add $then [$next $($rest)*] $gathered $family $lines }
+    ({ $then:ident [] { $($gathered:tt)* } } $($groups:tt)*) => {
+        $then! { $($gathered)* $($groups)* }
     };
-    ({ $then:ident [] { $($gathered:tt)* } } $family:ident $lines:tt) => {
-        $then! { $($gathered)* $family $lines }
-    };
-    (@add $then:ident [$next:ident $($rest:ident)*] { $($gathered:tt)* } $family:ident $lines:tt) => {
-        $next! { gather { $then [$($rest)*] { $($gathered)* $family $lines } } }
+    ({ $then:ident [$next:ident $($rest:ident)*] { $($gathered:tt)* } } $($groups:tt)*) => {
+        $next! { gather { $then [$($rest)*] { $($gathered)* $($groups)* } } }
     };
 }
 
 macro_rules! operations {
-    ($( $family:ident [ $(
+    ($( $origin:ident $family:ident [ $(
         $code:literal $name:ident ($($dst:ident)*) ($($src:ident)*) $class:ident $($bytes:literal)?
         [$($flag:ident)*] $(($($form:ident)*))?;
     )* ] )*) => {
         /// An operation: the mnemonic without `_e32`, `_e64`, `_sdwa` or `_dpp`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(non_camel_case_types, reason = "variants are the mnemonics themselves")]
+        #[allow(non_camel_case_types, missing_docs, reason = "variants are the mnemonics themselves")]
         #[repr(u16)]
         pub enum Op {
             $($( $name, )*)*
         }
 
         impl Op {
-            /// Every operation, in the order of the tables.
+            /// Every operation of every target, in the order of the tables.
             pub const ALL: &[Self] = &[$($( Self::$name, )*)*];
         }
 
@@ -42,7 +41,7 @@ macro_rules! operations {
             info(
                 stringify!($name),
                 Class::$class,
-                family::$family,
+                &family::$family,
                 0 $(+ $bytes)?,
                 &[$( place::$dst ),*],
                 &[$( place::$src ),*],
@@ -50,22 +49,31 @@ macro_rules! operations {
             ),
         )*)*];
 
-        /// Opcode to operation, by family.
-        #[allow(non_upper_case_globals, reason = "named like the tables")]
-        pub(crate) mod by_code {
-            use super::Op;
-
-            $( pub(crate) static $family: [Option<Op>; super::family::$family.codes] =
-                super::index(&[$( ($code, Op::$name) ),*]); )*
-        }
+        /// Every operation with its table, family and opcode.
+        pub(crate) const LINES: &[(Origin, &Family, usize, Op)] = &[$($(
+            (Origin::$origin, &family::$family, $code, Op::$name),
+        )*)*];
     };
 }
 
+/// The tables that a line may stand in: of all targets, or of those from one on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(non_camel_case_types, reason = "named like the tables")]
+pub(crate) enum Origin {
+    gcn5,
+    gfx900,
+    gfx904,
+    gfx906,
+    gfx908,
+}
+
 sop1! { gather { operations
-    [sop2 sopk sopc sopp smem vop1 vop2 vopc vop3 vop3p ds flat global scratch mubuf mtbuf] {}
+    [sop2 sopk sopc sopp smem vop1 vop2 vopc vop3 vop3p ds flat global scratch mubuf mtbuf
+        gfx900 gfx904 gfx906 gfx908] {}
 } }
 
 impl Op {
+    /// What its table says of it.
     pub const fn info(self) -> &'static OpInfo {
         &INFO[self as usize]
     }
@@ -76,55 +84,62 @@ impl Op {
     }
 }
 
-/// What the operations of one table share.
-struct Family {
+/// What the operations of one encoding family share.
+pub(crate) struct Family {
+    /// Where its opcodes begin among those of all families.
+    pub(crate) first: usize,
     /// Opcodes the encoding has room for.
-    codes: usize,
+    pub(crate) codes: usize,
     space: Space,
     flags: Flags,
 }
 
 #[allow(non_upper_case_globals, reason = "named like the tables")]
-mod family {
+pub(crate) mod family {
     use super::{Family, Flags, Space};
 
-    const fn scalar(codes: usize) -> Family {
-        Family {
-            codes,
-            space: Space::None,
-            flags: Flags::empty(),
-        }
+    const fn scalar(codes: usize, before: Option<&Family>) -> Family {
+        family(codes, before, Space::None, Flags::empty())
     }
 
-    const fn vector(codes: usize, space: Space) -> Family {
+    const fn vector(codes: usize, before: &Family, space: Space) -> Family {
+        family(codes, Some(before), space, Flags::READS_EXEC)
+    }
+
+    const fn family(codes: usize, before: Option<&Family>, space: Space, flags: Flags) -> Family {
+        let first = match before {
+            Some(before) => before.first + before.codes,
+            None => 0,
+        };
         Family {
+            first,
             codes,
             space,
-            flags: Flags::READS_EXEC,
+            flags,
         }
     }
 
-    pub(super) const sop1: Family = scalar(256);
-    pub(super) const sop2: Family = scalar(128);
-    pub(super) const sopk: Family = scalar(32);
-    pub(super) const sopc: Family = scalar(128);
-    pub(super) const sopp: Family = scalar(128);
-    pub(super) const smem: Family = Family {
-        codes: 256,
-        space: Space::Smem,
-        flags: Flags::empty(),
-    };
-    pub(super) const vop1: Family = vector(256, Space::None);
-    pub(super) const vop2: Family = vector(64, Space::None);
-    pub(super) const vopc: Family = vector(256, Space::None);
-    pub(super) const vop3: Family = vector(1024, Space::None);
-    pub(super) const vop3p: Family = vector(128, Space::None);
-    pub(super) const ds: Family = vector(256, Space::Ds);
-    pub(super) const flat: Family = vector(128, Space::Flat);
-    pub(super) const global: Family = vector(128, Space::Global);
-    pub(super) const scratch: Family = vector(128, Space::Scratch);
-    pub(super) const mubuf: Family = vector(128, Space::Buffer);
-    pub(super) const mtbuf: Family = vector(16, Space::Buffer);
+    pub(crate) static sop1: Family = scalar(256, None);
+    pub(crate) static sop2: Family = scalar(128, Some(&sop1));
+    pub(crate) static sopk: Family = scalar(32, Some(&sop2));
+    pub(crate) static sopc: Family = scalar(128, Some(&sopk));
+    pub(crate) static sopp: Family = scalar(128, Some(&sopc));
+    pub(crate) static smem: Family = family(256, Some(&sopp), Space::Smem, Flags::empty());
+    pub(crate) static vop1: Family = vector(256, &smem, Space::None);
+    pub(crate) static vop2: Family = vector(64, &vop1, Space::None);
+    pub(crate) static vopc: Family = vector(256, &vop2, Space::None);
+    pub(crate) static vop3: Family = vector(1024, &vopc, Space::None);
+    pub(crate) static vop3p: Family = vector(128, &vop3, Space::None);
+    pub(crate) static vop3p_mai: Family = vector(128, &vop3p, Space::None);
+    pub(crate) static ds: Family = vector(256, &vop3p_mai, Space::Ds);
+    pub(crate) static flat: Family = vector(128, &ds, Space::Flat);
+    pub(crate) static global: Family = vector(128, &flat, Space::Global);
+    pub(crate) static scratch: Family = vector(128, &global, Space::Scratch);
+    pub(crate) static mubuf: Family = vector(128, &scratch, Space::Buffer);
+    pub(crate) static mtbuf: Family = vector(16, &mubuf, Space::Buffer);
+
+    /// Opcodes of all families.
+    pub(crate) const CODES: usize = mtbuf.first + mtbuf.codes;
 }
 
 /// The names of operand places in the tables.
@@ -169,6 +184,9 @@ mod place {
         a_pi16 Any            PackedI16;
         v_pf16 Vector         PackedF16;
         a_pf16 Any            PackedF16;
+        c_b32  Accumulator    B32;
+        s_mask Scalar         LaneMask;
+        r_mask ScalarRegister LaneMask;
         s_b64  Scalar         B64;
         r_b64  ScalarRegister B64;
         v_b64  Vector         B64;
@@ -203,7 +221,7 @@ const fn places<const N: usize>(given: &[Place]) -> [Place; N] {
 const fn info(
     name: &'static str,
     class: Class,
-    family: Family,
+    family: &Family,
     bytes: u8,
     dsts: &[Place],
     srcs: &[Place],
@@ -226,19 +244,6 @@ const fn info(
         srcs: places(srcs),
         flags,
     }
-}
-
-/// A lookup array. An opcode given twice or out of range fails the build.
-const fn index<const N: usize>(lines: &[(usize, Op)]) -> [Option<Op>; N] {
-    let mut table = [None; N];
-    let mut i = 0;
-    while i < lines.len() {
-        let (code, op) = lines[i];
-        assert!(table[code].is_none(), "an opcode occurs twice");
-        table[code] = Some(op);
-        i += 1;
-    }
-    table
 }
 
 impl core::fmt::Display for Op {

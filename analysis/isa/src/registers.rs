@@ -1,9 +1,10 @@
 //! Which registers an instruction reads and writes.
 
-use crate::{Encoding, Flags, Inst, Operand};
+use crate::{Encoding, Flags, Inst, Operand, Special, WaveSize, scalar_register};
 
 /// Consecutive registers of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the first register of a file, and how many")]
 pub enum Registers {
     /// By operand code, as [`Operand::Scalar`]: VCC, EXEC, M0 and FLAT_SCRATCH are among them.
     Scalar {
@@ -14,24 +15,20 @@ pub enum Registers {
         first: u8,
         count: u8,
     },
+    Accumulator {
+        first: u8,
+        count: u8,
+    },
     /// The scalar condition code.
     Scc,
 }
 
-const VCC: Registers = Registers::Scalar {
-    first: 106,
-    count: 2,
-};
-const EXEC: Registers = Registers::Scalar {
-    first: 126,
-    count: 2,
-};
 const M0: Registers = Registers::Scalar {
-    first: 124,
+    first: scalar_register::M0,
     count: 1,
 };
 const FLAT_SCRATCH: Registers = Registers::Scalar {
-    first: 102,
+    first: scalar_register::FLAT_SCRATCH,
     count: 2,
 };
 
@@ -48,7 +45,7 @@ impl Inst {
             Encoding::Mubuf | Encoding::Mtbuf if i == 0 => {
                 u8::from(self.offen) + u8::from(self.idxen)
             }
-            _ => self.op.info().srcs[i].dwords(),
+            _ => self.op.info().srcs[i].dwords(self.wave),
         }
     }
 
@@ -57,7 +54,7 @@ impl Inst {
         match self.dsts[i] {
             Operand::None => 0,
             // The status dword follows the data.
-            _ => self.op.info().dsts[i].dwords() + u8::from(self.tfe && i == 0),
+            _ => self.op.info().dsts[i].dwords(self.wave) + u8::from(self.tfe && i == 0),
         }
     }
 
@@ -86,16 +83,16 @@ impl Inst {
     /// M0 selects (`s_movrels`, indexing by `s_set_gpr_idx_on`) is not known here.
     pub fn for_each_read(&self, mut f: impl FnMut(Registers)) {
         for (i, &source) in self.srcs.iter().enumerate() {
-            registers(source, self.src_dwords(i), &mut f);
+            self.registers(source, self.src_dwords(i), &mut f);
         }
         let flags = self.flags();
         if flags.contains(Flags::READS_DST) {
-            registers(self.dsts[0], self.dst_dwords(0), &mut f);
+            self.registers(self.dsts[0], self.dst_dwords(0), &mut f);
         }
         for (flag, register) in [
             (Flags::READS_SCC, Registers::Scc),
-            (Flags::READS_VCC, VCC),
-            (Flags::READS_EXEC, EXEC),
+            (Flags::READS_VCC, self.vcc()),
+            (Flags::READS_EXEC, self.exec()),
             (Flags::READS_M0, M0),
             (Flags::READS_FLAT_SCRATCH, FLAT_SCRATCH),
         ] {
@@ -109,13 +106,13 @@ impl Inst {
     /// `s_set_gpr_idx_on`) is not known here.
     pub fn for_each_write(&self, mut f: impl FnMut(Registers)) {
         for (i, &destination) in self.dsts.iter().enumerate() {
-            registers(destination, self.dst_dwords(i), &mut f);
+            self.registers(destination, self.dst_dwords(i), &mut f);
         }
         let flags = self.flags();
         for (flag, register) in [
             (Flags::WRITES_SCC, Registers::Scc),
-            (Flags::WRITES_VCC, VCC),
-            (Flags::WRITES_EXEC, EXEC),
+            (Flags::WRITES_VCC, self.vcc()),
+            (Flags::WRITES_EXEC, self.exec()),
             (Flags::WRITES_M0, M0),
         ] {
             if flags.contains(flag) {
@@ -123,16 +120,32 @@ impl Inst {
             }
         }
     }
+
+    fn vcc(&self) -> Registers {
+        lane_mask(scalar_register::VCC, self.wave)
+    }
+
+    fn exec(&self) -> Registers {
+        lane_mask(scalar_register::EXEC, self.wave)
+    }
+
+    fn registers(&self, operand: Operand, count: u8, f: &mut impl FnMut(Registers)) {
+        match operand {
+            Operand::Scalar(first) => f(Registers::Scalar { first, count }),
+            Operand::Vector(first) => f(Registers::Vector { first, count }),
+            Operand::Accumulator(first) => f(Registers::Accumulator { first, count }),
+            Operand::Special(Special::Vccz) => f(self.vcc()),
+            Operand::Special(Special::Execz) => f(self.exec()),
+            Operand::Special(Special::Scc) => f(Registers::Scc),
+            Operand::Special(Special::LdsDirect) => f(M0),
+            _ => {}
+        }
+    }
 }
 
-fn registers(operand: Operand, count: u8, f: &mut impl FnMut(Registers)) {
-    match operand {
-        Operand::Scalar(first) => f(Registers::Scalar { first, count }),
-        Operand::Vector(first) => f(Registers::Vector { first, count }),
-        Operand::Special(251) => f(VCC),
-        Operand::Special(252) => f(EXEC),
-        Operand::Special(253) => f(Registers::Scc),
-        Operand::Special(254) => f(M0),
-        _ => {}
+const fn lane_mask(first: u8, wave: WaveSize) -> Registers {
+    Registers::Scalar {
+        first,
+        count: wave.mask_dwords(),
     }
 }

@@ -1,18 +1,18 @@
 //! The one agent of the process.
 
-use crate::ahead::Reading;
-use crate::captures::{self, Captures};
+use crate::call::gate::Gate;
+use crate::checkpoint::refusal::Refusal;
+use crate::control;
+use crate::device::DeviceState;
 use crate::fault;
-use crate::gate::Gate;
-use crate::kernel::Kernels;
-use crate::module::Modules;
-use crate::observed::{Observed, RawStream};
-use crate::registration::Registrations;
-use crate::registry::Registry;
-use crate::ring::Ring;
-use crate::saving::Save;
-use crate::trace::Trace;
-use crate::{control, page};
+use crate::seen::captures::{self, Captures};
+use crate::seen::kernel::Kernels;
+use crate::seen::module::Modules;
+use crate::seen::observed::{Observed, RawStream};
+use crate::seen::registration::Registrations;
+use crate::seen::ring::Ring;
+use crate::seen::trace::Trace;
+use crate::wire::page;
 use parking_lot::{Mutex, RwLock};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,15 +31,14 @@ pub(crate) static KERNELS: Kernels = Kernels::new();
 pub(crate) static REGISTRATIONS: Registrations = Registrations::new();
 static AGENT: OnceLock<Option<Agent>> = OnceLock::new();
 
-/// What the program's threads and the control thread share. Locks are taken in the order `saving`,
-/// `reading`, `trace`, `spare` of the control thread, and none is held across a call of the program's
-/// own.
+/// What the program's threads and the control thread share. Locks are taken in the order `course`
+/// of the device, `trace`, `spare` of the device, and none is held across a call of the program's own.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(crate) page: &'static AgentPage,
     pub(crate) ring: Ring,
-    /// Device memory as it is now; the trace has its own, as it was.
-    pub(crate) registry: Registry,
+    /// The GPU that the program uses.
+    pub(crate) device: DeviceState,
     pub(crate) modules: Modules,
     pub(crate) trace: Mutex<Trace>,
     /// Streams that the program has created.
@@ -47,12 +46,6 @@ pub(crate) struct Agent {
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
-    /// From the cut to the last saved chunk: calls apply their own observations and keep the cut's
-    /// content from being overwritten. Changes only while the gate is closed and empty.
-    pub(crate) synchronous: AtomicBool,
-    pub(crate) save: Save,
-    /// What the device reads for us before the cut.
-    pub(crate) reading: Reading,
     pub(crate) control: control::Shared,
 }
 
@@ -91,15 +84,12 @@ impl Agent {
         Agent {
             page,
             ring: Ring::new(RING_UNITS),
-            registry: Registry::new(),
+            device: DeviceState::default(),
             modules: Modules::default(),
             trace: Mutex::new(Trace::new()),
             streams: RwLock::default(),
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
-            synchronous: AtomicBool::new(false),
-            save: Save::default(),
-            reading: Reading::default(),
             control: control::Shared::default(),
         }
     }
@@ -109,7 +99,10 @@ impl Agent {
     /// thread does.
     #[inline]
     pub(crate) fn observe(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        if self.synchronous.load(Ordering::Acquire) {
+        if stream.is_some_and(|stream| self.is_captured(stream)) {
+            return;
+        }
+        if self.device.course.keeps() {
             self.observe_now(observed, stream);
         } else {
             self.ring
@@ -125,17 +118,13 @@ impl Agent {
     }
 
     fn take_in(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        if stream.is_some_and(|stream| self.is_capturing(stream)) {
-            // Recorded into a graph, not executed: the launch of the graph is what writes.
-            return;
-        }
         let effect = self.trace.lock().apply(observed);
         if !effect.writes.is_none() || effect.kernel.is_some() {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
-            self.save.before_write(self, writer, &effect);
+            self.device.course.before_write(self, writer, &effect);
         }
         if matches!(observed, Observed::Free { .. }) {
-            self.save.before_free();
+            self.device.course.before_free();
         }
     }
 
@@ -150,7 +139,7 @@ impl Agent {
         });
         let lost = self.ring.take_dropped();
         if lost > 0 {
-            trace.resume_after_loss(&self.registry.extents(), lost);
+            trace.resume_after_loss(&self.device.registry.extents(), lost);
         }
         let counts = trace.counts();
         trace.flush_log();
@@ -160,41 +149,18 @@ impl Agent {
         page.footprints_exact.store(counts.exact, Ordering::Relaxed);
         page.footprints_conservative
             .store(counts.conservative, Ordering::Relaxed);
-        let (allocations, bytes) = self.registry.totals();
+        let (allocations, bytes) = self.device.registry.totals();
         page.allocations.store(allocations, Ordering::Relaxed);
         page.tracked_bytes.store(bytes, Ordering::Relaxed);
         count
     }
 
-    /// Asks HIP what the device is, once.
-    pub(crate) fn find_device(&self) {
-        /// `hipDeviceProp_t` of ROCm 5.2.3: its size, and where `gcnArchName` lies in it.
-        const BYTES: usize = 792;
-        const NAME: std::ops::Range<usize> = 396..652;
-        if self.modules.device().is_some() {
-            return;
-        }
-        // Room for what newer versions add.
-        let mut properties = [0u64; BYTES.div_ceil(8) * 4];
-        // SAFETY: room for more than HIP writes.
-        let status =
-            unsafe { strobe_hip::next::hipGetDeviceProperties(properties.as_mut_ptr().cast(), 0) };
-        if status.ok().is_err() {
-            return;
-        }
-        let bytes: Vec<u8> = properties
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
-        let name = &bytes[NAME];
-        let len = name.iter().position(|byte| *byte == 0).unwrap_or(0);
-        if let Ok(name) = std::str::from_utf8(&name[..len]) {
-            self.modules.set_device(name.to_owned());
-        }
-    }
-
-    fn is_capturing(&self, stream: RawStream) -> bool {
-        self.captures.may_be_any() && captures::is_capturing(stream)
+    /// Whether what is enqueued on a stream is recorded into a graph, not executed: the launch of the graph
+    /// is what writes.
+    #[inline]
+    pub(crate) fn is_captured(&self, stream: RawStream) -> bool {
+        // The legacy stream cannot be captured, and must not be asked while others are.
+        self.captures.may_be_any() && stream != RawStream::LEGACY && captures::is_capturing(stream)
     }
 }
 
@@ -216,20 +182,15 @@ pub fn watch_refused(functions: RefusedFunctions) {
 }
 
 /// `Err` names a refused function that the program has used: what that did is not in any image.
-pub(crate) fn nothing_refused() -> Result<(), String> {
+pub(crate) fn nothing_refused() -> Result<(), Refusal> {
     refuse(REFUSED.get().and_then(|functions| (functions.used)()))
 }
 
 /// The same of what loaded libraries may use. A thread that loads a library may hold its caller up.
-pub(crate) fn nothing_refused_is_linked() -> Result<(), String> {
+pub(crate) fn nothing_refused_is_linked() -> Result<(), Refusal> {
     refuse(REFUSED.get().and_then(|functions| (functions.linked)()))
 }
 
-fn refuse(used: Option<String>) -> Result<(), String> {
-    match used {
-        Some(name) => Err(format!(
-            "the program has used {name}, which is not supported"
-        )),
-        None => Ok(()),
-    }
+fn refuse(used: Option<String>) -> Result<(), Refusal> {
+    used.map_or(Ok(()), |name| Err(Refusal::Used(name)))
 }

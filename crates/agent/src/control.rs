@@ -5,13 +5,11 @@
 
 use crate::agent::{Agent, GATE, existing};
 use crate::call::{hip_is_up, mark_own_thread};
-use crate::checkpoint;
+use crate::checkpoint::supervise::{Supervisor, prepare_own_thread};
+use crate::checkpoint::{self, refusal::Refusal};
 use crate::fault::{self, guarded};
-use crate::page::{refuse, set_phase};
-use crate::resources::Resources;
-use crate::supervise::{Supervisor, prepare_own_thread};
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::wire::page::{refuse, set_phase};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 use strobe_proto::page::Phase;
 
@@ -19,8 +17,8 @@ use strobe_proto::page::Phase;
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long the program's exit waits for the thread to let go of HIP.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a device reset waits for a checkpoint to be given up.
-const ABANDON_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a reset of the device waits for a checkpoint to be given up.
+const GIVE_UP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What other threads may ask of the control thread.
 #[derive(Debug, Default)]
@@ -28,45 +26,67 @@ pub(crate) struct Shared {
     started: AtomicBool,
     running: AtomicBool,
     exiting: AtomicBool,
-    abandon: Mutex<Option<&'static str>>,
+    /// Resets of the device that have begun, that are over, and that were over when the checkpoint under
+    /// way began. No work of ours may be on the device during one: HIP takes its memory away.
+    resets: AtomicU32,
+    resets_over: AtomicU32,
+    resets_before: AtomicU32,
     /// The number of the last request that was taken up.
     taken_up: AtomicU32,
     pub(crate) supervisor: Supervisor,
-    /// What earlier checkpoints have left for the next.
-    pub(crate) spare: Mutex<Option<Resources>>,
 }
 
 impl Shared {
     /// Why the checkpoint under way is to be given up, if it is.
-    pub(crate) fn given_up(&self) -> Option<&'static str> {
+    pub(crate) fn given_up(&self) -> Option<Refusal> {
         if self.exiting.load(Ordering::Acquire) {
-            return Some("the program is exiting");
+            return Some(Refusal::Exiting);
         }
         if fault::is_off() {
-            return Some("the agent has failed");
+            return Some(Refusal::Failed);
         }
-        *self.abandon.lock()
+        // A reset that is over by now has taken what the checkpoint had on the device all the same.
+        let resets = self.resets.load(Ordering::Acquire);
+        (resets != self.resets_before.load(Ordering::Relaxed)).then_some(Refusal::Resets)
+    }
+
+    /// A checkpoint begins: its first phase is set. [`Self::begin_reset`] looks at the phase after it has
+    /// counted itself, so either sees the other.
+    pub(crate) fn begin_checkpoint(&self) {
+        fence(Ordering::SeqCst);
+        let over = self.resets_over.load(Ordering::Acquire);
+        self.resets_before.store(over, Ordering::Relaxed);
     }
 
     pub(crate) fn is_exiting(&self) -> bool {
         self.exiting.load(Ordering::Acquire)
     }
 
-    /// Gives up a checkpoint under way and waits until that has happened.
-    pub(crate) fn abandon(&self, agent: &Agent, why: &'static str) {
-        let at_rest = || {
-            let phase = Phase::from_word(agent.page.phase.load(Ordering::Acquire));
-            matches!(phase, None | Some(Phase::Idle | Phase::Refused))
-        };
-        if !at_rest() {
-            *self.abandon.lock() = Some(why);
-            let deadline = Instant::now() + ABANDON_PATIENCE;
-            while !at_rest() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(1));
+    /// Gives up a checkpoint under way, waits until that has happened, and lets no other begin until
+    /// [`Self::reset_is_over`].
+    pub(crate) fn begin_reset(&self, agent: &Agent) {
+        self.resets.fetch_add(1, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        let deadline = Instant::now() + GIVE_UP_PATIENCE;
+        while !is_at_rest(agent) {
+            if Instant::now() >= deadline {
+                fault::turn_off(
+                    "a checkpoint cannot be given up, and the program resets the device",
+                );
+                return;
             }
-            *self.abandon.lock() = None;
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
+
+    pub(crate) fn reset_is_over(&self) {
+        self.resets_over.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+fn is_at_rest(agent: &Agent) -> bool {
+    let phase = Phase::from_word(agent.page.phase.load(Ordering::Acquire));
+    matches!(phase, None | Some(Phase::Idle | Phase::Refused))
 }
 
 /// Starts the thread, once.
@@ -99,7 +119,7 @@ pub(crate) fn start(agent: &'static Agent) {
 
 extern "C" fn at_exit() {
     guarded(|| {
-        if crate::page::state() != crate::page::State::Live {
+        if crate::wire::page::state() != crate::wire::page::State::Live {
             return;
         }
         let Some(agent) = existing() else { return };
@@ -159,17 +179,14 @@ fn run(agent: &'static Agent) {
 
 /// Lets the program go on without us.
 fn fail_open(agent: &Agent) {
-    if let Some(saving) = agent.save.lock().as_mut() {
-        saving.give_up("the agent has failed");
-    }
-    agent.synchronous.store(false, Ordering::Release);
-    agent.save.end();
+    agent.device.course.give_up(&Refusal::Failed);
+    agent.device.course.record(&agent.trace);
     GATE.open();
     let phase = agent.page.phase.load(Ordering::Acquire);
     if phase == Phase::Idle as u32 {
         set_phase(agent.page, Phase::Idle);
     } else {
-        refuse(agent.page, "the agent has failed");
+        refuse(agent.page, &Refusal::Failed.to_string());
     }
 }
 

@@ -9,47 +9,16 @@
 //! call, which sets the thread's last error anew; everything else happens on threads of ours. A
 //! fault here turns tracing off and nothing else; a forked child passes everything through.
 
-mod after;
 mod agent;
-mod ahead;
-mod answer;
 mod call;
-mod captures;
 mod checkpoint;
-mod connection;
 mod control;
-mod copying;
-mod cut;
 mod device;
-mod distrusted;
-mod drain;
 pub mod effect;
 mod fault;
-mod fingerprints;
-mod gate;
-mod hsa;
-mod image;
-mod in_flight;
-mod kernarg;
-mod kernel;
-mod lane;
-mod launch_log;
-mod link;
-mod module;
-mod observed;
-pub mod page;
-mod paused;
-mod progress;
-mod reach;
-mod registration;
-mod registry;
-mod resources;
-mod ring;
-mod saving;
-mod supervise;
-mod tables;
-mod trace;
-mod word;
+mod seen;
+mod wire;
 
 pub use agent::{RefusedFunctions, watch_refused};
 pub use call::{Call, Outcome, enter, gives_way, leave};
+pub use wire::page;

@@ -6,7 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use strobe_criu::agent::RemoteAgent;
+use strobe_criu::failure::REFUSAL;
+use strobe_criu::maps;
+use strobe_criu::pipes::{PipeError, Pipes};
 use strobe_criu::writable_files::{Recorder, WritableFileError};
+use strobe_criu::zombies::{self, ZombieError};
 use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
@@ -42,6 +47,10 @@ pub(crate) enum DumpError {
     Sdma(#[from] SdmaError),
     #[error(transparent)]
     WritableFile(#[from] WritableFileError),
+    #[error(transparent)]
+    Pipe(#[from] PipeError),
+    #[error(transparent)]
+    Zombie(#[from] ZombieError),
     #[error("CRIU's image folder cannot be used: {0}")]
     Folder(io::Error),
     #[error("CRIU does not take note of the plugin: {0}")]
@@ -50,6 +59,8 @@ pub(crate) enum DumpError {
     Version(io::Error),
     #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]
     OldDriver(u32, u32),
+    #[error("the program's page tables cannot be looked at: {0}")]
+    PageMap(io::Error),
     #[error("the GPU driver does not stop the program's queues: {0}")]
     Stop(io::Error),
     #[error("the GPU driver does not save the program's state: {0}")]
@@ -58,12 +69,41 @@ pub(crate) enum DumpError {
     Twice(u32),
     #[error("GPU {0:#x} of the program is not in the driver's topology")]
     UnknownGpu(u32),
+    #[error(
+        "process {pid} maps {path} at {address:#x}: memory of a GPU that the process it was forked \
+         from allocated, which cannot be restored"
+    )]
+    Inherited {
+        pid: u32,
+        path: PathBuf,
+        address: u64,
+    },
+    #[error("process {0} uses a GPU too; trees with several GPU processes are not supported")]
+    SecondAgent(u32),
+    #[error("the mappings of process {pid} cannot be read: {error}")]
+    Maps { pid: u32, error: io::Error },
     #[error("the program holds a dma-buf descriptor, which cannot be saved")]
     DmaBuf,
     #[error("render node {path} cannot be opened: {error}")]
     RenderNode { path: PathBuf, error: io::Error },
     #[error("a thread that copies contents has failed")]
     Thread,
+}
+
+impl DumpError {
+    /// What the command reads in CRIU's log.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Self::Inherited { .. }
+            | Self::SecondAgent(_)
+            | Self::Zombie(ZombieError::OtherStatus { .. })
+            | Self::Contents(ContentsError::NoAddress { .. })
+            | Self::OldDriver(..)
+            | Self::Twice(_)
+            | Self::DmaBuf => format!("{REFUSAL}{self}"),
+            _ => self.to_string(),
+        }
+    }
 }
 
 /// A dump in progress.
@@ -81,6 +121,7 @@ pub(crate) struct Dump {
     /// Of each GPU, the id here and the one the program knows.
     gpu_ids: Vec<(u32, u32)>,
     writable_files: Recorder,
+    pipes: Pipes,
     statistics: PluginStatistics,
 }
 
@@ -96,6 +137,7 @@ impl Dump {
             render_nodes: Vec::new(),
             gpu_ids: Vec::new(),
             writable_files: Recorder::default(),
+            pipes: Pipes::default(),
             statistics: PluginStatistics::default(),
         }
     }
@@ -143,10 +185,18 @@ impl Dump {
 
     /// All processes are frozen.
     pub(crate) fn frozen(&mut self, pid: u32) -> Result<(), DumpError> {
-        if !self.agents.is_empty() {
-            self.writable_files.add(pid)?;
+        if self.agents.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        if !self.agents.iter().any(|a| a.agent.identity().pid == pid) {
+            if RemoteAgent::find(pid).is_ok() {
+                return Err(DumpError::SecondAgent(pid));
+            }
+            has_no_device_memory(pid)?;
+        }
+        zombies::check(pid)?;
+        self.pipes.add(pid)?;
+        Ok(self.writable_files.add(pid)?)
     }
 
     /// Saves what is behind a descriptor; `false` if it is none of ours. `link` is its name.
@@ -208,6 +258,9 @@ impl Dump {
         if major != 1 || minor < MINIMUM_MINOR {
             return Err(DumpError::OldDriver(major, minor));
         }
+        // All processes have been looked at: files come after that.
+        let out = self.pipes.that_lead_out()?;
+        self.statistics.warnings = out.iter().map(ToString::to_string).collect();
         self.note_plugin()?;
         let copy = fd.try_clone_to_owned().map_err(DumpError::Stop)?;
         // A dump that died left the queues stopped. Stops are counted, and only one is ever undone:
@@ -298,6 +351,8 @@ impl Dump {
         let AtCut { agent, promise, .. } = &self.agents[agent];
         let residual = contents::residual(buckets, promise)?;
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
+        let touched =
+            contents::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
         let mut tracked = promise.tracked.clone();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
             save::copy_aside(&aside, state, here)?;
@@ -315,6 +370,7 @@ impl Dump {
             ranges,
             tracked,
             dead: promise.dead.clone(),
+            touched,
         };
         let name = images::residual(id);
         let file = self.images()?.create(&name)?;
@@ -384,6 +440,26 @@ impl Dump {
                 complain("the agent cannot be told the verdict", &error);
             }
         }
+        if succeeded {
+            self.agents.iter().for_each(hand_over::hold);
+        }
+    }
+}
+
+/// Only the process that opened the driver gets its memory mapped again. The driver's own mappings
+/// and the thunk's stay behind at a fork; a program can ask otherwise.
+fn has_no_device_memory(pid: u32) -> Result<(), DumpError> {
+    let maps = maps::read(pid).map_err(|error| DumpError::Maps { pid, error })?;
+    match maps
+        .into_iter()
+        .find(|m| devices::of_path(&m.path).is_some())
+    {
+        Some(map) => Err(DumpError::Inherited {
+            pid,
+            path: map.path,
+            address: map.range.start,
+        }),
+        None => Ok(()),
     }
 }
 

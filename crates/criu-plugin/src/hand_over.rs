@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use strobe_criu::agent::{AgentError, RemoteAgent, Snapshot};
+use strobe_criu::awaited::{Awaited, Standstill};
 use strobe_criu::process;
 use strobe_proto::HandOver;
-use strobe_proto::page::Phase;
+use strobe_proto::page::{Phase, Verdict};
 
 /// Longer than any drain the agent attempts; the command that started CRIU has its own, shorter.
 const GATE_LIMIT: Duration = Duration::from_secs(600);
+/// How long the command may take to commit.
+const HOLD_LIMIT: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(1);
 /// At a process that changes under our eyes.
 const LOOKS: u32 = 20;
@@ -25,6 +28,8 @@ pub(crate) enum GateError {
     Busy(u32),
     #[error("the agent of process {0} did not close its gate in time")]
     TimeOut(u32),
+    #[error(transparent)]
+    Standstill(#[from] Standstill),
 }
 
 /// An agent at the cut.
@@ -59,8 +64,10 @@ pub(crate) fn close_gate(pid: u32) -> Result<Option<AtCut>, GateError> {
         }
     }
     let started = Instant::now();
+    let mut awaited = Awaited::new(agent.identity());
     agent.close_gate()?;
     loop {
+        awaited.look()?;
         match agent.phase()? {
             Some(Phase::Cut) => break,
             Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
@@ -74,6 +81,23 @@ pub(crate) fn close_gate(pid: u32) -> Result<Option<AtCut>, GateError> {
         seen_ns: now_ns(),
         agent,
     }))
+}
+
+/// Keeps a program frozen that is to do nothing after the cut, until the command has ended it. It goes
+/// on when the command says so, is not there any more, or does not decide.
+pub(crate) fn hold(at_cut: &AtCut) {
+    let started = Instant::now();
+    while at_cut.promise.kill && started.elapsed() < HOLD_LIMIT {
+        // Of a program that has ended there is none.
+        let Ok(now) = at_cut.agent.snapshot() else {
+            return;
+        };
+        let is_held = now.controller.is_alive() && at_cut.agent.identity().is_alive();
+        if now.verdict != Some(Verdict::Dumped) || !is_held {
+            return;
+        }
+        thread::sleep(POLL);
+    }
 }
 
 /// The agent of a process of the tree, which still runs: a child of the program may end while it is

@@ -53,7 +53,7 @@ fn guard(body: impl FnOnce(&mut Stage) -> Result<c_int, String>) -> c_int {
 
 fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, crate::dump::DumpError>) -> c_int {
     guard(|stage| match stage {
-        Stage::Dump(dump) => body(dump).map_err(|e| e.to_string()),
+        Stage::Dump(dump) => body(dump).map_err(|e| e.sentence()),
         _ => Ok(NOT_OURS),
     })
 }

@@ -16,6 +16,7 @@
 //! | `save` | contents on their way out |
 //! | `sdma`, `packets` | copies between buffer objects and files, by the GPU's DMA engine |
 //! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
 //! | `images` | files in CRIU's image folder |
 //!
@@ -38,5 +39,6 @@ mod packets;
 mod restore;
 mod save;
 mod sdma;
+mod stops;
 mod topology;
 mod vma;

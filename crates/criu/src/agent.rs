@@ -27,6 +27,7 @@ const HAND_OVER_LIMIT: u64 = 256 << 20;
 const LIBRARY_LIMIT: u64 = 1 << 30;
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum AgentError {
     #[error("there is no process {0}")]
     Gone(u32),
@@ -64,20 +65,33 @@ pub struct RemoteAgent {
 /// The page's words at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
+    /// `None`: a word that stands for no phase.
     pub phase: Option<Phase>,
+    /// `None`: a word that stands for no verdict.
     pub verdict: Option<Verdict>,
+    /// How many there were.
     pub request: u32,
     /// Who sent the last request.
     pub controller: Identity,
+    /// Times the gate has been closed for this checkpoint.
     pub attempts: u32,
+    /// CLOCK_MONOTONIC, nanoseconds.
     pub gate_closed_ns: u64,
+    /// CLOCK_MONOTONIC, nanoseconds.
     pub drained_ns: u64,
+    /// CLOCK_MONOTONIC, nanoseconds.
     pub opened_ns: u64,
+    /// Traced since the program began.
     pub launches: u64,
+    /// Launches whose writes were known.
     pub footprints_exact: u64,
+    /// Launches that could have written anything.
     pub footprints_conservative: u64,
+    /// Live tracked allocations.
     pub allocations: u64,
+    /// Their bytes.
     pub tracked_bytes: u64,
+    /// Committed in this process.
     pub checkpoints: u64,
     /// Why the checkpoint was refused, when `phase` is [`Phase::Refused`].
     pub reason: String,

@@ -6,6 +6,9 @@
 /// How lines of our plugin start, behind CRIU's time stamp.
 pub const PLUGIN_PREFIX: &str = "Error (strobe): ";
 
+/// How what our plugin says then goes on where it does not fail but will not do it.
+pub const REFUSAL: &str = "refused: ";
+
 /// Lines that say that something failed, not what; and one that appears on good runs.
 const NOISE: [&str; 5] = [
     "RLIMIT_NOFILE",

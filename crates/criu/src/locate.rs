@@ -29,11 +29,14 @@ impl fmt::Display for Version {
 /// A CRIU that starts.
 #[derive(Clone, Debug)]
 pub struct Criu {
+    /// The program.
     pub path: PathBuf,
+    /// As it says.
     pub version: Version,
 }
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum LocateError {
     #[error("CRIU is not installed (looked for {})", list(.0))]
     NoCriu(Vec<PathBuf>),

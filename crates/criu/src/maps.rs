@@ -8,12 +8,17 @@ use std::{fs, io};
 /// One mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
+    /// Addresses.
     pub range: Range<u64>,
     /// File offset in bytes.
     pub offset: u64,
+    /// `w`.
     pub writable: bool,
+    /// `x`.
     pub executable: bool,
+    /// `s`, not `p`.
     pub shared: bool,
+    /// 0 for anonymous memory.
     pub inode: u64,
     /// As the kernel prints it; empty for anonymous memory, `[name]` for special mappings.
     pub path: PathBuf,

@@ -16,6 +16,7 @@ use std::process::Command;
 use nix::sched::{CloneFlags, setns};
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum NamespaceError {
     #[error("the namespaces of process {pid} cannot be read: {error}")]
     Read { pid: u32, error: io::Error },

@@ -28,6 +28,7 @@ impl PluginFolder {
         Ok(folder)
     }
 
+    /// What CRIU is given as its folder of plugins.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,6 +8,7 @@ use strobe_proto::start_time::{is_same_start, start_time};
 /// A process by number and start time: numbers are used again, the pair is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
+    /// In this process's pid namespace.
     pub pid: u32,
     /// As [`strobe_proto::start_time`] gives it.
     pub start_time: u64,
@@ -32,11 +33,20 @@ impl Identity {
 /// What `/proc/PID/stat` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
+    /// A letter: `R`, `S`, `T`, `Z` and so on.
     pub state: char,
+    /// Its process number.
     pub parent: u32,
+    /// Of a dead one, as wait(2) gives it; 0 where that may not be seen.
+    pub status: i32,
 }
 
 impl Stat {
+    /// By a signal, or by a tracer.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't')
+    }
+
     /// A zombie, or gone any moment.
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')
@@ -55,7 +65,18 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    Some(Stat { state, parent })
+    // The last of 52 fields; the state is the third (proc_pid_stat(5)).
+    let status = fields.nth(52 - 5)?.parse().ok()?;
+    Some(Stat {
+        state,
+        parent,
+        status,
+    })
+}
+
+/// Whether a process has memory: one that is ending has none any more. (Nor has a kernel thread.)
+pub fn has_memory(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| !maps.is_empty())
 }
 
 /// Whether a process or a zombie has this number.
@@ -121,6 +142,7 @@ fn parse_file_size_limit(text: &str) -> Option<Option<u64>> {
 mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
+    use std::process::Command;
 
     #[test]
     fn the_limit_of_a_file_s_size_is_the_soft_one() {
@@ -135,13 +157,28 @@ mod tests {
     }
 
     #[test]
+    fn what_has_ended_has_no_memory() {
+        assert!(has_memory(std::process::id()));
+        let mut child = Command::new("true").spawn().expect("true starts");
+        while !stat(child.id()).expect("not waited for").is_dead() {
+            std::thread::yield_now();
+        }
+        assert!(!has_memory(child.id()));
+        child.wait().expect("it was ours");
+        assert!(!has_memory(child.id()));
+    }
+
+    #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let text = "42 (a) Z (b) S 7 42 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 98765 1 2";
+        let rest = "0 ".repeat(52 - 25);
         let expected = Stat {
             state: 'S',
             parent: 7,
+            status: 512,
         };
-        assert_eq!(parse_stat(text), Some(expected));
+        assert_eq!(parse_stat(&format!("{text} {rest}512")), Some(expected));
+        assert_eq!(parse_stat(text), None, "cut off");
     }
 
     #[test]
@@ -161,7 +198,7 @@ mod tests {
     fn a_tree_has_children_and_their_children() {
         // A job in the background has /dev/null for its input unless it is given one.
         let script = "exec 3<&0; sh -c 'read x; exit' <&3 & echo $!; wait";
-        let mut child = std::process::Command::new("sh")
+        let mut child = Command::new("sh")
             .args(["-c", script])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
@@ -182,9 +219,7 @@ mod tests {
 
     #[test]
     fn a_zombie_is_not_alive() {
-        let mut child = std::process::Command::new("true")
-            .spawn()
-            .expect("true starts");
+        let mut child = Command::new("true").spawn().expect("true starts");
         let identity = Identity::of(child.id()).expect("not yet waited for");
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while identity.is_alive() {

@@ -19,17 +19,19 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use strobe_kfd::client::compute;
 
+use crate::descriptor::{copy_descriptor, open_process};
 use crate::namespaces::{NamespaceError, Namespaces};
 use crate::process;
 use crate::run;
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum ReleaseError {
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -59,7 +61,8 @@ pub fn release(root: u32) -> Result<Vec<u32>, ReleaseError> {
         match release_one(pid) {
             Ok(true) => freed.push(pid),
             Ok(false) => {}
-            Err(_) if pid != root && !process::exists(pid) => {}
+            // It has ended meanwhile.
+            Err(_) if pid != root && !process::has_memory(pid) => {}
             Err(error) => return Err(error),
         }
     }
@@ -118,25 +121,6 @@ fn seize(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-fn open_process(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: takes two numbers.
-    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) })
-}
-
-fn copy_descriptor(process: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
-    // SAFETY: takes three numbers.
-    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
-}
-
-/// What a system call that makes a descriptor answers.
-fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,19 +140,5 @@ mod tests {
             release(u32::MAX >> 1),
             Err(ReleaseError::Look { .. })
         ));
-    }
-
-    #[test]
-    fn a_copied_descriptor_is_the_same_file() {
-        let file = tempfile::tempfile().unwrap();
-        let process = open_process(std::process::id()).unwrap();
-        let copy = copy_descriptor(&process, file.as_raw_fd()).unwrap();
-        let inode = |path: String| fs::metadata(path).unwrap().ino();
-        assert_eq!(
-            inode(format!("/proc/self/fd/{}", copy.as_raw_fd())),
-            inode(format!("/proc/self/fd/{}", file.as_raw_fd()))
-        );
-        let error = copy_descriptor(&process, 1 << 20).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
     }
 }

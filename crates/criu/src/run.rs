@@ -1,11 +1,12 @@
 //! Runs `criu dump` and `criu restore`.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, io, thread};
+use std::{env, io, iter, thread};
 
 use crate::failure;
 use crate::ghosts::Turn;
@@ -22,6 +23,7 @@ const RESTORE_LOG: &str = "restore.log";
 const LOG_LIMIT: usize = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum RunError {
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -29,6 +31,9 @@ pub enum RunError {
     Spawn { path: PathBuf, error: io::Error },
     #[error("{0}")]
     Failed(String),
+    /// By our plugin.
+    #[error("{0}")]
+    Refused(String),
     #[error("CRIU did not finish within {} s and was killed", .0.as_secs())]
     TimeOut(Duration),
 }
@@ -44,17 +49,24 @@ pub fn softgpu_library(pid: u32) -> io::Result<Option<PathBuf>> {
 
 /// Makes a command answer for a program on the software GPU, or on none.
 pub(crate) fn put_on_softgpu(command: &mut Command, library: Option<&Path>) {
-    match library {
-        Some(library) => command
-            .env("LD_PRELOAD", library)
-            .env(SOFTGPU_VARIABLE, "1"),
-        None => command.env_remove("LD_PRELOAD"),
+    preload(command, library);
+    if library.is_some() {
+        command.env(SOFTGPU_VARIABLE, "1");
+    }
+}
+
+fn preload<'a>(command: &mut Command, libraries: impl IntoIterator<Item = &'a Path>) {
+    let libraries: Vec<_> = libraries.into_iter().map(Path::as_os_str).collect();
+    match libraries.is_empty() {
+        true => command.env_remove("LD_PRELOAD"),
+        false => command.env("LD_PRELOAD", libraries.join(OsStr::new(":"))),
     };
 }
 
 /// What dump and restore have in common. All paths are absolute.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
+    /// The program to run.
     pub criu: &'a Criu,
     /// Holds the images.
     pub images: &'a Path,
@@ -62,6 +74,8 @@ pub struct Setting<'a> {
     pub work: &'a Path,
     /// Folder of plugins.
     pub plugins: &'a Path,
+    /// Ours among them: preloaded for a dump, it keeps SIGSTOP away from CRIU.
+    pub plugin: &'a Path,
     /// The software GPU's library ([`softgpu_library`]), which CRIU then needs under it too.
     pub softgpu: Option<&'a Path>,
     /// After this CRIU is killed.
@@ -82,6 +96,7 @@ impl Setting<'_> {
     /// Starts a dump of the process tree under `pid`, in its namespaces.
     pub fn dump(&self, pid: u32, leave_running: bool) -> Result<Running, RunError> {
         let mut command = self.command("dump", "dump.log");
+        preload(&mut command, iter::once(self.plugin).chain(self.softgpu));
         command.args(["-t", &pid.to_string()]);
         if leave_running {
             command.arg("--leave-running");
@@ -178,6 +193,29 @@ impl Running {
         }
     }
 
+    /// Waits until `done`, while CRIU holds the program frozen. An error when it ends before.
+    pub fn until(&mut self, mut done: impl FnMut() -> bool) -> Result<(), RunError> {
+        while !done() {
+            let status = self.child.try_wait().map_err(|error| RunError::Spawn {
+                path: self.log.clone(),
+                error,
+            })?;
+            if let Some(status) = status {
+                self.judge(status)?;
+                // It may have been done in the moment before.
+                return match done() {
+                    true => Ok(()),
+                    false => Err(RunError::Failed("CRIU has let the program go on".into())),
+                };
+            }
+            if self.started.elapsed() > self.time_out {
+                return Err(RunError::TimeOut(self.time_out));
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
     fn judge(&self, status: ExitStatus) -> Result<(), RunError> {
         let text = tail(&self.log) + &tail(&self.messages);
         // Some of CRIU's versions go on when the plugin's last hook of a restore fails.
@@ -191,7 +229,10 @@ impl Running {
                 None => format!("CRIU failed with {status} and says nothing"),
             },
         });
-        Err(RunError::Failed(sentence))
+        Err(match sentence.strip_prefix(failure::REFUSAL) {
+            Some(why) => RunError::Refused(why.to_owned()),
+            None => RunError::Failed(sentence),
+        })
     }
 }
 

@@ -21,6 +21,7 @@ const FOLDER: &str = "files";
 const SIZE_LIMIT: u64 = 1 << 20;
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum SharedMemoryError {
     #[error("{path} cannot be saved: {error}")]
     Save { path: PathBuf, error: io::Error },

@@ -11,6 +11,7 @@ const SERVICE_MAGIC: u32 = 0x5510_5940;
 const STATS_MAGIC: u32 = 0x5709_3306;
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum StatisticsError {
     #[error("CRIU's statistics {path} cannot be read: {error}")]
     Read { path: PathBuf, error: io::Error },

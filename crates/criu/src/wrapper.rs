@@ -107,6 +107,7 @@ pub struct Held(());
 /// Who a signal is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
+    /// Its number.
     pub signal: c_int,
     /// A terminal's: for all of its foreground.
     pub to_all: bool,

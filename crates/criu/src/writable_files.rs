@@ -19,6 +19,7 @@ use crate::maps;
 use crate::shared_memory::is_saved;
 
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum WritableFileError {
     #[error("the open files of process {pid} cannot be read: {error}")]
     Record { pid: u32, error: io::Error },
@@ -198,8 +199,8 @@ fn has_a_name(path: &Path, meta: &fs::Metadata) -> bool {
         && fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
 }
 
-/// Position, and flags, which the kernel prints in octal.
-fn parse_fdinfo(text: &str) -> Option<(u64, u64)> {
+/// Position of an open file, and its flags, which the kernel prints in octal.
+pub(crate) fn parse_fdinfo(text: &str) -> Option<(u64, u64)> {
     let field = |name| {
         text.lines()
             .find_map(|line| line.strip_prefix(name))
@@ -214,6 +215,7 @@ fn parse_fdinfo(text: &str) -> Option<(u64, u64)> {
 /// One file that grew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
+    /// The file.
     pub path: PathBuf,
     /// Bytes to keep.
     pub size: u64,

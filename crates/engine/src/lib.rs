@@ -29,16 +29,18 @@
 //!   first and obeys. Frees, memsets, copies and mapped CPU access are writes like launches.
 //! - At the cut nothing is under way that writes tracked memory.
 //!
-//! `tests/simulator/driver.rs` is a complete driver; `tests/simulator` breaks each of these rules on
-//! purpose and finds the wrong image.
+//! [`Driver`] does most of that on any [`Lanes`]; the agent's are the device's, and those of
+//! `tests/simulator` break each of these rules on purpose: it finds the wrong image.
 //!
 //! What holds in return: the bytes that reach the ring for a chunk are its bytes at the cut. Whether
 //! the second but last rule was kept, nobody can know beforehand: a footprint may be wrong, and the CPU
-//! may write. So [`Validation`] compares, and [`Evidence`] says who may have broken it.
+//! may write. So what is stored is compared with a fingerprint that was taken at the cut
+//! ([`Validate`]), and [`Evidence`] says who may have broken it.
 
 #![forbid(unsafe_code)]
 
 mod config;
+mod driver;
 mod engine;
 mod pool;
 mod ring;
@@ -48,9 +50,10 @@ mod validation;
 mod waited;
 
 pub use config::{BeginError, Config, Mode, SetAside};
+pub use driver::{Driver, Lanes};
 pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
 pub use ring::{RingSlot, SlotError};
 pub use statistics::Statistics;
 pub use ticket::{Lane, Ticket, Waits};
-pub use validation::{Evidence, Validate, Validation};
+pub use validation::{Evidence, Validate};
 pub use waited::{KernelId, StreamId, Writer};

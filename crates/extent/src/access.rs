@@ -32,6 +32,8 @@ pub enum Reason {
     Budget,
     /// An address has lost its origin in arithmetic that is not modelled.
     UntrackedAddress,
+    /// The code is for a target, by name, whose code is not analysed.
+    Target(&'static str),
     /// Nobody has analysed the code (yet).
     NotAnalysed,
     /// The code is made or changed at run time.
@@ -219,6 +221,9 @@ impl fmt::Display for Reason {
             Reason::NotAnalysed => "not analysed",
             Reason::DynamicCode => "code made at run time",
             Reason::Distrusted => "distrusted: it may have written outside of its footprint",
+            Reason::Target(name) => {
+                return write!(f, "code for {name}, which is not analysed");
+            }
             Reason::Other(words) => words,
         })
     }

@@ -123,16 +123,6 @@ impl ChunkMap {
         self.region_of(chunk).extent
     }
 
-    /// The chunk that holds the byte at `address`.
-    pub fn at(&self, address: u64) -> Option<ChunkIndex> {
-        let at = self.regions.partition_point(|r| r.extent.end() <= address);
-        let region = self
-            .regions
-            .get(at)
-            .filter(|r| r.extent.contains_address(address))?;
-        Some(self.chunk_in(region, address))
-    }
-
     /// The chunks that share a byte with `extent`, ascending.
     pub fn touching(&self, extent: Extent) -> impl Iterator<Item = ChunkIndex> + '_ {
         let from = self
@@ -217,8 +207,6 @@ mod tests {
                     e(start, end)
                 );
             }
-            let want = map.iter().find(|c| map.extent(*c).contains_address(start));
-            assert_eq!(map.at(start), want, "address {start}");
         }
     }
 

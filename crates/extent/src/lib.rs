@@ -11,10 +11,12 @@ mod access;
 mod chunk_map;
 mod chunk_set;
 mod extent;
+mod map;
 mod set;
 
 pub use access::{Access, Reason, Side};
 pub use chunk_map::{ChunkIndex, ChunkMap, ChunkMapError};
 pub use chunk_set::ChunkSet;
 pub use extent::{Extent, ExtentError};
+pub use map::ExtentMap;
 pub use set::ExtentSet;

@@ -1,16 +1,18 @@
 //! The DAG and how it grows.
 
-use crate::buffers::Buffers;
 use crate::period::period;
-use crate::{Edge, Epoch, Event, Kind, Operation, Prediction, Sequence, Stream};
+use crate::{Edge, Event, Kind, Operation, Prediction, Sequence, Stream};
 use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
-use petgraph::visit::{Dfs, EdgeRef, Reversed};
-use std::collections::{HashMap, HashSet, VecDeque};
-use strobe_extent::{Access, Extent, Side};
+use petgraph::visit::EdgeRef;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use strobe_extent::{Access, Extent, ExtentMap, Side};
 
 /// The operations of a window of the program's past, in the order enqueued, with happens-before
 /// edges. Methods are called in the order in which the program made its calls.
+///
+/// All threads of the program count as one host: what one of them waited for is taken to be over for
+/// the others, too.
 #[derive(Debug)]
 pub struct LaunchGraph {
     graph: StableDiGraph<Node, Edge>,
@@ -19,12 +21,15 @@ pub struct LaunchGraph {
     limit: usize,
     next: Sequence,
     streams: HashMap<Stream, StreamState>,
-    /// What each event stands for; `None`: nothing that could still be waited for.
-    events: HashMap<Event, Option<Sequence>>,
-    /// The latest operation that the host waited for.
+    /// What each event stands for.
+    events: HashMap<Event, Vec<Sequence>>,
+    /// The latest wait of the host.
     host: Option<Sequence>,
-    buffers: Buffers,
-    counts: Counts,
+    /// What it has waited for, as far as it is remembered.
+    waited: BTreeSet<Sequence>,
+    /// Live buffers, with the first operation that could have meant them: an address means another
+    /// buffer after a free.
+    buffers: ExtentMap<Sequence>,
 }
 
 #[derive(Debug)]
@@ -41,25 +46,6 @@ struct StreamState {
     waits: Vec<(Sequence, Edge)>,
 }
 
-/// Counts since the start; operations that were forgotten are included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Kernels.
-    pub kernels: u64,
-    /// Copies.
-    pub copies: u64,
-    /// Memsets.
-    pub memsets: u64,
-    /// Operations of the host.
-    pub host: u64,
-    /// Times the host waited.
-    pub synchronisations: u64,
-    /// Kernels whose writes are known.
-    pub exact_writes: u64,
-    /// Happens-before edges.
-    pub edges: u64,
-}
-
 impl LaunchGraph {
     /// An empty graph that remembers the latest `limit` operations, at least one.
     pub fn new(limit: usize) -> LaunchGraph {
@@ -71,29 +57,42 @@ impl LaunchGraph {
             streams: HashMap::new(),
             events: HashMap::new(),
             host: None,
-            buffers: Buffers::default(),
-            counts: Counts::default(),
+            waited: BTreeSet::new(),
+            buffers: ExtentMap::default(),
         }
     }
 
-    /// A buffer was allocated.
-    pub fn allocate(&mut self, extent: Extent) -> Epoch {
-        self.buffers.insert(extent, self.next)
+    /// A buffer was allocated; whatever lay there is gone.
+    pub fn allocate(&mut self, extent: Extent) {
+        self.buffers.insert(extent, self.next);
     }
 
-    /// The buffer that starts at `start` was freed; its epoch, if there was one.
-    pub fn free(&mut self, start: u64) -> Option<Epoch> {
-        self.buffers.remove(start).map(|buffer| buffer.epoch)
+    /// The buffer that starts at `start` was freed; what it was.
+    pub fn free(&mut self, start: u64) -> Option<Extent> {
+        self.buffers.remove(start).map(|(extent, _)| extent)
     }
 
-    /// The epoch of the buffer that holds `address`.
-    pub fn epoch_at(&self, address: u64) -> Option<Epoch> {
-        self.buffers.at(address).map(|buffer| buffer.epoch)
+    /// Calls were missed: all that is known is which buffers live.
+    pub fn resume(&mut self, live: &[Extent]) {
+        let (next, limit) = (self.next, self.limit);
+        *self = LaunchGraph::new(limit);
+        self.next = next;
+        live.iter().for_each(|extent| self.allocate(*extent));
     }
 
-    /// How many buffers are live.
-    pub fn live_buffers(&self) -> usize {
-        self.buffers.len()
+    /// The buffer that holds `address`.
+    pub fn buffer_at(&self, address: u64) -> Option<Extent> {
+        self.buffers.at(address).map(|(extent, _)| extent)
+    }
+
+    /// Whether some byte of `extent` is in a buffer.
+    pub fn touches_buffer(&self, extent: Extent) -> bool {
+        self.buffers.touches(extent.start(), extent.len())
+    }
+
+    /// The live buffers, in address order.
+    pub fn buffers(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.buffers.iter().map(|(extent, _)| extent)
     }
 
     /// A stream was created that does not synchronise with the legacy default stream.
@@ -110,7 +109,6 @@ impl LaunchGraph {
     pub fn push(&mut self, operation: Operation) -> Sequence {
         let sequence = self.next;
         self.next.0 += 1;
-        self.count(&operation);
         let mut before = Vec::new();
         if let Some(stream) = operation.stream {
             before = self.enter_stream(stream, sequence);
@@ -133,7 +131,6 @@ impl LaunchGraph {
             // A source that was forgotten needs no edge.
             if let Some(source) = self.node(earlier).filter(|source| sources.insert(*source)) {
                 self.graph.add_edge(source, node, edge);
-                self.counts.edges += 1;
             }
         }
         while self.window.len() > self.limit {
@@ -148,8 +145,8 @@ impl LaunchGraph {
 
     /// `event` was recorded on `stream`.
     pub fn record(&mut self, event: Event, stream: Stream) {
-        let tail = self.streams.get(&stream).and_then(|state| state.tail);
-        self.events.insert(event, tail);
+        let tails = self.tails(stream);
+        self.events.insert(event, tails);
     }
 
     /// `event` was destroyed.
@@ -159,8 +156,8 @@ impl LaunchGraph {
 
     /// What is enqueued on `stream` from now on waits for `event`.
     pub fn wait(&mut self, stream: Stream, event: Event) {
-        if let Some(Some(recorded)) = self.events.get(&event) {
-            let waits = &mut self.streams.entry(stream).or_default().waits;
+        let waits = &mut self.streams.entry(stream).or_default().waits;
+        for recorded in self.events.get(&event).into_iter().flatten() {
             // Bounded: a stream that only ever waits needs the latest of each.
             if !waits.contains(&(*recorded, Edge::Event)) && waits.len() < self.limit {
                 waits.push((*recorded, Edge::Event));
@@ -170,29 +167,36 @@ impl LaunchGraph {
 
     /// The host waited for `stream`.
     pub fn synchronise(&mut self, stream: Stream) {
-        let tail = self.streams.get(&stream).and_then(|state| state.tail);
-        self.host_waits(tail.into_iter().collect());
+        let tails = self.tails(stream);
+        self.host_waits(&tails);
     }
 
     /// The host waited for `event`.
     pub fn synchronise_event(&mut self, event: Event) {
-        let recorded = self.events.get(&event).copied().flatten();
-        self.host_waits(recorded.into_iter().collect());
+        let recorded = self.events.get(&event).cloned().unwrap_or_default();
+        self.host_waits(&recorded);
+    }
+
+    /// The host waited for the operation that came last.
+    pub fn synchronise_last(&mut self) {
+        let last = self.next.0.checked_sub(1).map(Sequence);
+        self.host_waits(last.as_slice());
     }
 
     /// The host waited for the device.
     pub fn synchronise_all(&mut self) {
-        let tails = self
+        let tails: Vec<Sequence> = self
             .streams
             .values()
             .filter_map(|state| state.tail)
             .collect();
-        self.host_waits(tails);
+        self.host_waits(&tails);
     }
 
-    /// The operation with this number, unless it was forgotten.
-    pub fn operation(&self, sequence: Sequence) -> Option<&Operation> {
-        Some(&self.graph[self.node(sequence)?].operation)
+    /// The operations, oldest first.
+    pub fn operations(&self) -> impl Iterator<Item = (Sequence, &Operation)> + '_ {
+        let nodes = self.window.iter().map(|node| &self.graph[*node]);
+        nodes.map(|node| (node.sequence, &node.operation))
     }
 
     /// The direct predecessors of an operation, and why they are.
@@ -208,45 +212,12 @@ impl LaunchGraph {
         found
     }
 
-    /// Whether `earlier` is over before `later` starts, as far as the window shows.
-    pub fn happens_before(&self, earlier: Sequence, later: Sequence) -> bool {
-        let (Some(source), Some(target)) = (self.node(earlier), self.node(later)) else {
-            return false;
-        };
-        if earlier >= later {
-            return false;
-        }
-        let back = Reversed(&self.graph);
-        let mut search = Dfs::new(back, target);
-        while let Some(node) = search.next(back) {
-            if node == source {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether the result depends on the order of two operations and nothing orders them.
-    pub fn races(&self, a: Sequence, b: Sequence) -> bool {
-        let (Some(first), Some(second)) = (self.operation(a), self.operation(b)) else {
-            return false;
-        };
-        a != b && first.access.conflicts(&second.access) && !self.happens_before(a.min(b), a.max(b))
-    }
-
     /// What will be written next, judged from the past: in a loop, what the last round wrote from
     /// this point on; else what was written most recently. Writes to buffers that have since been
     /// freed count for nothing, even where a new buffer has taken their address.
     pub fn predict(&self) -> Prediction {
-        let past: Vec<&Node> = self
-            .window
-            .iter()
-            .map(|node| &self.graph[*node])
-            .filter(|node| node.operation.kind != Kind::Synchronisation)
-            .collect();
-        let signatures: Vec<u64> = past.iter().map(|node| node.operation.signature).collect();
-        let period = period(&signatures);
-        let mut prediction = Prediction::new(period);
+        let (period, past) = self.rounds();
+        let mut prediction = Prediction::default();
         match period {
             Some(period) => {
                 let round = &past[past.len() - period..];
@@ -257,9 +228,20 @@ impl LaunchGraph {
         prediction
     }
 
-    /// What happened so far.
-    pub fn counts(&self) -> Counts {
-        self.counts
+    /// Operations in a round of the loop that the program seems to be in; waits of the host not counted.
+    pub fn period(&self) -> Option<usize> {
+        self.rounds().0
+    }
+
+    fn rounds(&self) -> (Option<usize>, Vec<&Node>) {
+        let past: Vec<&Node> = self
+            .window
+            .iter()
+            .map(|node| &self.graph[*node])
+            .filter(|node| node.operation.kind != Kind::Synchronisation)
+            .collect();
+        let signatures: Vec<u64> = past.iter().map(|node| node.operation.signature).collect();
+        (period(&signatures), past)
     }
 
     fn note_writes<'a>(
@@ -272,8 +254,10 @@ impl LaunchGraph {
                 continue;
             };
             for part in writes.iter() {
-                for live in self.buffers.same_epoch(part, node.sequence) {
-                    prediction.note(live, distance as u64);
+                for (buffer, born) in self.buffers.overlapping(part) {
+                    if let (true, Some(live)) = (*born <= node.sequence, buffer.intersect(part)) {
+                        prediction.note(live, distance as u64);
+                    }
                 }
             }
         }
@@ -306,40 +290,49 @@ impl LaunchGraph {
         before
     }
 
-    fn host_waits(&mut self, tails: Vec<Sequence>) {
+    /// What has to be over for all that was enqueued on a stream to be: its last operation, and what that
+    /// stream waits for by itself.
+    fn tails(&self, stream: Stream) -> Vec<Sequence> {
+        let tail_of = |stream| self.streams.get(&stream).and_then(|state| state.tail);
+        if stream == Stream::LEGACY {
+            let blocking = self.streams.values().filter(|state| !state.non_blocking);
+            return blocking.filter_map(|state| state.tail).collect();
+        }
+        let blocks = !self.streams.get(&stream).is_some_and(|s| s.non_blocking);
+        let tail = tail_of(stream);
+        let legacy = tail_of(Stream::LEGACY).filter(|legacy| blocks && Some(*legacy) > tail);
+        tail.into_iter().chain(legacy).collect()
+    }
+
+    /// A program may ask again and again whether something is over: only what is new makes a node.
+    fn host_waits(&mut self, tails: &[Sequence]) {
+        let mut new = tails.to_vec();
+        new.retain(|tail| self.waited.insert(*tail));
+        if new.is_empty() {
+            return;
+        }
         let node = self.push(Operation {
             kind: Kind::Synchronisation,
+            name: "host waits",
             stream: None,
             signature: 0,
             access: Access::none(),
+            is_hull: false,
         });
         let target = self.node(node).expect("it was pushed just now");
-        for tail in tails {
+        for tail in new {
             if let Some(source) = self.node(tail) {
                 self.graph.add_edge(source, target, Edge::Host);
-                self.counts.edges += 1;
             }
         }
         self.host = Some(node);
+        let first = Sequence(self.next.0 - self.window.len() as u64);
+        self.waited = self.waited.split_off(&first);
     }
 
     fn node(&self, sequence: Sequence) -> Option<NodeIndex> {
         let first = self.next.0 - self.window.len() as u64;
         let at = sequence.0.checked_sub(first)?;
         self.window.get(usize::try_from(at).ok()?).copied()
-    }
-
-    fn count(&mut self, operation: &Operation) {
-        let counts = &mut self.counts;
-        match operation.kind {
-            Kind::Kernel => {
-                counts.kernels += 1;
-                counts.exact_writes += u64::from(!operation.access.writes.is_unknown());
-            }
-            Kind::Copy => counts.copies += 1,
-            Kind::Memset => counts.memsets += 1,
-            Kind::Host => counts.host += 1,
-            Kind::Synchronisation => counts.synchronisations += 1,
-        }
     }
 }

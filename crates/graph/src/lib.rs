@@ -7,13 +7,13 @@
 
 #![forbid(unsafe_code)]
 
-mod buffers;
 mod graph;
 mod operation;
 mod period;
 mod prediction;
+mod window;
 
-pub use buffers::Epoch;
-pub use graph::{Counts, LaunchGraph};
+pub use graph::LaunchGraph;
 pub use operation::{Edge, Event, Kind, Operation, Sequence, Stream};
 pub use prediction::Prediction;
+pub use window::{Race, Window, WindowError};

@@ -28,9 +28,11 @@ pub enum Kind {
     Copy,
     /// A memset.
     Memset,
-    /// Something the host does to device memory, or a callback.
+    /// Something the host does to device memory, or a function of the host that a stream waits for.
     Host,
-    /// The host waiting for a stream or for everything.
+    /// A graph, whatever its nodes do.
+    Graph,
+    /// The host waiting for an operation, a stream, an event or for everything.
     Synchronisation,
 }
 
@@ -39,6 +41,8 @@ pub enum Kind {
 pub struct Operation {
     /// What it is.
     pub kind: Kind,
+    /// A kernel's, as its code object names it; else what the field calls it.
+    pub name: &'static str,
     /// Where it was enqueued; `None` for what the host does itself.
     pub stream: Option<Stream>,
     /// What identifies it when a loop comes round again: function and launch geometry, but no
@@ -46,6 +50,8 @@ pub struct Operation {
     pub signature: u64,
     /// What it may touch.
     pub access: Access,
+    /// Of what lies between the first and the last byte of each extent not all is touched.
+    pub is_hull: bool,
 }
 
 /// Why one operation happens before another.

@@ -5,30 +5,17 @@ use strobe_extent::{Extent, ExtentSet};
 /// The writes that are expected, nearest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prediction {
-    period: Option<usize>,
     /// Disjoint; the distance counts operations from now on.
     writes: Vec<(Extent, u64)>,
     covered: ExtentSet,
 }
 
 impl Prediction {
-    pub(crate) fn new(period: Option<usize>) -> Prediction {
-        Prediction {
-            period,
-            ..Prediction::default()
-        }
-    }
-
     /// Notes a write `distance` operations from now, unless a nearer one is known.
     pub(crate) fn note(&mut self, extent: Extent, distance: u64) {
         let new = ExtentSet::from(extent).subtract(&self.covered);
         self.writes.extend(new.iter().map(|part| (part, distance)));
         self.covered.insert(extent);
-    }
-
-    /// Operations in a round of the loop that the program seems to be in.
-    pub fn period(&self) -> Option<usize> {
-        self.period
     }
 
     /// How many operations from now on some byte of `extent` is next written, if at all. Without a

@@ -1,10 +1,13 @@
 //! The functions as values.
 
-/// How a function is dealt with; see [`for_each_function`](crate::for_each_function).
+/// How a function is dealt with; see [`crate::for_each_function`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
+    /// What it does to the GPU is known and followed.
     Modelled,
+    /// It changes no state of the GPU.
     Pure,
+    /// Who uses it is not checkpointed.
     Refused,
 }
 
@@ -13,6 +16,7 @@ pub enum Class {
 pub struct Signature {
     /// Name and type of each parameter.
     pub parameters: &'static [(&'static str, &'static str)],
+    /// Type of the result.
     pub result: &'static str,
 }
 
@@ -25,7 +29,7 @@ macro_rules! define {
     ) => {
         /// A function of HIP, named by its symbol. Those that the table of next pointers holds come
         /// first.
-        #[allow(non_camel_case_types, reason = "the names are HIP's")]
+        #[allow(non_camel_case_types, missing_docs, reason = "the names are HIP's")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum Api {

@@ -40,12 +40,12 @@ macro_rules! for_each_function {
             // Launches.
             "4.2" hipLaunchKernel(stub: ConstPtr, grid: Dim3, block: Dim3, args: *mut Ptr, lds: usize, stream: Stream) -> Status { launch_stub(stub, grid, block, args, lds, stream) }
             "5.2" hipLaunchKernel_spt(stub: ConstPtr, grid: Dim3, block: Dim3, args: *mut Ptr, lds: usize, stream: Stream) -> Status { launch_stub(stub, grid, block, args, lds, stream.per_thread()) }
-            "4.2" hipExtLaunchKernel(stub: ConstPtr, grid: Dim3, block: Dim3, args: *mut Ptr, lds: usize, stream: Stream, start: Event, stop: Event, flags: c_int) -> Status { launch_stub(stub, grid, block, args, lds, stream) }
+            "4.2" hipExtLaunchKernel(stub: ConstPtr, grid: Dim3, block: Dim3, args: *mut Ptr, lds: usize, stream: Stream, start: Event, stop: Event, flags: c_int) -> Status { launch_stub_recorded(stub, grid, block, args, lds, stream, stop) }
             "4.2" hipLaunchCooperativeKernel(stub: ConstPtr, grid: Dim3, block: Dim3, args: *mut Ptr, lds: c_uint, stream: Stream) -> Status { launch_stub(stub, grid, block, args, lds as usize, stream) }
             "5.2" hipLaunchCooperativeKernel_spt(stub: ConstPtr, grid: Dim3, block: Dim3, args: *mut Ptr, lds: c_uint, stream: Stream) -> Status { launch_stub(stub, grid, block, args, lds as usize, stream.per_thread()) }
             "4.2" hipModuleLaunchKernel(kernel: Kernel, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: c_uint, stream: Stream, args: *mut Ptr, extra: *mut Ptr) -> Status { launch_function(kernel, Dim3::new(grid_x, grid_y, grid_z), Dim3::new(block_x, block_y, block_z), args, extra, lds as usize, stream) }
-            "4.2" _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j(kernel: Kernel, items_x: c_uint, items_y: c_uint, items_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: usize, stream: Stream, args: *mut Ptr, extra: *mut Ptr, start: Event, stop: Event, flags: c_uint) -> Status { launch_items(kernel, Dim3::new(items_x, items_y, items_z), Dim3::new(block_x, block_y, block_z), args, extra, lds, stream) }
-            "4.2" _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_(kernel: Kernel, items_x: c_uint, items_y: c_uint, items_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: usize, stream: Stream, args: *mut Ptr, extra: *mut Ptr, start: Event, stop: Event) -> Status { launch_items(kernel, Dim3::new(items_x, items_y, items_z), Dim3::new(block_x, block_y, block_z), args, extra, lds, stream) }
+            "4.2" _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j(kernel: Kernel, items_x: c_uint, items_y: c_uint, items_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: usize, stream: Stream, args: *mut Ptr, extra: *mut Ptr, start: Event, stop: Event, flags: c_uint) -> Status { launch_items_recorded(kernel, Dim3::new(items_x, items_y, items_z), Dim3::new(block_x, block_y, block_z), args, extra, lds, stream, stop) }
+            "4.2" _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_(kernel: Kernel, items_x: c_uint, items_y: c_uint, items_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, lds: usize, stream: Stream, args: *mut Ptr, extra: *mut Ptr, start: Event, stop: Event) -> Status { launch_items_recorded(kernel, Dim3::new(items_x, items_y, items_z), Dim3::new(block_x, block_y, block_z), args, extra, lds, stream, stop) }
             "4.2" hipLaunchByPtr(stub: ConstPtr) -> Status { launch_anywhere() }
             "4.2" hipExtLaunchMultiKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anywhere() }
             "4.2" hipLaunchCooperativeKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anywhere() }
@@ -62,15 +62,15 @@ macro_rules! for_each_function {
             "4.2" hipMalloc3D(pitched: *mut PitchedPtr, extent: Extent3) -> Status { allocate_3d(pitched, extent) }
             "5.1" hipMallocAsync(address: *mut Ptr, bytes: usize, stream: Stream) -> Status { allocate(address, bytes) }
             "5.1" hipMallocFromPoolAsync(address: *mut Ptr, bytes: usize, pool: MemPool, stream: Stream) -> Status { allocate(address, bytes) }
-            "4.2" hipFree(address: Ptr) -> Status { free(address) }
-            "5.1" hipFreeAsync(address: Ptr, stream: Stream) -> Status { free(address) }
+            "4.2" hipFree(address: Ptr) -> Status { free(address, true) }
+            "5.1" hipFreeAsync(address: Ptr, stream: Stream) -> Status { free(address, false) }
             "4.2" hipMallocManaged(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostMalloc(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostAlloc(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipMallocHost(address: *mut Ptr, bytes: usize) -> Status { submit() }
             "4.2" hipMemAllocHost(address: *mut Ptr, bytes: usize) -> Status { submit() }
-            "4.2" hipHostFree(address: Ptr) -> Status { free(address) }
-            "4.2" hipFreeHost(address: Ptr) -> Status { free(address) }
+            "4.2" hipHostFree(address: Ptr) -> Status { free(address, true) }
+            "4.2" hipFreeHost(address: Ptr) -> Status { free(address, true) }
             "4.2" hipHostRegister(address: Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostUnregister(address: Ptr) -> Status { submit() }
             "4.2" hipMemAdvise(address: ConstPtr, bytes: usize, advice: c_int, device: c_int) -> Status { submit() }
@@ -129,33 +129,33 @@ macro_rules! for_each_function {
             "5.2" hipMemset3D_spt(to: PitchedPtr, value: c_int, extent: Extent3) -> Status { write_3d(to, extent, Stream::PER_THREAD) }
             "4.2" hipMemset3DAsync(to: PitchedPtr, value: c_int, extent: Extent3, stream: Stream) -> Status { write_3d(to, extent, stream) }
             // Streams, events, devices.
-            "4.2" hipStreamCreate(stream: *mut Stream) -> Status { create_stream(stream) }
-            "4.2" hipStreamCreateWithFlags(stream: *mut Stream, flags: c_uint) -> Status { create_stream(stream) }
-            "4.2" hipStreamCreateWithPriority(stream: *mut Stream, flags: c_uint, priority: c_int) -> Status { create_stream(stream) }
-            "4.2" hipExtStreamCreateWithCUMask(stream: *mut Stream, words: u32, mask: *const u32) -> Status { create_stream(stream) }
+            "4.2" hipStreamCreate(stream: *mut Stream) -> Status { create_stream(stream, 0) }
+            "4.2" hipStreamCreateWithFlags(stream: *mut Stream, flags: c_uint) -> Status { create_stream(stream, flags) }
+            "4.2" hipStreamCreateWithPriority(stream: *mut Stream, flags: c_uint, priority: c_int) -> Status { create_stream(stream, flags) }
+            "4.2" hipExtStreamCreateWithCUMask(stream: *mut Stream, words: u32, mask: *const u32) -> Status { create_stream(stream, 0) }
             "4.2" hipStreamDestroy(stream: Stream) -> Status { destroy_stream(stream) }
-            "4.2" hipStreamQuery(stream: Stream) -> Status { submit() }
-            "5.2" hipStreamQuery_spt(stream: Stream) -> Status { submit() }
+            "4.2" hipStreamQuery(stream: Stream) -> Status { synchronise_stream(stream) }
+            "5.2" hipStreamQuery_spt(stream: Stream) -> Status { synchronise_stream(stream.per_thread()) }
             "4.2" hipStreamSynchronize(stream: Stream) -> Status { synchronise_stream(stream) }
             "5.2" hipStreamSynchronize_spt(stream: Stream) -> Status { synchronise_stream(stream.per_thread()) }
-            "4.2" hipStreamWaitEvent(stream: Stream, event: Event, flags: c_uint) -> Status { submit() }
-            "5.2" hipStreamWaitEvent_spt(stream: Stream, event: Event, flags: c_uint) -> Status { submit() }
+            "4.2" hipStreamWaitEvent(stream: Stream, event: Event, flags: c_uint) -> Status { wait_event(stream, event) }
+            "5.2" hipStreamWaitEvent_spt(stream: Stream, event: Event, flags: c_uint) -> Status { wait_event(stream.per_thread(), event) }
             "4.4" hipStreamWaitValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint, mask: u32) -> Status { submit() }
             "4.4" hipStreamWaitValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint, mask: u64) -> Status { submit() }
             "4.4" hipStreamWriteValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint) -> Status { write(address, 4, stream) }
             "4.4" hipStreamWriteValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint) -> Status { write(address, 8, stream) }
-            "4.2" hipStreamAddCallback(stream: Stream, callback: StreamCallback, data: Ptr, flags: c_uint) -> Status { submit() }
+            "4.2" hipStreamAddCallback(stream: Stream, callback: StreamCallback, data: Ptr, flags: c_uint) -> Status { callback(stream) }
             "4.3" hipStreamBeginCapture(stream: Stream, mode: CaptureMode) -> Status { begin_capture(stream) }
             "4.3" hipStreamEndCapture(stream: Stream, graph: *mut Graph) -> Status { end_capture(stream) }
             "4.2" hipEventCreate(event: *mut Event) -> Status { submit() }
             "4.2" hipEventCreateWithFlags(event: *mut Event, flags: c_uint) -> Status { submit() }
-            "4.2" hipEventDestroy(event: Event) -> Status { submit() }
-            "4.2" hipEventRecord(event: Event, stream: Stream) -> Status { submit() }
-            "4.2" hipEventQuery(event: Event) -> Status { submit() }
-            "4.2" hipEventSynchronize(event: Event) -> Status { submit() }
+            "4.2" hipEventDestroy(event: Event) -> Status { destroy_event(event) }
+            "4.2" hipEventRecord(event: Event, stream: Stream) -> Status { record_event(event, stream) }
+            "4.2" hipEventQuery(event: Event) -> Status { synchronise_event(event) }
+            "4.2" hipEventSynchronize(event: Event) -> Status { synchronise_event(event) }
             "4.2" hipEventElapsedTime(milliseconds: *mut f32, start: Event, stop: Event) -> Status { submit() }
-            "4.2" hipDeviceSynchronize() -> Status { synchronise() }
-            "4.2" hipCtxSynchronize() -> Status { synchronise() }
+            "4.2" hipDeviceSynchronize() -> Status { synchronise_device() }
+            "4.2" hipCtxSynchronize() -> Status { synchronise_device() }
             "4.2" hipDeviceReset() -> Status { reset() }
             "4.2" hipDevicePrimaryCtxReset(device: c_int) -> Status { reset() }
             "4.2" hipDeviceEnablePeerAccess(device: c_int, flags: c_uint) -> Status { submit() }

@@ -1,6 +1,11 @@
 //! HIP's C types as far as modelled functions take them (`hip/hip_runtime_api.h`,
 //! `hip/driver_types.h` of ROCm 5.2.3). Handles are opaque, so they are numbers here.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of HIP's headers, which say what their names mean"
+)]
+
 use std::ffi::{c_int, c_uint, c_void};
 
 /// `void *`.

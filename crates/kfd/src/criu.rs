@@ -3,6 +3,11 @@
 //! A dump is PROCESS_INFO, CHECKPOINT, UNPAUSE on the target's own fd, issued by its ptrace parent;
 //! a restore is RESTORE in the new process, then RESUME by its parent.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::ioctl::requests;

@@ -1,5 +1,10 @@
 //! Events: interrupts from the GPU that threads wait for.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::ioctl::requests;

@@ -14,5 +14,6 @@ pub mod process;
 pub mod queue;
 pub mod render;
 pub mod sdma;
+pub mod touched;
 
 pub use ioctl::{Request, call, number, number_parts};

@@ -1,5 +1,10 @@
 //! Buffer objects of the compute driver, and their export as dma-bufs.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::ioctl::requests;

@@ -1,5 +1,10 @@
 //! The process as the driver sees it: version, apertures, address space, clocks, traps.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::ioctl::requests;

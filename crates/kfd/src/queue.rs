@@ -1,5 +1,10 @@
 //! User-mode queues.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::ioctl::requests;

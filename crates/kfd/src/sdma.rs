@@ -2,6 +2,11 @@
 //!
 //! Source: the packet layouts of the Linux driver's `vega10_sdma_pkt_open.h`.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Operations, in bits 7:0 of a packet's first word; sub-operations stand in bits 15:8.

@@ -1,7 +1,7 @@
 //! `ioctl` and `mmap`.
 
 use libc::{c_int, c_ulong, c_void, off_t, size_t};
-use strobe_softgpu::preload;
+use strobe_softgpu::preload::{self, Mapped};
 
 fn set_errno(errno: c_int) {
     // SAFETY: the C library's errno of this thread.
@@ -45,11 +45,12 @@ unsafe fn map(
     fd: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    let offset = if fd >= 0 && flags & libc::MAP_ANONYMOUS == 0 {
-        offset.wrapping_add(std::panic::catch_unwind(|| preload::mmap_offset(fd)).unwrap_or(0))
+    let mapped = if fd >= 0 && flags & libc::MAP_ANONYMOUS == 0 {
+        std::panic::catch_unwind(|| preload::mapped(fd)).unwrap_or_default()
     } else {
-        offset
+        Mapped::default()
     };
+    let offset = offset.wrapping_add(mapped.moved_by);
     // SAFETY: the caller's promise.
     let result = unsafe {
         libc::syscall(
@@ -63,10 +64,15 @@ unsafe fn map(
         )
     };
     // -1 is MAP_FAILED, with errno set.
-    result as *mut c_void
+    let result = result as *mut c_void;
+    if mapped.stays_at_fork && result != libc::MAP_FAILED {
+        // SAFETY: the mapping was made above and nobody else knows of it yet.
+        unsafe { libc::syscall(libc::SYS_madvise, result, length, libc::MADV_DONTFORK) };
+    }
+    result
 }
 
-/// Mappings of a dma-buf are moved to its memory's place.
+/// Mappings of a dma-buf are moved to its memory's place; those of amdkfd stay behind at a fork.
 ///
 /// # Safety
 /// As for the C function.

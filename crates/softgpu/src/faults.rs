@@ -13,9 +13,9 @@ use strobe_kfd::criu::{CHECKPOINT, PROCESS_INFO, RESTORE, RESUME};
 use thiserror::Error;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Requests by which a process is saved and brought back: name, type, number, and the operation of
-/// those that have several.
-const CALLS: [(&str, u8, u8, Option<u32>); 12] = [
+/// Requests that can fail: name, type, number, and the operation of those that have several. By all
+/// of them but the last a process is saved and brought back.
+const CALLS: [(&str, u8, u8, Option<u32>); 13] = [
     ("criu-process-info", b'K', 0x22, Some(PROCESS_INFO)),
     ("criu-checkpoint", b'K', 0x22, Some(CHECKPOINT)),
     ("criu-restore", b'K', 0x22, Some(RESTORE)),
@@ -28,7 +28,10 @@ const CALLS: [(&str, u8, u8, Option<u32>); 12] = [
     ("map", b'd', 0x48, None),
     ("wait", b'd', 0x49, None),
     ("userptr", b'd', 0x51, None),
+    ("available", b'K', 0x23, None),
 ];
+/// Of these as many are drawn as a random plan says.
+const DRAWN: usize = 12;
 
 const ERRNOS: [(&str, Errno); 5] = [
     ("EBUSY", Errno::EBUSY),
@@ -43,8 +46,9 @@ const RULES: usize = 16;
 
 /// Why a text is no plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum PlanError {
-    #[error("{0:?} is not CALL@NUMBER=ERRNO or random@SEED=PERCENT")]
+    #[error("{0:?} is not CALL@NUMBER=ERRNO, CALL@every=ERRNO or random@SEED=PERCENT")]
     Form(String),
     #[error("{name:?} is no call that can fail; there are {}", call_names())]
     Call { name: String },
@@ -62,6 +66,9 @@ fn errno_names() -> String {
     ERRNOS.map(|errno| errno.0).join(", ")
 }
 
+/// Instead of a number.
+const EVERY: u32 = u32::MAX;
+
 /// Which calls fail, as a new device gets it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -74,7 +81,7 @@ pub struct FaultPlan {
     percent: u64,
 }
 
-/// Call number `at` (from 1) of a kind fails.
+/// Call number `at` (from 1) of a kind fails, or each ([`EVERY`]).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -113,8 +120,12 @@ impl FromStr for FaultPlan {
             let (_, errno) = errno.ok_or_else(|| PlanError::Errno {
                 name: value.to_owned(),
             })?;
+            let at = match number {
+                "every" => Some(EVERY),
+                number => number.parse().ok().filter(|at| *at > 0),
+            };
             *free.next().ok_or(PlanError::Long)? = Rule {
-                at: number.parse().ok().filter(|at| *at > 0).ok_or_else(form)?,
+                at: at.ok_or_else(form)?,
                 call: index.ok_or_else(unknown)? as u32,
                 errno: *errno as u32,
             };
@@ -153,7 +164,7 @@ impl FaultPlan {
         let planned = self
             .rules
             .iter()
-            .find(|rule| rule.at == number && rule.call as usize == index)
+            .find(|rule| [number, EVERY].contains(&rule.at) && rule.call as usize == index)
             .map(|rule| Errno::from_raw(rule.errno.cast_signed()));
         planned.or_else(|| self.draw(index, number))
     }
@@ -162,7 +173,7 @@ impl FaultPlan {
     fn draw(&self, index: usize, number: u32) -> Option<Errno> {
         let drawn = mix(self.seed ^ mix((index as u64) << 32 | u64::from(number)));
         let (_, errno) = ERRNOS[(drawn >> 32) as usize % ERRNOS.len()];
-        (drawn % 100 < self.percent).then_some(errno)
+        (index < DRAWN && drawn % 100 < self.percent).then_some(errno)
     }
 }
 
@@ -194,6 +205,11 @@ mod tests {
         assert_eq!(submit(), None);
         assert_eq!(submit(), Some(Errno::EIO));
         assert_eq!(submit(), None);
+        let all = FaultPlan::from_str("available@every=EINVAL").expect("a plan");
+        for _ in 0..3 {
+            let asked = all.strike(&counts, (b'K', 0x23), || 0);
+            assert_eq!(asked, Some(Errno::EINVAL));
+        }
         let criu = |operation| plan.strike(&counts, (b'K', 0x22), || operation);
         assert_eq!(criu(CHECKPOINT), None);
         assert_eq!(criu(RESTORE), Some(Errno::ENOMEM));

@@ -15,6 +15,7 @@ pub mod options;
 pub mod preload;
 mod sdma;
 mod space;
+mod target;
 mod time_model;
 pub mod wave;
 mod worker;

@@ -15,20 +15,38 @@ pub unsafe fn ioctl(fd: i32, request: u32, argument: *mut u8) -> Option<Result<(
     unsafe { driver::answer(fd, request, argument) }
 }
 
-/// The offset at which a dma-buf's memory stands in its node; 0 for other files.
-pub fn mmap_offset(fd: i32) -> i64 {
-    let Some((device, fd::Node::Render)) = fd::node(fd) else {
-        return 0;
-    };
+/// What a mapping of `fd` needs beyond the system call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mapped {
+    /// Added to the offset: where a dma-buf's memory stands in its node.
+    pub moved_by: i64,
+    /// A forked child has none of it: amdkfd maps doorbells, MMIO registers and events with
+    /// `VM_DONTCOPY` (Linux, kfd_doorbell.c, kfd_chardev.c and kfd_events.c).
+    pub stays_at_fork: bool,
+}
+
+/// How to map `fd`; all zero for files that are not ours.
+pub fn mapped(fd: i32) -> Mapped {
+    match fd::node(fd) {
+        Some((_, fd::Node::Kfd)) => Mapped {
+            stays_at_fork: true,
+            ..Mapped::default()
+        },
+        Some((device, fd::Node::Render)) => Mapped {
+            moved_by: place_of_dma_buf(device, fd).unwrap_or(0),
+            ..Mapped::default()
+        },
+        None => Mapped::default(),
+    }
+}
+
+fn place_of_dma_buf(device: &Device, fd: i32) -> Option<i64> {
     let Ok(fd::Meaning::DmaBuf { object, .. }) = fd::meaning(device, fd) else {
-        return 0;
+        return None;
     };
-    let Ok(tables) = device.lock() else { return 0 };
-    tables
-        .objects
-        .get(object)
-        .filter(|object| matches!(object.place, place::VRAM | place::GTT))
-        .map_or(0, |object| object.offset.cast_signed())
+    let tables = device.lock().ok()?;
+    let object = tables.objects.get(object)?;
+    matches!(object.place, place::VRAM | place::GTT).then(|| object.offset.cast_signed())
 }
 
 /// The (mode, device number) that a stat of the render node must report: libdrm insists on the

@@ -195,9 +195,9 @@ impl Engine<'_> {
 
     fn trap(&self, context: u32) {
         if let Some(slot) = self.slot
-            && (context == 0 || !event::signal(self.device, slot, context))
+            && (context == 0 || !event::mark(self.device, slot, context))
         {
-            event::signal_all(self.device, slot);
+            event::mark_all(self.device, slot);
         }
     }
 

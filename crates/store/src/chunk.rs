@@ -25,6 +25,8 @@ pub(crate) const HEADER: usize = 32;
 pub(crate) const MAX_RAW: u64 = 1 << 30;
 const RAW: u32 = 0;
 const LZ4: u32 = 1;
+/// Raw bytes that a byte of an LZ4 block stands for, at most: a length goes on in bytes of 255.
+const LZ4_MOST: u64 = 255;
 /// How much of a chunk is tried before all of it is compressed, in bytes.
 const SAMPLE: usize = 16 << 10;
 
@@ -136,6 +138,7 @@ fn decode(path: &Path, hash: &Hash, raw_len: u64, raw: &mut Vec<u8>) -> Result<(
     }
     match codec {
         RAW => read_content(file, stored, raw)?,
+        LZ4 if stored.saturating_mul(LZ4_MOST) < raw_len => return Err(Defect::Compression),
         LZ4 => {
             let mut packed = Vec::new();
             read_content(file, stored, &mut packed)?;
@@ -158,5 +161,38 @@ fn read_content(file: File, expected: u64, content: &mut Vec<u8>) -> Result<(), 
         Ok(())
     } else {
         Err(Defect::Length { expected, found })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a header says costs nothing before the content can be as long.
+    #[test]
+    fn a_short_file_of_a_long_chunk_takes_no_memory() {
+        let stored = [0_u8; 30];
+        let mut file = MAGIC.to_vec();
+        file.extend(LZ4.to_le_bytes());
+        file.extend([0; 4]);
+        file.extend(MAX_RAW.to_le_bytes());
+        file.extend((stored.len() as u64).to_le_bytes());
+        file.extend(stored);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chunk");
+        std::fs::write(&path, file).expect("a file");
+        let mut raw = Vec::new();
+        let damage = load(&path, &[0xab; 32], MAX_RAW, &mut raw).expect_err("no such chunk");
+        assert!(matches!(damage.defect, Defect::Compression), "{damage}");
+        assert!(raw.capacity() < 1 << 20, "{} bytes", raw.capacity());
+    }
+
+    /// The bound is no tighter than the format: zeros are what gets smallest.
+    #[test]
+    fn the_best_compression_is_within_the_bound() {
+        for len in [1, 100, 1 << 16, 1 << 24] {
+            let packed = lz4_flex::block::compress(&vec![0; len]);
+            assert!(len as u64 <= packed.len() as u64 * LZ4_MOST, "{len} bytes");
+        }
     }
 }

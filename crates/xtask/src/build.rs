@@ -5,20 +5,31 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use crate::workspace::Workspace;
+use crate::workspace::{Profile, Workspace};
 use crate::{corpus, setup, shell};
 
-/// Builds all and puts it where `strobe` looks: libraries beside it, CRIU's plugin in a folder of
-/// its own, because CRIU loads every library it finds there.
+/// Builds all, ready to use.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
-    shell::run(&mut workspace.cargo(&["build", "--release", "--workspace"]))?;
-    let release = workspace.release();
-    let plugins = release.join("criu-plugins");
+    build(workspace, Profile::Release, &["--workspace"])?;
+    println!("{} is ready", workspace.release().join("strobe").display());
+    Ok(())
+}
+
+/// Builds what `options` choose and puts it where `strobe` looks: libraries beside it, CRIU's plugin in a folder of
+/// its own, because CRIU loads every library it finds there.
+pub(crate) fn build(
+    workspace: &Workspace,
+    profile: Profile,
+    options: &[&str],
+) -> anyhow::Result<()> {
+    let arguments = ["build", "--profile", profile.name()];
+    shell::run(workspace.cargo(&arguments).args(options))?;
+    let built = workspace.built(profile);
+    let plugins = built.join("criu-plugins");
     fs::create_dir_all(&plugins)?;
     let part = plugins.join("amdgpu_plugin.so.part");
-    fs::copy(release.join("libamdgpu_plugin.so"), &part).context("copy CRIU's plugin")?;
+    fs::copy(built.join("libamdgpu_plugin.so"), &part).context("copy CRIU's plugin")?;
     fs::rename(part, plugins.join("amdgpu_plugin.so"))?;
-    println!("{} is ready", release.join("strobe").display());
     Ok(())
 }
 
@@ -26,7 +37,8 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
 pub(crate) fn bench(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<()> {
     setup::run()?;
     run(workspace)?;
-    shell::run(&mut runner(workspace, "strobe-evaluation", arguments))
+    let mut bench = runner(workspace, Profile::Release, "strobe-evaluation", arguments);
+    shell::run(&mut bench)
 }
 
 /// The same for the soak; its usage is its own.
@@ -34,7 +46,7 @@ pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<
     setup::run()?;
     corpus::fetch(workspace)?;
     run(workspace)?;
-    let status = runner(workspace, SOAK, arguments)
+    let status = runner(workspace, Profile::Release, SOAK, arguments)
         .status()
         .with_context(|| format!("cannot run {SOAK}"))?;
     if status.code() == Some(2) {
@@ -44,16 +56,16 @@ pub(crate) fn soak(workspace: &Workspace, arguments: &[&str]) -> anyhow::Result<
     Ok(())
 }
 
-/// The soak of a build that is there.
-pub(crate) fn soak_again(workspace: &Workspace, arguments: &[&str]) -> Command {
-    runner(workspace, SOAK, arguments)
+/// The soak of the test suite's build.
+pub(crate) fn soak_checked(workspace: &Workspace, arguments: &[&str]) -> Command {
+    runner(workspace, Profile::Checked, SOAK, arguments)
 }
 
 const SOAK: &str = "strobe-soak";
 
 /// Runs one of the runners that the build made.
-fn runner(workspace: &Workspace, name: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(workspace.release().join(name));
+fn runner(workspace: &Workspace, profile: Profile, name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(workspace.built(profile).join(name));
     command.args(arguments).current_dir(&workspace.root);
     command.env("STROBE_CORPUS", corpus::folder(workspace));
     command

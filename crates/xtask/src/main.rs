@@ -31,6 +31,8 @@ cargo xtask COMMAND
                      checkpoint, kill and restore many programs at random moments
   fuzz footprints [--seconds N] [--seed S] [--keep N] [--folder F] [--replay FILE...]
                      random kernels on the software GPU: what they touch must be predicted
+  fuzz inputs [--seconds N | --inputs N] [--seed S] [--format NAME]... [--replay FILE...]
+                     what is read from files, sockets and other processes, whatever the bytes are
   tidy               check the rules of this repository
 
 demo, test, bench and soak begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";

@@ -13,6 +13,7 @@ use crate::shell::heading;
 use crate::workspace::Workspace;
 use crate::{build, corpus, setup, shell, tidy};
 use counts::Counts;
+pub(crate) use parts::ORACLE;
 use parts::Part;
 
 /// Each program once, the same cycles every time: two to three minutes.
@@ -31,32 +32,37 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     heading("format, lints, tidy");
     let start = Instant::now();
     let format = ["fmt", "--all", "--check"];
-    let lint = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    let deny = ["--keep-going", "--", "-D", "warnings"];
     counts.check(shell::run(&mut workspace.cargo(&format)));
-    counts.check(shell::run(workspace.cargo(&lint).args(deny)));
+    for mut lint in parts::lints(workspace) {
+        counts.check(shell::run(&mut lint));
+    }
     counts.check(tidy::run(workspace));
     step("lints", start);
+    heading("documentation");
+    let start = Instant::now();
+    counts.check(shell::run(&mut parts::documentation(workspace)));
+    step("doc", start);
     heading("build");
     let start = Instant::now();
-    build::run(workspace)?;
-    for mut build in parts::builds(workspace) {
-        shell::run(&mut build)?;
-    }
+    parts::build(workspace)?;
     step("build", start);
     heading("tests");
     let mut all = parts::system(workspace);
-    all.push(parts::unit(workspace));
+    all.push(parts::fuzz(workspace));
+    all.extend(parts::unit(workspace));
     all.push(Part {
         name: "soak".to_owned(),
-        command: build::soak_again(workspace, &SOAK),
+        command: build::soak_checked(workspace, &SOAK),
         is_one_check: true,
     });
     times.extend(lanes::run(all, &mut counts));
     heading("result");
     show(&times);
     for failure in &counts.failures {
-        println!("FAILED {failure}");
+        println!("FAILED {}", failure.what);
+        for line in &failure.said {
+            println!("    {line}");
+        }
     }
     println!(
         "xtask test: {} passed, {} failed",
@@ -70,7 +76,10 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
 }
 
 fn show(times: &[(String, Duration)]) {
-    for (name, time) in times {
-        println!("{name:<12} {:>6.0} s", time.as_secs_f64());
+    for row in times.chunks(4) {
+        let columns = row
+            .iter()
+            .map(|(name, time)| format!("{name:<14}{:>5.0} s", time.as_secs_f64()));
+        println!("{}", columns.collect::<Vec<_>>().join("    "));
     }
 }

@@ -15,6 +15,26 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     /// `packages` of `cargo metadata`: the members only.
     pub(crate) packages: Vec<Value>,
+    /// `[workspace.metadata]` of the root manifest: reasons for exceptions.
+    pub(crate) metadata: Value,
+}
+
+/// How code is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Profile {
+    Release,
+    /// A release with all assertions, for tests.
+    Checked,
+}
+
+impl Profile {
+    /// For cargo's `--profile`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Profile::Release => "release",
+            Profile::Checked => "checked",
+        }
+    }
 }
 
 impl Workspace {
@@ -38,12 +58,18 @@ impl Workspace {
                 .as_array()
                 .context("cargo metadata")?
                 .clone(),
+            metadata: metadata["metadata"].clone(),
         })
     }
 
     /// The finished binaries.
     pub(crate) fn release(&self) -> PathBuf {
-        self.target.join("release")
+        self.built(Profile::Release)
+    }
+
+    /// What was built with a profile.
+    pub(crate) fn built(&self, profile: Profile) -> PathBuf {
+        self.target.join(profile.name())
     }
 
     /// A cargo that works on this workspace.

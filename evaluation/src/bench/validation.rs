@@ -29,9 +29,7 @@ pub(crate) struct Results {
     state_mb: u64,
     /// Of a copy-on-write checkpoint, milliseconds and bytes.
     at_cut_ms: Spread,
-    ahead_ms: Spread,
     at_cut_bytes: Spread,
-    ahead_bytes: Spread,
     /// Stop-the-world's stall beyond CRIU's freeze, without validation.
     stop_ms: Spread,
     /// A whole run with one checkpoint in it.
@@ -48,8 +46,6 @@ impl Results {
         row("  of", self.at_cut_bytes.show(bytes));
         let modelled = self.at_cut_bytes.median / Rates::VALIDATION.device as f64 * 1e3;
         row("  at the device's rate", ms(modelled));
-        row("fingerprints ahead of it", self.ahead_ms.show(ms));
-        row("  of", self.ahead_bytes.show(bytes));
         row("stop-the-world beyond CRIU's freeze", self.stop_ms.show(ms));
         let part = self.at_cut_ms.median.max(modelled) / self.stop_ms.median;
         let verdict = if part <= BAR { "within" } else { "above" };
@@ -99,9 +95,7 @@ impl Bench {
         Ok(Results {
             state_mb,
             at_cut_ms: of(|r| r.fingerprints_ms),
-            ahead_ms: of(|r| r.fingerprints_ahead_ms),
             at_cut_bytes: of(|r| r.fingerprinted_bytes as f64),
-            ahead_bytes: of(|r| r.fingerprinted_ahead_bytes as f64),
             stop_ms: Spread::of(&stop),
             program_full_ms: Spread::of(&full),
             program_off_ms: Spread::of(&off),

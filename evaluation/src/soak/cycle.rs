@@ -135,7 +135,8 @@ impl Cycle<'_> {
                 return Err(anyhow::anyhow!("checkpoint: {sentence}").into());
             }
         };
-        state.figures.add(&report, step.mode == Mode::Cow);
+        // With --kill the program stands still for all of it.
+        state.figures.add(&report, step.mode == Mode::Cow && !kill);
         if let Some(accusation) = self.program.wrongly_accused(&report.missed_writes) {
             return Err(anyhow::anyhow!("checkpoint: {accusation}").into());
         }

@@ -177,6 +177,7 @@ mod tests {
         };
         let missed = |suspects: &[&str]| MissedWrite {
             bytes: 4096,
+            by_cpu: false,
             suspects: suspects.iter().map(|name| (*name).to_owned()).collect(),
         };
         let all = [missed(&[]), missed(&["step"])];

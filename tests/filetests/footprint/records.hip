@@ -64,3 +64,21 @@ extern "C" __global__ void lists(Lists lists) {
     int list = lists.list_of_block[blockIdx.x];
     for (int i = 0; i < 4; ++i) lists.data[list][i] = 1;
 }
+
+// Entries of a list that are null are not used, whatever the index.
+struct Shards {
+    float* rows[4];
+};
+//~ launch shards grid=192 block=64 args { x=buffer(65536) null y=buffer(65536) null } i32(4000)
+//~ within-writes x y
+//~ writes-at-least x[16000..16256] y[16000..16256]
+extern "C" __global__ void shards(Shards shards, int row) {
+    shards.rows[blockIdx.x][row + threadIdx.x] = 1;
+}
+
+// One that points to nothing leads to an allocation with an index. (512 before x.)
+//~ launch shard_before grid=512 block=256 args buffer=x(65536) { u64(139637976726976) y=buffer(65536) null null } i32(0)
+//~ writes-at-least x[0..512] y[0..1024]
+extern "C" __global__ void shard_before(Shards shards, int row) {
+    shards.rows[blockIdx.x][row + threadIdx.x] = 1;
+}

@@ -264,7 +264,7 @@ impl Bench {
             let start = Instant::now();
             let verdict = match &footprint {
                 Ok(footprint) => judge(&mut self.device, module, kernel, footprint, &scene),
-                Err(panic) => Verdict::Missed(panic.clone()),
+                Err(panic) => Verdict::Missed(panic.to_string()),
             };
             let tally = self.tallies.of(language);
             match verdict {
@@ -297,7 +297,8 @@ pub fn flags(random: &mut Random) -> String {
 fn kernel<'a>(module: &'a Module, name: &str) -> Result<(&'a Kernel, KernelFootprint), Verdict> {
     let kernel = module.object.kernels.iter().find(|k| k.name == name);
     let kernel = kernel.ok_or_else(|| Verdict::Invalid(format!("there is no kernel {name}")))?;
-    let footprint = footprint(&module.object, kernel).map_err(Verdict::Missed)?;
+    let footprint =
+        footprint(&module.object, kernel).map_err(|panic| Verdict::Missed(panic.to_string()))?;
     Ok((kernel, footprint))
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
+use strobe_isa::Target;
 
 /// What a source is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Compiler {
             Language::Hip => command.args([
                 "-x",
                 "hip",
-                "--offload-arch=gfx906",
+                &format!("--offload-arch={}", Target::DEFAULT),
                 "--cuda-device-only",
                 "--no-gpu-bundle-output",
                 "-nogpulib",
@@ -68,9 +69,12 @@ impl Compiler {
                 "-w",
                 "-c",
             ]),
-            Language::Assembly => {
-                command.args(["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx906", "-nogpulib"])
-            }
+            Language::Assembly => command.args([
+                "-target",
+                "amdgcn-amd-amdhsa",
+                &format!("-mcpu={}", Target::DEFAULT),
+                "-nogpulib",
+            ]),
         };
         command.args(flags.split_whitespace());
         run(command.arg("-o").arg(&to).arg(&from))?;

@@ -227,6 +227,10 @@ impl Memory for Known<'_> {
         places.find(|place| place.contains_address(addr))
     }
 
+    fn is_allocated(&self, extent: Extent) -> bool {
+        self.places.iter().any(|place| place.overlaps(extent))
+    }
+
     fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>> {
         let of = self.places.iter().position(|p| p.contains_address(addr))?;
         let at = usize::try_from(addr - self.places[of].start()).ok()?;

@@ -20,11 +20,26 @@ pub enum Verdict {
     Invalid(String),
 }
 
-/// The footprint of a kernel, unless the analysis panics.
+/// What the analysis said when it panicked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the analysis panicked: {0}")]
+pub struct Panicked(String);
+
+/// What was touched and not predicted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {missed} not predicted; predicted {predicted}")]
+pub struct NotPredicted {
+    /// Reads or writes.
+    what: &'static str,
+    missed: ExtentSet,
+    predicted: ExtentSet,
+}
+
+/// The footprint of a kernel.
 ///
 /// # Errors
-/// What the panic said.
-pub fn footprint(object: &CodeObject, kernel: &Kernel) -> Result<KernelFootprint, String> {
+/// If the analysis panics.
+pub fn footprint(object: &CodeObject, kernel: &Kernel) -> Result<KernelFootprint, Panicked> {
     calm(|| analyse(object, kernel, &Limits::default()))
 }
 
@@ -42,14 +57,14 @@ pub fn judge(
     };
     let predicted = match calm(|| predict(footprint, kernel, scene)) {
         Ok(predicted) => predicted,
-        Err(panic) => return Verdict::Missed(panic),
+        Err(panic) => return Verdict::Missed(panic.to_string()),
     };
     match compare(&predicted, &seen) {
         Ok(()) => Verdict::Holds {
             reads: !predicted.reads.is_unknown(),
             writes: !predicted.writes.is_unknown(),
         },
-        Err(missed) => confirmed(device, module, kernel, scene, missed),
+        Err(missed) => confirmed(device, module, kernel, scene, &missed),
     }
 }
 
@@ -59,7 +74,7 @@ fn confirmed(
     module: &Module,
     kernel: &Kernel,
     scene: &Scene,
-    missed: String,
+    missed: &NotPredicted,
 ) -> Verdict {
     let mut apart = scene.clone();
     for buffer in &mut apart.buffers {
@@ -67,15 +82,15 @@ fn confirmed(
     }
     match device.run(module, kernel, &apart) {
         Outcome::Invalid(why) => Verdict::Invalid(why),
-        Outcome::Ended(_) => Verdict::Missed(missed),
+        Outcome::Ended(_) => Verdict::Missed(missed.to_string()),
     }
 }
 
 /// Whether everything `seen` was `predicted`.
 ///
 /// # Errors
-/// What was not.
-pub fn compare(predicted: &Access, seen: &Access) -> Result<(), String> {
+/// If something was not.
+pub fn compare(predicted: &Access, seen: &Access) -> Result<(), NotPredicted> {
     for (what, predicted, seen) in [
         ("writes", &predicted.writes, &seen.writes),
         ("reads", &predicted.reads, &seen.reads),
@@ -85,9 +100,11 @@ pub fn compare(predicted: &Access, seen: &Access) -> Result<(), String> {
         }
         let (predicted, seen) = (known(predicted), known(seen));
         let missed = seen.subtract(&predicted);
-        return Err(format!(
-            "{what} {missed} not predicted; predicted {predicted}"
-        ));
+        return Err(NotPredicted {
+            what,
+            missed,
+            predicted,
+        });
     }
     Ok(())
 }
@@ -96,12 +113,12 @@ fn known(side: &Side) -> ExtentSet {
     side.extents().cloned().unwrap_or_default()
 }
 
-fn calm<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+fn calm<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let said = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("the analysis panicked: {}", said.unwrap_or("without words"))
+        Panicked(said.unwrap_or("without words").to_owned())
     })
 }

@@ -1,6 +1,8 @@
-//! `cargo xtask fuzz footprints`.
+//! `cargo xtask fuzz`.
 
 #![forbid(unsafe_code)]
+
+mod inputs_command;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,8 +56,16 @@ struct Sum<'a> {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if matches!(words.first().map(String::as_str), Some("-h" | "--help")) {
-        println!("{HELP}");
+        println!("{HELP}\n\n{}", inputs_command::HELP);
         return ExitCode::SUCCESS;
+    }
+    if let Some((first, rest)) = words.split_first()
+        && first == "inputs"
+    {
+        return inputs_command::run(rest).unwrap_or_else(|| {
+            eprintln!("{}", inputs_command::HELP);
+            ExitCode::from(2)
+        });
     }
     let Some(options) = options(&words) else {
         eprintln!("{HELP}");

@@ -1,17 +1,18 @@
 //! SMEM, DS, FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF.
 
 use super::operand::{scalar, scalar_source, vector};
-use super::{Subject, bit, by_code, sign_extend};
+use super::{Code, Subject, bit, family, sign_extend};
 use crate::{Class, DecodeError, Encoding, Flags, Inst, Op, Operand, Place, Role};
 
-pub(super) fn smem(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn smem(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Smem,
         opcode: word >> 18 & 0xff,
     };
-    let op = subject.op(&by_code::smem)?;
+    let op = subject.op(&family::smem)?;
     let info = op.info();
-    let high = subject.second_word(words)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.glc = bit(word, 16) && info.class != Class::Cache;
 
@@ -21,12 +22,12 @@ pub(super) fn smem(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
         subject.check(!bit(word, 17), "imm")?;
         inst.glc = false;
         if info.dsts[0].role != Role::None {
-            inst.dsts[0] = subject.require(scalar(data, info.dsts[0].dwords()), "sdata")?;
+            inst.dsts[0] = subject.require(scalar(data, subject.dwords(info.dsts[0])), "sdata")?;
         }
         return Ok(inst);
     }
     let base = (word & 0x3f) * 2;
-    inst.srcs[0] = subject.require(scalar(base, info.srcs[0].dwords()), "sbase")?;
+    inst.srcs[0] = subject.require(scalar(base, subject.dwords(info.srcs[0])), "sbase")?;
     let (has_offset, has_register) = (bit(word, 17), bit(word, 14));
     inst.offen = has_offset;
     if has_offset {
@@ -41,12 +42,24 @@ pub(super) fn smem(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
         inst.offset1 = data as u8;
     }
     if info.srcs[2].role != Role::None {
-        inst.srcs[2] = subject.require(scalar(data, info.srcs[2].dwords()), "sdata")?;
+        inst.srcs[2] = subject.require(scalar(data, subject.dwords(info.srcs[2])), "sdata")?;
     }
     if returns(&inst) {
-        inst.dsts[0] = subject.require(scalar(data, info.dsts[0].dwords()), "sdata")?;
+        inst.dsts[0] = subject.require(scalar(data, subject.dwords(info.dsts[0])), "sdata")?;
     }
     Ok(inst)
+}
+
+/// Atomics that cannot return the old value insist on zero in `glc`, in FLAT encodings also in a bit
+/// that others ignore.
+fn check_return(subject: Subject<'_>, inst: &Inst, word: u32) -> Result<(), DecodeError> {
+    let info = inst.op.info();
+    if info.class == Class::Atomic && info.dsts[0].role == Role::None {
+        subject.check(!inst.glc, "glc")?;
+        let is_buffer = inst.encoding == Encoding::Mubuf;
+        subject.check(is_buffer || !bit(word, 25), "reserved bit 25")?;
+    }
+    Ok(())
 }
 
 /// Whether a memory operation writes its destination: an atomic only does with `glc`.
@@ -57,7 +70,7 @@ fn returns(inst: &Inst) -> bool {
 }
 
 fn optional_vector(
-    subject: Subject,
+    subject: Subject<'_>,
     place: Place,
     number: u32,
     field: &'static str,
@@ -67,18 +80,19 @@ fn optional_vector(
             subject.check(number == 0, field)?;
             Ok(Operand::None)
         }
-        _ => subject.require(vector(number, place.dwords()), field),
+        _ => subject.require(vector(number, subject.dwords(place)), field),
     }
 }
 
-pub(super) fn ds(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn ds(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Ds,
         opcode: word >> 17 & 0xff,
     };
-    let op = subject.op(&by_code::ds)?;
+    let op = subject.op(&family::ds)?;
     let info = op.info();
-    let high = subject.second_word(words)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.gds = bit(word, 16);
     subject.check(inst.gds || !info.flags.contains(Flags::GDS_ONLY), "gds")?;
@@ -106,20 +120,21 @@ pub(super) fn ds(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
 /// The `saddr` value for "no scalar address".
 const OFF: u32 = 0x7f;
 
-pub(super) fn flat(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn flat(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let (encoding, table) = match word >> 14 & 3 {
-        0 => (Encoding::Flat, &by_code::flat),
-        1 => (Encoding::Scratch, &by_code::scratch),
-        2 => (Encoding::Global, &by_code::global),
+        0 => (Encoding::Flat, &family::flat),
+        1 => (Encoding::Scratch, &family::scratch),
+        2 => (Encoding::Global, &family::global),
         _ => return Err(DecodeError::UnknownEncoding { word }),
     };
     let subject = Subject {
+        code,
         encoding,
         opcode: word >> 18 & 0x7f,
     };
     let op = subject.op(table)?;
     let info = op.info();
-    let high = subject.second_word(words)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.imm = match encoding {
         Encoding::Flat => (word & 0xfff) as i32,
@@ -130,37 +145,39 @@ pub(super) fn flat(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
     subject.check(!inst.lds || info.flags.contains(Flags::LDS_FORM), "lds")?;
     inst.glc = bit(word, 16);
     inst.slc = bit(word, 17);
+    check_return(subject, &inst, word)?;
 
     let (addr, data, saddr) = (high & 0xff, high >> 8 & 0xff, high >> 16 & 0x7f);
     subject.check(encoding != Encoding::Flat || saddr == 0, "saddr")?;
     subject.check(!inst.lds || !bit(high, 23), "nv")?;
     let has_saddr = encoding != Encoding::Flat && saddr != OFF;
     if has_saddr {
-        let dwords = info.srcs[2].dwords();
+        let dwords = subject.dwords(info.srcs[2]);
         inst.srcs[2] = subject.require(scalar(saddr, dwords), "saddr")?;
     }
     inst.srcs[0] = match (encoding, has_saddr) {
         // A scalar address is all the address a scratch access has.
         (Encoding::Scratch, true) => Operand::None,
         (Encoding::Global, true) => Operand::Vector(addr as u8),
-        _ => subject.require(vector(addr, info.srcs[0].dwords()), "addr")?,
+        _ => subject.require(vector(addr, subject.dwords(info.srcs[0])), "addr")?,
     };
     if info.srcs[1].role != Role::None {
-        inst.srcs[1] = subject.require(vector(data, info.srcs[1].dwords()), "data")?;
+        inst.srcs[1] = subject.require(vector(data, subject.dwords(info.srcs[1])), "data")?;
     }
     if returns(&inst) && !inst.lds {
-        inst.dsts[0] = subject.require(vector(high >> 24, info.dsts[0].dwords()), "vdst")?;
+        inst.dsts[0] = subject.require(vector(high >> 24, subject.dwords(info.dsts[0])), "vdst")?;
     }
     Ok(inst)
 }
 
 /// Address, resource, offset and data fields that MUBUF and MTBUF have in common.
-fn buffer(subject: Subject, inst: &mut Inst, word: u32, high: u32) -> Result<(), DecodeError> {
+fn buffer(subject: Subject<'_>, inst: &mut Inst, word: u32, high: u32) -> Result<(), DecodeError> {
     let info = inst.op.info();
     inst.imm = (word & 0xfff) as i32;
     inst.offen = bit(word, 12);
     inst.idxen = bit(word, 13);
     inst.glc = bit(word, 14);
+    check_return(subject, inst, word)?;
     inst.tfe = bit(high, 23) && !inst.lds && info.class != Class::Atomic;
     if info.srcs[1].role == Role::None {
         // Cache control.
@@ -176,22 +193,23 @@ fn buffer(subject: Subject, inst: &mut Inst, word: u32, high: u32) -> Result<(),
     inst.srcs[2] = subject.require(scalar_source(high >> 24, 1, None), "soffset")?;
     let data = high >> 8 & 0xff;
     if info.srcs[3].role != Role::None {
-        inst.srcs[3] = subject.require(vector(data, info.srcs[3].dwords()), "vdata")?;
+        inst.srcs[3] = subject.require(vector(data, subject.dwords(info.srcs[3])), "vdata")?;
     }
     if returns(inst) && !inst.lds {
-        inst.dsts[0] = subject.require(vector(data, info.dsts[0].dwords()), "vdata")?;
+        inst.dsts[0] = subject.require(vector(data, subject.dwords(info.dsts[0])), "vdata")?;
     }
     Ok(())
 }
 
-pub(super) fn mubuf(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn mubuf(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Mubuf,
         opcode: word >> 18 & 0x7f,
     };
-    let op = subject.op(&by_code::mubuf)?;
+    let op = subject.op(&family::mubuf)?;
     let flags = op.info().flags;
-    let high = subject.second_word(words)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.lds = bit(word, 16);
     inst.slc = bit(word, 17);
@@ -212,13 +230,14 @@ pub(super) fn mubuf(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
     Ok(inst)
 }
 
-pub(super) fn mtbuf(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn mtbuf(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Mtbuf,
         opcode: word >> 15 & 0xf,
     };
-    let op = subject.op(&by_code::mtbuf)?;
-    let high = subject.second_word(words)?;
+    let op = subject.op(&family::mtbuf)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.slc = bit(high, 22);
     inst.offset1 = (word >> 19 & 0x7f) as u8;

@@ -5,6 +5,7 @@
 //!
 //! Refused here although LLVM shows something:
 //! - graphics: image, export and interpolation instructions;
+//! - matrix instructions;
 //! - operand code 125 (`null`), which came with gfx10, and values as destinations (`src_scc`);
 //! - the pairs `flat_scratch`, `xnack_mask`, `vcc`, `exec` as an operand of four registers;
 //! - vector registers as a carry-in, selection mask or lane number, scalar ones in `v_swap_b32` and
@@ -12,48 +13,60 @@
 //! - bit 12 of a FLAT offset, and MUBUF opcode 0x71, which belongs to older targets;
 //! - the reserved values of SDWA's selections, on which LLVM aborts.
 
+mod matrix;
 mod memory;
 mod operand;
 mod scalar;
 mod vector;
 mod vop3;
 
-use crate::op::by_code;
-use crate::{DecodeError, Encoding, Inst, Op, Operand};
+use crate::op::{Family, family};
+use crate::{DecodeError, Encoding, Inst, Isa, Op, Operand, Place, WaveSize};
 
 pub(crate) use scalar::takes_immediate;
 pub(crate) use vop3::is_mix;
 
-/// Decodes the instruction that starts at `words[0]`; its length is [`Inst::size`]. Words after it
-/// are not looked at.
-pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
+/// The words of an instruction, and for whom they are meant.
+#[derive(Clone, Copy)]
+struct Code<'a> {
+    isa: &'a Isa,
+    wave: WaveSize,
+    words: &'a [u32],
+}
+
+/// See [`Isa::decode`].
+pub(crate) fn decode(isa: &Isa, words: &[u32], wave: WaveSize) -> Result<Inst, DecodeError> {
     let &word = words
         .first()
         .ok_or(DecodeError::Truncated { encoding: None })?;
+    let code = Code { isa, wave, words };
     if word >> 31 == 0 {
         return match word >> 25 {
-            0x3e => vector::vopc(word, words),
-            0x3f => vector::vop1(word, words),
-            _ => vector::vop2(word, words),
+            0x3e => vector::vopc(word, code),
+            0x3f => vector::vop1(word, code),
+            _ => vector::vop2(word, code),
         };
     }
     match word >> 26 {
         0b10_0000..=0b10_1111 => match word >> 23 & 0x7f {
-            0x7d => scalar::sop1(word, words),
-            0x7e => scalar::sopc(word, words),
-            0x7f => scalar::sopp(word),
-            0x60..=0x7c => scalar::sopk(word, words),
-            _ => scalar::sop2(word, words),
+            0x7d => scalar::sop1(word, code),
+            0x7e => scalar::sopc(word, code),
+            0x7f => scalar::sopp(word, code),
+            0x60..=0x7c => scalar::sopk(word, code),
+            _ => scalar::sop2(word, code),
         },
-        0b11_0000 => memory::smem(word, words),
+        0b11_0000 => memory::smem(word, code),
         0b11_0001 => refuse_graphics(Encoding::Exp, 0),
-        0b11_0100 if word >> 23 & 7 == 7 => vop3::vop3p(word, words),
-        0b11_0100 => vop3::vop3(word, words),
+        0b11_0100 if word >> 23 & 7 == 7 => match word >> 16 & 0x7f {
+            0x40.. if isa.matrix => matrix::vop3p_mai(word, code),
+            _ => vop3::vop3p(word, code),
+        },
+        0b11_0100 => vop3::vop3(word, code),
         0b11_0101 => refuse_graphics(Encoding::Vintrp, word >> 16 & 3),
-        0b11_0110 => memory::ds(word, words),
-        0b11_0111 => memory::flat(word, words),
-        0b11_1000 => memory::mubuf(word, words),
-        0b11_1010 => memory::mtbuf(word, words),
+        0b11_0110 => memory::ds(word, code),
+        0b11_0111 => memory::flat(word, code),
+        0b11_1000 => memory::mubuf(word, code),
+        0b11_1010 => memory::mtbuf(word, code),
         0b11_1100 => refuse_graphics(Encoding::Mimg, word >> 18 & 0x7f),
         _ => Err(DecodeError::UnknownEncoding { word }),
     }
@@ -69,21 +82,25 @@ fn refuse_graphics(encoding: Encoding, opcode: u32) -> Result<Inst, DecodeError>
 
 /// What is being decoded, for errors.
 #[derive(Clone, Copy)]
-struct Subject {
+struct Subject<'a> {
+    code: Code<'a>,
     encoding: Encoding,
     opcode: u32,
 }
 
-impl Subject {
-    fn op(self, table: &[Option<Op>]) -> Result<Op, DecodeError> {
-        table
-            .get(self.opcode as usize)
-            .copied()
-            .flatten()
+impl Subject<'_> {
+    fn op(self, family: &Family) -> Result<Op, DecodeError> {
+        self.code
+            .isa
+            .op(family, self.opcode)
             .ok_or(DecodeError::UnknownOpcode {
                 encoding: self.encoding,
                 opcode: self.opcode as u16,
             })
+    }
+
+    fn dwords(self, place: Place) -> u8 {
+        place.dwords(self.code.wave)
     }
 
     fn refuse(self, field: &'static str) -> DecodeError {
@@ -108,16 +125,21 @@ impl Subject {
         }
     }
 
-    fn second_word(self, words: &[u32]) -> Result<u32, DecodeError> {
-        words.get(1).copied().ok_or(DecodeError::Truncated {
-            encoding: Some(self.encoding),
-        })
+    fn second_word(self) -> Result<u32, DecodeError> {
+        self.code
+            .words
+            .get(1)
+            .copied()
+            .ok_or(DecodeError::Truncated {
+                encoding: Some(self.encoding),
+            })
     }
 
     fn inst(self, op: Op, size: u8) -> Inst {
         Inst {
             op,
             encoding: self.encoding,
+            wave: self.code.wave,
             size,
             dsts: [Operand::None; 2],
             srcs: [Operand::None; 4],

@@ -1,6 +1,10 @@
 //! Operand codes.
 
-use crate::Operand;
+use crate::scalar_register::{
+    EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_GENERAL, LAST_TTMP, M0, TTMP, VCC,
+    VCC_HIGH, XNACK_MASK, XNACK_MASK_HIGH,
+};
+use crate::{InlineFloat, Operand, Special};
 
 /// The operand code that a literal follows the instruction.
 pub(super) const LITERAL: u32 = 255;
@@ -12,24 +16,25 @@ pub(super) const DPP: u32 = 250;
 /// Scalar registers from a 7-bit code. Several registers start at a multiple of 2 (of 4 from four
 /// on): the hardware ignores the low bits. `None`: not so many registers there.
 pub(super) fn scalar(code: u32, dwords: u8) -> Option<Operand> {
+    let code = u8::try_from(code).ok()?;
     let align = match dwords {
         1 => 1,
         2 => 2,
         _ => 4,
     };
     let first = match code {
-        0..=101 => code & !(align - 1),
-        108..=123 => ((code - 108) & !(align - 1)) + 108,
-        102 | 104 | 106 | 126 if dwords <= 2 => code,
-        103 | 105 | 107 | 124 | 127 if dwords == 1 => code,
+        0..=LAST_GENERAL => code & !(align - 1),
+        TTMP..=LAST_TTMP => ((code - TTMP) & !(align - 1)) + TTMP,
+        FLAT_SCRATCH | XNACK_MASK | VCC | EXEC if dwords <= 2 => code,
+        FLAT_SCRATCH_HIGH | XNACK_MASK_HIGH | VCC_HIGH | M0 | EXEC_HIGH if dwords == 1 => code,
         _ => return None,
     };
-    let last = first + u32::from(dwords) - 1;
+    let last = first + dwords - 1;
     match code {
         // Four or more from s100 reach into flat_scratch.
-        0..=101 if last > 103 => None,
-        108..=123 if last > 123 => None,
-        _ => Some(Operand::Scalar(first as u8)),
+        0..=LAST_GENERAL if last > FLAT_SCRATCH_HIGH => None,
+        TTMP..=LAST_TTMP if last > LAST_TTMP => None,
+        _ => Some(Operand::Scalar(first)),
     }
 }
 
@@ -38,17 +43,25 @@ pub(super) fn vector(number: u32, dwords: u8) -> Option<Operand> {
     (number + u32::from(dwords) <= 256).then_some(Operand::Vector(number as u8))
 }
 
+/// Accumulation registers from an 8-bit number. `None`: they would end beyond a255.
+pub(super) fn accumulator(number: u32, dwords: u8) -> Option<Operand> {
+    (number + u32::from(dwords) <= 256).then_some(Operand::Accumulator(number as u8))
+}
+
 /// A source from an 8-bit code: scalar register or constant.
 pub(super) fn scalar_source(code: u32, dwords: u8, literal: Option<u32>) -> Option<Operand> {
     match code {
         0..=127 => scalar(code, dwords),
         128..=192 => Some(Operand::Int((code - 128) as i8)),
         193..=208 => Some(Operand::Int((192 - code as i32) as i8)),
-        240..=248 => Some(Operand::Float(code as u8)),
-        235..=239 | 251..=253 => Some(Operand::Special(code as u8)),
-        254 if dwords == 1 => Some(Operand::Special(code as u8)),
         LITERAL => literal.map(Operand::Literal),
-        _ => None,
+        _ => InlineFloat::from_code(code)
+            .map(Operand::Float)
+            .or_else(|| {
+                Special::from_code(code)
+                    .filter(|&special| dwords == 1 || special != Special::LdsDirect)
+                    .map(Operand::Special)
+            }),
     }
 }
 
@@ -65,6 +78,6 @@ pub(super) fn source(code: u32, dwords: u8, literal: Option<u32>) -> Option<Oper
 pub(super) fn is_register(operand: &Operand) -> bool {
     matches!(
         operand,
-        Operand::Scalar(_) | Operand::Vector(_) | Operand::Special(_)
+        Operand::Scalar(_) | Operand::Vector(_) | Operand::Accumulator(_) | Operand::Special(_)
     )
 }

@@ -1,17 +1,20 @@
 //! VOP1, VOP2, VOPC: plain, with sub-dword addressing (SDWA), with data-parallel primitives (DPP).
 
 use super::operand::{DPP, LITERAL, SDWA, is_register, scalar, scalar_source, source, vector};
-use super::{Subject, bit, by_code};
-use crate::{DecodeError, Dpp, Encoding, Flags, Inst, Op, Operand, Role, Sdwa, SdwaSelect};
+use super::{Code, Subject, bit, family};
+use crate::{
+    DecodeError, Dpp, Encoding, Flags, Inst, Op, Operand, Role, Sdwa, SdwaSelect, scalar_register,
+};
 
-const VCC: Operand = Operand::Scalar(106);
+const VCC: Operand = Operand::Scalar(scalar_register::VCC);
 
-pub(super) fn vop1(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn vop1(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Vop1,
         opcode: word >> 9 & 0xff,
     };
-    let op = subject.op(&by_code::vop1)?;
+    let op = subject.op(&family::vop1)?;
     let info = op.info();
     let (dst, src0) = (word >> 17 & 0xff, word & 0x1ff);
     if info.srcs[0].role == Role::None {
@@ -19,7 +22,7 @@ pub(super) fn vop1(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
         subject.check(dst == 0, "vdst")?;
         return Ok(subject.inst(op, 4));
     }
-    let mut inst = form(subject, op, words, src0, None)?;
+    let mut inst = form(subject, op, src0, None)?;
     match op {
         Op::v_readfirstlane_b32 => {
             inst.dsts[0] = subject.require(scalar_dst(dst), "vdst")?;
@@ -30,7 +33,7 @@ pub(super) fn vop1(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
             inst.dsts = [Operand::Vector(dst as u8), inst.srcs[0]];
             inst.srcs[1] = inst.dsts[0];
         }
-        _ => inst.dsts[0] = subject.require(vector(dst, info.dsts[0].dwords()), "vdst")?,
+        _ => inst.dsts[0] = subject.require(vector(dst, subject.dwords(info.dsts[0])), "vdst")?,
     }
     Ok(inst)
 }
@@ -40,12 +43,13 @@ fn scalar_dst(code: u32) -> Option<Operand> {
     if code < 128 { scalar(code, 1) } else { None }
 }
 
-pub(super) fn vop2(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn vop2(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Vop2,
         opcode: word >> 25,
     };
-    let op = subject.op(&by_code::vop2)?;
+    let op = subject.op(&family::vop2)?;
     let info = op.info();
     let (dst, src1, src0) = (word >> 17 & 0xff, word >> 9 & 0xff, word & 0x1ff);
     if let Some(at) = info
@@ -54,7 +58,7 @@ pub(super) fn vop2(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
         .position(|place| place.role == Role::Literal)
     {
         // v_madmk and v_madak: the literal is a source of its own, and source 0 may be the same.
-        let literal = subject.second_word(words)?;
+        let literal = subject.second_word()?;
         let mut inst = subject.inst(op, 8);
         inst.dsts[0] = Operand::Vector(dst as u8);
         inst.srcs[0] = subject.require(source(src0, 1, Some(literal)), "src0")?;
@@ -62,8 +66,8 @@ pub(super) fn vop2(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
         inst.srcs[3 - at] = Operand::Vector(src1 as u8);
         return Ok(inst);
     }
-    let mut inst = form(subject, op, words, src0, Some(src1))?;
-    inst.dsts[0] = subject.require(vector(dst, info.dsts[0].dwords()), "vdst")?;
+    let mut inst = form(subject, op, src0, Some(src1))?;
+    inst.dsts[0] = subject.require(vector(dst, subject.dwords(info.dsts[0])), "vdst")?;
     if info.dsts[1].role != Role::None {
         inst.dsts[1] = VCC;
     }
@@ -73,13 +77,14 @@ pub(super) fn vop2(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
     Ok(inst)
 }
 
-pub(super) fn vopc(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn vopc(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Vopc,
         opcode: word >> 17 & 0xff,
     };
-    let op = subject.op(&by_code::vopc)?;
-    let mut inst = form(subject, op, words, word & 0x1ff, Some(word >> 9 & 0xff))?;
+    let op = subject.op(&family::vopc)?;
+    let mut inst = form(subject, op, word & 0x1ff, Some(word >> 9 & 0xff))?;
     if inst.dsts[0] == Operand::None {
         inst.dsts[0] = VCC;
     }
@@ -87,31 +92,25 @@ pub(super) fn vopc(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
 }
 
 /// Sources and modifiers of a 32-bit vector instruction in its plain, SDWA or DPP form.
-fn form(
-    subject: Subject,
-    op: Op,
-    words: &[u32],
-    src0: u32,
-    src1: Option<u32>,
-) -> Result<Inst, DecodeError> {
+fn form(subject: Subject<'_>, op: Op, src0: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
     let info = op.info();
     match src0 {
         SDWA if info.flags.contains(Flags::SDWA) => {
-            return sdwa(subject, op, subject.second_word(words)?, src1);
+            return sdwa(subject, op, subject.second_word()?, src1);
         }
         DPP if info.flags.contains(Flags::DPP) => {
-            return dpp(subject, op, subject.second_word(words)?, src1);
+            return dpp(subject, op, subject.second_word()?, src1);
         }
         _ => {}
     }
     let (literal, size) = match src0 {
-        LITERAL => (Some(subject.second_word(words)?), 8),
+        LITERAL => (Some(subject.second_word()?), 8),
         _ => (None, 4),
     };
     let mut inst = subject.inst(op, size);
-    inst.srcs[0] = subject.require(source(src0, info.srcs[0].dwords(), literal), "src0")?;
+    inst.srcs[0] = subject.require(source(src0, subject.dwords(info.srcs[0]), literal), "src0")?;
     if let Some(src1) = src1 {
-        inst.srcs[1] = subject.require(vector(src1, info.srcs[1].dwords()), "vsrc1")?;
+        inst.srcs[1] = subject.require(vector(src1, subject.dwords(info.srcs[1])), "vsrc1")?;
     }
     Ok(inst)
 }
@@ -129,14 +128,17 @@ fn select(code: u32) -> Option<SdwaSelect> {
     })
 }
 
-fn sdwa(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
+fn sdwa(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
     let info = op.info();
     let mut inst = subject.inst(op, 8);
     let mut sdwa = Sdwa::default();
     let is_compare = subject.encoding == Encoding::Vopc;
     if is_compare {
         if bit(word, 15) {
-            inst.dsts[0] = subject.require(scalar(word >> 8 & 0x7f, 2), "sdst")?;
+            inst.dsts[0] = subject.require(
+                scalar(word >> 8 & 0x7f, subject.code.wave.mask_dwords()),
+                "sdst",
+            )?;
         }
     } else {
         sdwa.dst_sel = subject.require(select(word >> 8 & 7), "dst_sel")?;
@@ -156,9 +158,9 @@ fn sdwa(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, 
             continue;
         };
         let operand = if bit(field, 7) {
-            scalar_source(code, place.dwords(), None)
+            scalar_source(code, subject.dwords(place), None)
         } else {
-            vector(code, place.dwords())
+            vector(code, subject.dwords(place))
         };
         inst.srcs[i] = subject.require(operand, ["src0", "src1"][i])?;
         sdwa.src_sel[i] = subject.require(select(field & 7), ["src0_sel", "src1_sel"][i])?;
@@ -175,7 +177,7 @@ fn sdwa(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, 
     Ok(inst)
 }
 
-fn dpp(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
+fn dpp(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
     let info = op.info();
     let mut inst = subject.inst(op, 8);
     let ctrl = (word >> 8 & 0x1ff) as u16;
@@ -192,10 +194,12 @@ fn dpp(subject: Subject, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, D
             subject.check(neg | abs == 0, "src1_neg and src1_abs")?;
             continue;
         };
-        inst.srcs[i] = subject.require(vector(code, place.dwords()), ["src0", "src1"][i])?;
+        inst.srcs[i] = subject.require(vector(code, subject.dwords(place)), ["src0", "src1"][i])?;
         if place.ty.is_float() {
             inst.neg |= (neg as u8) << i;
             inst.abs |= (abs as u8) << i;
+        } else if info.flags.contains(Flags::READS_DST) {
+            // Integer dot products have the fields, without a meaning.
         } else if !info.flags.contains(Flags::MODS) {
             subject.check(neg | abs == 0, "neg and abs")?;
         } else if op != Op::v_cndmask_b32 {

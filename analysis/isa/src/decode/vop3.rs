@@ -1,53 +1,32 @@
 //! VOP3, VOP3B, VOP3P: the 64-bit vector encodings.
 
 use super::operand::{is_register, scalar, scalar_source, source, vector};
-use super::{Subject, bit, by_code, refuse_graphics};
+use super::{Code, Subject, bit, family, refuse_graphics};
 use crate::{DecodeError, Encoding, Flags, Inst, Op, Operand, Place, Role, Type};
 
-/// VOP3 opcodes: VOPC from 0, VOP2 from 0x100, VOP1 from 0x140, and its own.
-static VOP3: [Option<Op>; 1024] = {
-    let mut table = by_code::vop3;
-    promote(&mut table, &by_code::vopc, 0);
-    promote(&mut table, &by_code::vop2, 0x100);
-    promote(&mut table, &by_code::vop1, 0x140);
-    table
-};
-
-const fn promote(table: &mut [Option<Op>; 1024], from: &[Option<Op>], base: usize) {
-    let mut i = 0;
-    while i < from.len() {
-        if let Some(op) = from[i]
-            && op.info().flags.contains(Flags::VOP3)
-        {
-            assert!(
-                table[base + i].is_none(),
-                "two operations share a VOP3 opcode"
-            );
-            table[base + i] = Some(op);
-        }
-        i += 1;
-    }
-}
-
-pub(super) fn vop3(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn vop3(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let mut subject = Subject {
+        code,
         encoding: Encoding::Vop3,
         opcode: word >> 16 & 0x3ff,
     };
     if (0x270..=0x277).contains(&subject.opcode) {
         return refuse_graphics(Encoding::Vop3, subject.opcode);
     }
-    let op = subject.op(&VOP3)?;
+    let op = subject.op(&family::vop3)?;
     let info = op.info();
     let has_scalar_dst = info.dsts[1].role == Role::Scalar;
     if has_scalar_dst {
         subject.encoding = Encoding::Vop3b;
     }
-    let high = subject.second_word(words)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
 
     if has_scalar_dst {
-        inst.dsts[1] = subject.require(scalar(word >> 8 & 0x7f, 2), "sdst")?;
+        inst.dsts[1] = subject.require(
+            scalar(word >> 8 & 0x7f, subject.dwords(info.dsts[1])),
+            "sdst",
+        )?;
     } else {
         inst.abs = (word >> 8 & 7) as u8;
         inst.op_sel = (word >> 11 & 0xf) as u8;
@@ -58,7 +37,7 @@ pub(super) fn vop3(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
 
     let dst = word & 0xff;
     if info.dsts[0].role != Role::None {
-        inst.dsts[0] = subject.require(destination(info.dsts[0], dst), "vdst")?;
+        inst.dsts[0] = subject.require(destination(subject, info.dsts[0], dst), "vdst")?;
     } else {
         subject.check(dst == 0, "vdst")?;
     }
@@ -66,7 +45,7 @@ pub(super) fn vop3(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
     for (i, place) in info.srcs[..3].iter().enumerate() {
         if place.role != Role::None {
             let code = high >> (9 * i) & 0x1ff;
-            inst.srcs[i] = subject.require(vop3_source(*place, code), "source")?;
+            inst.srcs[i] = subject.require(vop3_source(subject, *place, code), "source")?;
             // Selection masks and lane numbers have no modifiers.
             given |= u8::from(matches!(place.role, Role::Any)) << i;
         } else {
@@ -77,30 +56,30 @@ pub(super) fn vop3(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
     Ok(inst)
 }
 
-fn destination(place: Place, code: u32) -> Option<Operand> {
+fn destination(subject: Subject<'_>, place: Place, code: u32) -> Option<Operand> {
     match place.role {
-        Role::Scalar if code < 128 => scalar(code, place.dwords()),
+        Role::Scalar if code < 128 => scalar(code, subject.dwords(place)),
         Role::Scalar => None,
-        _ => vector(code, place.dwords()),
+        _ => vector(code, subject.dwords(place)),
     }
 }
 
-fn vop3_source(place: Place, code: u32) -> Option<Operand> {
+fn vop3_source(subject: Subject<'_>, place: Place, code: u32) -> Option<Operand> {
     match (place.role, code) {
-        (Role::Vector, 256..) => source(code, place.dwords(), None),
+        (Role::Vector, 256..) => source(code, subject.dwords(place), None),
         // Constants are at most 64 bits wide.
-        (Role::Any, _) => source(code, place.dwords(), None)
-            .filter(|source| place.dwords() <= 2 || is_register(source)),
-        (Role::Scalar, ..256) => scalar_source(code, place.dwords(), None),
+        (Role::Any, _) => source(code, subject.dwords(place), None)
+            .filter(|source| subject.dwords(place) <= 2 || is_register(source)),
+        (Role::Scalar, ..256) => scalar_source(code, subject.dwords(place), None),
         (Role::ScalarRegister, ..256) => {
-            scalar_source(code, place.dwords(), None).filter(is_register)
+            scalar_source(code, subject.dwords(place), None).filter(is_register)
         }
         _ => None,
     }
 }
 
 /// Checks modifiers against what the operation has, and clears those that have no meaning.
-fn modifiers(subject: Subject, inst: &mut Inst, given: u8) -> Result<(), DecodeError> {
+fn modifiers(subject: Subject<'_>, inst: &mut Inst, given: u8) -> Result<(), DecodeError> {
     let info = inst.op.info();
     let has = |flag| info.flags.contains(flag);
     subject.check(!inst.clamp || has(Flags::CLAMP), "clamp")?;
@@ -131,14 +110,15 @@ fn modifiers(subject: Subject, inst: &mut Inst, given: u8) -> Result<(), DecodeE
     Ok(())
 }
 
-pub(super) fn vop3p(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
+pub(super) fn vop3p(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
+        code,
         encoding: Encoding::Vop3p,
         opcode: word >> 16 & 0x7f,
     };
-    let op = subject.op(&by_code::vop3p)?;
+    let op = subject.op(&family::vop3p)?;
     let info = op.info();
-    let high = subject.second_word(words)?;
+    let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.dsts[0] = Operand::Vector(word as u8);
     inst.neg_hi = (word >> 8 & 7) as u8;
@@ -177,6 +157,11 @@ pub(super) fn vop3p(word: u32, words: &[u32]) -> Result<Inst, DecodeError> {
 pub(crate) fn is_mix(op: Op) -> bool {
     matches!(
         op,
-        Op::v_fma_mix_f32 | Op::v_fma_mixlo_f16 | Op::v_fma_mixhi_f16
+        Op::v_fma_mix_f32
+            | Op::v_fma_mixlo_f16
+            | Op::v_fma_mixhi_f16
+            | Op::v_mad_mix_f32
+            | Op::v_mad_mixlo_f16
+            | Op::v_mad_mixhi_f16
     )
 }

@@ -8,23 +8,23 @@ use crate::{Encoding, Flags, Inst, Op, Operand, Role};
 pub(super) fn smem(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;
     let info = inst.op.info();
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     if matches!(inst.op, Op::s_atc_probe | Op::s_atc_probe_buffer) {
         // What is probed for.
         operand::single(list.next()?, u32::from(inst.offset1))?;
     } else if info.srcs[2].role != Role::None {
-        operand::at(list.next()?, inst.srcs[2], info.srcs[2])?;
+        list.operand(inst.srcs[2], info.srcs[2])?;
     } else if info.dsts[0].role != Role::None {
-        operand::at(list.next()?, inst.dsts[0], info.dsts[0])?;
+        list.operand(inst.dsts[0], info.dsts[0])?;
     }
     if info.srcs[0].role == Role::None {
         return Ok(());
     }
-    operand::at(list.next()?, inst.srcs[0], info.srcs[0])?;
+    list.operand(inst.srcs[0], info.srcs[0])?;
     match inst.srcs[1] {
         Operand::None => hex(list.next()?, inst.imm)?,
         register => {
-            operand::at(list.next()?, register, info.srcs[1])?;
+            list.operand(register, info.srcs[1])?;
             if inst.offen {
                 list.f.write_str(" offset:")?;
                 hex(list.f, inst.imm)?;
@@ -50,13 +50,13 @@ fn flag(f: &mut Formatter<'_>, text: &str, set: bool) -> fmt::Result {
 pub(super) fn ds(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;
     let info = inst.op.info();
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     if info.dsts[0].role != Role::None {
-        operand::at(list.next()?, inst.dsts[0], info.dsts[0])?;
+        list.operand(inst.dsts[0], info.dsts[0])?;
     }
     for (&source, &place) in inst.srcs.iter().zip(&info.srcs) {
         if place.role != Role::None {
-            operand::at(list.next()?, source, place)?;
+            list.operand(source, place)?;
         }
     }
     if info.flags.contains(Flags::TWO_ADDRESSES) {
@@ -120,9 +120,9 @@ fn swizzle(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
 pub(super) fn flat(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;
     let info = inst.op.info();
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     if inst.dsts[0] != Operand::None {
-        operand::at(list.next()?, inst.dsts[0], info.dsts[0])?;
+        list.operand(inst.dsts[0], info.dsts[0])?;
     }
     operand::any(
         list.next()?,
@@ -131,10 +131,10 @@ pub(super) fn flat(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
         info.srcs[0].ty,
     )?;
     if info.srcs[1].role != Role::None {
-        operand::at(list.next()?, inst.srcs[1], info.srcs[1])?;
+        list.operand(inst.srcs[1], info.srcs[1])?;
     }
     if info.srcs[2].role != Role::None {
-        operand::at(list.next()?, inst.srcs[2], info.srcs[2])?;
+        list.operand(inst.srcs[2], info.srcs[2])?;
     }
     if inst.imm != 0 {
         write!(f, " offset:{}", inst.imm)?;
@@ -150,11 +150,11 @@ pub(super) fn buffer(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     if info.srcs[1].role == Role::None {
         return Ok(());
     }
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     if inst.srcs[3] != Operand::None {
-        operand::at(list.next()?, inst.srcs[3], info.srcs[3])?;
+        list.operand(inst.srcs[3], info.srcs[3])?;
     } else if inst.dsts[0] != Operand::None {
-        operand::at(list.next()?, inst.dsts[0], info.dsts[0])?;
+        list.operand(inst.dsts[0], info.dsts[0])?;
     }
     if !info.flags.contains(Flags::LDS_ONLY) {
         operand::any(
@@ -164,8 +164,8 @@ pub(super) fn buffer(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
             info.srcs[0].ty,
         )?;
     }
-    operand::at(list.next()?, inst.srcs[1], info.srcs[1])?;
-    operand::at(list.next()?, inst.srcs[2], info.srcs[2])?;
+    list.operand(inst.srcs[1], info.srcs[1])?;
+    list.operand(inst.srcs[2], info.srcs[2])?;
     if inst.encoding == Encoding::Mtbuf {
         format(f, inst.offset1)?;
     }

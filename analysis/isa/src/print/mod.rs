@@ -1,4 +1,4 @@
-//! Instructions to text, as LLVM's disassembler writes them for gfx906.
+//! Instructions to text, as LLVM's disassembler writes them for the same target.
 
 mod memory;
 mod operand;
@@ -7,9 +7,9 @@ mod vector;
 
 use core::fmt;
 
-use crate::{Encoding, Inst, Registers};
+use crate::{Encoding, Inst, Operand, Place, Registers, WaveSize};
 
-/// The text of `llvm-objdump --mcpu=gfx906` for the same bytes. A branch shows its offset field as
+/// The text of `llvm-objdump` for the same bytes. A branch shows its offset field as
 /// an unsigned number, as LLVM does when it has no symbols.
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,6 +20,7 @@ impl fmt::Display for Inst {
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => vector::short(self, f),
             Encoding::Vop3 | Encoding::Vop3b => vector::vop3(self, f),
             Encoding::Vop3p => vector::vop3p(self, f),
+            Encoding::Vop3pMai => vector::plain(self, f),
             Encoding::Smem => memory::smem(self, f),
             Encoding::Ds => memory::ds(self, f),
             Encoding::Flat | Encoding::Global | Encoding::Scratch => memory::flat(self, f),
@@ -36,6 +37,7 @@ impl fmt::Display for Registers {
         match *self {
             Self::Scalar { first, count } => operand::scalar(f, first, count),
             Self::Vector { first, count } => operand::range(f, "v", first, count),
+            Self::Accumulator { first, count } => operand::range(f, "a", first, count),
             Self::Scc => f.write_str("scc"),
         }
     }
@@ -44,12 +46,23 @@ impl fmt::Display for Registers {
 /// Writes operands with `, ` between them, after the mnemonic.
 struct List<'a, 'f> {
     f: &'a mut fmt::Formatter<'f>,
+    wave: WaveSize,
     first: bool,
 }
 
 impl<'a, 'f> List<'a, 'f> {
-    fn new(f: &'a mut fmt::Formatter<'f>) -> Self {
-        Self { f, first: true }
+    fn new(f: &'a mut fmt::Formatter<'f>, inst: &Inst) -> Self {
+        Self {
+            f,
+            wave: inst.wave,
+            first: true,
+        }
+    }
+
+    /// The separator and an operand in a place of the tables.
+    fn operand(&mut self, operand: Operand, place: Place) -> fmt::Result {
+        let wave = self.wave;
+        operand::at(self.next()?, operand, place, wave)
     }
 
     /// The formatter, after the separator.

@@ -2,7 +2,11 @@
 
 use core::fmt::{self, Formatter};
 
-use crate::{Operand, Place, Role, Type};
+use crate::scalar_register::{
+    EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_TTMP, M0, TTMP, VCC, VCC_HIGH,
+    XNACK_MASK, XNACK_MASK_HIGH,
+};
+use crate::{InlineFloat, Operand, Place, Role, Special, Type, WaveSize};
 
 /// `prefix` and the number of one register, or the range of several.
 pub(super) fn range(f: &mut Formatter<'_>, prefix: &str, first: u8, dwords: u8) -> fmt::Result {
@@ -20,20 +24,20 @@ pub(super) fn range(f: &mut Formatter<'_>, prefix: &str, first: u8, dwords: u8) 
 pub(super) fn scalar(f: &mut Formatter<'_>, code: u8, dwords: u8) -> fmt::Result {
     let one = dwords < 2;
     f.write_str(match code {
-        108..=123 => return range(f, "ttmp", code - 108, dwords),
-        102 if one => "flat_scratch_lo",
-        103 => "flat_scratch_hi",
-        102 => "flat_scratch",
-        104 if one => "xnack_mask_lo",
-        105 => "xnack_mask_hi",
-        104 => "xnack_mask",
-        106 if one => "vcc_lo",
-        107 => "vcc_hi",
-        106 => "vcc",
-        124 => "m0",
-        126 if one => "exec_lo",
-        127 => "exec_hi",
-        126 => "exec",
+        TTMP..=LAST_TTMP => return range(f, "ttmp", code - TTMP, dwords),
+        FLAT_SCRATCH if one => "flat_scratch_lo",
+        FLAT_SCRATCH_HIGH => "flat_scratch_hi",
+        FLAT_SCRATCH => "flat_scratch",
+        XNACK_MASK if one => "xnack_mask_lo",
+        XNACK_MASK_HIGH => "xnack_mask_hi",
+        XNACK_MASK => "xnack_mask",
+        VCC if one => "vcc_lo",
+        VCC_HIGH => "vcc_hi",
+        VCC => "vcc",
+        M0 => "m0",
+        EXEC if one => "exec_lo",
+        EXEC_HIGH => "exec_hi",
+        EXEC => "exec",
         _ => return range(f, "s", code, dwords),
     })
 }
@@ -44,65 +48,55 @@ pub(super) fn any(f: &mut Formatter<'_>, operand: Operand, dwords: u8, ty: Type)
         Operand::None => f.write_str("off"),
         Operand::Scalar(code) => scalar(f, code, dwords),
         Operand::Vector(first) => range(f, "v", first, dwords),
+        Operand::Accumulator(first) => range(f, "a", first, dwords),
         Operand::Int(value) => write!(f, "{value}"),
-        Operand::Float(code) => float(f, code, ty),
-        Operand::Literal(bits) => literal(f, bits, ty),
-        Operand::Special(code) => f.write_str(match code {
-            235 => "src_shared_base",
-            236 => "src_shared_limit",
-            237 => "src_private_base",
-            238 => "src_private_limit",
-            239 => "src_pops_exiting_wave_id",
-            251 => "src_vccz",
-            252 => "src_execz",
-            253 => "src_scc",
-            _ => "src_lds_direct",
+        Operand::Float(value) => float(f, value, dwords, ty),
+        Operand::Literal(bits) => literal(f, bits, dwords, ty),
+        Operand::Special(special) => f.write_str(match special {
+            Special::SharedBase => "src_shared_base",
+            Special::SharedLimit => "src_shared_limit",
+            Special::PrivateBase => "src_private_base",
+            Special::PrivateLimit => "src_private_limit",
+            Special::PopsExitingWaveId => "src_pops_exiting_wave_id",
+            Special::Vccz => "src_vccz",
+            Special::Execz => "src_execz",
+            Special::Scc => "src_scc",
+            Special::LdsDirect => "src_lds_direct",
         }),
     }
 }
 
 /// An operand in a place of the tables.
-pub(super) fn at(f: &mut Formatter<'_>, operand: Operand, place: Place) -> fmt::Result {
+pub(super) fn at(
+    f: &mut Formatter<'_>,
+    operand: Operand,
+    place: Place,
+    wave: WaveSize,
+) -> fmt::Result {
     if let (Role::Literal, Operand::Literal(bits)) = (place.role, operand) {
         return write!(f, "{bits:#x}");
     }
-    any(f, operand, place.dwords(), place.ty)
+    any(f, operand, place.dwords(wave), place.ty)
 }
 
-/// The floating-point inline constants: text, and bits as half and single.
-const FLOATS: [(&str, u16, u32); 9] = [
-    ("0.5", 0x3800, 0x3f00_0000),
-    ("-0.5", 0xb800, 0xbf00_0000),
-    ("1.0", 0x3c00, 0x3f80_0000),
-    ("-1.0", 0xbc00, 0xbf80_0000),
-    ("2.0", 0x4000, 0x4000_0000),
-    ("-2.0", 0xc000, 0xc000_0000),
-    ("4.0", 0x4400, 0x4080_0000),
-    ("-4.0", 0xc400, 0xc080_0000),
-    ("0.15915494", 0x3118, 0x3e22_f983),
-];
-
-/// An inline constant by its operand code 240..=248.
-fn float(f: &mut Formatter<'_>, code: u8, ty: Type) -> fmt::Result {
-    let Some(&(text, half, _)) = FLOATS.get(usize::from(code.wrapping_sub(240))) else {
-        return Err(fmt::Error);
-    };
+/// An inline constant.
+fn float(f: &mut Formatter<'_>, value: InlineFloat, dwords: u8, ty: Type) -> fmt::Result {
     match ty {
-        Type::B16 | Type::U16 | Type::I16 => write!(f, "{half:#x}"),
-        Type::PackedU16 | Type::PackedI16 => write!(f, "{half:#x}"),
-        _ if code == 248 && ty.dwords() == 2 => f.write_str("0.15915494309189532"),
-        _ => f.write_str(text),
+        Type::B16 | Type::U16 | Type::I16 | Type::PackedU16 | Type::PackedI16 => {
+            write!(f, "{:#x}", value.half())
+        }
+        _ => f.write_str(value.text(dwords)),
     }
 }
 
 /// A literal shows as the inline constant of the same value, if there is one.
-fn literal(f: &mut Formatter<'_>, bits: u32, ty: Type) -> fmt::Result {
+fn literal(f: &mut Formatter<'_>, bits: u32, dwords: u8, ty: Type) -> fmt::Result {
     match ty {
         Type::B16 | Type::U16 | Type::I16 => half(f, bits as u16, false),
         Type::F16 => half(f, bits as u16, true),
         Type::PackedU16 | Type::PackedI16 => half(f, bits as u16, false),
         Type::PackedF16 => half(f, bits as u16, true),
-        _ if ty.dwords() == 1 => single(f, bits),
+        _ if dwords == 1 => single(f, bits),
         // Literals of 64-bit operands are not sign-extended for showing.
         _ if bits <= 64 => write!(f, "{bits}"),
         _ => write!(f, "{bits:#x}"),
@@ -113,8 +107,8 @@ fn half(f: &mut Formatter<'_>, bits: u16, is_float: bool) -> fmt::Result {
     if let value @ -16..=64 = bits as i16 {
         return write!(f, "{value}");
     }
-    match FLOATS.iter().find(|(_, half, _)| is_float && *half == bits) {
-        Some((text, ..)) => f.write_str(text),
+    match InlineFloat::from_half(bits).filter(|_| is_float) {
+        Some(value) => f.write_str(value.text(1)),
         None => write!(f, "{bits:#x}"),
     }
 }
@@ -123,8 +117,8 @@ pub(super) fn single(f: &mut Formatter<'_>, bits: u32) -> fmt::Result {
     if let value @ -16..=64 = bits as i32 {
         return write!(f, "{value}");
     }
-    match FLOATS.iter().find(|(_, _, single)| *single == bits) {
-        Some((text, ..)) => f.write_str(text),
+    match InlineFloat::from_single(bits) {
+        Some(value) => f.write_str(value.text(1)),
         None => write!(f, "{bits:#x}"),
     }
 }

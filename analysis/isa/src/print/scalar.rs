@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Formatter};
 
-use super::{List, operand};
+use super::List;
 use crate::decode::takes_immediate;
 use crate::{Class, Inst, Op, Role};
 
@@ -10,14 +10,14 @@ fn destinations(inst: &Inst, list: &mut List<'_, '_>) -> fmt::Result {
     let place = inst.op.info().dsts[0];
     match place.role {
         Role::None => Ok(()),
-        _ => operand::at(list.next()?, inst.dsts[0], place),
+        _ => list.operand(inst.dsts[0], place),
     }
 }
 
 fn sources(inst: &Inst, list: &mut List<'_, '_>) -> fmt::Result {
     for (&source, &place) in inst.srcs.iter().zip(&inst.op.info().srcs) {
         if place.role != Role::None {
-            operand::at(list.next()?, source, place)?;
+            list.operand(source, place)?;
         }
     }
     Ok(())
@@ -25,7 +25,7 @@ fn sources(inst: &Inst, list: &mut List<'_, '_>) -> fmt::Result {
 
 pub(super) fn operation(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str(inst.op.name())?;
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     destinations(inst, list)?;
     sources(inst, list)?;
     if inst.op == Op::s_set_gpr_idx_on {
@@ -37,7 +37,7 @@ pub(super) fn operation(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 pub(super) fn sopk(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str(inst.op.name())?;
     let imm = inst.imm as u16;
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     match inst.op {
         Op::s_setreg_b32 | Op::s_setreg_imm32_b32 => {
             hardware_register(list.next()?, imm)?;

@@ -13,7 +13,9 @@ pub(super) fn short(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
         "_sdwa"
     } else if inst.dpp.is_some() {
         "_dpp"
-    } else if info.flags.contains(Flags::VOP3) && info.dsts[0].role != Role::None {
+    } else if info.flags.intersects(Flags::VOP3 | Flags::READS_DST)
+        && info.dsts[0].role != Role::None
+    {
         "_e32"
     } else {
         ""
@@ -58,6 +60,11 @@ pub(super) fn vop3(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     output(inst, f)
 }
 
+pub(super) fn plain(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
+    write!(f, "{}", inst.op)?;
+    plain_operands(inst, f)
+}
+
 pub(super) fn vop3p(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;
     let is_mix = is_mix(inst.op);
@@ -98,12 +105,12 @@ pub(super) fn vop3p(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 /// Destinations and sources, with the modifiers of each source.
 fn operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let info = inst.op.info();
-    let list = &mut List::new(f);
+    let list = &mut List::new(f, inst);
     // A swap has both its registers as sources and as destinations.
     let is_swap = inst.op == Op::v_swap_b32;
     for (i, (&dst, &place)) in inst.dsts.iter().zip(&info.dsts).enumerate() {
         if place.role != Role::None && !(is_swap && i == 1) {
-            operand::at(list.next()?, dst, place)?;
+            list.operand(dst, place)?;
         }
     }
     for (i, (&source, &place)) in inst.srcs.iter().zip(&info.srcs).enumerate() {
@@ -131,7 +138,7 @@ fn operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
         if abs {
             f.write_str("|")?;
         }
-        operand::at(f, source, shown(inst, i, place))?;
+        operand::at(f, source, shown(inst, i, place), inst.wave)?;
         if abs {
             f.write_str("|")?;
         }
@@ -160,11 +167,11 @@ fn takes_magnitude(op: Op, i: usize) -> bool {
 /// Destination and sources; the modifiers follow all operands.
 fn plain_operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let info = inst.op.info();
-    let list = &mut List::new(f);
-    operand::at(list.next()?, inst.dsts[0], info.dsts[0])?;
+    let list = &mut List::new(f, inst);
+    list.operand(inst.dsts[0], info.dsts[0])?;
     for (&source, &place) in inst.srcs.iter().zip(&info.srcs) {
         if place.role != Role::None {
-            operand::at(list.next()?, source, place)?;
+            list.operand(source, place)?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! ds {
-    ($then:ident $args:tt) => { $then! { $args ds [
+    ($then:ident $args:tt) => { $then! { $args gcn5 ds [
         0x00 ds_add_u32              ()       (v_u32 v_u32)       Atomic 4  [];
         0x01 ds_sub_u32              ()       (v_u32 v_u32)       Atomic 4  [];
         0x02 ds_rsub_u32             ()       (v_u32 v_u32)       Atomic 4  [];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! flat {
-    ($then:ident $args:tt) => { $then! { $args flat [
+    ($then:ident $args:tt) => { $then! { $args gcn5 flat [
         0x10 flat_load_ubyte         (v_b32)  (v_u64)        Load 1   [READS_FLAT_SCRATCH];
         0x11 flat_load_sbyte         (v_b32)  (v_u64)        Load 1   [READS_FLAT_SCRATCH];
         0x12 flat_load_ushort        (v_b32)  (v_u64)        Load 2   [READS_FLAT_SCRATCH];

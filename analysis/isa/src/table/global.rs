@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! global {
-    ($then:ident $args:tt) => { $then! { $args global [
+    ($then:ident $args:tt) => { $then! { $args gcn5 global [
         0x10 global_load_ubyte         (v_b32)  (v_u64 none s_u64)   Load 1   [LDS_FORM];
         0x11 global_load_sbyte         (v_b32)  (v_u64 none s_u64)   Load 1   [LDS_FORM];
         0x12 global_load_ushort        (v_b32)  (v_u64 none s_u64)   Load 2   [LDS_FORM];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! mtbuf {
-    ($then:ident $args:tt) => { $then! { $args mtbuf [
+    ($then:ident $args:tt) => { $then! { $args gcn5 mtbuf [
         0x00 tbuffer_load_format_x         (v_b32)  (v_u32 s_b128 s_u32)        Load 0  [];
         0x01 tbuffer_load_format_xy        (v_b64)  (v_u32 s_b128 s_u32)        Load 0  [];
         0x02 tbuffer_load_format_xyz       (v_b96)  (v_u32 s_b128 s_u32)        Load 0  [];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! scratch {
-    ($then:ident $args:tt) => { $then! { $args scratch [
+    ($then:ident $args:tt) => { $then! { $args gcn5 scratch [
         0x10 scratch_load_ubyte         (v_b32)  (v_u32 none s_u32)   Load 1   [READS_FLAT_SCRATCH LDS_FORM];
         0x11 scratch_load_sbyte         (v_b32)  (v_u32 none s_u32)   Load 1   [READS_FLAT_SCRATCH LDS_FORM];
         0x12 scratch_load_ushort        (v_b32)  (v_u32 none s_u32)   Load 2   [READS_FLAT_SCRATCH LDS_FORM];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! smem {
-    ($then:ident $args:tt) => { $then! { $args smem [
+    ($then:ident $args:tt) => { $then! { $args gcn5 smem [
         0x00 s_load_dword               (s_b32)  (s_b64 s_u32)         Load 4   [];
         0x01 s_load_dwordx2             (s_b64)  (s_b64 s_u32)         Load 8   [];
         0x02 s_load_dwordx4             (s_b128) (s_b64 s_u32)         Load 16  [];

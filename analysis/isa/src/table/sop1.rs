@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! sop1 {
-    ($then:ident $args:tt) => { $then! { $args sop1 [
+    ($then:ident $args:tt) => { $then! { $args gcn5 sop1 [
         0x00 s_mov_b32              (s_b32) (s_b32) Alu   [];
         0x01 s_mov_b64              (s_b64) (s_b64) Alu   [];
         0x02 s_cmov_b32             (s_b32) (s_b32) Alu   [READS_SCC READS_DST];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! sop2 {
-    ($then:ident $args:tt) => { $then! { $args sop2 [
+    ($then:ident $args:tt) => { $then! { $args gcn5 sop2 [
         0x00 s_add_u32         (s_u32) (s_u32 s_u32) Alu  [WRITES_SCC];
         0x01 s_sub_u32         (s_u32) (s_u32 s_u32) Alu  [WRITES_SCC];
         0x02 s_add_i32         (s_i32) (s_i32 s_i32) Alu  [WRITES_SCC];

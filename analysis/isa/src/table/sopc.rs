@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! sopc {
-    ($then:ident $args:tt) => { $then! { $args sopc [
+    ($then:ident $args:tt) => { $then! { $args gcn5 sopc [
         0x00 s_cmp_eq_i32     () (s_i32 s_i32) Alu  [WRITES_SCC];
         0x01 s_cmp_lg_i32     () (s_i32 s_i32) Alu  [WRITES_SCC];
         0x02 s_cmp_gt_i32     () (s_i32 s_i32) Alu  [WRITES_SCC];

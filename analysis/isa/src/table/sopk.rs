@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! sopk {
-    ($then:ident $args:tt) => { $then! { $args sopk [
+    ($then:ident $args:tt) => { $then! { $args gcn5 sopk [
         0x00 s_movk_i32         (s_i32) ()      Alu  [];
         0x01 s_cmovk_i32        (s_i32) ()      Alu  [READS_SCC READS_DST];
         0x02 s_cmpk_eq_i32      ()      (s_i32) Alu  [WRITES_SCC];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! sopp {
-    ($then:ident $args:tt) => { $then! { $args sopp [
+    ($then:ident $args:tt) => { $then! { $args gcn5 sopp [
         0x00 s_nop                      () () Hint              [];
         0x01 s_endpgm                   () () End               [];
         0x02 s_branch                   () () Branch            [];

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 macro_rules! vop1 {
-    ($then:ident $args:tt) => { $then! { $args vop1 [
+    ($then:ident $args:tt) => { $then! { $args gcn5 vop1 [
         0x00 v_nop                      ()            ()            Alu [IGNORES_EXEC] (VOP3);
         0x01 v_mov_b32                  (v_b32)       (a_b32)       Alu [] (VOP3 SDWA DPP);
         0x02 v_readfirstlane_b32        (s_b32)       (v_b32)       Alu [] ();

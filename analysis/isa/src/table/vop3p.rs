@@ -1,8 +1,8 @@
-//! VOP3P: packed and mixed-precision mathematics.
+//! VOP3P: packed mathematics.
 
 #[rustfmt::skip]
 macro_rules! vop3p {
-    ($then:ident $args:tt) => { $then! { $args vop3p [
+    ($then:ident $args:tt) => { $then! { $args gcn5 vop3p [
         0x00 v_pk_mad_i16     (v_pi16) (a_pi16 a_pi16 a_pi16) Alu [];
         0x01 v_pk_mul_lo_u16  (v_pu16) (a_pu16 a_pu16)        Alu [];
         0x02 v_pk_add_i16     (v_pi16) (a_pi16 a_pi16)        Alu [];
@@ -22,16 +22,6 @@ macro_rules! vop3p {
         0x10 v_pk_mul_f16     (v_pf16) (a_pf16 a_pf16)        Alu [];
         0x11 v_pk_min_f16     (v_pf16) (a_pf16 a_pf16)        Alu [];
         0x12 v_pk_max_f16     (v_pf16) (a_pf16 a_pf16)        Alu [];
-        0x20 v_fma_mix_f32    (v_f32)  (a_f32 a_f32 a_f32)    Alu [];
-        0x21 v_fma_mixlo_f16  (v_f16)  (a_f32 a_f32 a_f32)    Alu [READS_DST];
-        0x22 v_fma_mixhi_f16  (v_f16)  (a_f32 a_f32 a_f32)    Alu [READS_DST];
-        0x23 v_dot2_f32_f16   (v_f32)  (a_pf16 a_pf16 a_f32)  Alu [];
-        0x26 v_dot2_i32_i16   (v_i32)  (a_pi16 a_pi16 a_i32)  Alu [];
-        0x27 v_dot2_u32_u16   (v_u32)  (a_pu16 a_pu16 a_u32)  Alu [];
-        0x28 v_dot4_i32_i8    (v_i32)  (a_b32 a_b32 a_i32)    Alu [];
-        0x29 v_dot4_u32_u8    (v_u32)  (a_b32 a_b32 a_u32)    Alu [];
-        0x2a v_dot8_i32_i4    (v_i32)  (a_b32 a_b32 a_i32)    Alu [];
-        0x2b v_dot8_u32_u4    (v_u32)  (a_b32 a_b32 a_u32)    Alu [];
     ] } };
 }
 pub(crate) use vop3p;

@@ -1,12 +1,12 @@
-//! The smallest ELF file that LLVM disassembles for gfx906.
+//! The smallest ELF file that LLVM disassembles for one target.
+
+use strobe_isa::Target;
 
 /// `code` as the `.text` of an object file.
-pub(crate) fn wrap(code: &[u32]) -> Vec<u8> {
+pub(crate) fn wrap(code: &[u32], target: &Target) -> Vec<u8> {
     const NAMES: &[u8] = b"\0.text\0.shstrtab\0";
     const HEADER: usize = 64;
     const AMDGPU: u16 = 224;
-    /// `EF_AMDGPU_MACH_AMDGCN_GFX906`
-    const GFX906: u32 = 0x2f;
     let text_size = 4 * code.len();
     let sections = (HEADER + text_size + NAMES.len()).next_multiple_of(8);
 
@@ -17,7 +17,7 @@ pub(crate) fn wrap(code: &[u32]) -> Vec<u8> {
     elf.extend(1u32.to_le_bytes());
     elf.extend([0; 16]);
     elf.extend((sections as u64).to_le_bytes());
-    elf.extend(GFX906.to_le_bytes());
+    elf.extend(u32::from(target.machine).to_le_bytes());
     for half in [HEADER as u16, 0, 0, 64, 3, 2] {
         elf.extend(half.to_le_bytes());
     }

@@ -12,11 +12,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use objdump::{Line, disassemble};
-use strobe_isa::{DecodeError, Encoding, decode};
+use strobe_isa::{DecodeError, Encoding, Target, WaveSize};
 
 /// Instructions and disagreements.
-#[derive(Default)]
 struct Tally {
+    target: &'static Target,
     checked: u64,
     refused: u64,
     exempt: u64,
@@ -25,6 +25,17 @@ struct Tally {
 }
 
 impl Tally {
+    fn new(target: &'static Target) -> Self {
+        Self {
+            target,
+            checked: 0,
+            refused: 0,
+            exempt: 0,
+            differences: 0,
+            shown: Vec::new(),
+        }
+    }
+
     fn difference(&mut self, line: &Line<'_>, ours: &str) {
         self.differences += 1;
         if self.shown.len() < 20 {
@@ -38,7 +49,7 @@ impl Tally {
     /// Compares our decoding with LLVM's. `words` are those of the line and some that follow.
     fn check(&mut self, line: &Line<'_>, words: &[u32]) {
         self.checked += 1;
-        let ours = decode(words);
+        let ours = self.target.isa.decode(words, WaveSize::Lanes64);
         match (line.is_instruction(), ours) {
             (true, Ok(inst)) => {
                 let text = inst.to_string();
@@ -55,16 +66,17 @@ impl Tally {
 
     fn finish(self, what: &str) {
         let Self {
+            target,
             checked,
             refused,
             exempt,
             differences,
             shown,
         } = self;
-        println!("{what}: {checked} checked, {refused} refused by both, {exempt} exempt");
+        println!("{what}, {target}: {checked} checked, {refused} refused by both, {exempt} exempt");
         assert!(
             differences == 0,
-            "{differences} of {checked} differ:\n{}",
+            "{what}, {target}: {differences} of {checked} differ:\n{}",
             shown.join("\n")
         );
         assert!(checked > 0, "nothing was checked");
@@ -74,7 +86,7 @@ impl Tally {
 /// What LLVM decodes and we refuse, on purpose: encodings that the hardware does not define.
 fn is_exempt(line: &Line<'_>, error: DecodeError) -> bool {
     match error {
-        DecodeError::Graphics { .. } => true,
+        DecodeError::Graphics { .. } | DecodeError::Matrix { .. } => true,
         // LLVM keeps an opcode of older targets.
         DecodeError::UnknownOpcode {
             encoding: Encoding::Mubuf,
@@ -109,13 +121,16 @@ fn is_exempt(line: &Line<'_>, error: DecodeError) -> bool {
     }
 }
 
-/// Every gfx906 code object in `library`.
-fn check_library(library: &Path) -> Tally {
+/// The code objects of `library` for `target`, until `most` instructions have been checked.
+fn check_library(library: &Path, target: &'static Target, most: u64) -> Tally {
     let mut file = File::open(library)
         .unwrap_or_else(|error| panic!("{} cannot be opened: {error}", library.display()));
-    let mut tally = Tally::default();
-    for code_object in bundle::code_objects(&mut file, "gfx906") {
-        disassemble(&code_object, |line| {
+    let mut tally = Tally::new(target);
+    for code_object in bundle::code_objects(&mut file, target.name) {
+        if tally.checked >= most {
+            break;
+        }
+        disassemble(&code_object, target, |line| {
             let mut words = line.words.clone();
             words.extend([0; 2]);
             tally.check(line, &words);
@@ -124,6 +139,14 @@ fn check_library(library: &Path) -> Tally {
     tally
 }
 
+/// Targets that Debian's libraries are built for, and how many instructions of a library are checked:
+/// for the other targets there are the same kernels again.
+const OF_LIBRARIES: [(&Target, u64); 3] = [
+    (&Target::GFX900, 2_000_000),
+    (&Target::GFX906, u64::MAX),
+    (&Target::GFX908, 2_000_000),
+];
+
 #[test]
 fn librocrand() {
     let found = ["/usr/lib/x86_64-linux-gnu", "/opt/rocm/lib"]
@@ -131,13 +154,15 @@ fn librocrand() {
         .into_iter()
         .find(|path| path.exists())
         .expect("librocrand.so.1 is in neither /usr/lib/x86_64-linux-gnu nor /opt/rocm/lib");
-    let tally = check_library(&found);
-    assert!(
-        tally.checked > 10_000,
-        "librocrand has only {} instructions",
-        tally.checked
-    );
-    tally.finish("librocrand");
+    for (target, most) in OF_LIBRARIES {
+        let tally = check_library(&found, target, most);
+        assert!(
+            tally.checked > 10_000,
+            "librocrand has only {} instructions for {target}",
+            tally.checked
+        );
+        tally.finish("librocrand");
+    }
 }
 
 /// The libraries of the folder `STROBE_CORPUS`.
@@ -153,7 +178,9 @@ fn corpus() {
         folder.display()
     );
     for library in libraries {
-        check_library(&library).finish(&library.display().to_string());
+        for (target, most) in OF_LIBRARIES {
+            check_library(&library, target, most).finish(&library.display().to_string());
+        }
     }
 }
 
@@ -179,23 +206,41 @@ fn collect(folder: &Path, libraries: &mut Vec<PathBuf>) {
 
 /// Random words, shaped so that every encoding decodes often.
 #[test]
-fn random_words() {
-    const CASES: u64 = 1_200_000;
+fn random_words_gfx900() {
+    random_words_of(&Target::GFX900, 200_000);
+}
+
+#[test]
+fn random_words_gfx904() {
+    random_words_of(&Target::GFX904, 200_000);
+}
+
+#[test]
+fn random_words_gfx906() {
+    random_words_of(&Target::GFX906, 1_200_000);
+}
+
+#[test]
+fn random_words_gfx908() {
+    random_words_of(&Target::GFX908, 400_000);
+}
+
+fn random_words_of(target: &'static Target, cases: u64) {
     const SLOT: usize = 4;
     // A word of a case, read as an instruction of its own, cannot reach the next case.
     const NOP: u32 = 0xbf80_0000;
-    let mut generator = words::Generator::new(0x5eed_0907);
-    let mut tally = Tally::default();
+    let mut generator = words::Generator::new(target, 0x5eed_0907);
+    let mut tally = Tally::new(target);
     let mut done = 0;
-    while done < CASES {
-        let count = (CASES - done).min(100_000);
+    while done < cases {
+        let count = (cases - done).min(100_000);
         let code: Vec<u32> = (0..count)
             .flat_map(|_| {
                 let [first, second] = generator.next_case();
                 [first, second, NOP, NOP]
             })
             .collect();
-        disassemble(&elf::wrap(&code), |line| {
+        disassemble(&elf::wrap(&code, target), target, |line| {
             let at = line.address / 4;
             if at % SLOT == 0 {
                 tally.check(line, &code[at..at + 2]);
@@ -203,6 +248,6 @@ fn random_words() {
         });
         done += count;
     }
-    assert_eq!(tally.checked, CASES, "LLVM lost track of the cases");
+    assert_eq!(tally.checked, cases, "LLVM lost track of the cases");
     tally.finish("random words");
 }

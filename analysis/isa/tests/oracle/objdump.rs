@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use strobe_isa::Target;
+
 /// One line of disassembly.
 pub(crate) struct Line<'a> {
     pub(crate) address: usize,
@@ -45,15 +47,15 @@ fn program() -> PathBuf {
     panic!("no llvm-objdump of LLVM 15 among {candidates:?}: text differs between versions");
 }
 
-/// Calls `check` with each line of the disassembly of `elf`.
-pub(crate) fn disassemble(elf: &[u8], mut check: impl FnMut(&Line<'_>)) {
+/// Calls `check` with each line of the disassembly of `elf` for `target`.
+pub(crate) fn disassemble(elf: &[u8], target: &Target, mut check: impl FnMut(&Line<'_>)) {
     static FILES: AtomicU32 = AtomicU32::new(0);
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("oracle-{}-{number}.elf", std::process::id()));
     std::fs::write(&path, elf).expect("the code object cannot be written");
     let mut child = Command::new(program())
-        .args(["-d", "-z", "--mcpu=gfx906"])
+        .args(["-d", "-z", &format!("--mcpu={target}")])
         .arg(&path)
         .stdout(Stdio::piped())
         .spawn()

@@ -1,7 +1,10 @@
 //! Words that look like instructions.
 
+use strobe_isa::{Target, WaveSize};
+
 /// A reproducible stream of cases.
 pub(crate) struct Generator {
+    target: &'static Target,
     state: u64,
     family: usize,
 }
@@ -55,8 +58,9 @@ const LITERALS: [u32; 9] = [
 ];
 
 impl Generator {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(target: &'static Target, seed: u64) -> Self {
         Self {
+            target,
             state: seed,
             family: 0,
         }
@@ -93,7 +97,7 @@ impl Generator {
         let mut words = [0; 2];
         for _ in 0..attempts {
             words = self.shaped();
-            if strobe_isa::decode(&words).is_ok() {
+            if self.target.isa.decode(&words, WaveSize::Lanes64).is_ok() {
                 break;
             }
         }

@@ -4,9 +4,9 @@
 //! Nothing is compiled in the program's process.
 
 use super::gpu::Gpu;
-use crate::hsa::{HsaError, check};
+use crate::device::DeviceError;
+use crate::device::hsa::{Hsa, HsaError, Processor, check};
 use std::ffi::CStr;
-use std::sync::OnceLock;
 
 /// The code objects, by target.
 const OBJECTS: &[(&str, &[u8])] = &[("gfx906", include_bytes!("../../kernels/gfx906.co"))];
@@ -19,10 +19,11 @@ const SYMBOL_PRIVATE_BYTES: u32 = 14;
 /// `HSA_PROFILE_FULL`: every floating-point mode, as HIP asks for.
 const PROFILE_FULL: u32 = 1;
 
-/// The code object of the program's GPU, loaded. It stays until the process ends.
+/// The code object of a GPU, loaded. It stays until the process ends.
 #[derive(Debug)]
 pub(crate) struct Code {
-    gpu: &'static Gpu,
+    hsa: &'static Hsa,
+    processor: Processor,
     executable: u64,
 }
 
@@ -38,34 +39,27 @@ pub(crate) struct Kernel {
 }
 
 impl Code {
-    /// The code of the program's GPU; loads it at the first call. The runtime copies it to the
-    /// device on a queue that it uses for nothing else.
-    pub(crate) fn get() -> Result<&'static Code, String> {
-        static CODE: OnceLock<Code> = OnceLock::new();
-        if let Some(code) = CODE.get() {
-            return Ok(code);
-        }
-        let code = Code::load()?;
-        Ok(CODE.get_or_init(|| code))
-    }
-
-    fn load() -> Result<Code, String> {
-        let gpu = Gpu::get().map_err(|error| error.to_string())?;
+    /// Loads the code for this GPU. The runtime copies it to the device on a queue that it uses for
+    /// nothing else.
+    pub(crate) fn load(gpu: &Gpu) -> Result<Code, DeviceError> {
         let (_, object) = OBJECTS
             .iter()
             .find(|(target, _)| *target == gpu.target)
-            .ok_or_else(|| format!("no kernels for the target {}", gpu.target))?;
-        let executable = load(gpu, object).map_err(|error| error.to_string())?;
-        Ok(Code { gpu, executable })
+            .ok_or_else(|| DeviceError::NoKernels(gpu.target.clone()))?;
+        Ok(Code {
+            hsa: gpu.hsa,
+            processor: gpu.processor,
+            executable: load(gpu, object)?,
+        })
     }
 
     /// The kernel of this name; the symbol is the name with `.kd`.
     pub(crate) fn kernel(&self, symbol: &CStr) -> Result<Kernel, HsaError> {
-        let hsa = self.gpu.hsa;
+        let hsa = self.hsa;
         let mut handle = 0;
         // SAFETY: a frozen executable, a string, a processor, a place for the answer.
         let status = unsafe {
-            let agent = &self.gpu.processor;
+            let agent = &self.processor;
             (hsa.executable_symbol)(self.executable, symbol.as_ptr(), agent, &mut handle)
         };
         check("finding a kernel", status)?;

@@ -1,9 +1,8 @@
 //! The GPU that the program uses, as the HSA runtime has it.
 
-use crate::hsa::{Hsa, HsaError, Pool, Processor, check};
+use crate::device::hsa::{Hsa, HsaError, Pool, Processor, check};
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
 use strobe_kfd::memory::AvailableMemory;
 
 /// See the module's documentation.
@@ -58,18 +57,9 @@ impl Gpu {
         Some(args.available)
     }
 
-    /// The one GPU that HIP offers to the program. Found once: a restored program keeps the answer,
-    /// as the runtime does.
-    pub(crate) fn get() -> Result<&'static Gpu, HsaError> {
-        static GPU: OnceLock<Gpu> = OnceLock::new();
-        if let Some(gpu) = GPU.get() {
-            return Ok(gpu);
-        }
-        let gpu = Gpu::find(Hsa::get()?)?;
-        Ok(GPU.get_or_init(|| gpu))
-    }
-
-    fn find(hsa: &'static Hsa) -> Result<Gpu, HsaError> {
+    /// The one GPU that HIP offers to the program.
+    pub(crate) fn find() -> Result<Gpu, HsaError> {
+        let hsa = Hsa::get()?;
         let agents = collect(|visit, into| {
             // SAFETY: `visit` takes what `into` is.
             let status = unsafe { (hsa.iterate_agents)(visit, into) };
@@ -183,7 +173,7 @@ fn pool(hsa: &Hsa, agent: Processor, flag: u32) -> Result<Pool, HsaError> {
 
 /// The handles that an iteration of the runtime visits.
 fn collect(
-    iterate: impl FnOnce(crate::hsa::Visit, *mut c_void) -> Result<(), HsaError>,
+    iterate: impl FnOnce(crate::device::hsa::Visit, *mut c_void) -> Result<(), HsaError>,
 ) -> Result<Vec<u64>, HsaError> {
     unsafe extern "C" fn visit(handle: u64, into: *mut c_void) -> c_int {
         // SAFETY: the vector below, which outlives the iteration, on the same thread.

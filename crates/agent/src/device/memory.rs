@@ -3,7 +3,7 @@
 //! Allocating and freeing waits for nothing that runs on the device, unlike HIP's own.
 
 use super::gpu::Gpu;
-use crate::hsa::{HsaError, Pool, check};
+use crate::device::hsa::{HsaError, Pool, check};
 use std::ffi::c_void;
 
 /// Memory of one allocation; freed only when its owner says so, because only the owner knows that

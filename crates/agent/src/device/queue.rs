@@ -9,7 +9,7 @@
 use super::code::Kernel;
 use super::gpu::Gpu;
 use super::memory::Memory;
-use crate::hsa::{HsaError, QueueHead, Signal, check};
+use crate::device::hsa::{HsaError, QueueHead, Signal, check};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 

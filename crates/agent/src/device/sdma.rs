@@ -10,7 +10,7 @@
 use super::driver;
 use super::gpu::Gpu;
 use super::memory::Memory;
-use crate::hsa::HsaError;
+use crate::device::hsa::HsaError;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -216,10 +216,7 @@ fn register(
         let _ = unsafe { strobe_kfd::call(kfd.as_fd(), &mut destroy) };
         return Err(error);
     }
-    // SAFETY: the mapping just made; the offset is inside it. A forked child has no use for it.
-    let doorbell = unsafe {
-        libc::madvise(doorbells, DOORBELLS_BYTES as usize, libc::MADV_DONTFORK);
-        doorbells.byte_add((create.doorbell_offset - page) as usize)
-    };
+    // SAFETY: the mapping just made; the offset is inside it.
+    let doorbell = unsafe { doorbells.byte_add((create.doorbell_offset - page) as usize) };
     Ok((create.queue_id, doorbells, doorbell.cast()))
 }

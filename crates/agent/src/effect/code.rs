@@ -1,6 +1,6 @@
 //! Code objects, modules, functions.
 
-use super::begin;
+use super::with_agent;
 use crate::agent::{KERNELS, REGISTRATIONS, existing};
 use crate::call::{After, Call};
 use std::ffi::c_char;
@@ -43,9 +43,7 @@ pub unsafe fn load_image(module: *mut Module, image: ConstPtr) -> Call {
         place: module,
         image,
     };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+    with_agent(|_| after)
 }
 
 /// `hipModuleLoad`.
@@ -54,9 +52,7 @@ pub unsafe fn load_file(module: *mut Module, path: *const c_char) -> Call {
         place: module,
         path,
     };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+    with_agent(|_| after)
 }
 
 /// `hipModuleGetFunction`.
@@ -66,18 +62,15 @@ pub unsafe fn get_function(kernel: *mut Kernel, module: Module, name: *const c_c
         module,
         name,
     };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+    with_agent(|_| after)
 }
 
 /// `hipModuleUnload`: its functions are gone, and their handles may come again.
 pub unsafe fn unload(module: Module) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    for handle in agent.modules.unload(module.0) {
-        KERNELS.remove(handle);
-    }
-    call
+    with_agent(|agent| {
+        for handle in agent.modules.unload(module.0) {
+            KERNELS.remove(handle);
+        }
+        After::Nothing
+    })
 }

@@ -1,46 +1,45 @@
-//! Copies and memsets. Only where they write matters; where they read from decides whether the
-//! device or the CPU writes.
+//! Copies and memsets. Where they write must be right; where they read from decides whether the
+//! device or the CPU writes, and is shown.
 
-use super::begin;
-use super::stream::waits_for;
+use super::with_agent;
 use crate::agent::Agent;
 use crate::call::{After, Call, raw_stream};
-use crate::observed::Observed;
-use crate::tables::LONGEST_TABLE;
+use crate::seen::observed::{Observed, Span, Transfer};
+use crate::seen::tables::LONGEST_TABLE;
 use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedPtr, Ptr, Stream};
 
 /// A copy that is over when the call returns.
 pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let from_host = agent.registry.find(from as u64).is_none();
-    written(agent, to as u64, bytes as u64, stream, from_host);
-    let to_host = agent.registry.find(to as u64).is_none();
-    if to_host && !from_host {
-        // What is read there has been computed, and all before it.
-        return call.then(waits_for(agent, Some(raw_stream(stream))));
-    }
-    let is_table = from_host && bytes as u64 <= LONGEST_TABLE && !to_host;
-    if !is_table {
-        return call;
-    }
-    call.then(After::Copied {
-        to: to as u64,
-        from,
-        bytes,
+    with_agent(|agent| {
+        let from_host = agent.device.registry.find(from as u64).is_none();
+        let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
+        let copy = Moves {
+            waits: true,
+            ..Moves::COPY
+        };
+        moved(agent, writes, reads, stream, from_host, copy);
+        let to_host = agent.device.registry.find(to as u64).is_none();
+        let is_table = from_host && bytes as u64 <= LONGEST_TABLE && !to_host;
+        if !is_table {
+            return After::Nothing;
+        }
+        After::Copied {
+            to: to as u64,
+            from,
+            bytes,
+        }
     })
 }
 
 /// A copy that may go on after the call: its source may still change, so nothing is known of the
 /// content.
 pub unsafe fn copy_async(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let from_host = agent.registry.find(from as u64).is_none();
-    written(agent, to as u64, bytes as u64, stream, from_host);
-    call
+    with_agent(|agent| {
+        let from_host = agent.device.registry.find(from as u64).is_none();
+        let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
+        moved(agent, writes, reads, stream, from_host, Moves::COPY);
+        After::Nothing
+    })
 }
 
 /// `hipMemcpy2D` and its kin.
@@ -52,99 +51,99 @@ pub unsafe fn copy_2d(
     rows: usize,
     stream: Stream,
 ) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let from_host = agent.registry.find(from as u64).is_none();
-    let to = Rows {
-        base: to as u64,
-        origin: [0; 3],
-        pitch,
-        slice_rows: 0,
-        size: [width, rows, 1],
-    };
-    rows_written(agent, &to, stream, from_host);
-    call
+    with_agent(|agent| {
+        let from_host = agent.device.registry.find(from as u64).is_none();
+        let to = Rows {
+            base: to as u64,
+            origin: [0; 3],
+            pitch,
+            slice_rows: 0,
+            size: [width, rows, 1],
+        };
+        let reads = buffer(agent, from as u64);
+        rows_moved(agent, &to, reads, stream, from_host, Moves::COPY);
+        After::Nothing
+    })
 }
 
 /// `hipMemcpyParam2D`.
 pub unsafe fn copy_rect_2d(copy: *const Memcpy2D, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    // SAFETY: HIP reads the same.
-    if let Some(copy) = unsafe { copy.as_ref() } {
-        for base in destinations(copy.dst_host, copy.dst_device) {
-            let to = Rows {
-                base,
-                origin: [copy.dst_x_bytes, copy.dst_y, 0],
-                pitch: copy.dst_pitch,
-                slice_rows: 0,
-                size: [copy.width_bytes, copy.height, 1],
-            };
-            rows_written(agent, &to, stream, true);
+    with_agent(|agent| {
+        // SAFETY: HIP reads the same.
+        if let Some(copy) = unsafe { copy.as_ref() } {
+            for base in destinations(copy.dst_host, copy.dst_device) {
+                let to = Rows {
+                    base,
+                    origin: [copy.dst_x_bytes, copy.dst_y, 0],
+                    pitch: copy.dst_pitch,
+                    slice_rows: 0,
+                    size: [copy.width_bytes, copy.height, 1],
+                };
+                let reads = buffer(agent, copy.src_device as u64);
+                rows_moved(agent, &to, reads, stream, true, Moves::COPY);
+            }
         }
-    }
-    call
+        After::Nothing
+    })
 }
 
 /// `hipMemcpy3D`.
 pub unsafe fn copy_3d(copy: *const Memcpy3D, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    // SAFETY: HIP reads the same.
-    if let Some(copy) = unsafe { copy.as_ref() } {
-        let (at, extent) = (copy.dst_pos, copy.extent);
-        let to = Rows {
-            base: copy.dst_ptr.ptr as u64,
-            origin: [at.x, at.y, at.z],
-            pitch: copy.dst_ptr.pitch,
-            slice_rows: copy.dst_ptr.ysize,
-            size: [extent.width, extent.height, extent.depth],
-        };
-        rows_written(agent, &to, stream, true);
-    }
-    call
+    with_agent(|agent| {
+        // SAFETY: HIP reads the same.
+        if let Some(copy) = unsafe { copy.as_ref() } {
+            let (at, extent) = (copy.dst_pos, copy.extent);
+            let to = Rows {
+                base: copy.dst_ptr.ptr as u64,
+                origin: [at.x, at.y, at.z],
+                pitch: copy.dst_ptr.pitch,
+                slice_rows: copy.dst_ptr.ysize,
+                size: [extent.width, extent.height, extent.depth],
+            };
+            let reads = buffer(agent, copy.src_ptr.ptr as u64);
+            rows_moved(agent, &to, reads, stream, true, Moves::COPY);
+        }
+        After::Nothing
+    })
 }
 
 /// `hipDrvMemcpy3D`.
 pub unsafe fn copy_rect_3d(copy: *const DriverMemcpy3D, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    // SAFETY: HIP reads the same.
-    if let Some(copy) = unsafe { copy.as_ref() } {
-        for base in destinations(copy.dst_host, copy.dst_device) {
-            let to = Rows {
-                base,
-                origin: [copy.dst_x_bytes, copy.dst_y, copy.dst_z].map(|n| n as usize),
-                pitch: copy.dst_pitch as usize,
-                slice_rows: copy.dst_height as usize,
-                size: [copy.width_bytes, copy.height, copy.depth].map(|n| n as usize),
-            };
-            rows_written(agent, &to, stream, true);
+    with_agent(|agent| {
+        // SAFETY: HIP reads the same.
+        if let Some(copy) = unsafe { copy.as_ref() } {
+            for base in destinations(copy.dst_host, copy.dst_device) {
+                let to = Rows {
+                    base,
+                    origin: [copy.dst_x_bytes, copy.dst_y, copy.dst_z].map(|n| n as usize),
+                    pitch: copy.dst_pitch as usize,
+                    slice_rows: copy.dst_height as usize,
+                    size: [copy.width_bytes, copy.height, copy.depth].map(|n| n as usize),
+                };
+                let reads = buffer(agent, copy.src_device as u64);
+                rows_moved(agent, &to, reads, stream, true, Moves::COPY);
+            }
         }
-    }
-    call
+        After::Nothing
+    })
 }
 
 /// A memset on the device.
 pub unsafe fn write(to: Ptr, bytes: usize, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    written(agent, to as u64, bytes as u64, stream, false);
-    call
+    with_agent(|agent| {
+        let writes = span(to as u64, bytes);
+        moved(agent, writes, Span::NONE, stream, false, Moves::MEMSET);
+        After::Nothing
+    })
 }
 
 /// `hipMemcpyFromSymbol`. A managed variable is host memory, so the CPU may do the copy.
 pub unsafe fn copy_from_symbol(to: Ptr, bytes: usize, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    written(agent, to as u64, bytes as u64, stream, true);
-    call
+    with_agent(|agent| {
+        let writes = span(to as u64, bytes);
+        moved(agent, writes, Span::NONE, stream, true, Moves::COPY);
+        After::Nothing
+    })
 }
 
 /// `hipMemset2D`.
@@ -167,19 +166,18 @@ pub unsafe fn write_2d(to: Ptr, pitch: usize, width: usize, rows: usize, stream:
 /// `hipMemset3D`. Where the pitch is the width, HIP takes the rows of all slices as one run of bytes,
 /// whatever the slices' height; else a slice begins `ysize` rows after the one before.
 pub unsafe fn write_3d(to: PitchedPtr, extent: Extent3, stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let adjacent = to.pitch == extent.width;
-    let to = Rows {
-        base: to.ptr as u64,
-        origin: [0; 3],
-        pitch: to.pitch,
-        slice_rows: if adjacent { extent.height } else { to.ysize },
-        size: [extent.width, extent.height, extent.depth],
-    };
-    rows_written(agent, &to, stream, false);
-    call
+    with_agent(|agent| {
+        let adjacent = to.pitch == extent.width;
+        let to = Rows {
+            base: to.ptr as u64,
+            origin: [0; 3],
+            pitch: to.pitch,
+            slice_rows: if adjacent { extent.height } else { to.ysize },
+            size: [extent.width, extent.height, extent.depth],
+        };
+        rows_moved(agent, &to, Span::NONE, stream, false, Moves::MEMSET);
+        After::Nothing
+    })
 }
 
 /// The addresses that a copy may go to. Which of the two fields counts depends on the type of memory
@@ -239,31 +237,72 @@ impl Rows {
     }
 }
 
-fn rows_written(agent: &Agent, to: &Rows, stream: Stream, by_host: bool) {
-    match to.hull() {
-        Some((start, len)) => written(agent, start, len, stream, by_host),
-        None => {
-            // HIP checks that it stays inside.
-            if let Some(buffer) = agent.registry.find(to.base) {
-                let all = buffer.extent;
-                written(agent, all.start(), all.len(), stream, by_host);
-            }
-        }
-    }
+/// What kind of transfer it is.
+#[derive(Clone, Copy, Debug)]
+struct Moves {
+    is_memset: bool,
+    is_hull: bool,
+    /// It is over when the call returns.
+    waits: bool,
 }
 
-/// `len` bytes from `start` on are about to be written. What comes from the host may be written by
+impl Moves {
+    const COPY: Moves = Moves {
+        is_memset: false,
+        is_hull: false,
+        waits: false,
+    };
+    const MEMSET: Moves = Moves {
+        is_memset: true,
+        is_hull: false,
+        waits: false,
+    };
+}
+
+fn span(start: u64, bytes: usize) -> Span {
+    let len = bytes as u64;
+    Span { start, len }
+}
+
+/// All of the buffer that holds this byte, if it is the device's.
+fn buffer(agent: &Agent, address: u64) -> Span {
+    let buffer = agent.device.registry.find(address);
+    buffer.map_or(Span::NONE, Span::from)
+}
+
+fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
+    let writes = match to.hull() {
+        Some((start, len)) => Span { start, len },
+        // HIP checks that it stays inside.
+        None => buffer(agent, to.base),
+    };
+    let moves = Moves {
+        is_hull: true,
+        ..moves
+    };
+    moved(agent, writes, reads, stream, by_host, moves);
+}
+
+/// These bytes are about to be written, and those read. What comes from the host may be written by
 /// the CPU during the call, so the thread waits; the rest happens in stream order.
-fn written(agent: &Agent, start: u64, len: u64, stream: Stream, by_host: bool) {
-    if !agent.registry.is_touched(start, len) {
+fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
+    let of_device = |span: Span| match agent.device.registry.is_touched(span.start, span.len) {
+        true => span,
+        false => Span::NONE,
+    };
+    let (writes, reads) = (of_device(writes), of_device(reads));
+    if writes == Span::NONE && reads == Span::NONE {
         return;
     }
     let raw = raw_stream(stream);
-    let observed = Observed::Write {
+    let observed = Observed::Transfer(Transfer {
         stream: Some(raw),
-        start,
-        len,
-    };
+        writes,
+        reads,
+        is_memset: moves.is_memset,
+        is_hull: moves.is_hull,
+        waits: moves.waits,
+    });
     agent.observe(&observed, (!by_host).then_some(raw));
 }
 

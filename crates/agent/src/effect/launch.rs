@@ -1,15 +1,14 @@
 //! Kernel launches.
 
-use super::begin;
-use crate::agent::{Agent, KERNELS, REGISTRATIONS};
-use crate::call::{Call, raw_stream};
-use crate::kernarg::Arguments;
-use crate::kernel::Kernel;
-use crate::observed::{HEADER, Launch, Observed, UNKNOWN_ARGUMENTS, write_launch};
+use super::with_agent;
+use crate::agent::{Agent, KERNELS, REGISTRATIONS, agent};
+use crate::call::{After, Call, raw_stream};
+use crate::seen::kernarg::Arguments;
+use crate::seen::kernel::Kernel;
+use crate::seen::observed::{HEADER, Launch, Observed, UNKNOWN_ARGUMENTS, write_launch};
 use std::ffi::CStr;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
-use strobe_hip::{ConstPtr, Dim3, Ptr, Stream};
+use strobe_hip::{ConstPtr, Dim3, Event, Ptr, Stream};
 
 /// `hipLaunchKernel` and its kin: by the address of the host stub, grid in work-groups.
 #[inline]
@@ -21,32 +20,75 @@ pub unsafe fn launch_stub(
     lds: usize,
     stream: Stream,
 ) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let key = stub.addr();
-    let kernel = match KERNELS.find(key) {
-        Some(kernel) => kernel,
-        None => first_launch(agent, key),
-    };
-    let arguments = if args.is_null() && !kernel.places.is_empty() {
-        Arguments::Unknown
-    } else {
-        Arguments::Pointers(args.cast_const())
-    };
-    // SAFETY: the program's arguments for this kernel.
-    unsafe {
-        launch(
-            agent,
-            kernel,
-            groups(grid, block),
-            block,
-            arguments,
-            lds,
-            stream,
-        )
-    };
+    with_agent(|agent| {
+        let key = stub.addr();
+        let kernel = match KERNELS.find(key) {
+            Some(kernel) => kernel,
+            None => first_launch(agent, key),
+        };
+        let arguments = if args.is_null() && !kernel.places.is_empty() {
+            Arguments::Unknown
+        } else {
+            Arguments::Pointers(args.cast_const())
+        };
+        // SAFETY: the program's arguments for this kernel.
+        unsafe {
+            launch(
+                agent,
+                kernel,
+                groups(grid, block),
+                block,
+                arguments,
+                lds,
+                stream,
+            )
+        };
+        After::Nothing
+    })
+}
+
+/// `hipExtLaunchKernel`: `stop` is recorded behind the kernel.
+#[allow(clippy::too_many_arguments, reason = "HIP's")]
+pub unsafe fn launch_stub_recorded(
+    stub: ConstPtr,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut Ptr,
+    lds: usize,
+    stream: Stream,
+    stop: Event,
+) -> Call {
+    // SAFETY: handed through.
+    let call = unsafe { launch_stub(stub, grid, block, args, lds, stream) };
+    recorded(stop, stream);
     call
+}
+
+/// `hipExtModuleLaunchKernel`: grid in work-items; `stop` is recorded behind the kernel.
+#[allow(clippy::too_many_arguments, reason = "HIP's")]
+pub unsafe fn launch_items_recorded(
+    kernel: strobe_hip::Kernel,
+    items: Dim3,
+    block: Dim3,
+    args: *mut Ptr,
+    extra: *mut Ptr,
+    lds: usize,
+    stream: Stream,
+    stop: Event,
+) -> Call {
+    // SAFETY: handed through.
+    let call = unsafe { launch_items(kernel, items, block, args, extra, lds, stream) };
+    recorded(stop, stream);
+    call
+}
+
+fn recorded(stop: Event, stream: Stream) {
+    if stop.0 != 0
+        && let Some(agent) = agent()
+    {
+        let (event, stream) = (stop.0 as u64, raw_stream(stream));
+        agent.observe(&Observed::RecordEvent { event, stream }, Some(stream));
+    }
 }
 
 /// `hipModuleLaunchKernel`: grid in work-groups.
@@ -64,7 +106,7 @@ pub unsafe fn launch_function(
     unsafe { launch_items(kernel, groups(grid, block), block, args, extra, lds, stream) }
 }
 
-/// `hipExtModuleLaunchKernel`: grid in work-items.
+/// The same, grid in work-items.
 #[inline]
 pub unsafe fn launch_items(
     kernel: strobe_hip::Kernel,
@@ -75,54 +117,51 @@ pub unsafe fn launch_items(
     lds: usize,
     stream: Stream,
 ) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let Some(kernel) = KERNELS.find(kernel.0) else {
-        anything(agent, stream);
-        return call;
-    };
-    // SAFETY: the program's lists for this launch.
-    unsafe {
-        let arguments = Arguments::of_module_launch(args, extra);
-        launch(agent, kernel, items, block, arguments, lds, stream);
-    }
-    call
+    with_agent(|agent| {
+        let Some(kernel) = KERNELS.find(kernel.0) else {
+            anything(agent, stream);
+            return After::Nothing;
+        };
+        // SAFETY: the program's lists for this launch.
+        unsafe {
+            let arguments = Arguments::of_module_launch(args, extra);
+            launch(agent, kernel, items, block, arguments, lds, stream);
+        }
+        After::Nothing
+    })
 }
 
 /// Launches a kernel that is not known from the call, on a stream that is.
 pub unsafe fn launch_unknown(stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    anything(agent, stream);
-    call
+    with_agent(|agent| {
+        anything(agent, stream);
+        After::Nothing
+    })
 }
 
 /// Launches kernels of which the call says neither what they are nor where they run: what was
 /// configured before (`hipLaunchByPtr`), or a list with a stream for each. Its thread waits.
 pub unsafe fn launch_anywhere() -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    agent.observe(&Observed::Anything { stream: None }, None);
-    call
+    with_agent(|agent| {
+        let (stream, is_graph) = (None, false);
+        agent.observe(&Observed::Anything { stream, is_graph }, None);
+        After::Nothing
+    })
 }
 
 /// Launches a graph: whatever its nodes do now, they may do to anything. Branches of it run on
 /// streams of HIP's own, and copies from pageable memory are done by the CPU: its thread waits.
 pub unsafe fn launch_graph(stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    let stream = Some(raw_stream(stream));
-    agent.observe(&Observed::Anything { stream }, None);
-    call
+    with_agent(|agent| {
+        let (stream, is_graph) = (Some(raw_stream(stream)), true);
+        agent.observe(&Observed::Anything { stream, is_graph }, None);
+        After::Nothing
+    })
 }
 
 fn anything(agent: &Agent, stream: Stream) {
-    let stream = Some(raw_stream(stream));
-    agent.observe(&Observed::Anything { stream }, stream);
+    let (stream, is_graph) = (Some(raw_stream(stream)), false);
+    agent.observe(&Observed::Anything { stream, is_graph }, stream);
 }
 
 /// Work-items of a grid of work-groups.
@@ -147,6 +186,9 @@ unsafe fn launch(
     stream: Stream,
 ) {
     let stream = raw_stream(stream);
+    if agent.is_captured(stream) {
+        return;
+    }
     let launch = Launch {
         kernel,
         stream,
@@ -156,7 +198,7 @@ unsafe fn launch(
         kernarg: Err(UNKNOWN_ARGUMENTS),
     };
     let len = kernel.explicit_bytes;
-    if !agent.synchronous.load(Ordering::Acquire) {
+    if !agent.device.course.keeps() {
         agent.ring.push(HEADER + len, |bytes| {
             write_launch(bytes, &launch, |payload| {
                 // SAFETY: the program's arguments for this kernel, laid out as its metadata says.
@@ -187,7 +229,7 @@ unsafe fn launch_now(agent: &Agent, launch: Launch<'_>, arguments: &Arguments) {
 fn first_launch(agent: &Agent, stub: usize) -> &'static Kernel {
     // Not remembered: it may be registered later.
     static UNREGISTERED: OnceLock<Kernel> = OnceLock::new();
-    agent.find_device();
+    agent.device.find_target();
     let Some((module, name)) = REGISTRATIONS.find(stub) else {
         return UNREGISTERED.get_or_init(|| Kernel::unknown("(unregistered)"));
     };
@@ -195,7 +237,11 @@ fn first_launch(agent: &Agent, stub: usize) -> &'static Kernel {
         && let Some(image) = REGISTRATIONS.image(module)
     {
         // SAFETY: mapped with the library that registered it, which is in use.
-        unsafe { agent.modules.load_image(module, image) };
+        unsafe {
+            agent
+                .modules
+                .load_image(module, image, agent.device.target())
+        };
     }
     // SAFETY: a string constant of the same library.
     let name = unsafe { CStr::from_ptr(name) };

@@ -22,17 +22,21 @@ pub use memory::*;
 pub use stream::*;
 
 use crate::agent::{Agent, GATE, agent};
-use crate::call::Call;
+use crate::call::{After, Call};
 
-/// The agent, and the call past the gate. `None` where nothing is traced.
+/// Past the gate: `body` says what is left to do when the call has come back. Nothing where nothing is
+/// traced.
 #[inline]
-fn begin() -> Option<(&'static Agent, Call)> {
-    let agent = agent()?;
-    Some((agent, Call::inside(GATE.enter())))
+fn with_agent(body: impl FnOnce(&'static Agent) -> After) -> Call {
+    let Some(agent) = agent() else {
+        return Call::default();
+    };
+    let call = Call::inside(GATE.enter());
+    call.then(body(agent))
 }
 
 /// Changes the state of the GPU or of the runtime, but no tracked memory.
 #[inline]
 pub unsafe fn submit() -> Call {
-    begin().map(|(_, call)| call).unwrap_or_default()
+    with_agent(|_| After::Nothing)
 }

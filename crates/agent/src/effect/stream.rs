@@ -1,55 +1,85 @@
-//! Streams, stream capture, the device as a whole.
+//! Streams, events, stream capture, the device as a whole.
 
-use super::begin;
-use crate::agent::Agent;
+use super::with_agent;
 use crate::call::{After, Call, raw_stream};
-use crate::observed::{Observed, RawStream};
-use std::sync::atomic::{AtomicU64, Ordering};
-use strobe_hip::Stream;
+use crate::seen::observed::{Observed, Synchronised};
+use strobe_hip::{Event, Stream};
 
 /// `hipStreamCreate` and its kin.
-pub unsafe fn create_stream(place: *mut Stream) -> Call {
-    let after = After::CreatedStream { place };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+pub unsafe fn create_stream(place: *mut Stream, flags: u32) -> Call {
+    /// `hipStreamNonBlocking`.
+    const NON_BLOCKING: u32 = 1;
+    let after = After::CreatedStream {
+        place,
+        non_blocking: flags & NON_BLOCKING != 0,
+    };
+    with_agent(|_| after)
+}
+
+/// `hipEventRecord`.
+pub unsafe fn record_event(event: Event, stream: Stream) -> Call {
+    with_agent(|agent| {
+        let (event, stream) = (event.0 as u64, raw_stream(stream));
+        agent.observe(&Observed::RecordEvent { event, stream }, Some(stream));
+        After::Nothing
+    })
+}
+
+/// `hipStreamWaitEvent`.
+pub unsafe fn wait_event(stream: Stream, event: Event) -> Call {
+    with_agent(|agent| {
+        let (event, stream) = (event.0 as u64, raw_stream(stream));
+        agent.observe(&Observed::WaitEvent { stream, event }, Some(stream));
+        After::Nothing
+    })
+}
+
+/// `hipEventDestroy`.
+pub unsafe fn destroy_event(event: Event) -> Call {
+    with_agent(|agent| {
+        let event = event.0 as u64;
+        agent.observe(&Observed::DestroyEvent { event }, None);
+        After::Nothing
+    })
+}
+
+/// `hipStreamAddCallback`.
+pub unsafe fn callback(stream: Stream) -> Call {
+    with_agent(|agent| {
+        let stream = raw_stream(stream);
+        agent.observe(&Observed::Callback { stream }, Some(stream));
+        After::Nothing
+    })
+}
+
+/// `hipStreamSynchronize`, and `hipStreamQuery`, which succeeds when all is over.
+pub unsafe fn synchronise_stream(stream: Stream) -> Call {
+    synchronise(|| Synchronised::Stream(raw_stream(stream)))
+}
+
+/// `hipEventSynchronize`, `hipEventQuery`.
+pub unsafe fn synchronise_event(event: Event) -> Call {
+    synchronise(|| Synchronised::Event(event.0 as u64))
+}
+
+/// `hipDeviceSynchronize`.
+pub unsafe fn synchronise_device() -> Call {
+    synchronise(|| Synchronised::Device)
+}
+
+fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
+    with_agent(|_| After::Synchronised(what()))
 }
 
 /// `hipStreamDestroy`: HIP finishes its work first.
 pub unsafe fn destroy_stream(stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    agent.streams.write().retain(|known| *known != stream.0);
-    let stream = raw_stream(stream);
-    agent.captures.destroyed(stream);
-    agent.observe(&Observed::DestroyStream { stream }, None);
-    call
-}
-
-/// `hipDeviceSynchronize` and its kin.
-pub unsafe fn synchronise() -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    call.then(waits_for(agent, None))
-}
-
-/// `hipStreamSynchronize`.
-pub unsafe fn synchronise_stream(stream: Stream) -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    call.then(waits_for(agent, Some(raw_stream(stream))))
-}
-
-/// The call returns when the device is done with what has been enqueued on `stream`, or anywhere:
-/// what is over then is learned from a record before and one after it.
-pub(super) fn waits_for(agent: &Agent, stream: Option<RawStream>) -> After {
-    static WAITS: AtomicU64 = AtomicU64::new(0);
-    let number = WAITS.fetch_add(1, Ordering::Relaxed);
-    agent.observe(&Observed::Synchronising { number }, None);
-    After::Synchronised { number, stream }
+    with_agent(|agent| {
+        agent.streams.write().retain(|known| *known != stream.0);
+        let stream = raw_stream(stream);
+        agent.captures.destroyed(stream);
+        agent.observe(&Observed::DestroyStream { stream }, None);
+        After::Nothing
+    })
 }
 
 /// `hipStreamBeginCapture`. There is no cut until it ends.
@@ -57,9 +87,7 @@ pub unsafe fn begin_capture(stream: Stream) -> Call {
     let after = After::BeganCapture {
         stream: raw_stream(stream),
     };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+    with_agent(|_| after)
 }
 
 /// `hipStreamEndCapture`.
@@ -67,16 +95,14 @@ pub unsafe fn end_capture(stream: Stream) -> Call {
     let after = After::EndedCapture {
         stream: raw_stream(stream),
     };
-    begin()
-        .map(|(_, call)| call.then(after))
-        .unwrap_or_default()
+    with_agent(|_| after)
 }
 
-/// `hipDeviceReset`: everything on the device goes. A checkpoint under way is given up first.
+/// `hipDeviceReset`: everything on the device goes. A checkpoint under way is given up first,
+/// and none begins until it is over.
 pub unsafe fn reset() -> Call {
-    let Some((agent, call)) = begin() else {
-        return Call::default();
-    };
-    agent.control.abandon(agent, "the program reset the device");
-    call.then(After::Reset)
+    with_agent(|agent| {
+        agent.control.begin_reset(agent);
+        After::Reset
+    })
 }

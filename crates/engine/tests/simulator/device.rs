@@ -3,7 +3,7 @@
 
 use crate::random::mix;
 use std::collections::VecDeque;
-use strobe_engine::{Lane, Ticket};
+use strobe_engine::{Config, Lane, Ticket};
 use strobe_extent::Extent;
 
 /// Bytes of device memory; addresses start at 0.
@@ -21,8 +21,12 @@ pub(crate) enum Op {
         value: u64,
         started: bool,
     },
-    /// Waits for a point of one of the agent's lanes.
-    WaitLane(Lane, Ticket),
+    /// Waits for a point of one of the agent's lanes, or until the word of that checkpoint is released.
+    WaitLane {
+        lane: Lane,
+        ticket: Ticket,
+        word: u64,
+    },
     /// Waits until another stream has finished this many operations.
     WaitStream { stream: usize, finished: u64 },
 }
@@ -72,6 +76,9 @@ pub(crate) struct Device {
     pub(crate) streams: Vec<Stream>,
     pub(crate) aside: LaneQueue,
     pub(crate) out: LaneQueue,
+    /// What streams wait for in this checkpoint: the words below `released` let everybody go.
+    word: u64,
+    released: u64,
 }
 
 impl Device {
@@ -83,6 +90,33 @@ impl Device {
             streams: (0..streams).map(|_| Stream::default()).collect(),
             aside: LaneQueue::default(),
             out: LaneQueue::default(),
+            word: 0,
+            released: 0,
+        }
+    }
+
+    /// A checkpoint begins: its pool and ring, and a new word if the last one was released.
+    pub(crate) fn begin(&mut self, config: &Config) {
+        self.pool = vec![0xaa; config.aside_bytes as usize];
+        self.ring = vec![vec![0x55; config.chunk_bytes as usize]; config.ring_slots as usize];
+        for aside in &config.set_aside {
+            let bytes = self.bytes(aside.extent).to_vec();
+            self.pool[aside.pool_offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        self.word = self.word.max(self.released);
+    }
+
+    /// Nobody waits for the lanes any more, now or later in this checkpoint.
+    pub(crate) fn release_waits(&mut self) {
+        self.released = self.word + 1;
+    }
+
+    /// Makes a stream wait for a point of a lane. As with an event in HIP: to wait for what nobody
+    /// has recorded is not to wait.
+    pub(crate) fn enqueue_wait(&mut self, stream: usize, lane: Lane, ticket: Ticket) {
+        if ticket <= self.lane(lane).recorded {
+            let word = self.word;
+            self.enqueue(stream, Op::WaitLane { lane, ticket, word });
         }
     }
 
@@ -98,12 +132,6 @@ impl Device {
     }
 
     pub(crate) fn enqueue(&mut self, stream: usize, op: Op) {
-        // As in HIP: to wait for an event that nobody has recorded is not to wait.
-        if let Op::WaitLane(lane, ticket) = op
-            && ticket > self.lane(lane).recorded
-        {
-            return;
-        }
         let stream = &mut self.streams[stream];
         stream.queue.push_back(op);
         stream.enqueued += 1;
@@ -151,8 +179,8 @@ impl Device {
             None => return false,
         };
         let (moved, ended) = match &mut op {
-            Op::WaitLane(lane, ticket) => {
-                let passed = self.lane(*lane).passed >= *ticket;
+            Op::WaitLane { lane, ticket, word } => {
+                let passed = self.lane(*lane).passed >= *ticket || *word < self.released;
                 (passed, passed)
             }
             Op::WaitStream { stream, finished } => {

@@ -1,10 +1,10 @@
 //! The model of the program: allocations, and threads whose calls take several steps.
 
+use crate::agent::{Agent, Answer, Mutation, enqueue_waits};
 use crate::device::{Device, Op, VRAM};
-use crate::driver::{Answer, Driver, Mutation, enqueue_waits};
 use crate::random::Random;
 use std::collections::VecDeque;
-use strobe_engine::{KernelId, Lane, Waits};
+use strobe_engine::{KernelId, Waits};
 use strobe_extent::{Extent, ExtentSet, Reason, Side};
 
 /// Alignment and least size of an allocation, in bytes.
@@ -80,6 +80,7 @@ pub(crate) struct Program {
     live: Vec<Extent>,
     mix: Mix,
     kernels: [Kernel; KERNELS],
+    lies: bool,
     /// The CPU writes without a call.
     silent_cpu: bool,
     pub(crate) frees: u64,
@@ -111,6 +112,7 @@ impl Program {
             live,
             mix,
             kernels,
+            lies,
             silent_cpu,
             frees: 0,
             reuses: 0,
@@ -164,10 +166,10 @@ impl Program {
         gate_open: bool,
         random: &mut Random,
         device: &mut Device,
-        driver: &mut Driver,
+        agent: &mut Agent,
     ) -> bool {
         if let Some(call) = self.threads[thread].call.take() {
-            let (call, moved) = self.go_on(call, device, driver);
+            let (call, moved) = self.go_on(call, device, agent);
             self.threads[thread].call = call;
             return moved;
         }
@@ -175,7 +177,7 @@ impl Program {
             return false;
         }
         self.threads[thread].calls -= 1;
-        self.threads[thread].call = self.new_call(random, device, driver.mutation);
+        self.threads[thread].call = self.new_call(random, device, agent.mutation);
         true
     }
 
@@ -199,7 +201,7 @@ impl Program {
             }
             22..=31 => {
                 let extent = part(*random.pick(&self.live)?, random);
-                Some(host(Effect::Write(extent, random.next())))
+                Some(host(Effect::Write(extent, self.value(random))))
             }
             32..=36 => Some(Call::Synchronise {
                 stream,
@@ -229,10 +231,20 @@ impl Program {
         random: &mut Random,
         mutation: Option<Mutation>,
     ) -> Option<Call> {
-        let reads = self.parts(2, random).collect();
-        let writes: VecDeque<Extent> = self.parts(4, random).collect();
+        let mut reads: Vec<Extent> = self.parts(2, random).collect();
+        let mut writes: VecDeque<Extent> = self.parts(4, random).collect();
         let number = random.below(KERNELS as u64);
         let Kernel { lie, distrusted } = self.kernels[number as usize];
+        if matches!(lie, Some(Lie::Nothing)) {
+            // A flag: what it writes does not depend on what was there.
+            let first = |flag: &Extent| Extent::with_len(flag.start(), GRANULE).ok();
+            reads.clear();
+            writes = random
+                .pick(&self.live)
+                .and_then(first)
+                .into_iter()
+                .collect();
+        }
         let said = if distrusted || random.chance(self.mix.unknown) {
             Side::Unknown(Reason::NotAnalysed)
         } else {
@@ -254,7 +266,7 @@ impl Program {
         let op = Op::Kernel {
             reads,
             writes,
-            value: random.next(),
+            value: self.value(random),
             started: false,
         };
         Some(Call::Launch {
@@ -263,6 +275,14 @@ impl Program {
             writes: said,
             kernel: Some(KernelId(number)),
         })
+    }
+
+    /// Of what is written. Where writes are not announced, few values: what was there comes back.
+    fn value(&self, random: &mut Random) -> u64 {
+        match self.lies {
+            true => random.below(2),
+            false => random.next(),
+        }
     }
 
     /// At most `most` parts of live allocations.
@@ -275,7 +295,7 @@ impl Program {
         &mut self,
         call: Call,
         device: &mut Device,
-        driver: &mut Driver,
+        agent: &mut Agent,
     ) -> (Option<Call>, bool) {
         match call {
             Call::Launch {
@@ -284,9 +304,9 @@ impl Program {
                 writes,
                 kernel,
             } => {
-                match driver.before_write(Some(stream), &writes, device) {
+                match agent.before_write(Some(stream), &writes, device) {
                     Answer::Go => {
-                        driver.launched(kernel, &writes);
+                        agent.launched(kernel, &writes);
                         device.enqueue(stream, op);
                     }
                     Answer::EnqueueLater(waits) => {
@@ -323,12 +343,12 @@ impl Program {
                     Effect::Free(extent) | Effect::Write(extent, _) => extent,
                 };
                 let silent = match effect {
-                    Effect::Free(_) => driver.mutation == Some(Mutation::SilentFree),
+                    Effect::Free(_) => agent.mutation == Some(Mutation::SilentFree),
                     Effect::Write(..) => self.silent_cpu,
                 };
                 let answer = match silent {
                     true => Answer::Go,
-                    false => driver.before_write(None, &extent.into(), device),
+                    false => agent.before_write(None, &extent.into(), device),
                 };
                 match answer {
                     Answer::Go => (
@@ -356,9 +376,7 @@ impl Program {
                 asked: true,
                 waits,
             } => {
-                let passed = [(Lane::Aside, waits.aside), (Lane::Out, waits.out)]
-                    .iter()
-                    .all(|(lane, wait)| wait.is_none_or(|t| device.lane(*lane).passed >= t));
+                let passed = agent.has_passed(waits, device);
                 if !passed || matches!(effect, Effect::Free(_)) && !device.is_idle() {
                     return (Some(call), false);
                 }

@@ -1,7 +1,7 @@
 //! One run: a program, a device, an agent and a controller, in an order drawn from the seed.
 
+use crate::agent::{Agent, Mutation};
 use crate::device::Device;
-use crate::driver::{Driver, Mutation};
 use crate::program::Program;
 use crate::random::Random;
 use strobe_engine::{Config, Lane, Mode, SetAside, Statistics, Validate};
@@ -24,8 +24,6 @@ pub(crate) struct Report {
     pub(crate) missed: u64,
     /// Of these, the ones for which a kernel was suspected that had done nothing.
     pub(crate) wronged: u64,
-    /// Bytes whose fingerprint was known before the cut.
-    pub(crate) ahead_bytes: u64,
     pub(crate) statistics: Statistics,
 }
 
@@ -36,6 +34,8 @@ pub(crate) struct Trial {
     /// Footprints of some kernels are wrong, and the CPU of some programs writes without a call.
     pub(crate) lies: bool,
     pub(crate) validate: Validate,
+    /// In so many calls of a lane one fails; 0 is never.
+    pub(crate) fails: u64,
 }
 
 impl Trial {
@@ -44,6 +44,7 @@ impl Trial {
         mutation: None,
         lies: false,
         validate: Validate::Full,
+        fails: 0,
     };
 }
 
@@ -51,7 +52,7 @@ impl Trial {
 #[derive(Debug)]
 enum Checkpoint {
     None,
-    /// The program runs; chunks are fingerprinted ahead of the cut.
+    /// The program runs: the gate is about to be closed.
     Armed {
         chunk_bytes: u64,
     },
@@ -73,7 +74,7 @@ struct World {
     random: Random,
     device: Device,
     program: Program,
-    driver: Driver,
+    agent: Agent,
     checkpoint: Checkpoint,
     checkpoints_left: u64,
     /// Of the checkpoint under way, attempts that have failed, and what they missed.
@@ -92,7 +93,7 @@ pub(crate) fn run(seed: u64, trial: Trial) -> Result<Report, String> {
     let checkpoints_left = random.between(1, 3);
     let abort_chance = if random.chance(25) { 2 } else { 0 };
     // Some parties are much slower than others, differently in each run.
-    let actors = program.threads() + streams + 9;
+    let actors = program.threads() + streams + 6;
     let weights: Vec<u64> = (0..actors)
         .map(|_| [1, 4, 16, 64][random.below(4) as usize])
         .collect();
@@ -101,7 +102,7 @@ pub(crate) fn run(seed: u64, trial: Trial) -> Result<Report, String> {
         random,
         device,
         program,
-        driver: Driver::new(trial.mutation, trial.validate),
+        agent: Agent::new(trial.mutation, trial.validate, trial.fails, seed),
         checkpoint: Checkpoint::None,
         checkpoints_left,
         attempts: 0,
@@ -145,10 +146,10 @@ impl World {
                 random,
                 device,
                 program,
-                driver,
+                agent,
                 ..
             } = self;
-            return Ok(program.step(actor, open, random, device, driver));
+            return Ok(program.step(actor, open, random, device, agent));
         }
         let actor = actor - threads;
         if actor < streams {
@@ -157,15 +158,9 @@ impl World {
         Ok(match actor - streams {
             0 => self.device.step_lane(Lane::Aside),
             1 => self.device.step_lane(Lane::Out),
-            2 => self.driver.issue_copy(&mut self.device),
-            3 => self.driver.notice_arrival(&self.device),
-            4 => self.driver.notice_asides(&self.device),
-            5 => self.driver.store_one(&mut self.random, &self.device),
-            6 => self.driver.stage_one(&mut self.device),
-            7 => match self.checkpoint {
-                Checkpoint::Armed { .. } => self.driver.fingerprint_ahead(&self.device),
-                _ => false,
-            },
+            2 => self.agent.order_copies(&mut self.device),
+            3 => self.agent.notice_arrivals(&mut self.device),
+            4 => self.agent.store_one(&mut self.random, &mut self.device),
             _ => return self.step_checkpoint(),
         })
     }
@@ -176,7 +171,7 @@ impl World {
             Checkpoint::Closing { .. } => false,
             Checkpoint::Copying {
                 mode, keep_gate, ..
-            } => !*keep_gate || self.driver.may_run(*mode),
+            } => !*keep_gate || self.agent.may_run(*mode),
         }
     }
 
@@ -189,12 +184,10 @@ impl World {
                 }
                 self.checkpoints_left -= 1;
                 let chunk_bytes = 16 << self.random.below(4);
-                // Where an attempt has failed, nothing is believed that was learned before the cut.
-                let tracked = match self.attempts {
-                    0 => self.program.live(),
-                    _ => &[],
-                };
-                self.driver.arm(tracked, chunk_bytes);
+                if self.agent.mutation == Some(Mutation::EarlyFingerprints) && self.attempts == 0 {
+                    let tracked = self.program.live();
+                    self.agent.fingerprint(tracked, chunk_bytes, &self.device);
+                }
                 self.checkpoint = Checkpoint::Armed { chunk_bytes };
                 Ok(true)
             }
@@ -207,7 +200,7 @@ impl World {
             }
             &Checkpoint::Closing { chunk_bytes } => {
                 let drained =
-                    self.device.is_idle() || self.driver.mutation == Some(Mutation::SkipDrain);
+                    self.device.is_idle() || self.agent.mutation == Some(Mutation::SkipDrain);
                 if !self.program.is_outside() || !drained {
                     return Ok(false);
                 }
@@ -215,9 +208,9 @@ impl World {
                 Ok(true)
             }
             Checkpoint::Copying { cut, .. } => {
-                if self.driver.finished() {
-                    if self.driver.missed.is_empty() {
-                        compare(cut, &mut self.driver.image)?;
+                if self.agent.finished() {
+                    if self.agent.missed.is_empty() {
+                        compare(cut, &mut self.agent.image)?;
                         self.report.committed += 1;
                         self.attempts = 0;
                         self.residual.clear();
@@ -228,7 +221,9 @@ impl World {
                     return Ok(true);
                 }
                 if self.random.chance(self.abort_chance) {
-                    self.driver.engine.as_mut().expect("under way").abort();
+                    self.agent.give_up(&mut self.device);
+                }
+                if self.agent.failed().is_some() {
                     self.checkpoint = Checkpoint::Aborting;
                     return Ok(true);
                 }
@@ -248,10 +243,8 @@ impl World {
     /// A write was missed: the suspects are not believed any more, and what they may have written
     /// is saved while everything stands still.
     fn take_again(&mut self) {
-        let missed = std::mem::take(&mut self.driver.missed);
-        let engine = self.driver.engine.as_ref().expect("under way");
-        let (of_the_cut, _) = self.driver.validation.of_the_cut(&missed);
-        let suspects = engine.evidence().suspects(&of_the_cut);
+        let missed = std::mem::take(&mut self.agent.missed);
+        let suspects = self.agent.driver().evidence().suspects(&missed);
         let deserved = self.program.distrust(&suspects);
         self.report.missed += 1;
         self.report.wronged +=
@@ -304,14 +297,13 @@ impl World {
             mode: config.mode,
             keep_gate,
         };
-        self.driver.begin(config, &mut self.device);
-        self.driver.image.extend(frozen);
-        self.report.ahead_bytes += self.driver.validation.ahead_bytes();
+        self.agent.begin(config, &mut self.device);
+        self.agent.image.extend(frozen);
     }
 
     fn end_checkpoint(&mut self) {
-        let engine = self.driver.end();
-        let (sum, one) = (&mut self.report.statistics, engine.statistics());
+        let driver = self.agent.end();
+        let (sum, one) = (&mut self.report.statistics, driver.statistics());
         sum.bytes_out += one.bytes_out;
         sum.bytes_aside += one.bytes_aside;
         sum.writes += one.writes;
@@ -326,7 +318,7 @@ impl World {
         if !checkpoint_over || !self.program.is_done() || !self.device.is_idle() {
             return Err(format!(
                 "nothing can go on: checkpoint {:?}, program {:?}, {:?}",
-                self.checkpoint, self.program, self.driver
+                self.checkpoint, self.program, self.agent
             ));
         }
         self.report.frees = self.program.frees;

@@ -21,16 +21,20 @@ const PRIVATE_LIMIT: u64 = 1 << 32;
 pub struct ProcessInfo {
     /// In the process's own pid namespace.
     pub pid: u32,
+    /// GPUs that it uses.
     pub devices: u32,
+    /// Buffer objects.
     pub bos: u32,
     /// Queues, events and SVM ranges.
     pub objects: u32,
+    /// The kernel's own state, in bytes.
     pub private_bytes: u64,
 }
 
 /// A buffer object at a checkpoint or after a restore.
 #[derive(Debug)]
 pub struct Bo {
+    /// As the kernel describes it.
     pub bucket: BoBucket,
     /// Its content; `None` unless it is VRAM or GTT.
     pub content: Option<OwnedFd>,
@@ -39,9 +43,11 @@ pub struct Bo {
 /// The state of a process.
 #[derive(Debug)]
 pub struct Checkpoint {
+    /// In the kernel's order.
     pub devices: Vec<DeviceBucket>,
     /// In the kernel's order.
     pub bos: Vec<Bo>,
+    /// The kernel's own state: opaque.
     pub private: Vec<u8>,
 }
 

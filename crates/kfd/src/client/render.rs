@@ -2,16 +2,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::ptr::NonNull;
 
+use drm::buffer::Handle;
+use drm::control::{Device as _, from_u32};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use crate::render::context::{self, BoList, BoListEntry, Ctx};
-use crate::render::gem::{self, Close, Create, Mmap, Userptr, Va};
+use crate::render::gem::{self, Create, Mmap, Userptr, Va};
 use crate::render::info::{self, DeviceInfo, Info};
-use crate::render::prime::FdToHandle;
 use crate::render::submit::{self, Chunk, ChunkIb, Submit, WaitSubmit};
 
 /// Userptr flags (`AMDGPU_GEM_USERPTR_*`): anonymous memory only, pin now, follow its changes.
@@ -20,11 +21,15 @@ const USERPTR_FLAGS: u32 = 1 << 1 | 1 << 2 | 1 << 3;
 const CPU_ACCESS_REQUIRED: u64 = 1;
 const PAGE: usize = 4096;
 
-/// An open render node.
+/// An open render node. What all DRM drivers have in common is the drm crate's, the rest is here.
 #[derive(Debug)]
 pub struct RenderNode(File);
 
+impl drm::Device for RenderNode {}
+impl drm::control::Device for RenderNode {}
+
 impl RenderNode {
+    /// Opens a render node for reading and writing.
     pub fn open(path: &Path) -> io::Result<Self> {
         OpenOptions::new()
             .read(true)
@@ -50,15 +55,9 @@ impl RenderNode {
 
     /// Imports a dma-buf.
     pub fn import(&self, dmabuf: BorrowedFd<'_>) -> io::Result<Buffer<'_>> {
-        let mut args = FdToHandle {
-            fd: dmabuf.as_raw_fd(),
-            ..FdToHandle::default()
-        };
-        // SAFETY: the block holds no pointers.
-        unsafe { crate::call(self.as_fd(), &mut args) }?;
         Ok(Buffer {
             node: self,
-            handle: args.handle,
+            handle: self.prime_fd_to_buffer(dmabuf)?,
             mapped: Vec::new(),
         })
     }
@@ -76,7 +75,7 @@ impl RenderNode {
         unsafe { crate::call(self.as_fd(), &mut args) }?;
         let buffer = Buffer {
             node: self,
-            handle: args.handle,
+            handle: handle(args.handle)?,
             mapped: Vec::new(),
         };
         Ok(SharedMemory { buffer, memory })
@@ -94,7 +93,7 @@ impl RenderNode {
         unsafe { crate::call(self.as_fd(), &mut args) }?;
         Ok(Buffer {
             node: self,
-            handle: args.handle(),
+            handle: handle(args.handle())?,
             mapped: Vec::new(),
         })
     }
@@ -114,9 +113,9 @@ impl RenderNode {
         })
     }
 
-    fn va(&self, operation: u32, handle: u32, flags: u32, at: u64, len: u64) -> io::Result<()> {
+    fn va(&self, operation: u32, handle: Handle, flags: u32, at: u64, len: u64) -> io::Result<()> {
         let mut args = Va {
-            handle,
+            handle: handle.into(),
             pad: 0,
             operation,
             flags,
@@ -139,8 +138,13 @@ impl AsFd for RenderNode {
 #[derive(Debug)]
 pub struct Buffer<'a> {
     node: &'a RenderNode,
-    handle: u32,
+    handle: Handle,
     mapped: Vec<(u64, u64)>,
+}
+
+/// A handle that the driver has given; 0 is none.
+fn handle(given: u32) -> io::Result<Handle> {
+    from_u32(given).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 impl Buffer<'_> {
@@ -155,7 +159,7 @@ impl Buffer<'_> {
 
     /// Maps the first `len` bytes of a buffer made for the CPU into our memory.
     pub fn map_for_cpu(&self, len: usize) -> io::Result<HostMemory> {
-        let mut args = Mmap::new(self.handle);
+        let mut args = Mmap::new(self.handle.into());
         // SAFETY: the block holds no pointers.
         unsafe { crate::call(self.node.as_fd(), &mut args) }?;
         let offset = i64::try_from(args.word).map_err(io::Error::other)?;
@@ -187,12 +191,7 @@ impl Drop for Buffer<'_> {
         for &(address, len) in &self.mapped {
             let _ = self.node.va(gem::VA_UNMAP, self.handle, 0, address, len);
         }
-        let mut args = Close {
-            handle: self.handle,
-            pad: 0,
-        };
-        // SAFETY: the block holds no pointers.
-        let _ = unsafe { crate::call(self.node.as_fd(), &mut args) };
+        let _ = self.node.close_buffer(self.handle);
     }
 }
 
@@ -223,10 +222,12 @@ impl HostMemory {
         })
     }
 
+    /// Bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -344,10 +345,12 @@ pub struct SharedMemory<'a> {
 }
 
 impl<'a> SharedMemory<'a> {
+    /// The device's view.
     pub fn buffer(&self) -> &Buffer<'a> {
         &self.buffer
     }
 
+    /// The same, to change its mapping.
     pub fn buffer_mut(&mut self) -> &mut Buffer<'a> {
         &mut self.buffer
     }
@@ -394,7 +397,7 @@ impl Context<'_> {
         let entries: Vec<BoListEntry> = buffers
             .iter()
             .map(|buffer| BoListEntry {
-                bo_handle: buffer.handle,
+                bo_handle: buffer.handle.into(),
                 bo_priority: 0,
             })
             .collect();

@@ -1,5 +1,10 @@
 //! The render node: version, clients, and amdgpu's requests by object.
 
+#![expect(
+    missing_docs,
+    reason = "a mirror of the kernel's header, which says what its names mean"
+)]
+
 pub mod context;
 pub mod gem;
 pub mod info;

@@ -100,7 +100,7 @@ fn identity() -> u64 {
 enum Condition {
     /// It runs, or will when it has its turn.
     Running,
-    /// By a signal or a debugger.
+    /// By a signal or a tracer.
     Stopped,
     /// It has ended; nobody may have asked for its status yet.
     Gone,
@@ -115,6 +115,8 @@ fn condition(pid: u32, tid: u32) -> Condition {
         {
             Some('T' | 't') => Condition::Stopped,
             Some('Z' | 'X' | 'x') => Condition::Gone,
+            // CRIU has a thread that it dumps run code of its own, which waits for orders.
+            Some('S') if is_traced(pid, tid) => Condition::Stopped,
             _ => Condition::Running,
         },
         // Without a look at /proc there is only this question, which a zombie answers like a thread
@@ -129,6 +131,13 @@ fn condition(pid: u32, tid: u32) -> Condition {
             }
         }
     }
+}
+
+fn is_traced(pid: u32, tid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"));
+    let tracer = status.as_deref().unwrap_or_default().lines();
+    let tracer = tracer.filter_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.map(str::trim).any(|tracer| tracer != "0")
 }
 
 impl Deref for Locked<'_> {
@@ -279,5 +288,20 @@ mod tests {
         kill(child, Signal::SIGKILL).expect("kill");
         waitpid(child, None).expect("wait");
         assert!(device.lock().is_ok(), "a dead owner keeps the lock");
+    }
+
+    #[test]
+    fn an_owner_that_sleeps_in_the_hands_of_a_tracer_is_reported() {
+        let device = Device::anonymous();
+        let child = holder(&device, forever);
+        // SAFETY: the child runs on undisturbed; the request takes no pointers.
+        let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, child.as_raw(), 0, 0) };
+        assert_eq!(seized, 0, "{}", nix::errno::Errno::last());
+        let start = Instant::now();
+        let error = device.lock().err().expect("the owner is alive");
+        assert!(error.to_string().contains(&child.to_string()), "{error}");
+        assert!(start.elapsed() < super::LIMIT / 4, "CRIU would hang");
+        kill(child, Signal::SIGKILL).expect("kill");
+        waitpid(child, None).expect("wait");
     }
 }

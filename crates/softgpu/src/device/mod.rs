@@ -32,7 +32,7 @@ use crate::options::Options;
 /// Numbers of the device that several parts report.
 pub(crate) mod geometry {
     pub(crate) const VENDOR_ID: u32 = 0x1002;
-    /// Vega 20: the thunk's table says gfx906.
+    /// Vega 20, which is the thunk's table's word for [`crate::target::TARGET`].
     pub(crate) const DEVICE_ID: u32 = 0x66a1;
     /// Few, so that runtimes make small save areas and grids.
     pub(crate) const COMPUTE_UNITS: u32 = 16;

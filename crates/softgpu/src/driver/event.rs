@@ -79,11 +79,11 @@ pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyEvent) -> Result<()
 
 pub(super) fn set(caller: &Caller<'_>, args: &mut SetEvent) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
-    if signal(caller.device, slot, args.event_id) {
-        Ok(())
-    } else {
-        Err(Errno::EINVAL)
+    if !mark(caller.device, slot, args.event_id) {
+        return Err(Errno::EINVAL);
     }
+    wake(caller.device, slot);
+    Ok(())
 }
 
 pub(super) fn reset(caller: &Caller<'_>, args: &mut ResetEvent) -> Result<(), Errno> {
@@ -94,26 +94,38 @@ pub(super) fn reset(caller: &Caller<'_>, args: &mut ResetEvent) -> Result<(), Er
     Ok(())
 }
 
-/// Sets an event, as an interrupt does. False when there is no such event.
-pub(crate) fn signal(device: &Device, slot: usize, id: u32) -> bool {
+/// Sets an event, as an interrupt does; [`wake`] follows. False when there is no such event.
+pub(crate) fn mark(device: &Device, slot: usize, id: u32) -> bool {
     let live = &device.state().live[slot];
     let Some(event) = lookup(live, id) else {
         return false;
     };
     set_one(event);
-    announce(live);
+    live.event_sequence.fetch_add(1, Ordering::Release);
     true
 }
 
-/// Sets every signal event: an interrupt that does not say which one it means.
-pub(crate) fn signal_all(device: &Device, slot: usize) {
+/// Changes with every event that is set.
+pub(crate) fn sequence(device: &Device, slot: usize) -> u32 {
+    device.state().live[slot]
+        .event_sequence
+        .load(Ordering::Acquire)
+}
+
+/// Wakes who waits for events.
+pub(crate) fn wake(device: &Device, slot: usize) {
+    futex::wake_all(&device.state().live[slot].event_sequence);
+}
+
+/// Sets every signal event, for an interrupt that does not say which one it means; [`wake`] follows.
+pub(crate) fn mark_all(device: &Device, slot: usize) {
     let live = &device.state().live[slot];
     for event in &live.events[1..SIGNAL_EVENTS] {
         if event.kind.load(Ordering::Acquire) != 0 {
             set_one(event);
         }
     }
-    announce(live);
+    live.event_sequence.fetch_add(1, Ordering::Release);
 }
 
 /// Reports a memory fault to the process.

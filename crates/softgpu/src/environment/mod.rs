@@ -33,6 +33,7 @@ use loop_device::LoopDevice;
 
 /// Why there is no environment.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum EnvironmentError {
     #[error("the software GPU needs root (mount namespaces and loop devices)")]
     NotRoot,

@@ -1,13 +1,14 @@
 //! What the driver shows of its devices in sysfs.
 //!
 //! Node 0 is the host's processor, node 1 the GPU. The names of the properties are those of the
-//! kernel's `kfd_topology.c`; the values are a small Vega 20 (gfx906).
+//! kernel's `kfd_topology.c`; the values are a small Vega 20.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::device::{self, geometry};
 use crate::options::Options;
+use crate::target::{TARGET, WAVE};
 
 type FileTree = Vec<(PathBuf, String)>;
 
@@ -161,13 +162,13 @@ fn gpu_properties() -> [(&'static str, u64); 30] {
         ("simd_id_base", 0x8000_1000),
         ("max_waves_per_simd", u64::from(geometry::WAVES_PER_SIMD)),
         ("lds_size_in_kb", 64),
-        ("wave_front_size", 64),
+        ("wave_front_size", u64::from(WAVE.lanes())),
         ("array_count", 1),
         ("simd_arrays_per_engine", 1),
         ("cu_per_simd_array", u64::from(COMPUTE_UNITS)),
         ("simd_per_cu", u64::from(SIMD_PER_CU)),
         ("max_slots_scratch_cu", 32),
-        ("gfx_target_version", 90006),
+        ("gfx_target_version", u64::from(TARGET.version.kfd())),
         ("vendor_id", u64::from(geometry::VENDOR_ID)),
         ("device_id", u64::from(geometry::DEVICE_ID)),
         ("location_id", 0x300),

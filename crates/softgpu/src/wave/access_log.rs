@@ -16,14 +16,17 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
+    /// Nothing is touched yet.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Notes bytes that were read.
     pub fn read(&mut self, addr: u64, len: u64) {
         self.reads.add(addr, len);
     }
 
+    /// Notes bytes that were written.
     pub fn write(&mut self, addr: u64, len: u64) {
         self.writes.add(addr, len);
     }

@@ -15,6 +15,7 @@ use super::private::{Private, WINDOW};
 use super::state::{Addresses, Lanes, Wave};
 use super::step::{Handler, Outcome, Src, Step};
 use super::transfer::{Transfer, translated};
+use crate::target::{LANES, LaneMask};
 
 const OFFEN: u64 = 1 << 16;
 const IDXEN: u64 = 1 << 17;
@@ -73,7 +74,7 @@ impl Descriptor {
 /// Addresses, and the mask of lanes inside the buffer.
 #[inline(always)]
 fn addresses(w: &Wave, s: &Step, d: &Descriptor, bytes: u64) -> (Addresses, u64) {
-    let zero = [0; 64];
+    let zero = [0; LANES];
     let (indices, offsets) = match (s.src[0], s.aux & IDXEN != 0, s.aux & OFFEN != 0) {
         (Src::Vector(reg), true, true) => (w.vector(reg), w.vector(reg + 1)),
         (Src::Vector(reg), true, false) => (w.vector(reg), &zero),
@@ -82,9 +83,9 @@ fn addresses(w: &Wave, s: &Step, d: &Descriptor, bytes: u64) -> (Addresses, u64)
     };
     let scalar = u64::from(w.read32(s.src[2]));
     let private = d.is_private();
-    let mut out = [0; 64];
+    let mut out = [0; LANES];
     let mut outside = 0_u64;
-    for i in 0..64 {
+    for i in 0..LANES {
         let index = u64::from(indices[i]) + if d.add_lane { i as u64 } else { 0 };
         let sum = u64::from(offsets[i]) + s.imm as u64;
         let offset = if private { sum & 0xffff_ffff } else { sum };
@@ -119,7 +120,7 @@ fn register(src: Src) -> u16 {
 
 /// The first active lane's address if all lanes of private memory lie in one row.
 #[inline(always)]
-fn row(exec: u64, addrs: &Addresses) -> Option<u64> {
+fn row(exec: LaneMask, addrs: &Addresses) -> Option<u64> {
     let mut differing = 0;
     for (i, addr) in addrs.iter().enumerate() {
         let expected = addrs[0].wrapping_add(4 * i as u64);
@@ -138,7 +139,7 @@ fn load<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
     let d = Descriptor::of(w, s.sdst);
     let exec = w.exec();
     let (addrs, inside) = addresses(w, s, &d, 4 * N as u64);
-    let mut out = [[0; 64]; N];
+    let mut out = [[0; LANES]; N];
     if !d.is_private() {
         g.memory
             .load(exec & inside, &addrs, &mut out)
@@ -188,7 +189,7 @@ fn store<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
         let Some(place) = w.private.row_mut(at) else {
             return Err(Private::fault(addrs[0], true).at(s.pc));
         };
-        for i in 0..64 {
+        for i in 0..LANES {
             place[i] = if exec >> i & 1 != 0 {
                 words[i]
             } else {

@@ -1,13 +1,14 @@
 //! Vector operations that read or write a lane mask beside their values: carries, selection, the
 //! scaling flag of divisions, and exchanges between lanes and scalar registers.
 
-use strobe_isa::Op;
+use strobe_isa::{Op, Type};
 
 use super::float::{self, double, single};
 use super::group::Group;
 use super::lanes::{Kind, LaneOp, Value, bit, compiled_twice, halves, pack};
 use super::state::Wave;
 use super::step::{Handler, Outcome, Src, Step};
+use crate::target::{LANES, LaneMask};
 
 /// `Step::sdst` of an operation that writes no mask.
 pub(super) const NO_MASK: u8 = 0xff;
@@ -30,8 +31,8 @@ macro_rules! mask_ops {
                             let $arg = halves::<$ty>(s.reg[$n]);
                             let $arg = (&v[usize::from($arg.0)].0, &v[usize::from($arg.1)].0);
                         )+
-                        let mut bits = [0_u32; 64];
-                        for i in 0..64 {
+                        let mut bits = [0_u32; LANES];
+                        for i in 0..LANES {
                             let $bit = bit(mask, i);
                             $( let $arg: $ty = Value::join($arg.0[i], $arg.1[i]); )+
                             let (value, out): ($ret, bool) = $body;
@@ -44,7 +45,7 @@ macro_rules! mask_ops {
                         }
                         w.commit_result(s.dst, <$ret as Value>::WIDE);
                         if s.sdst != NO_MASK {
-                            w.set_scalar64(s.sdst, pack(&bits) & w.exec());
+                            w.set_mask(s.sdst, pack(&bits) & w.exec());
                         }
                         Ok(())
                     }
@@ -66,19 +67,19 @@ macro_rules! mask_ops {
 
 /// No mask is read.
 #[inline(always)]
-fn none(_: &Wave, _: &Step) -> u64 {
+fn none(_: &Wave, _: &Step) -> LaneMask {
     0
 }
 
 /// The mask is the third source.
 #[inline(always)]
-fn third(w: &Wave, s: &Step) -> u64 {
-    w.read64(s.src[2])
+fn third(w: &Wave, s: &Step) -> LaneMask {
+    w.read_mask(s.src[2])
 }
 
 /// The mask is VCC.
 #[inline(always)]
-fn vcc(w: &Wave, _: &Step) -> u64 {
+fn vcc(w: &Wave, _: &Step) -> LaneMask {
     w.vcc()
 }
 
@@ -139,14 +140,14 @@ pub(super) fn exchange(op: Op) -> Option<Handler> {
 
 fn read_first_lane(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     // Lane 0 when no lane is active.
-    let lane = w.exec().trailing_zeros() as usize & 63;
+    let lane = w.exec().trailing_zeros() as usize & (LANES - 1);
     let value = lane_of(w, s.src[0], lane);
     w.set_scalar(s.sdst, value);
     Ok(())
 }
 
 fn read_lane(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
-    let lane = w.read32(s.src[1]) as usize & 63;
+    let lane = w.read32(s.src[1]) as usize & (LANES - 1);
     let value = lane_of(w, s.src[0], lane);
     w.set_scalar(s.sdst, value);
     Ok(())
@@ -161,7 +162,7 @@ fn lane_of(w: &Wave, src: Src, lane: usize) -> u32 {
 
 fn write_lane(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let value = w.read32(s.src[0]);
-    let lane = w.read32(s.src[1]) as usize & 63;
+    let lane = w.read32(s.src[1]) as usize & (LANES - 1);
     w.vector_mut(s.dst)[lane] = value;
     Ok(())
 }
@@ -177,5 +178,5 @@ fn swap(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 
 /// Whether the operation has a mask beside its vector result (VCC where none is named).
 pub(super) fn writes_mask(op: Op) -> bool {
-    op.info().dsts[1].dwords() == 2 && op.info().dsts[0].dwords() != 0
+    op.info().dsts[1].ty == Type::LaneMask
 }

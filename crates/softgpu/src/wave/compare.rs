@@ -15,6 +15,7 @@ use super::group::Group;
 use super::lanes::{LaneOp, Value, compiled_twice, halves, pack};
 use super::state::Wave;
 use super::step::{Handler, Outcome, Step};
+use crate::target::{LANES, LaneMask};
 
 /// A table of comparisons: the mnemonics without and with EXEC, sources, predicate.
 macro_rules! comparisons {
@@ -25,7 +26,7 @@ macro_rules! comparisons {
             Some(match op {
                 $( Op::$op | Op::$opx => {
                     #[inline(always)]
-                    fn bits(w: &mut Wave, s: &Step) -> u64 {
+                    fn bits(w: &mut Wave, s: &Step) -> LaneMask {
                         w.broadcast(
                             s,
                             u8::from(<$at as Value>::WIDE) | u8::from(<$bt as Value>::WIDE) << 1,
@@ -34,8 +35,8 @@ macro_rules! comparisons {
                         let b = halves::<$bt>(s.reg[1]);
                         let (a, b) =
                             ((w.vector(a.0), w.vector(a.1)), (w.vector(b.0), w.vector(b.1)));
-                        let mut bits = [0_u32; 64];
-                        for i in 0..64 {
+                        let mut bits = [0_u32; LANES];
+                        for i in 0..LANES {
                             let $a: $at = Value::join(a.0[i], a.1[i]);
                             let $b: $bt = Value::join(b.0[i], b.1[i]);
                             let holds: bool = $body;
@@ -46,13 +47,13 @@ macro_rules! comparisons {
                     #[inline(always)]
                     fn compare(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
                         let bits = bits(w, s);
-                        w.set_scalar64(s.sdst, bits);
+                        w.set_mask(s.sdst, bits);
                         Ok(())
                     }
                     #[inline(always)]
                     fn compare_exec(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
                         let bits = bits(w, s);
-                        w.set_scalar64(s.sdst, bits);
+                        w.set_mask(s.sdst, bits);
                         w.set_exec(bits);
                         Ok(())
                     }

@@ -1,10 +1,11 @@
 //! Instructions that end a basic block: branches, calls, barriers, traps, messages; and the
 //! hardware registers.
 
+use strobe_isa::scalar_register::M0;
 use strobe_isa::{Inst, Op};
 
 use super::group::Group;
-use super::state::{M0, Status, Wave};
+use super::state::{Status, Wave};
 use super::step::{Handler, Outcome, Src, Step};
 use super::stop::Stop;
 use super::{LDS_APERTURE, PRIVATE_APERTURE};
@@ -51,6 +52,7 @@ pub(super) fn translate(inst: &Inst, base: Step) -> Option<Step> {
         Op::s_setpc_b64 => set_pc,
         Op::s_barrier => barrier,
         Op::s_sleep => sleep,
+        Op::s_icache_inv => forget_code,
         Op::s_sendmsg if inst.imm & 15 == 1 => interrupt,
         Op::s_trap => {
             return Some(Step {
@@ -96,7 +98,10 @@ pub(super) fn ends_block(op: Op) -> bool {
             | Class::Barrier
             | Class::End
             | Class::Trap
-    ) || matches!(op, Op::s_sleep | Op::s_setreg_b32 | Op::s_setreg_imm32_b32)
+    ) || matches!(
+        op,
+        Op::s_sleep | Op::s_icache_inv | Op::s_setreg_b32 | Op::s_setreg_imm32_b32
+    )
 }
 
 /// The step of an instruction that is not known; the basic block knows its text.
@@ -165,6 +170,13 @@ fn barrier(w: &mut Wave, _: &mut Group<'_>, _: &Step) -> Outcome {
 }
 
 fn sleep(w: &mut Wave, _: &mut Group<'_>, _: &Step) -> Outcome {
+    w.status = Status::Yielded;
+    Ok(())
+}
+
+/// Before its next turn the wave's code is decoded anew.
+fn forget_code(w: &mut Wave, g: &mut Group<'_>, _: &Step) -> Outcome {
+    g.code_has_changed = true;
     w.status = Status::Yielded;
     Ok(())
 }

@@ -3,6 +3,8 @@
 //! Field positions are those of the HSA system architecture specification (kernel dispatch packet)
 //! and of LLVM's AMDGPU usage guide (code object V3 kernel descriptor).
 
+use crate::target::TARGET;
+
 /// The fields of an AQL kernel dispatch packet that execution depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
@@ -16,6 +18,7 @@ pub struct Packet {
     pub group_segment_size: u32,
     /// Address of the kernel descriptor.
     pub kernel_object: u64,
+    /// Where the arguments stand.
     pub kernarg_address: u64,
 }
 
@@ -45,19 +48,26 @@ fn u64_at(bytes: &[u8; 64], at: usize) -> u64 {
 /// The 64-byte kernel descriptor (`amdhsa` code object V3 and later).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Descriptor {
+    /// Bytes of LDS of a work-group.
     pub group_segment_fixed_size: u32,
+    /// Bytes of scratch of a work-item.
     pub private_segment_fixed_size: u32,
+    /// Bytes of arguments.
     pub kernarg_size: u32,
     /// Bytes from the descriptor to the kernel's first instruction.
     pub entry_offset: i64,
+    /// `compute_pgm_rsrc1`.
     pub rsrc1: u32,
+    /// `compute_pgm_rsrc2`.
     pub rsrc2: u32,
+    /// `compute_pgm_rsrc3`.
     pub rsrc3: u32,
     /// `kernel_code_properties`.
     pub properties: u16,
 }
 
 impl Descriptor {
+    /// All bits mean something: there is no wrong one.
     pub fn parse(bytes: &[u8; 64]) -> Self {
         Self {
             group_segment_fixed_size: u32_at(bytes, 0),
@@ -71,9 +81,9 @@ impl Descriptor {
         }
     }
 
-    /// Vector registers a lane (gfx9: granules of 4).
+    /// Vector registers a lane.
     pub(super) fn vector_registers(&self) -> usize {
-        ((self.rsrc1 & 0x3f) as usize + 1) * 4
+        ((self.rsrc1 & 0x3f) as usize + 1) * usize::from(TARGET.vector_granule)
     }
 
     /// `FLOAT_ROUND_MODE_*` and `FLOAT_DENORM_MODE_*` as the low 8 bits of the MODE register,
@@ -86,7 +96,9 @@ impl Descriptor {
 /// Everything a workgroup must know of its dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
+    /// What was submitted.
     pub packet: Packet,
+    /// Of the kernel that the packet names.
     pub descriptor: Descriptor,
     /// Address of the packet in its queue's ring.
     pub packet_address: u64,

@@ -11,6 +11,7 @@ use super::state::{Addresses, Lanes, Wave};
 use super::step::{Handler, Outcome, Src, Step};
 use super::transfer::{Transfer, translated};
 use super::{LDS_APERTURE, PRIVATE_APERTURE};
+use crate::target::{LANES, LaneMask};
 
 /// How the address is made, as kept in `Step::sdst`.
 const FLAT: u8 = 0;
@@ -36,7 +37,7 @@ pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
 
 #[inline(always)]
 fn addresses(w: &Wave, s: &Step) -> Addresses {
-    let mut out = [0; 64];
+    let mut out = [0; LANES];
     let offset = i64::from(s.imm).cast_unsigned();
     match (s.sdst, s.src[0], s.src[2]) {
         (SCRATCH, vector, scalar) => {
@@ -51,7 +52,7 @@ fn addresses(w: &Wave, s: &Step) -> Addresses {
         }
         (_, Src::Vector(reg), Src::None) => {
             let (lo, hi) = (w.vector(reg), w.vector(reg + 1));
-            for i in 0..64 {
+            for i in 0..LANES {
                 out[i] = (u64::from(lo[i]) | u64::from(hi[i]) << 32).wrapping_add(offset);
             }
         }
@@ -71,7 +72,7 @@ fn addresses(w: &Wave, s: &Step) -> Addresses {
 
 /// Whether all active lanes address global memory.
 #[inline(always)]
-fn all_global(s: &Step, exec: u64, addrs: &Addresses) -> bool {
+fn all_global(s: &Step, exec: LaneMask, addrs: &Addresses) -> bool {
     let mut other = 0_u64;
     for (i, addr) in addrs.iter().enumerate() {
         other |= u64::from(addr >> 48 != 0) << i;
@@ -129,7 +130,7 @@ fn register(src: Src) -> u16 {
 #[inline(always)]
 fn load<const N: usize>(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
     let (exec, addrs) = (w.exec(), addresses(w, s));
-    let mut out = [[0; 64]; N];
+    let mut out = [[0; LANES]; N];
     if all_global(s, exec, &addrs) {
         g.memory
             .load(exec, &addrs, &mut out)
@@ -269,13 +270,13 @@ pub(super) fn atomic_lanes(
     w: &mut Wave,
     g: &mut Group<'_>,
     s: &Step,
-    exec: u64,
+    exec: LaneMask,
     addrs: &Addresses,
     data: u16,
 ) -> Outcome {
     let (op, bytes, returns) = (Rmw::from_index(s.sel), s.aux & 0xff, s.aux >> 8 & 1 != 0);
     let registers = if op.compares() { bytes / 2 } else { bytes / 4 };
-    let (mut lo, mut hi) = ([0; 64], [0; 64]);
+    let (mut lo, mut hi) = ([0; LANES], [0; LANES]);
     for lane in active(exec) {
         let words = std::array::from_fn(|k| {
             if (k as u64) < registers {

@@ -5,6 +5,7 @@
 
 use super::f16::F16;
 use super::step::Handler;
+use crate::target::LaneMask;
 
 /// How the bits of an operand are to be understood by constants and modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +119,7 @@ pub(super) fn halves<V: Value>(reg: u16) -> (u16, u16) {
 
 /// The bit of lane `i` (32-bit arithmetic vectorises better).
 #[inline(always)]
-pub(super) fn bit(mask: u64, i: usize) -> bool {
+pub(super) fn bit(mask: LaneMask, i: usize) -> bool {
     let half = if i < 32 {
         mask as u32
     } else {
@@ -176,7 +177,7 @@ macro_rules! each_lane {
             let $arg = halves::<$ty>($s.reg[$n]);
             let $arg = (&v[usize::from($arg.0)].0, &v[usize::from($arg.1)].0);
         )*
-        for $lane in 0..64 {
+        for $lane in 0..$crate::target::LANES {
             $( let $arg: $ty = Value::join($arg.0[$lane], $arg.1[$lane]); )*
             let result: $ret = $body;
             let (low, high) = result.split();

@@ -7,6 +7,7 @@ use super::dispatch::Dispatch;
 use super::private::WINDOW;
 use super::state::Wave;
 use super::stop::Stop;
+use crate::target::{LaneMask, WAVE};
 
 /// `kernel_code_properties`, in the order in which their registers stand.
 const PRIVATE_SEGMENT_BUFFER: u16 = 1;
@@ -102,8 +103,8 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
 
     let [x, y, z] = extent(dispatch, id);
     let items = x * y * z;
-    let first = index * 64;
-    let active = (items - first).min(64);
+    let first = index * WAVE.lanes();
+    let active = (items - first).min(WAVE.lanes());
     let ids = descriptor.rsrc2 >> 11 & 3;
     let (mut column, mut row, mut layer) = (first % x, first / x % y, first / (x * y));
     for lane in 0..active as usize {
@@ -122,7 +123,7 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
             (row, layer) = (0, layer + 1);
         }
     }
-    w.set_exec(u64::MAX >> (64 - active));
+    w.set_exec(LaneMask::MAX >> (WAVE.lanes() - active));
 }
 
 /// A swizzled buffer of words, one a lane, at the window (see [`super::private`]).

@@ -16,6 +16,7 @@ use super::memory::active;
 use super::state::{Lanes, MODIFIED, Wave};
 use super::step::{Handler, Outcome, Src, Step};
 use super::transfer::Transfer;
+use crate::target::{LANES, LaneMask};
 
 /// Words of the largest allocation, 64 KiB.
 const WORDS: usize = 1 << 14;
@@ -94,7 +95,7 @@ impl Lds {
 
     /// Whether all active lanes access whole words inside the allocation.
     #[inline(always)]
-    fn plain(&self, exec: u64, addrs: &Lanes, offset: u32, bytes: u32) -> bool {
+    fn plain(&self, exec: LaneMask, addrs: &Lanes, offset: u32, bytes: u32) -> bool {
         let last = self.limit.wrapping_sub(bytes);
         let mut bad = 0_u32;
         for (i, addr) in addrs.iter().enumerate() {
@@ -201,9 +202,9 @@ fn data(w: &Wave, src: Src, k: usize) -> &Lanes {
 fn gather<const N: usize>(w: &mut Wave, g: &Group<'_>, s: &Step, offset: u32, dst: u16) {
     let exec = w.exec();
     let addrs = data(w, s.src[0], 0);
-    let mut out = [[0_u32; 64]; N];
+    let mut out = [[0_u32; LANES]; N];
     if g.lds.plain(exec, addrs, offset, 4 * N as u32) {
-        for i in 0..64 {
+        for i in 0..LANES {
             let at = (address(addrs[i], offset) >> 2) as usize;
             for (k, column) in out.iter_mut().enumerate() {
                 column[i] = g.lds.words[(at + k) % WORDS];
@@ -229,7 +230,7 @@ fn scatter<const N: usize>(w: &Wave, g: &mut Group<'_>, s: &Step, offset: u32, s
     let columns: [&Lanes; N] = std::array::from_fn(|k| data(w, src, k));
     let plain = g.lds.plain(exec, addrs, offset, 4 * N as u32);
     if plain && exec == !0 {
-        for i in 0..64 {
+        for i in 0..LANES {
             let at = (address(addrs[i], offset) >> 2) as usize;
             for (k, column) in columns.iter().enumerate() {
                 g.lds.words[(at + k) % WORDS] = column[i];
@@ -304,7 +305,7 @@ fn write_part(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
 
 fn atomic(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
     let (op, bytes, returns) = (Rmw::from_index(s.sel), s.aux & 0xff, s.aux >> 8 != 0);
-    let (mut lo, mut hi) = ([0; 64], [0; 64]);
+    let (mut lo, mut hi) = ([0; LANES], [0; LANES]);
     for i in active(w.exec()) {
         let at = address(data(w, s.src[0], 0)[i], s.imm as u32);
         let value = |src| match src {
@@ -327,9 +328,9 @@ fn atomic(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
 fn backward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let exec = w.exec();
     let (addrs, values) = (data(w, s.src[0], 0), data(w, s.src[1], 0));
-    let mut out = [0; 64];
-    for i in 0..64 {
-        let from = (address(addrs[i], s.imm as u32) >> 2) as usize & 63;
+    let mut out = [0; LANES];
+    for i in 0..LANES {
+        let from = (address(addrs[i], s.imm as u32) >> 2) as usize & (LANES - 1);
         out[i] = if exec >> from & 1 != 0 {
             values[from]
         } else {
@@ -342,9 +343,9 @@ fn backward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 
 fn forward_permute(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let (addrs, values) = (data(w, s.src[0], 0), data(w, s.src[1], 0));
-    let mut out = [0; 64];
+    let mut out = [0; LANES];
     for i in active(w.exec()) {
-        out[(address(addrs[i], s.imm as u32) >> 2) as usize & 63] = values[i];
+        out[(address(addrs[i], s.imm as u32) >> 2) as usize & (LANES - 1)] = values[i];
     }
     w.commit(s.dst, &out);
     Ok(())
@@ -366,9 +367,9 @@ fn swizzled(pattern: i32, lane: usize) -> Option<usize> {
 fn swizzle(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let exec = w.exec();
     let values = data(w, s.src[0], 0);
-    let mut out = [0; 64];
+    let mut out = [0; LANES];
     for (i, lane) in out.iter_mut().enumerate() {
-        let from = swizzled(s.imm, i).unwrap_or(i) & 63;
+        let from = swizzled(s.imm, i).unwrap_or(i) & (LANES - 1);
         *lane = if exec >> from & 1 != 0 {
             values[from]
         } else {

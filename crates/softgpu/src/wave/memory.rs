@@ -13,6 +13,7 @@ use super::single::{Single, load_words, store_words};
 use super::state::{Addresses, Lanes};
 use super::stop::Stop;
 use super::unit::Stats;
+use crate::target::{LANES, LaneMask};
 
 /// Translates GPU virtual addresses. Implemented by the kfd model over its page tables.
 ///
@@ -30,11 +31,13 @@ pub unsafe trait AddressSpace: Sync {
 /// A contiguous range of GPU virtual addresses in contiguous host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
+    /// GPU address of the first byte.
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
     /// The host address of `start`.
     pub host: *mut u8,
+    /// By kernels.
     pub writable: bool,
 }
 
@@ -257,7 +260,7 @@ impl<'a> Memory<'a> {
     #[inline(always)]
     pub(super) fn load<const N: usize>(
         &mut self,
-        exec: u64,
+        exec: LaneMask,
         addrs: &Addresses,
         out: &mut [Lanes; N],
     ) -> Result<(), Fault> {
@@ -265,10 +268,10 @@ impl<'a> Memory<'a> {
         self.stats.bytes_read += each * u64::from(exec.count_ones());
         if exec == !0
             && contiguous(addrs, each)
-            && let Ok(at) = self.host(addrs[0], 64 * each, false)
+            && let Ok(at) = self.host(addrs[0], LANES as u64 * each, false)
         {
-            self.note(addrs[0], 64 * each, false);
-            let mut block = [[0_u32; N]; 64];
+            self.note(addrs[0], LANES as u64 * each, false);
+            let mut block = [[0_u32; N]; LANES];
             // SAFETY: `host` vouches for 64 * 4 * N readable bytes.
             unsafe { load_words(at, block.as_flattened_mut()) };
             for (lane, words) in block.iter().enumerate() {
@@ -294,7 +297,7 @@ impl<'a> Memory<'a> {
     #[inline(always)]
     pub(super) fn store<const N: usize>(
         &mut self,
-        exec: u64,
+        exec: LaneMask,
         addrs: &Addresses,
         data: &[&Lanes; N],
     ) -> Result<(), Fault> {
@@ -303,10 +306,10 @@ impl<'a> Memory<'a> {
         self.stats.bytes_written += each * u64::from(exec.count_ones());
         if exec == !0
             && contiguous(addrs, each)
-            && let Ok(at) = self.host(addrs[0], 64 * each, true)
+            && let Ok(at) = self.host(addrs[0], LANES as u64 * each, true)
         {
-            self.note(addrs[0], 64 * each, true);
-            let mut block = [[0_u32; N]; 64];
+            self.note(addrs[0], LANES as u64 * each, true);
+            let mut block = [[0_u32; N]; LANES];
             for (lane, words) in block.iter_mut().enumerate() {
                 for k in 0..N {
                     words[k] = data[k][lane];
@@ -400,12 +403,12 @@ impl<'a> Memory<'a> {
 
 /// The lanes of a mask, ascending.
 #[inline(always)]
-pub(super) fn active(mut mask: u64) -> impl Iterator<Item = usize> {
+pub(super) fn active(mut mask: LaneMask) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = mask.trailing_zeros() as usize;
         (mask != 0).then(|| {
             mask &= mask - 1;
-            lane & 63
+            lane & (LANES - 1)
         })
     })
 }

@@ -1,12 +1,15 @@
 //! Operand and result modifiers as steps of their own: sub-dword selection, absolute value and
 //! negation, packed half selection, lane swizzles, clamping, placing of part results.
 
+use strobe_isa::scalar_register::M0;
+
 use super::f16::F16;
 use super::float;
 use super::group::Group;
 use super::lanes::{Kind, compiled_twice};
-use super::state::{Lanes, M0, Wave};
+use super::state::{Lanes, Wave};
 use super::step::{Handler, Outcome, Src, Step};
+use crate::target::LANES;
 
 /// What happens to the bits of one 32-bit source: `((x << left) >> right) & and ^ xor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +187,7 @@ fn dpp_begin(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let (row_mask, bank_mask, bound_ctrl) = (s.aux & 15, s.aux >> 4 & 15, s.aux >> 8 & 1 != 0);
     let reg = w.stage(s.src[0], 0, false);
     let source = w.vector(reg);
-    let mut out: Lanes = [0; 64];
+    let mut out: Lanes = [0; LANES];
     let mut writable = 0_u64;
     for lane in 0..64_u8 {
         let from = swizzle(s.imm as u16, lane)
@@ -324,7 +327,7 @@ pub(super) fn indexed_move(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome
 fn clamp64(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let reg = w.stage(s.src[0], 0, true);
     let (mut lo, mut hi) = (*w.vector(reg), *w.vector(reg + 1));
-    for i in 0..64 {
+    for i in 0..LANES {
         let x = f64::from_bits(u64::from(lo[i]) | u64::from(hi[i]) << 32);
         let clamped = if x > 1.0 {
             1.0
@@ -383,7 +386,7 @@ fn place(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
     let reg = w.stage(s.src[0], 0, false);
     let (mut out, old) = (*w.vector(reg), *w.vector(s.dst));
     let above = (32 - i32::from(width)) & 31;
-    for i in 0..64 {
+    for i in 0..LANES {
         let placed = out[i] << at & mask;
         let extended = ((out[i] << above).cast_signed() >> above).cast_unsigned() << at;
         out[i] = match unused {

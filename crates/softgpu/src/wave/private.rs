@@ -7,6 +7,7 @@
 
 use super::memory::Fault;
 use super::state::Lanes;
+use crate::target::LANES;
 
 /// Base address of private memory in buffer descriptors: a bit that no user address has.
 pub(super) const WINDOW: u64 = 1 << 47;
@@ -21,7 +22,7 @@ pub(super) struct Private {
 impl Private {
     /// All zero, `bytes` a lane.
     pub(super) fn reset(&mut self, bytes: u32) {
-        let size = 64 * bytes.div_ceil(4) as usize;
+        let size = LANES * bytes.div_ceil(4) as usize;
         let dirty = self.dirty.min(self.words.len());
         self.words[..dirty].fill(0);
         self.dirty = 0;
@@ -33,7 +34,7 @@ impl Private {
 
     /// Word number of the word that holds byte `offset` of `lane`.
     fn index(lane: usize, offset: u64) -> usize {
-        (offset / 4 * 64) as usize + lane
+        (offset / 4) as usize * LANES + lane
     }
 
     /// Loads one lane's `bytes` (1, 2, or a multiple of 4 up to 16) from byte `offset`.
@@ -81,7 +82,7 @@ impl Private {
     #[inline(always)]
     pub(super) fn row_mut(&mut self, linear: u64) -> Option<&mut Lanes> {
         let at = usize::try_from(linear / 4).ok()?;
-        self.dirty = self.dirty.max(at.saturating_add(64));
+        self.dirty = self.dirty.max(at.saturating_add(LANES));
         self.words.get_mut(at..)?.first_chunk_mut()
     }
 

@@ -9,6 +9,7 @@ use super::memory::Memory;
 use super::step::{Src, Step};
 use super::stop::Stop;
 use super::translate::{Context, translate};
+use crate::target::{TARGET, WAVE};
 
 /// Instructions of the longest basic block.
 const MAX_BLOCK: u32 = 512;
@@ -48,6 +49,7 @@ fn next_stamp() -> u64 {
 }
 
 impl Program {
+    /// Nothing is decoded yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -133,7 +135,7 @@ fn build(key: BlockKey, wide: bool, memory: &mut Memory<'_>) -> Result<Block, Bo
             // Running off the end of a mapping faults when it is reached.
             break;
         }
-        let refusal = match strobe_isa::decode(&words[..fetched]) {
+        let refusal = match TARGET.isa.decode(&words[..fetched], WAVE) {
             Ok(inst) => {
                 block.instructions += 1;
                 block.end = pc.wrapping_add(u64::from(inst.size));

@@ -1,9 +1,10 @@
 //! The scalar unit: arithmetic, comparisons, execution masks.
 
 use strobe_isa::Op;
+use strobe_isa::scalar_register::M0;
 
 use super::group::Group;
-use super::state::{M0, Wave};
+use super::state::Wave;
 use super::step::{Handler, Outcome, Src, Step};
 
 /// A value in one scalar register or two.

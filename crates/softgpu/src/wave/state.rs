@@ -1,17 +1,15 @@
 //! The registers of a wave.
 
+use strobe_isa::scalar_register::{CODES, EXEC, VCC};
+
 use super::private::Private;
 use super::step::{Src, Step};
+use crate::target::{LANES, LaneMask, WAVE};
 
 /// One value a lane.
-pub(super) type Lanes = [u32; 64];
+pub(super) type Lanes = [u32; LANES];
 /// One address a lane.
-pub(super) type Addresses = [u64; 64];
-
-/// Operand codes of scalar registers with a name.
-pub(super) const VCC: u8 = 106;
-pub(super) const M0: u8 = 124;
-pub(super) const EXEC: u8 = 126;
+pub(super) type Addresses = [u64; LANES];
 
 /// Vector registers beyond the architecture's 256, for steps of one instruction.
 /// Three pairs for broadcast scalars, three for modified sources, one for unfinished results.
@@ -32,7 +30,7 @@ pub(super) enum Status {
     Ended,
 }
 
-/// A 64-lane wave.
+/// A wave.
 #[derive(Debug)]
 pub(super) struct Wave {
     pub pc: u64,
@@ -41,9 +39,9 @@ pub(super) struct Wave {
     /// The MODE register (hardware register 1).
     pub mode: u32,
     /// The EXEC to return to after a DPP instruction that masked lanes.
-    pub saved_exec: u64,
+    pub saved_exec: LaneMask,
     /// Scalar registers by operand code, special ones included.
-    s: [u32; 128],
+    s: [u32; CODES],
     v: Box<Vectors>,
     /// What the current vector operation gives, before EXEC selects: low and high words.
     lo: Register,
@@ -61,17 +59,17 @@ pub(super) type Vectors = [Register; VECTOR_REGISTERS];
 
 impl Wave {
     pub(super) fn new() -> Self {
-        let v = vec![Register([0; 64]); VECTOR_REGISTERS].into_boxed_slice();
+        let v = vec![Register([0; LANES]); VECTOR_REGISTERS].into_boxed_slice();
         Self {
             pc: 0,
             status: Status::Running,
             scc: false,
             mode: 0,
             saved_exec: 0,
-            s: [0; 128],
+            s: [0; CODES],
             v: v.try_into().expect("the vector has exactly that length"),
-            lo: Register([0; 64]),
-            hi: Register([0; 64]),
+            lo: Register([0; LANES]),
+            hi: Register([0; LANES]),
             private: Private::default(),
         }
     }
@@ -80,9 +78,9 @@ impl Wave {
     pub(super) fn reset(&mut self, registers: usize) {
         self.status = Status::Running;
         self.scc = false;
-        self.s = [0; 128];
+        self.s = [0; CODES];
         for v in &mut self.v[..registers.min(256)] {
-            *v = Register([0; 64]);
+            *v = Register([0; LANES]);
         }
     }
 
@@ -107,19 +105,31 @@ impl Wave {
         self.set_scalar(reg.wrapping_add(1), (value >> 32) as u32);
     }
 
+    /// A lane mask in scalar registers: as many as the wave needs.
     #[inline(always)]
-    pub(super) fn exec(&self) -> u64 {
-        self.scalar64(EXEC)
+    pub(super) fn mask(&self, reg: u8) -> LaneMask {
+        const { assert!(WAVE.mask_dwords() == 2) };
+        self.scalar64(reg)
     }
 
     #[inline(always)]
-    pub(super) fn set_exec(&mut self, mask: u64) {
-        self.set_scalar64(EXEC, mask);
+    pub(super) fn set_mask(&mut self, reg: u8, mask: LaneMask) {
+        self.set_scalar64(reg, mask);
     }
 
     #[inline(always)]
-    pub(super) fn vcc(&self) -> u64 {
-        self.scalar64(VCC)
+    pub(super) fn exec(&self) -> LaneMask {
+        self.mask(EXEC)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_exec(&mut self, mask: LaneMask) {
+        self.set_mask(EXEC, mask);
+    }
+
+    #[inline(always)]
+    pub(super) fn vcc(&self) -> LaneMask {
+        self.mask(VCC)
     }
 
     #[inline(always)]
@@ -142,6 +152,12 @@ impl Wave {
         }
     }
 
+    /// A lane mask that is a source; constants stand for the lanes of their bits.
+    #[inline(always)]
+    pub(super) fn read_mask(&self, src: Src) -> LaneMask {
+        self.read64(src)
+    }
+
     #[inline(always)]
     pub(super) fn read32(&self, src: Src) -> u32 {
         match src {
@@ -162,9 +178,9 @@ impl Wave {
             Src::None => 0,
         };
         let reg = BROADCAST + 2 * n;
-        *self.vector_mut(reg) = [value as u32; 64];
+        *self.vector_mut(reg) = [value as u32; LANES];
         if wide {
-            *self.vector_mut(reg + 1) = [(value >> 32) as u32; 64];
+            *self.vector_mut(reg + 1) = [(value >> 32) as u32; LANES];
         }
         reg
     }
@@ -208,7 +224,7 @@ impl Wave {
 }
 
 #[inline(always)]
-fn merge(old: &mut Lanes, new: &Lanes, exec: u64) {
+fn merge(old: &mut Lanes, new: &Lanes, exec: LaneMask) {
     if exec == !0 {
         *old = *new;
         return;

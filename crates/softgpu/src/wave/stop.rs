@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// The reason a workgroup could not run to its end. Each displays as one sentence.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum Stop {
     /// The control word changed: the queue is being evicted, or the device has a new generation.
     #[error("the wave was evicted")]

@@ -1,12 +1,13 @@
 //! Decoded instructions to steps.
 
+use strobe_isa::scalar_register::VCC;
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Sdwa, SdwaSelect, Space};
 
 use super::carry::{self, NO_MASK};
 use super::lanes::{Kind, LaneOp};
 use super::modifiers::{self, Bits, Place};
 use super::operand::{scalar_kind, source};
-use super::state::{MODIFIED, RESULT, VCC};
+use super::state::{MODIFIED, RESULT};
 use super::step::{Src, Step};
 use super::{
     buffer, compare, control, flat, lds, salu, smem, valu_16, valu_cvt, valu_f32, valu_f64,
@@ -52,7 +53,12 @@ pub(super) fn translate(
         Encoding::Ds | Encoding::Flat | Encoding::Global | Encoding::Scratch | Encoding::Mubuf => {
             memory(inst, pc, context, steps)
         }
-        Encoding::Mtbuf | Encoding::Mimg | Encoding::Vintrp | Encoding::Exp => None,
+        // Not of this target, typed buffers, graphics.
+        Encoding::Vop3pMai
+        | Encoding::Mtbuf
+        | Encoding::Mimg
+        | Encoding::Vintrp
+        | Encoding::Exp => None,
     }
 }
 
@@ -75,11 +81,10 @@ fn scalar(inst: &Inst, pc: u64, context: &mut Context, steps: &mut Vec<Step>) ->
             }
             return Some(());
         }
-        // Caches do not exist.
+        // Caches of data do not exist.
         Op::s_nop
         | Op::s_setprio
         | Op::s_wakeup
-        | Op::s_icache_inv
         | Op::s_incperflevel
         | Op::s_decperflevel
         | Op::s_ttracedata => return Some(()),

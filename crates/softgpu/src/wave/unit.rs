@@ -13,6 +13,7 @@ use super::memory::{AddressSpace, Memory};
 use super::program::{Block, BlockKey, Program};
 use super::state::{Status, Wave};
 use super::stop::Stop;
+use crate::target::WAVE;
 
 /// What a wave can ask of the device around it.
 pub trait Host: Sync {
@@ -37,6 +38,7 @@ pub struct Control<'a> {
     pub word: &'a AtomicU32,
     /// Without [`HELD`].
     pub generation: u32,
+    /// Whom a wave calls outside of its work-group.
     pub host: &'a dyn Host,
 }
 
@@ -76,6 +78,7 @@ pub struct Stats {
     pub wave_instructions: u64,
     /// Bytes loaded from and stored to global memory, all lanes.
     pub bytes_read: u64,
+    /// The same of stores.
     pub bytes_written: u64,
 }
 
@@ -96,6 +99,7 @@ impl Default for ComputeUnit {
 }
 
 impl ComputeUnit {
+    /// Empty; it grows to what work-groups need.
     pub fn new() -> Self {
         Self {
             waves: Vec::new(),
@@ -133,7 +137,7 @@ impl ComputeUnit {
     /// Prepares the waves of a workgroup; their number.
     pub(super) fn start(&mut self, dispatch: &Dispatch, id: [u32; 3]) -> usize {
         let items: u32 = launch::extent(dispatch, id).iter().product();
-        let count = items.div_ceil(64);
+        let count = items.div_ceil(WAVE.lanes());
         while self.waves.len() < count as usize {
             self.waves.push(Wave::new());
         }
@@ -157,6 +161,7 @@ impl ComputeUnit {
             memory: Memory::new(space, log),
             lds: &mut self.lds,
             host: control.host,
+            code_has_changed: false,
         };
         let mut runner = Runner {
             program,
@@ -214,6 +219,9 @@ impl Runner<'_> {
     fn run(&mut self, waves: &mut [Wave], group: &mut Group<'_>) -> Result<(), Box<Stop>> {
         let mut idle_turns = 0_u32;
         loop {
+            if std::mem::take(&mut group.code_has_changed) {
+                self.program.invalidate();
+            }
             if self.cache.stamp != self.program.stamp() {
                 self.cache.stamp = self.program.stamp();
                 self.cache.slots.clear();

@@ -197,7 +197,8 @@ fn run_pm4(pool: &Pool, space: &Snapshot, packet: &[u8; 64]) -> Result<(), Failu
 pub(super) type Times = Option<(u64, u64)>;
 
 /// Reports completion through `amd_signal_t`: value @8, event mailbox @16, event id @24, start @32,
-/// end @40. False when the signal is not mapped.
+/// end @40. False when the signal is not mapped. Whoever waits is woken when the packet is no longer
+/// resident.
 fn complete(device: &Device, slot: usize, space: &Snapshot, signal: u64, times: Times) -> bool {
     let Some(value) = signal_value(space, signal + 8) else {
         return false;
@@ -218,7 +219,7 @@ fn complete(device: &Device, slot: usize, space: &Snapshot, signal: u64, times: 
         if let Some(mail) = word64(space, mailbox) {
             mail.store(u64::from(event_id), Ordering::Release);
         }
-        event::signal(device, slot, event_id);
+        event::mark(device, slot, event_id);
     }
     true
 }
@@ -265,7 +266,7 @@ fn stop(
     Progress::Stopped
 }
 
-/// Sets a signal to a value and wakes who waits for it.
+/// Sets a signal to a value.
 fn raise(device: &Device, slot: usize, space: &Snapshot, signal: u64, code: i64) {
     if let Some(value) = signal_value(space, signal + 8) {
         value.store(code, Ordering::Release);
@@ -277,6 +278,6 @@ fn raise(device: &Device, slot: usize, space: &Snapshot, signal: u64, code: i64)
         if let Some(mail) = word64(space, mailbox) {
             mail.store(u64::from(event_id), Ordering::Release);
         }
-        event::signal(device, slot, event_id);
+        event::mark(device, slot, event_id);
     }
 }

@@ -209,9 +209,10 @@ impl Host for Interrupts<'_> {
     fn interrupt(&self, m0: u32) {
         let device = self.pool.device();
         let id = m0 & 0xff;
-        if id == 0 || !event::signal(device, self.slot, id) {
-            event::signal_all(device, self.slot);
+        if id == 0 || !event::mark(device, self.slot, id) {
+            event::mark_all(device, self.slot);
         }
+        event::wake(device, self.slot);
     }
 
     fn ticks(&self) -> u64 {

@@ -122,13 +122,26 @@ impl QueueState {
 
     /// Whether a packet is there.
     pub(super) fn has_work(&self, device: &Device, slot: usize, space: &Snapshot) -> bool {
-        self.may_run() && self.head(device, slot, space).is_some()
+        self.may_run() && self.ready(device, slot, space).is_some()
+    }
+
+    /// The read pointer, when a packet is there, and the address space to execute that in. What a packet
+    /// names was mapped before it was written, so the address space is looked at after the packet: in one
+    /// that was read before it, memory may be missing.
+    fn head(
+        &self,
+        device: &Device,
+        slot: usize,
+        space: impl Fn() -> Option<Arc<Snapshot>>,
+    ) -> Option<(u64, Arc<Snapshot>)> {
+        let read = self.ready(device, slot, &*space()?)?;
+        Some((read, space()?))
     }
 
     /// The read pointer, when something is behind it. Of AQL queues the doorbell says nothing: the
     /// threads that share one may ring in another order than that of their packets, so its last value
     /// may be an older packet's; and a packet whose header is valid may be executed.
-    fn head(&self, device: &Device, slot: usize, space: &Snapshot) -> Option<u64> {
+    fn ready(&self, device: &Device, slot: usize, space: &Snapshot) -> Option<u64> {
         let read = word64(space, self.queue.read_pointer)?.load(Ordering::Acquire);
         let write = word64(space, self.queue.write_pointer)?.load(Ordering::Acquire);
         if self.queue.kind == COMPUTE_AQL {
@@ -154,26 +167,32 @@ impl QueueState {
         let Ok(space) = pool.space().snapshot(slot) else {
             return Progress::Stopped;
         };
-        if self.head(device, slot, &space).is_none() {
+        if self.ready(device, slot, &space).is_none() {
             return Progress::Empty;
         }
         // Counted first, looked at afterwards: whoever stops the queues looks in the other order.
         // Before it is counted, this thread may have been restored onto a device on which another
         // thread serves the queue.
+        let events = event::sequence(device, slot);
         live.resident.fetch_add(1, Ordering::SeqCst);
         let ours = device.header().generation == self.generation;
         let progress = if ours && live.pause.load(Ordering::SeqCst) == 0 {
-            match self.head(device, slot, &space) {
-                Some(read) if self.queue.kind == COMPUTE_AQL => {
+            match self.head(device, slot, || pool.space().snapshot(slot).ok()) {
+                Some((read, space)) if self.queue.kind == COMPUTE_AQL => {
                     aql::execute(pool, self, slot, &space, read, unit)
                 }
-                Some(read) => self.copy_packet(pool, slot, &space, read),
+                Some((read, space)) => self.copy_packet(pool, slot, &space, read),
                 None => Progress::Empty,
             }
         } else {
             Progress::Stopped
         };
         live.resident.fetch_sub(1, Ordering::SeqCst);
+        // Only now: who is woken may take this thread's place on the processor, and the process be
+        // frozen before it has it back, with a packet that is over and still counted.
+        if event::sequence(device, slot) != events {
+            event::wake(device, slot);
+        }
         progress
     }
 
@@ -214,6 +233,75 @@ impl QueueState {
             && let Some(queue) = tables.queue_mut(slot, self.queue.id)
         {
             queue.failed = 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::space::Region;
+    use crate::wave::Mapping;
+
+    /// The program maps memory and writes a packet that names it, at any moment between two looks.
+    #[test]
+    fn a_packet_is_executed_in_an_address_space_that_has_what_it_names() {
+        const QUEUE: u64 = 0x1000;
+        const KERNEL: u64 = 0x8000;
+        let device = Device::anonymous();
+        // Read pointer, write pointer, and a ring of one packet.
+        let words: [AtomicU64; 16] = std::array::from_fn(|_| AtomicU64::new(0));
+        words[8].store(1, Ordering::Relaxed);
+        let state = QueueState::new(
+            Queue {
+                kind: COMPUTE_AQL,
+                read_pointer: QUEUE,
+                write_pointer: QUEUE + 8,
+                ring: QUEUE + 64,
+                ring_size: 64,
+                percentage: 100,
+                ..Queue::default()
+            },
+            0,
+        );
+        let region = |start| Region {
+            mapping: Mapping {
+                start,
+                end: start + 128,
+                host: words.as_ptr().cast_mut().cast(),
+                writable: true,
+            },
+            on_device: true,
+        };
+        let before = Arc::new(Snapshot::of(vec![region(QUEUE)]));
+        let after = Arc::new(Snapshot::of(vec![region(QUEUE), region(KERNEL)]));
+        for writes_after in 0..3 {
+            words[1].store(0, Ordering::Relaxed);
+            let looks = Cell::new(0);
+            let write = || {
+                words[8].store(2, Ordering::Relaxed);
+                words[1].store(1, Ordering::Release);
+            };
+            if writes_after == 0 {
+                write();
+            }
+            let head = state.head(&device, 0, || {
+                looks.set(looks.get() + 1);
+                let is_mapped = words[1].load(Ordering::Relaxed) == 1;
+                let space = if is_mapped { &after } else { &before };
+                if looks.get() == writes_after {
+                    write();
+                }
+                Some(Arc::clone(space))
+            });
+            if let Some((_, space)) = head {
+                assert!(space.find(KERNEL).is_some(), "written after {writes_after}");
+            } else {
+                assert_eq!(writes_after, 2, "the packet is there at the first look");
+            }
         }
     }
 }

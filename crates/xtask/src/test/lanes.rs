@@ -25,14 +25,14 @@ pub(super) fn run(parts: Vec<Part>, counts: &mut Counts) -> Vec<(String, Duratio
             let mut own = Counts::default();
             let outcome = shown(part.command, &format!("{:width$}", part.name), &mut own);
             match outcome {
-                Err(error) => own.fail(format!("{}: {error}", part.name)),
+                Err(error) => own.fail_as_a_whole(format!("{}: {error}", part.name)),
                 // It did not build, or a test took the process with it.
                 Ok(status) if !status.success() && own.failed() == 0 => {
-                    own.fail(format!("{}: ended with {status}", part.name));
+                    own.fail_as_a_whole(format!("{}: ended with {status}", part.name));
                 }
                 Ok(_) if part.is_one_check => own.passed += 1,
                 Ok(_) if own.passed == 0 && own.failed() == 0 => {
-                    own.fail(format!("{}: no test ran", part.name));
+                    own.fail_as_a_whole(format!("{}: no test ran", part.name));
                 }
                 Ok(_) => {}
             }
@@ -107,8 +107,13 @@ mod tests {
         names.sort();
         assert_eq!(names, ["a", "b", "c", "check", "d", "empty"]);
         assert_eq!(counts.passed, 4);
-        counts.failures.sort();
-        assert!(counts.failures[0].starts_with("c: ended with signal: 9"));
-        assert_eq!(counts.failures[1..], ["empty: no test ran", "y"]);
+        let mut failures: Vec<_> = counts
+            .failures
+            .iter()
+            .map(|failure| &failure.what)
+            .collect();
+        failures.sort();
+        assert!(failures[0].starts_with("c: ended with signal: 9"));
+        assert_eq!(failures[1..], ["empty: no test ran", "y"]);
     }
 }

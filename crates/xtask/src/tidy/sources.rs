@@ -27,8 +27,8 @@ const PLACES: [&str; 6] = [
     concat!("crates", ".io/"),
     concat!("static.", "rust-lang.org"),
 ];
-/// Written by cargo or for tools that name registries.
-const FOREIGN: [&str; 2] = ["Cargo.lock", "deny.toml"];
+/// Written by cargo.
+const FOREIGN: &str = "Cargo.lock";
 
 /// Sentences about broken rules.
 pub(super) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
@@ -41,7 +41,7 @@ pub(super) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
             .unwrap_or(&file)
             .display()
             .to_string();
-        if FOREIGN.contains(&name.as_str()) {
+        if name == FOREIGN {
             continue;
         }
         // Golden images and other data are not text.
@@ -53,7 +53,8 @@ pub(super) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(broken)
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// All files of the repository below a folder.
+pub(super) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
@@ -67,6 +68,22 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Those of them that are Rust, with their names and texts.
+pub(super) fn rust(root: &Path, folder: &Path) -> anyhow::Result<Vec<(PathBuf, String, String)>> {
+    let mut files = Vec::new();
+    collect(folder, &mut files)?;
+    files
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
+        .map(|file| {
+            let text = fs::read_to_string(&file)?;
+            let name = file.strip_prefix(root).unwrap_or(&file);
+            let name = name.display().to_string();
+            Ok((file, name, text))
+        })
+        .collect()
 }
 
 fn check_text(name: &str, text: &str) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Random kernels as machine code: what no compiler makes, and what it makes only of large programs.
 //!
-//! A kernel is a graph of blocks, each a list of [items](items::item). An item begins and ends in the
+//! A kernel is a graph of blocks, each a list of items. An item begins and ends in the
 //! same order of registers: pointers point into the middle of buffers, numbers and masks are anything.
 //! So any item may be left out, any block may go on in any other, and EXEC may be anything (waves are
 //! full). Going back costs fuel, so that kernels end.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use super::Machine;
 
 /// What stands above all kernels.
-pub const PRELUDE: &str = "    .amdgcn_target \"amdgcn-amd-amdhsa--gfx906\"\n    .text\n";
+pub const PRELUDE: &str = "    .text\n";
 
 const ENTRY: &str = "\
     s_load_dwordx4 s[4:7], s[0:1], 0

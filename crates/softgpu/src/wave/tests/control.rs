@@ -84,6 +84,34 @@ fn a_spinning_wave_lets_the_others_run() {
 }
 
 #[test]
+fn code_that_was_written_runs_once_the_instruction_cache_is_invalid() {
+    let mut test = Test::new(&[
+        0xbe8c_1e0a, // s_swappc_b64 s[12:13], s[10:11]
+        0xbf07_8009, // s_cmp_lg_u32 s9, 0
+        0xbf85_0007, // s_cbranch_scc1 7
+        0xbe8e_0008, // s_mov_b32 s14, s8
+        0xb009_0001, // s_movk_i32 s9, 1
+        0xdc70_8000,
+        0x007f_0604, // global_store_dword v[4:5], v6, off
+        0xbf8c_0f70, // s_waitcnt vmcnt(0)
+        0xbf93_0000, // s_icache_inv
+        0xbf82_fff6, // s_branch 65526
+    ]);
+    test.data = vec![
+        0xb008_0001, // s_movk_i32 s8, 1
+        0xbe80_1d0c, // s_setpc_b64 s[12:13]
+    ];
+    test.both(
+        |_, w| {
+            w.set_scalar64(10, DATA);
+            super::set_wide(w, 4, &[DATA; 64]);
+            *w.vector_mut(6) = [0xb008_0002; 64];
+        },
+        |end| assert_eq!([14, 8].map(|s| end.wave().scalar(s)), [1, 2]),
+    );
+}
+
+#[test]
 fn messages_reach_the_host() {
     let test = Test::new(&[
         0xbefc_00aa, // s_mov_b32 m0, 0x2a

@@ -1,7 +1,7 @@
 //! Every instruction on the local data share against bytes on the host, with bases that are
 //! negative, offsets that lead back inside, and addresses beyond the end.
 
-use strobe_isa::{Role, decode};
+use strobe_isa::{DecodeError, Inst, Role};
 
 use super::{Test, random};
 use crate::wave::Stop;
@@ -30,7 +30,13 @@ enum Effect {
     Float(u32, bool, fn(u64, u64, u64) -> u64),
 }
 
+use crate::target::{TARGET, WAVE};
 use Effect::{Float, Read, Read2, Update, Write, Write2};
+
+/// The data-share operation of an opcode.
+fn decode(code: u32) -> Result<Inst, DecodeError> {
+    TARGET.isa.decode(&[0xd800_0000 | code << 17, 0], WAVE)
+}
 
 fn single(x: u64) -> f32 {
     f32::from_bits(x as u32)
@@ -277,7 +283,7 @@ fn check(code: u32, name: &str, effect: Effect, reach: Reach, numbers: &mut Numb
         RESULT
     };
 
-    let info = decode(&[0xd800_0000 | code << 17, 0]).map(|inst| inst.op.info());
+    let info = decode(code).map(|inst| inst.op.info());
     let info = info.unwrap_or_else(|error| panic!("{name}: {error}"));
     let register = |role, register: u16| u32::from(register) * u32::from(role != Role::None);
     let instruction = [
@@ -373,7 +379,7 @@ fn check(code: u32, name: &str, effect: Effect, reach: Reach, numbers: &mut Numb
 /// The instructions of the encoding that address the local data share.
 fn instructions() -> impl Iterator<Item = (u32, &'static str)> {
     (0..256).filter_map(|code| {
-        let inst = decode(&[0xd800_0000 | code << 17, 0]).ok()?;
+        let inst = decode(code).ok()?;
         Some((code, inst.op.info().name))
     })
 }

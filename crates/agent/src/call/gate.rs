@@ -1,0 +1,299 @@
+//! The gate: every call that changes GPU state passes it; closed, new calls wait.
+//!
+//! Each thread counts itself in a cache line of its own, so an open gate costs no contention. Enter
+//! and close are the two halves of a Dekker handshake, both sequentially consistent: a thread that
+//! did not see the gate closed is seen inside by whoever closes it.
+//!
+//! A slot belongs to a thread id. Threads tell nobody when they end (no destructor of ours runs in
+//! them), so the slots of dead threads are taken over, and a thread that was cancelled inside a call
+//! does not hold the gate.
+
+use crate::call::futex::{futex_wait, futex_wake};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Threads with a slot of their own; the others share the last one.
+const SLOTS: usize = 1024;
+const SHARED: usize = SLOTS - 1;
+/// A thread that waits looks at the gate this often even when nobody wakes it.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Marks the shared slot: no thread has this id.
+const ANY_THREAD: u32 = u32::MAX;
+
+thread_local! {
+    static SLOT: Cell<u32> = const { Cell::new(0) };
+    static THREAD: Cell<u32> = const { Cell::new(0) };
+}
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot {
+    /// Kernel thread id of the owner; 0 is free.
+    thread: AtomicU32,
+    /// Calls inside.
+    inside: AtomicU32,
+    /// Nanoseconds that copying has held the owner back in this checkpoint.
+    held_back: AtomicU64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    closed: AtomicU32,
+    slots: [Slot; SLOTS],
+}
+
+/// Proof that a call is inside; to be given back to [`Gate::leave`] by the same thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside(u32);
+
+impl Gate {
+    /// An open gate.
+    #[allow(clippy::new_without_default, reason = "const, for statics")]
+    pub(crate) const fn new() -> Gate {
+        Gate {
+            closed: AtomicU32::new(0),
+            slots: [const {
+                Slot {
+                    thread: AtomicU32::new(0),
+                    inside: AtomicU32::new(0),
+                    held_back: AtomicU64::new(0),
+                }
+            }; SLOTS],
+        }
+    }
+
+    /// Passes the gate, after waiting for it to open.
+    #[inline]
+    pub(crate) fn enter(&self) -> Inside {
+        let at = self.own_slot();
+        let slot = &self.slots[at];
+        loop {
+            slot.inside.fetch_add(1, Ordering::SeqCst);
+            if self.closed.load(Ordering::SeqCst) == 0 {
+                return Inside(at as u32);
+            }
+            slot.inside.fetch_sub(1, Ordering::SeqCst);
+            futex_wait(&self.closed, 1, LOOK_AGAIN);
+        }
+    }
+
+    /// The call is over.
+    #[inline]
+    pub(crate) fn leave(&self, inside: Inside) {
+        self.slots[inside.0 as usize]
+            .inside
+            .fetch_sub(1, Ordering::Release);
+    }
+
+    /// Closes the gate: who enters from now on waits.
+    pub(crate) fn close(&self) {
+        self.closed.store(1, Ordering::SeqCst);
+    }
+
+    /// Opens the gate.
+    pub(crate) fn open(&self) {
+        self.closed.store(0, Ordering::SeqCst);
+        futex_wake(&self.closed);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst) != 0
+    }
+
+    /// Waits until nobody is inside. `Err` names a thread that still is when the time is over, or when
+    /// there is no reason to wait any more.
+    pub(crate) fn wait_until_empty(
+        &self,
+        deadline: Instant,
+        given_up: impl Fn() -> bool,
+    ) -> Result<(), u32> {
+        loop {
+            let Some(thread) = self.someone_inside() else {
+                return Ok(());
+            };
+            if Instant::now() >= deadline || given_up() {
+                return Err(thread);
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Adds to the time that copying has held this thread back.
+    pub(crate) fn add_held_back(&self, time: Duration) {
+        self.slots[self.own_slot()]
+            .held_back
+            .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// The longest time that copying has held one thread back, in nanoseconds; forgets it.
+    pub(crate) fn take_held_back(&self) -> u64 {
+        self.slots
+            .iter()
+            .map(|slot| slot.held_back.swap(0, Ordering::Relaxed))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn someone_inside(&self) -> Option<u32> {
+        self.slots.iter().find_map(|slot| {
+            if slot.inside.load(Ordering::SeqCst) == 0 {
+                return None;
+            }
+            let thread = slot.thread.load(Ordering::Relaxed);
+            (thread == ANY_THREAD || is_alive(thread)).then_some(thread)
+        })
+    }
+
+    #[inline]
+    fn own_slot(&self) -> usize {
+        let at = SLOT.get() as usize;
+        let thread = THREAD.get();
+        if thread != 0 && self.slots[at].thread.load(Ordering::Relaxed) == thread {
+            at
+        } else {
+            self.claim()
+        }
+    }
+
+    #[cold]
+    fn claim(&self) -> usize {
+        let thread = thread_id();
+        THREAD.set(thread);
+        let taken = self.slots[..SHARED].iter().position(|slot| {
+            let owner = slot.thread.load(Ordering::Relaxed);
+            if owner != 0 && owner != thread && is_alive(owner) {
+                return false;
+            }
+            let won = slot
+                .thread
+                .compare_exchange(owner, thread, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+            if won {
+                slot.inside.store(0, Ordering::SeqCst);
+            }
+            won
+        });
+        let at = taken.unwrap_or_else(|| {
+            self.slots[SHARED]
+                .thread
+                .store(ANY_THREAD, Ordering::Relaxed);
+            SHARED
+        });
+        SLOT.set(at as u32);
+        at
+    }
+}
+
+/// The kernel's id of the calling thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// Whether a thread of this process has this id.
+pub(crate) fn is_alive(thread: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as libc::pid_t, 0) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(50)
+    }
+
+    #[test]
+    fn a_closed_gate_holds_new_calls_and_waits_for_those_inside() {
+        static GATE: Gate = Gate::new();
+        static DONE: AtomicBool = AtomicBool::new(false);
+        let inside = GATE.enter();
+        GATE.close();
+        let other = std::thread::spawn(|| {
+            let inside = GATE.enter();
+            DONE.store(true, Ordering::SeqCst);
+            GATE.leave(inside);
+        });
+        assert_eq!(
+            GATE.wait_until_empty(soon(), || false),
+            Err(thread_id()),
+            "we are inside"
+        );
+        assert!(!DONE.load(Ordering::SeqCst), "a call passed a closed gate");
+        GATE.leave(inside);
+        assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+        GATE.open();
+        other.join().unwrap();
+        assert!(DONE.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn nobody_is_inside_once_it_is_closed_and_empty() {
+        static GATE: Gate = Gate::new();
+        static STOP: AtomicBool = AtomicBool::new(false);
+        static INSIDE: AtomicU32 = AtomicU32::new(0);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    while !STOP.load(Ordering::Relaxed) {
+                        let inside = GATE.enter();
+                        INSIDE.fetch_add(1, Ordering::SeqCst);
+                        std::hint::spin_loop();
+                        INSIDE.fetch_sub(1, Ordering::SeqCst);
+                        GATE.leave(inside);
+                    }
+                })
+            })
+            .collect();
+        for round in 0..50 {
+            GATE.close();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            assert_eq!(
+                GATE.wait_until_empty(deadline, || false),
+                Ok(()),
+                "round {round}"
+            );
+            assert_eq!(
+                INSIDE.load(Ordering::SeqCst),
+                0,
+                "round {round}: a call is inside"
+            );
+            GATE.open();
+            std::thread::yield_now();
+        }
+        STOP.store(true, Ordering::Relaxed);
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    }
+
+    #[test]
+    fn a_thread_that_died_inside_does_not_hold_the_gate() {
+        static GATE: Gate = Gate::new();
+        std::thread::spawn(|| {
+            GATE.enter();
+        })
+        .join()
+        .unwrap();
+        GATE.close();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        assert_eq!(GATE.wait_until_empty(deadline, || false), Ok(()));
+    }
+
+    #[test]
+    fn more_threads_than_slots_share_one() {
+        static GATE: Gate = Gate::new();
+        for slot in &GATE.slots[..SHARED] {
+            // This test's own thread id lives as long as the test.
+            slot.thread.store(std::process::id(), Ordering::Relaxed);
+        }
+        let inside = std::thread::spawn(|| GATE.enter()).join().unwrap();
+        assert_eq!(inside.0 as usize, SHARED);
+        GATE.close();
+        assert_eq!(GATE.wait_until_empty(soon(), || false), Err(ANY_THREAD));
+        GATE.leave(inside);
+        assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+    }
+}

@@ -1,0 +1,141 @@
+//! Around a call of the program: before it, after it, and nothing in between.
+//!
+//! A wrapper is `let call = enter(..); let result = real(..); leave(call, &result);`. What lies
+//! between owns nothing that needs dropping, so cancellation and foreign unwinding pass through.
+
+mod futex;
+pub(crate) mod gate;
+mod outcome;
+mod returned;
+
+pub use outcome::Outcome;
+pub(crate) use returned::After;
+
+use crate::agent::{GATE, existing};
+use crate::call::gate::Inside;
+use crate::fault::{self, guarded};
+use crate::seen::observed::RawStream;
+use crate::wire::page;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use strobe_hip::Stream;
+
+thread_local! {
+    /// Whether this thread is inside a wrapped call (HIP calls itself by its exported names) or is
+    /// one of our own. No destructor: it works in every phase of a thread's life.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a call of the program has come back: only then is HIP initialised for sure. (Its
+/// initialisation does not stand two threads at once.)
+static HIP_IS_UP: AtomicBool = AtomicBool::new(false);
+
+/// What [`enter`] leaves for [`leave`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call {
+    entered: bool,
+    inside: Option<Inside>,
+    pub(crate) after: After,
+}
+
+/// Before the real call: `effect` says what it is about to do.
+#[inline]
+pub fn enter(effect: impl FnOnce() -> Call) -> Call {
+    if BUSY.get() || fault::is_off() || page::state() == page::State::Forked {
+        return Call::default();
+    }
+    BUSY.set(true);
+    let mut call = guarded(effect).unwrap_or_default();
+    call.entered = true;
+    call
+}
+
+/// After a real call: whether it is to be made once more, because it got none of the memory that a
+/// checkpoint had borrowed, which now has been given back.
+#[inline]
+pub fn gives_way(call: &Call, result: &impl Outcome) -> bool {
+    let lacks = result.lacks_memory();
+    // Of launches neither is true, and nothing else is looked at.
+    (lacks || matches!(call.after, After::Allocated { .. }))
+        && gives_way_to(call, lacks, result.succeeded())
+}
+
+#[cold]
+fn gives_way_to(call: &Call, lacks: bool, succeeded: bool) -> bool {
+    call.entered
+        && (lacks || succeeded && call.after.gave_nothing())
+        && call.after.allocates().is_some_and(give_way)
+}
+
+#[cold]
+fn give_way(bytes: u64) -> bool {
+    guarded(|| {
+        existing().is_some_and(|agent| crate::device::resources::give_way(&agent.device, bytes))
+    })
+    .unwrap_or(false)
+}
+
+/// After the real call.
+#[inline]
+pub fn leave(call: Call, result: &impl Outcome) {
+    if !call.entered {
+        return;
+    }
+    if !matches!(call.after, After::Nothing) {
+        guarded(|| returned::apply(call.after, result));
+    }
+    if let Some(inside) = call.inside {
+        if !HIP_IS_UP.load(Ordering::Relaxed) {
+            HIP_IS_UP.store(true, Ordering::Release);
+        }
+        GATE.leave(inside);
+    }
+    BUSY.set(false);
+}
+
+/// Whether threads of ours may call HIP.
+pub(crate) fn hip_is_up() -> bool {
+    HIP_IS_UP.load(Ordering::Acquire)
+}
+
+/// The calling thread is ours: its calls of HIP are none of the program's.
+pub(crate) fn mark_own_thread() {
+    BUSY.set(true);
+}
+
+impl Call {
+    /// Inside the gate, with nothing left to do.
+    #[inline]
+    pub(crate) fn inside(inside: Inside) -> Call {
+        Call {
+            inside: Some(inside),
+            ..Call::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn then(self, after: After) -> Call {
+        Call { after, ..self }
+    }
+
+    /// Not gated; `after` is still to be done.
+    pub(crate) fn ungated(after: After) -> Call {
+        Call {
+            after,
+            ..Call::default()
+        }
+    }
+}
+
+/// The raw name of a stream handle that the calling thread uses.
+#[inline]
+pub(crate) fn raw_stream(stream: Stream) -> RawStream {
+    if stream == Stream::PER_THREAD {
+        if let Some(agent) = existing() {
+            agent.per_thread_streams.store(true, Ordering::Relaxed);
+        }
+        RawStream::of_this_thread()
+    } else {
+        RawStream(stream.0 as u64)
+    }
+}

@@ -1,0 +1,48 @@
+//! What the functions of HIP answer, as far as it matters here.
+
+use strobe_hip::Status;
+
+/// The result of a call, as far as it matters here.
+pub trait Outcome {
+    /// Whether it did what it was asked for.
+    fn succeeded(&self) -> bool;
+    /// What HIP answered; a function that answers nothing has succeeded.
+    fn status(&self) -> Status {
+        Status::SUCCESS
+    }
+    /// The handle it returned.
+    fn handle(&self) -> usize {
+        0
+    }
+    /// Whether there was no memory for it.
+    fn lacks_memory(&self) -> bool {
+        false
+    }
+}
+
+impl Outcome for Status {
+    fn succeeded(&self) -> bool {
+        *self == Status::SUCCESS
+    }
+    fn lacks_memory(&self) -> bool {
+        *self == Status::OUT_OF_MEMORY
+    }
+    fn status(&self) -> Status {
+        *self
+    }
+}
+
+impl Outcome for () {
+    fn succeeded(&self) -> bool {
+        true
+    }
+}
+
+impl<T> Outcome for *mut T {
+    fn succeeded(&self) -> bool {
+        !self.is_null()
+    }
+    fn handle(&self) -> usize {
+        self.addr()
+    }
+}

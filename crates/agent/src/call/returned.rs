@@ -1,0 +1,260 @@
+//! What is left to do when a call has come back, and what is learned from it.
+
+use crate::agent::{Agent, REGISTRATIONS, agent, existing};
+use crate::call::Outcome;
+use crate::call::gate::thread_id;
+use crate::seen::kernel::Kernel;
+use crate::seen::observed::{Observed, RawStream, Synchronised};
+use crate::seen::reach;
+use crate::seen::tables::LONGEST_TABLE;
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use strobe_extent::Extent;
+use strobe_hip::{ConstPtr, Kernel as Function, Module, PitchedPtr, Ptr, Stream};
+
+/// What is left to do when the call has succeeded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum After {
+    #[default]
+    Nothing,
+    Allocated {
+        place: *const Ptr,
+        bytes: usize,
+    },
+    /// Fine-grained memory and the like: not ours to save, but the device's.
+    AllocatedUntracked {
+        bytes: usize,
+    },
+    AllocatedPitch {
+        place: *const Ptr,
+        pitch: *const usize,
+        rows: usize,
+    },
+    AllocatedPitched {
+        place: *const PitchedPtr,
+        rows: usize,
+    },
+    /// Undone when the call fails.
+    Freed {
+        start: u64,
+        len: u64,
+    },
+    /// A synchronous copy from the host is over.
+    Copied {
+        to: u64,
+        from: ConstPtr,
+        bytes: usize,
+    },
+    LoadedImage {
+        place: *const Module,
+        image: ConstPtr,
+    },
+    LoadedFile {
+        place: *const Module,
+        path: *const std::ffi::c_char,
+    },
+    FoundFunction {
+        place: *const Function,
+        module: Module,
+        name: *const std::ffi::c_char,
+    },
+    FatBinary {
+        image: *const u8,
+    },
+    CreatedStream {
+        place: *const Stream,
+        non_blocking: bool,
+    },
+    /// Of this nothing is under way any more.
+    Synchronised(Synchronised),
+    BeganCapture {
+        stream: RawStream,
+    },
+    EndedCapture {
+        stream: RawStream,
+    },
+    Reset,
+}
+
+impl After {
+    /// Of a call that allocates device memory: the bytes, as far as they are known before.
+    pub(crate) fn allocates(&self) -> Option<u64> {
+        match self {
+            After::Allocated { bytes, .. } | After::AllocatedUntracked { bytes } => {
+                Some(*bytes as u64)
+            }
+            After::AllocatedPitch { .. }
+            | After::AllocatedPitched { .. }
+            | After::LoadedImage { .. }
+            | After::LoadedFile { .. } => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Whether a call that has succeeded, as it says, gave no memory. (HIP 5.2's stream-ordered allocations do
+    /// that when there is none.)
+    pub(crate) fn gave_nothing(&self) -> bool {
+        match *self {
+            After::Allocated { place, bytes } if bytes != 0 => {
+                // SAFETY: HIP has succeeded, so it has filled in the place.
+                unsafe { place.read() }.is_null()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Does what [`After`] says. The places in it are the program's, which HIP has just filled in.
+pub(crate) fn apply(after: After, result: &impl Outcome) {
+    let succeeded = result.succeeded();
+    match after {
+        After::Nothing | After::AllocatedUntracked { .. } => {}
+        After::Freed { start, len } => {
+            if !succeeded && let Ok(extent) = Extent::with_len(start, len) {
+                allocated(extent);
+            }
+        }
+        After::EndedCapture { stream } => {
+            if let Some(agent) = existing() {
+                agent.captures.ended(stream, result.status());
+            }
+        }
+        After::Reset => {
+            if let Some(agent) = existing() {
+                if succeeded {
+                    was_reset(agent);
+                }
+                agent.control.reset_is_over();
+            }
+        }
+        _ if !succeeded => {}
+        After::Allocated { place, bytes } => {
+            // SAFETY: HIP has succeeded, so it has filled in the place.
+            allocated_at(unsafe { place.read() }, bytes);
+        }
+        After::AllocatedPitch { place, pitch, rows } => {
+            // SAFETY: as above, both places.
+            let (address, pitch) = unsafe { (place.read(), pitch.read()) };
+            allocated_at(address, pitch.saturating_mul(rows));
+        }
+        After::AllocatedPitched { place, rows } => {
+            // SAFETY: as above.
+            let pitched = unsafe { place.read() };
+            allocated_at(pitched.ptr, pitched.pitch.saturating_mul(rows));
+        }
+        After::Copied { to, from, bytes } => copied(to, from, bytes),
+        After::LoadedImage { place, image } => {
+            if let Some(agent) = existing() {
+                // SAFETY: HIP has filled in the place; the program keeps the image until the call
+                // of the wrapper returns.
+                unsafe {
+                    agent
+                        .modules
+                        .load_image(place.read().0, image.cast(), agent.device.target())
+                };
+            }
+        }
+        After::LoadedFile { place, path } => {
+            if let Some(agent) = existing() {
+                // SAFETY: HIP has read the path and filled in the place.
+                let (module, path) = unsafe { (place.read(), CStr::from_ptr(path)) };
+                let path = std::ffi::OsStr::from_bytes(path.to_bytes());
+                agent
+                    .modules
+                    .load_file(module.0, Path::new(path), agent.device.target());
+            }
+        }
+        After::FoundFunction {
+            place,
+            module,
+            name,
+        } => {
+            if let Some(agent) = existing() {
+                // SAFETY: HIP has read the name and filled in the place.
+                let (handle, name) = unsafe { (place.read(), CStr::from_ptr(name)) };
+                let kernel: &'static Kernel = agent.modules.kernel(module.0, name);
+                crate::agent::KERNELS.insert(handle.0, kernel);
+                agent.modules.add_handle(module.0, handle.0);
+            }
+        }
+        After::Synchronised(what) => {
+            if let Some(agent) = existing() {
+                agent.observe(&Observed::Synchronise(what), None);
+            }
+        }
+        After::FatBinary { image } => REGISTRATIONS.fat_binary(result.handle(), image),
+        After::BeganCapture { stream } => {
+            if let Some(agent) = existing() {
+                agent.captures.began(stream, thread_id());
+            }
+        }
+        After::CreatedStream {
+            place,
+            non_blocking,
+        } => {
+            if let Some(agent) = existing() {
+                // SAFETY: HIP has filled in the place.
+                let stream = unsafe { place.read() };
+                agent.streams.write().push(stream.0);
+                let stream = RawStream(stream.0 as u64);
+                let created = Observed::CreateStream {
+                    stream,
+                    non_blocking,
+                };
+                agent.observe(&created, None);
+            }
+        }
+    }
+}
+
+fn was_reset(agent: &Agent) {
+    agent.device.registry.clear();
+    agent.streams.write().clear();
+    agent.captures.clear();
+    if let Some(resources) = agent.device.spare.lock().as_mut() {
+        resources.device_was_reset();
+    }
+    agent.observe(&Observed::Reset, None);
+}
+
+fn allocated_at(address: Ptr, bytes: usize) {
+    // No memory, from a function that says it has succeeded ([`After::gave_nothing`]).
+    if address.is_null() {
+        return;
+    }
+    if let Ok(extent) = Extent::with_len(address as u64, bytes as u64) {
+        allocated(extent);
+    }
+}
+
+fn allocated(extent: Extent) {
+    if let Some(agent) = agent() {
+        agent.device.registry.insert(extent);
+        let observed = Observed::Allocate {
+            start: extent.start(),
+            len: extent.len(),
+        };
+        agent.observe(&observed, None);
+    }
+}
+
+/// A synchronous copy is over: what is in the source is in the destination. The source is read
+/// through the kernel, because it may be device memory that the CPU cannot see.
+fn copied(to: u64, from: ConstPtr, bytes: usize) {
+    if bytes as u64 > LONGEST_TABLE {
+        return;
+    }
+    // Not on the stack, which may be as small as 16 KiB.
+    let mut content = vec![0; bytes];
+    if reach::read(from.addr() as u64, &mut content)
+        && let Some(agent) = existing()
+    {
+        let observed = Observed::Content {
+            address: to,
+            mapped: reach::is_mapped(to),
+            bytes: &content,
+        };
+        agent.observe(&observed, None);
+    }
+}

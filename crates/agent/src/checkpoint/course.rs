@@ -1,0 +1,183 @@
+//! What becomes of the program's calls: off-checkpoint they leave records, and from the cut to the
+//! last saved chunk they apply their own observations and keep the cut's content from being
+//! overwritten.
+
+use crate::agent::{Agent, GATE};
+use crate::checkpoint::progress::Since;
+use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::saving::Saving;
+use crate::device::word::Word;
+use crate::seen::captures::RelaxedCapture;
+use crate::seen::observed::RawStream;
+use crate::seen::trace::{Effect, Trace};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use strobe_engine::{Proceed, StreamId, Waits, Writer};
+
+/// How long a held-back thread sleeps between two looks at a lane.
+const LOOK_AGAIN: Duration = Duration::from_micros(50);
+/// How long the program's freeing of memory waits for copies that nobody wants any more.
+const FREE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a blocked thread sleeps when nobody wakes it.
+const BLOCKED_LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// Whether the state is [`State::Keeping`]: all that the launch path looks at. Set with the state,
+    /// by [`Course::keep`] and [`Course::record`] only.
+    keeps: AtomicBool,
+    state: Mutex<State>,
+    /// A copy has arrived, or the checkpoint is over.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Recording,
+    Keeping(Box<Saving>),
+}
+
+impl State {
+    fn saving(&mut self) -> Option<&mut Saving> {
+        match self {
+            State::Recording => None,
+            State::Keeping(saving) => Some(saving),
+        }
+    }
+}
+
+impl Course {
+    /// Whether calls keep the cut's content. Changes to "yes" only while the gate is closed and empty.
+    #[inline]
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::Acquire)
+    }
+
+    /// From now on the cut's content is kept, and footprints must be right.
+    pub(crate) fn keep(&self, trace: &Mutex<Trace>, saving: Saving) {
+        let mut state = self.state.lock();
+        *state = State::Keeping(Box::new(saving));
+        trace.lock().must_be_right(true);
+        self.keeps.store(true, Ordering::Release);
+    }
+
+    /// Nothing is kept any more; what is left to release.
+    pub(crate) fn record(&self, trace: &Mutex<Trace>) -> Option<Box<Saving>> {
+        let mut state = self.state.lock();
+        self.keeps.store(false, Ordering::Release);
+        trace.lock().must_be_right(false);
+        let before = std::mem::take(&mut *state);
+        drop(state);
+        self.changed.notify_all();
+        match before {
+            State::Recording => None,
+            State::Keeping(saving) => Some(saving),
+        }
+    }
+
+    /// Looks at what is kept, if anything is.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut Saving) -> R) -> Option<R> {
+        self.state.lock().saving().map(look)
+    }
+
+    /// Whoever is blocked looks again.
+    pub(crate) fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Nothing is held back any more, and nothing will be delivered.
+    pub(crate) fn give_up(&self, why: &Refusal) {
+        self.with(|saving| saving.give_up(why));
+        self.notify();
+    }
+
+    /// Whether no copy of ours is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        let now = Instant::now();
+        self.with(|saving| saving.resources.wait_until_idle(now))
+            .unwrap_or(true)
+    }
+
+    /// What the effect says is about to be written, in a stream or (without one) by the calling
+    /// thread, which returns when the cut's content of it is safe or nobody wants it any more. A
+    /// stream that cannot wait has its thread wait.
+    pub(crate) fn before_write(
+        &self,
+        agent: &Agent,
+        stream: Option<(StreamId, RawStream)>,
+        effect: &Effect,
+    ) {
+        let writes = &effect.writes;
+        let writer = stream.map_or(Writer::Host, |(id, _)| Writer::Stream(id));
+        // Who waits on the device.
+        let waiter = stream
+            .map(|(_, raw)| raw)
+            .filter(|raw| Word::can_hold(raw.handle()));
+        let relaxed = RelaxedCapture::begin(agent);
+        let mut held = Held::default();
+        let mut state = self.state.lock();
+        let waits = loop {
+            let Some(saving) = state.saving() else {
+                break Waits::default();
+            };
+            match saving.before_write(writer, writes, waiter) {
+                Proceed::After(waits) => {
+                    saving.launches += u64::from(stream.is_some());
+                    saving.let_through(effect);
+                    break waits;
+                }
+                Proceed::Blocked => {
+                    held.look(saving);
+                    self.changed.wait_for(&mut state, BLOCKED_LOOK_AGAIN);
+                }
+            }
+        };
+        if waiter.is_none() && !waits.is_empty() {
+            while let Some(saving) = state.saving()
+                && !saving.has_passed(waits)
+            {
+                held.look(saving);
+                MutexGuard::unlocked(&mut state, || std::thread::sleep(LOOK_AGAIN));
+            }
+        }
+        drop(state);
+        relaxed.end();
+        held.end();
+    }
+
+    /// Memory is about to go: waits for the copies that still read it after the checkpoint was given
+    /// up. They wait for nothing, so that is soon; but where the device has no room for them, the
+    /// program goes first.
+    pub(crate) fn before_free(&self) {
+        let deadline = Instant::now() + FREE_PATIENCE;
+        let is_read = |saving: &mut Saving| {
+            saving.failed().is_some() && !saving.resources.wait_until_idle(Instant::now())
+        };
+        while Instant::now() < deadline && self.with(is_read) == Some(true) {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+/// How long a thread of the program has been held back.
+#[derive(Default)]
+struct Held(Option<(Instant, Since)>);
+
+impl Held {
+    /// The thread waits. Gives up when that has been too long.
+    fn look(&mut self, saving: &mut Saving) {
+        let (_, since) = *self
+            .0
+            .get_or_insert_with(|| (Instant::now(), saving.call_waits()));
+        saving.look_at_call(since);
+    }
+
+    fn end(self) {
+        if let Some((since, _)) = self.0 {
+            GATE.add_held_back(since.elapsed());
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The cut: what the checkpoint holds is fixed, and the engine begins when the dump is done.
+
+use crate::agent::{Agent, GATE};
+use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::ring_slots;
+use crate::checkpoint::saving::Saving;
+use crate::checkpoint::set_aside::Answer;
+use crate::device::resources::Resources;
+use crate::seen::reach;
+use crate::wire::page::now_ns;
+use prost::Message;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+use strobe_code_object::TargetName;
+use strobe_engine::{Config, Engine, Validate};
+use strobe_extent::Extent;
+use strobe_fingerprint::Fingerprint;
+use strobe_kfd::touched::PageMap;
+use strobe_proto::{Begin, Extent as ExtentMessage, HandOver, Mode};
+
+/// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
+/// slowest software GPU does it in a fraction.
+const FINGERPRINTS_PATIENCE: (Duration, Duration) =
+    (Duration::from_secs(10), Duration::from_nanos(50));
+
+/// What is known of a checkpoint at its cut.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    config: Config,
+    pool: Option<Extent>,
+    /// Memory of ours whose content is nobody's.
+    scratch: Option<Extent>,
+    pub(crate) fingerprints: CutFingerprints,
+    answer: Option<Answer>,
+    max_hold: Duration,
+}
+
+/// What the tracked memory's fingerprints are at the cut.
+#[derive(Debug)]
+pub(crate) struct CutFingerprints {
+    of: BTreeMap<Extent, Fingerprint>,
+    /// What taking them has cost: nanoseconds, and bytes.
+    pub(crate) took_ns: u64,
+    pub(crate) bytes: u64,
+}
+
+impl CutFingerprints {
+    /// Everything stands still: takes those that `begin` asks for.
+    fn take(agent: &Agent, begin: &Begin, tracked: &[Extent]) -> Result<Self, Refusal> {
+        let started = now_ns();
+        let chunks = validate(begin).choose(tracked, begin.chunk_bytes)?;
+        let bytes = chunks.iter().map(|chunk| chunk.len()).sum();
+        let (least, of_byte) = FINGERPRINTS_PATIENCE;
+        let patience = least + of_byte * u32::try_from(bytes).unwrap_or(u32::MAX);
+        let deadline = Instant::now() + patience;
+        let mut spare = agent.device.spare.lock();
+        let Resources {
+            aside,
+            fingerprints,
+            ..
+        } = spare.as_mut().ok_or(Refusal::QueuesAreGone)?;
+        // SAFETY: live allocations of the program, which nobody frees: the gate is closed.
+        let taken = unsafe { fingerprints.of(aside.queue(), &chunks, deadline)? };
+        Ok(CutFingerprints {
+            of: chunks.into_iter().zip(taken).collect(),
+            took_ns: now_ns().saturating_sub(started),
+            bytes,
+        })
+    }
+
+    /// The fingerprint of a chunk at the cut, if one was taken.
+    pub(crate) fn of(&self, chunk: Extent) -> Option<Fingerprint> {
+        self.of.get(&chunk).copied()
+    }
+}
+
+impl Cut {
+    /// The gate is closed, the GPU idle: fixes what the checkpoint holds.
+    pub(crate) fn take(agent: &Agent, begin: &Begin) -> Result<Cut, Refusal> {
+        while !agent.ring.is_empty() {
+            agent.drain_ring(usize::MAX);
+        }
+        agent.trace.lock().look_up_tables(reach::AT_REST);
+        GATE.take_held_back();
+        let tracked = promised(agent, begin);
+        let fingerprints = CutFingerprints::take(agent, begin, &tracked)?;
+        let spare = agent.device.spare.lock();
+        let resources = spare.as_ref().ok_or(Refusal::QueuesAreGone)?;
+        let (pool, scratch) = (resources.pool(), resources.fingerprints.memory());
+        drop(spare);
+        let config = Config {
+            mode: match begin.mode() {
+                Mode::Stop => strobe_engine::Mode::Stop,
+                _ => strobe_engine::Mode::Cow,
+            },
+            chunk_bytes: begin.chunk_bytes,
+            ring_slots: ring_slots(begin.chunk_bytes),
+            aside_bytes: pool.map_or(0, Extent::len),
+            tracked,
+            set_aside: Vec::new(),
+            copy_order: agent.trace.lock().copy_order(),
+        };
+        Ok(Cut {
+            config,
+            pool,
+            scratch,
+            fingerprints,
+            answer: pool.and_then(Answer::expect),
+            max_hold: Duration::from_millis(begin.max_hold_ms.into()),
+        })
+    }
+
+    /// The encoded hand-over for the plugin; it names places in `self`.
+    pub(crate) fn hand_over(&self, agent: &Agent, begin: &Begin) -> Vec<u8> {
+        let message = |extent: &Extent| ExtentMessage {
+            start: extent.start(),
+            len: extent.len(),
+        };
+        let (aside_room, answer) = self.answer.as_ref().map(Answer::places).unzip();
+        let hand_over = HandOver {
+            checkpoint_id: begin.checkpoint_id.clone(),
+            mode: begin.mode,
+            chunk_bytes: begin.chunk_bytes,
+            tracked: self.config.tracked.iter().map(message).collect(),
+            dead: self.pool.iter().chain(&self.scratch).map(message).collect(),
+            target: agent
+                .device
+                .target()
+                .map(|name| TargetName::new(name).processor())
+                .unwrap_or_default()
+                .to_owned(),
+            aside_room,
+            answer,
+            kill: begin.kill,
+        };
+        hand_over.encode_to_vec()
+    }
+
+    /// The dump is done, the gate still closed: from now on the cut's content is kept.
+    pub(crate) fn keep(&mut self, agent: &Agent) -> Result<(), Refusal> {
+        let mut config = self.config.clone();
+        if let Some(answer) = &self.answer {
+            config.set_aside = answer.read(agent.page)?;
+        }
+        let engine = Engine::begin(config)?;
+        let resources = agent.device.spare.lock().take();
+        let resources = resources.ok_or(Refusal::QueuesAreGone)?;
+        let saving = Saving::new(engine, resources, self.max_hold);
+        agent.device.course.keep(&agent.trace, saving);
+        Ok(())
+    }
+}
+
+/// What is promised: all allocations but those where an earlier attempt has missed a write, and chunks
+/// that the CPU has touched. It may write there until it is frozen, after the fingerprints have been
+/// taken. These are saved while everything stands still, whoever writes to them afterwards. Where the
+/// page tables cannot be looked at, nothing is promised.
+fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
+    if begin.all_residual {
+        return Vec::new();
+    }
+    let residual: Vec<Extent> = begin
+        .residual
+        .iter()
+        .filter_map(|extent| Extent::with_len(extent.start, extent.len).ok())
+        .collect();
+    let mut tracked = agent.device.registry.extents();
+    tracked.retain(|extent| !residual.iter().any(|other| other.overlaps(*extent)));
+    let Ok(map) = PageMap::own() else {
+        return Vec::new();
+    };
+    let untouched = |extent: Extent| {
+        let pages = map.present(extent.start()..extent.end());
+        pages.map_or_else(
+            |_| Vec::new(),
+            |pages| untouched(extent, begin.chunk_bytes, &pages),
+        )
+    };
+    tracked.into_iter().flat_map(untouched).collect()
+}
+
+/// What is left of an allocation without the chunks that have pages in them.
+fn untouched(allocation: Extent, chunk_bytes: u64, pages: &[Range<u64>]) -> Vec<Extent> {
+    let (start, end) = (allocation.start(), allocation.end());
+    let mut left = Vec::new();
+    let mut at = start;
+    for pages in pages {
+        let first = pages.start.saturating_sub(start) / chunk_bytes * chunk_bytes;
+        let last = (pages.end - start).div_ceil(chunk_bytes) * chunk_bytes;
+        left.extend(Extent::new(at, start + first));
+        at = at.max(end.min(start + last));
+    }
+    left.extend(Extent::new(at, end));
+    left
+}
+
+/// What the controller wants compared; samples are others for each checkpoint.
+fn validate(begin: &Begin) -> Validate {
+    match begin.validate() {
+        strobe_proto::Validate::Off => Validate::Off,
+        strobe_proto::Validate::Sampled => {
+            let seed = begin.checkpoint_id.first_chunk().copied();
+            Validate::Sampled {
+                seed: u64::from_le_bytes(seed.unwrap_or_default()),
+            }
+        }
+        _ => Validate::Full,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_the_cpu_has_touched_are_not_promised() {
+        let allocation = Extent::new(0x1_0800, 0x2_0100).unwrap();
+        let left = |pages: &[Range<u64>]| -> Vec<(u64, u64)> {
+            let left = untouched(allocation, 0x4000, pages);
+            left.iter().map(|e| (e.start(), e.end())).collect()
+        };
+        assert_eq!(left(&[]), [(0x1_0800, 0x2_0100)]);
+        // The page in which it begins, and that in which it ends.
+        let ends = [0x1_0000..0x1_1000, 0x2_0000..0x2_1000];
+        assert_eq!(left(&ends[..1]), [(0x1_4800, 0x2_0100)]);
+        assert_eq!(left(&ends), [(0x1_4800, 0x1_c800)]);
+        // Two in one chunk, and one across two.
+        let inside = [0x1_5000..0x1_6000, 0x1_7000..0x1_8000];
+        assert_eq!(left(&inside), [(0x1_0800, 0x1_4800), (0x1_8800, 0x2_0100)]);
+        let across = 0x1_8000..0x1_9000;
+        assert_eq!(
+            left(std::slice::from_ref(&across)),
+            [(0x1_0800, 0x1_4800), (0x1_c800, 0x2_0100)]
+        );
+        let all = 0x1_0000..0x2_1000;
+        assert_eq!(left(std::slice::from_ref(&all)), []);
+    }
+}

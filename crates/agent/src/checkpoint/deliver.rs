@@ -1,0 +1,263 @@
+//! After the dump: the content goes out through a pinned ring, from which the controller reads it.
+
+use crate::agent::{Agent, GATE};
+use crate::checkpoint::cut::{Cut, CutFingerprints};
+use crate::checkpoint::refusal::{Refusal, lost, unreachable};
+use crate::checkpoint::saving::{Saving, Witnesses};
+use crate::checkpoint::{Watch, let_go, open, ring_slots, used_nothing_refused};
+use crate::wire::connection::Connection;
+use crate::wire::page::{now_ns, set_phase};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use strobe_engine::Source;
+use strobe_extent::Extent;
+use strobe_proto::page::Phase;
+use strobe_proto::{
+    Aborted, Begin, ChunkReady, Done, Extent as ExtentMessage, Missed, Mode, Ring, Statistics,
+    Suspect, Suspects, from_agent, to_agent,
+};
+
+/// How long a look at the socket waits while copies are under way.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
+/// How long the controller may take to commit.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Delivers the content of the cut and waits for the commit. Nothing is held back afterwards.
+pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<(), Refusal> {
+    let page = agent.page;
+    let kept = cut.keep(agent);
+    if begin.mode() == Mode::Cow {
+        open(agent);
+    }
+    set_phase(page, Phase::Copying);
+    let started = now_ns();
+    let mut connection = Connection::open(page).map_err(unreachable);
+    let delivered = kept.and_then(|()| match &mut connection {
+        Ok(connection) => deliver(agent, begin, &cut.fingerprints, connection),
+        Err(why) => Err(why.clone()),
+    });
+    let delivered = delivered.and_then(|()| used_nothing_refused(agent));
+    let finished = now_ns();
+    let statistics = statistics(agent, &cut.fingerprints, started, finished);
+    let witnesses = agent.device.course.with(|saving| saving.witnesses());
+    if GATE.is_closed() {
+        open(agent);
+    }
+    let_go(agent);
+    let mut connection = connection?;
+    if let Err(why) = delivered {
+        // The controller may be the one that is gone.
+        let _ = connection.send(from_agent::Body::Aborted(Aborted {
+            reason: why.to_string(),
+        }));
+        return Err(why);
+    }
+    connection
+        .send(from_agent::Body::Done(Done {
+            statistics: Some(Statistics {
+                opened_ns: page.opened_ns.load(Ordering::Relaxed),
+                ..statistics
+            }),
+        }))
+        .map_err(lost)?;
+    let witnesses = witnesses.as_ref();
+    wait_for_commit(agent, witnesses, &mut connection)
+}
+
+fn deliver(
+    agent: &'static Agent,
+    begin: &Begin,
+    fingerprints: &CutFingerprints,
+    connection: &mut Connection,
+) -> Result<(), Refusal> {
+    let slots = ring_slots(begin.chunk_bytes);
+    let ring = |saving: &mut Saving| {
+        let out = &mut saving.resources.out;
+        out.open(&agent.device, slots, begin.chunk_bytes)
+    };
+    let address = agent.device.course.with(ring).ok_or(Refusal::Over)??;
+    connection
+        .send(from_agent::Body::Ring(Ring {
+            address,
+            slots,
+            slot_bytes: begin.chunk_bytes,
+        }))
+        .map_err(lost)?;
+    let mut watch = Watch::new(agent.page);
+    loop {
+        watch
+            .look(agent)
+            .inspect_err(|why| agent.device.course.give_up(why))?;
+        let (arrived, saved, finished) = step(agent, fingerprints)?;
+        let progress = !arrived.is_empty();
+        for message in arrived {
+            connection
+                .send(from_agent::Body::Chunk(message))
+                .map_err(lost)
+                .inspect_err(|why| agent.device.course.give_up(why))?;
+        }
+        if saved && GATE.is_closed() {
+            open(agent);
+        }
+        if finished {
+            return Ok(());
+        }
+        let mut wait = if progress { Duration::ZERO } else { LOOK_AGAIN };
+        while let Some(message) = connection
+            .receive_within(wait)
+            .map_err(lost)
+            .inspect_err(|why| agent.device.course.give_up(why))?
+        {
+            answer(agent, message)?;
+            wait = Duration::ZERO;
+        }
+    }
+}
+
+/// Reports what has arrived and orders new copies.
+fn step(
+    agent: &Agent,
+    fingerprints: &CutFingerprints,
+) -> Result<(Vec<ChunkReady>, bool, bool), Refusal> {
+    let stepped = agent.device.course.with(|saving| {
+        let arrived = saving.arrivals();
+        saving.order_copies();
+        saving.look_at_progress();
+        match saving.failed() {
+            Some(why) => Err(why.clone()),
+            None => Ok((arrived, saving.is_saved(), saving.finished())),
+        }
+    });
+    let (arrived, saved, finished) = stepped.ok_or(Refusal::Over)??;
+    if !arrived.is_empty() {
+        agent.device.course.notify();
+    }
+    let messages = arrived
+        .into_iter()
+        .map(|copy| ChunkReady {
+            slot: copy.slot.0,
+            extent: Some(ExtentMessage {
+                start: copy.extent.start(),
+                len: copy.extent.len(),
+            }),
+            from_aside: matches!(copy.source, Source::Pool(_)),
+            fingerprint: fingerprints
+                .of(copy.extent)
+                .map_or_else(Vec::new, |fingerprint| fingerprint.to_bytes().to_vec()),
+        })
+        .collect();
+    Ok((messages, saved, finished))
+}
+
+fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
+    match message {
+        to_agent::Body::SlotFree(free) => {
+            agent
+                .device
+                .course
+                .with(|saving| saving.slot_free(free.slot));
+            Ok(())
+        }
+        to_agent::Body::Abandon(abandon) => {
+            let why = Refusal::Abandoned(abandon.reason);
+            agent.device.course.give_up(&why);
+            Err(why)
+        }
+        to_agent::Body::Begin(_)
+        | to_agent::Body::ShowLaunches(_)
+        | to_agent::Body::Committed(_)
+        | to_agent::Body::Missed(_) => {
+            agent.device.course.give_up(&Refusal::WrongOrder);
+            Err(Refusal::WrongOrder)
+        }
+    }
+}
+
+fn wait_for_commit(
+    agent: &Agent,
+    witnesses: Option<&Witnesses>,
+    connection: &mut Connection,
+) -> Result<(), Refusal> {
+    let deadline = Instant::now() + COMMIT_PATIENCE;
+    let mut watch = Watch::new(agent.page);
+    while Instant::now() < deadline {
+        watch.look(agent)?;
+        agent.drain_ring(usize::MAX);
+        let message = connection.receive_within(Duration::from_millis(10));
+        match message.map_err(lost)? {
+            None | Some(to_agent::Body::SlotFree(_)) => {}
+            Some(to_agent::Body::Committed(_)) => {
+                agent.page.checkpoints.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Some(to_agent::Body::Missed(missed)) => {
+                return accuse(witnesses, &missed, connection);
+            }
+            Some(to_agent::Body::Abandon(abandon)) => {
+                return Err(Refusal::Abandoned(abandon.reason));
+            }
+            Some(to_agent::Body::Begin(_) | to_agent::Body::ShowLaunches(_)) => {
+                return Err(Refusal::WrongOrder);
+            }
+        }
+    }
+    Err(Refusal::NoCommit)
+}
+
+/// A write was missed: says who can have made it, and does not believe them any more.
+fn accuse(
+    witnesses: Option<&Witnesses>,
+    missed: &Missed,
+    connection: &mut Connection,
+) -> Result<(), Refusal> {
+    let chunks: Vec<Extent> = missed
+        .chunks
+        .iter()
+        .filter_map(|chunk| Extent::with_len(chunk.start, chunk.len).ok())
+        .collect();
+    let suspects = witnesses.map_or_else(Vec::new, |witnesses| witnesses.suspects(&chunks));
+    let kernels = suspects.into_iter().map(|kernel| {
+        kernel.distrust();
+        Suspect {
+            kernel: kernel.name.clone(),
+            code_object: kernel.code_object.to_vec(),
+        }
+    });
+    let body = from_agent::Body::Suspects(Suspects {
+        kernels: kernels.collect(),
+    });
+    connection.send(body).map_err(lost)?;
+    Err(Refusal::MissedWrite)
+}
+
+fn statistics(
+    agent: &Agent,
+    fingerprints: &CutFingerprints,
+    started: u64,
+    finished: u64,
+) -> Statistics {
+    agent.drain_ring(usize::MAX);
+    let page = agent.page;
+    let (engine, launches) = agent
+        .device
+        .course
+        .with(|saving| (saving.statistics(), saving.launches))
+        .unwrap_or_default();
+    Statistics {
+        launches: page.launches.load(Ordering::Relaxed),
+        footprints_exact: page.footprints_exact.load(Ordering::Relaxed),
+        footprints_conservative: page.footprints_conservative.load(Ordering::Relaxed),
+        tracked_bytes: engine.tracked_bytes,
+        copied_out_bytes: engine.bytes_out,
+        copied_aside_bytes: engine.bytes_aside,
+        gate_closed_ns: page.gate_closed_ns.load(Ordering::Relaxed),
+        drained_ns: page.drained_ns.load(Ordering::Relaxed),
+        opened_ns: page.opened_ns.load(Ordering::Relaxed),
+        copy_started_ns: started,
+        copy_finished_ns: finished,
+        launch_wait_ns: GATE.take_held_back(),
+        kernels_since_open: launches,
+        fingerprints_ns: fingerprints.took_ns,
+        fingerprinted_bytes: fingerprints.bytes,
+    }
+}

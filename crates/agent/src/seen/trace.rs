@@ -1,0 +1,504 @@
+//! The trace: everything observed, applied in the order of the calls.
+//!
+//! Off-checkpoint the control thread applies records some milliseconds later; from the cut until
+//! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
+//! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
+
+use crate::seen::kernel::Kernel;
+use crate::seen::launch_log::LaunchLog;
+use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Transfer};
+use crate::seen::tables::{Look, Tables};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use strobe_engine::StreamId;
+use strobe_extent::{Access, Extent, Reason, Side};
+use strobe_footprint::Memory;
+use strobe_graph::{Event, Kind, LaunchGraph, Operation, Stream};
+use strobe_proto::LaunchWindow;
+
+/// Operations that the graph remembers: some rounds of a training loop.
+const GRAPH_OPERATIONS: usize = 8192;
+
+/// Launches so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub launches: u64,
+    /// Launches whose writes are known.
+    pub exact: u64,
+    /// Launches that may write anything.
+    pub conservative: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    tables: Tables,
+    graph: LaunchGraph,
+    streams: Numbers<RawStream>,
+    events: Numbers<u64>,
+    /// The kernel launched last on each stream.
+    last: HashMap<RawStream, &'static str>,
+    latest: Option<&'static str>,
+    counts: Counts,
+    /// Kernels that may write anything, and why.
+    unresolved: BTreeMap<&'static str, Reason>,
+    log: Option<LaunchLog>,
+}
+
+/// What has been learned from one observation: who may write what.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    /// The stream it was enqueued on, if any.
+    pub stream: Option<StreamId>,
+    pub writes: Side,
+    /// What was launched, if it was a kernel that is known by name.
+    pub kernel: Option<&'static Kernel>,
+}
+
+/// Numbers from 1 on for handles that HIP uses again.
+#[derive(Debug)]
+struct Numbers<H> {
+    live: HashMap<H, u64>,
+    given: u64,
+}
+
+impl<H> Default for Numbers<H> {
+    fn default() -> Numbers<H> {
+        Numbers {
+            live: HashMap::new(),
+            given: 0,
+        }
+    }
+}
+
+impl<H: Eq + Hash> Numbers<H> {
+    fn of(&mut self, handle: H) -> u64 {
+        *self.live.entry(handle).or_insert_with(|| {
+            self.given += 1;
+            self.given
+        })
+    }
+}
+
+struct Known<'a> {
+    graph: &'a LaunchGraph,
+    tables: &'a Tables,
+}
+
+impl Memory for Known<'_> {
+    fn allocation(&self, address: u64) -> Option<Extent> {
+        self.graph.buffer_at(address)
+    }
+
+    fn is_allocated(&self, extent: Extent) -> bool {
+        self.graph.touches_buffer(extent)
+    }
+
+    fn known_bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
+        self.tables.known(address, len)
+    }
+}
+
+impl Trace {
+    #[allow(clippy::new_without_default, reason = "an empty trace is a decision")]
+    pub(crate) fn new() -> Trace {
+        Trace {
+            tables: Tables::default(),
+            graph: LaunchGraph::new(GRAPH_OPERATIONS),
+            streams: Numbers::default(),
+            events: Numbers::default(),
+            last: HashMap::new(),
+            latest: None,
+            counts: Counts::default(),
+            unresolved: BTreeMap::new(),
+            log: LaunchLog::from_environment(),
+        }
+    }
+
+    /// Applies one observation.
+    pub(crate) fn apply(&mut self, observed: &Observed<'_>) -> Effect {
+        match *observed {
+            Observed::Launch(launch) => self.launch(&launch),
+            Observed::Transfer(transfer) => self.transfer(&transfer),
+            Observed::Anything { stream, is_graph } => {
+                let (kind, name) = match is_graph {
+                    true => (Kind::Graph, "graph"),
+                    false => (Kind::Kernel, "(unknown)"),
+                };
+                let access = Access::unknown(Reason::NotAnalysed);
+                self.operation(stream, operation(kind, name, access))
+            }
+            Observed::Callback { stream } => {
+                let callback = operation(Kind::Host, "callback", Access::none());
+                self.operation(Some(stream), callback)
+            }
+            Observed::Content {
+                address,
+                mapped,
+                bytes,
+            } => {
+                self.tables.learn(address, bytes, mapped);
+                Effect::none()
+            }
+            Observed::Allocate { start, len } => {
+                if let Ok(extent) = Extent::with_len(start, len) {
+                    self.graph.allocate(extent);
+                    self.logged(|log| log.allocate(extent));
+                }
+                Effect::none()
+            }
+            Observed::Free { start } => {
+                self.logged(|log| log.free(start));
+                let freed = self.graph.free(start);
+                if let Some(buffer) = freed {
+                    self.tables.freed(buffer);
+                }
+                let writes = freed.map_or(Side::none(), Side::from);
+                Effect {
+                    stream: None,
+                    writes,
+                    kernel: None,
+                }
+            }
+            Observed::CreateStream {
+                stream,
+                non_blocking,
+            } => {
+                self.forget_stream(stream);
+                if non_blocking {
+                    let stream = self.stream(stream);
+                    self.graph.create_non_blocking(stream);
+                }
+                Effect::none()
+            }
+            Observed::DestroyStream { stream } => {
+                self.forget_stream(stream);
+                Effect::none()
+            }
+            Observed::RecordEvent { event, stream } => {
+                let (event, stream) = (Event(self.events.of(event)), self.stream(stream));
+                self.graph.record(event, stream);
+                Effect::none()
+            }
+            Observed::WaitEvent { stream, event } => {
+                let (event, stream) = (Event(self.events.of(event)), self.stream(stream));
+                self.graph.wait(stream, event);
+                Effect::none()
+            }
+            Observed::DestroyEvent { event } => {
+                if let Some(number) = self.events.live.remove(&event) {
+                    self.graph.destroy_event(Event(number));
+                }
+                Effect::none()
+            }
+            Observed::Synchronise(what) => {
+                match what {
+                    Synchronised::Stream(stream) => {
+                        let stream = self.stream(stream);
+                        self.graph.synchronise(stream);
+                    }
+                    Synchronised::Event(event) => {
+                        let event = Event(self.events.of(event));
+                        self.graph.synchronise_event(event);
+                    }
+                    Synchronised::Device => self.graph.synchronise_all(),
+                }
+                Effect::none()
+            }
+            Observed::Reset => {
+                self.logged(LaunchLog::reset);
+                self.tables.clear();
+                self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
+                self.streams.live.clear();
+                self.events.live.clear();
+                self.last.clear();
+                Effect::none()
+            }
+        }
+    }
+
+    /// Records were lost: `live` is what is allocated, and nothing else is known any more.
+    pub(crate) fn resume_after_loss(&mut self, live: &[Extent], lost: u64) {
+        self.counts.launches += lost;
+        self.counts.conservative += lost;
+        self.tables.clear();
+        self.graph.resume(live);
+        self.logged(|log| log.lost(lost));
+    }
+
+    /// Whether a launch log is kept.
+    pub(crate) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Writes the launch log as far as it goes.
+    pub(crate) fn flush_log(&mut self) {
+        self.logged(LaunchLog::flush);
+    }
+
+    #[inline]
+    fn logged(&mut self, write: impl FnOnce(&mut LaunchLog)) {
+        if let Some(log) = &mut self.log {
+            write(log);
+        }
+    }
+
+    /// Nothing is under way: reads the tables again.
+    pub(crate) fn look_up_tables(&mut self, look: Look) {
+        self.tables.look_up_again(look);
+    }
+
+    /// From now on, or no longer, the content of an image depends on footprints.
+    pub(crate) fn must_be_right(&mut self, must: bool) {
+        self.tables.must_be_right(must);
+    }
+
+    /// Extents in the order in which they are expected to be written.
+    pub(crate) fn copy_order(&self) -> Vec<Extent> {
+        self.graph.predict().copy_order()
+    }
+
+    /// What is remembered of the launches, for whoever asks.
+    pub(crate) fn pieces(&self) -> Vec<LaunchWindow> {
+        self.graph.pieces()
+    }
+
+    /// The kernel launched last on `stream`.
+    pub(crate) fn last_kernel(&self, stream: RawStream) -> Option<&'static str> {
+        self.last.get(&stream).copied()
+    }
+
+    /// The kernel launched last on any stream.
+    pub(crate) fn latest_kernel(&self) -> Option<&'static str> {
+        self.latest
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The kernels whose launches may write anything, and why the latest one did.
+    pub(crate) fn unresolved(&self) -> impl Iterator<Item = (&'static str, Reason)> + '_ {
+        self.unresolved
+            .iter()
+            .map(|(name, reason)| (*name, *reason))
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Effect {
+        let kernel = launch.kernel;
+        self.last.insert(launch.stream, &kernel.name);
+        self.latest = Some(&kernel.name);
+        let access = match (launch.kernarg, kernel.footprint()) {
+            _ if kernel.is_distrusted() => Access::unknown(Reason::Distrusted),
+            (Ok(kernarg), Some(footprint)) => footprint.evaluate(
+                &strobe_footprint::Launch {
+                    kernarg,
+                    grid: launch.items,
+                    block: launch.block,
+                    dynamic_lds: launch.lds,
+                },
+                &Known {
+                    graph: &self.graph,
+                    tables: &self.tables,
+                },
+            ),
+            (Err(reason), _) => Access::unknown(reason),
+            (_, None) => Access::unknown(Reason::NotAnalysed),
+        };
+        self.logged(|log| log.launch(launch, &access));
+        self.counts.launches += 1;
+        match access.writes.reason() {
+            Some(reason) => {
+                self.counts.conservative += 1;
+                self.unresolved.insert(&kernel.name, reason);
+            }
+            None => self.counts.exact += 1,
+        }
+        self.tables.written(&access.writes);
+        let stream = self.stream(launch.stream);
+        let mut hasher = DefaultHasher::new();
+        (&kernel.name, launch.items, launch.block).hash(&mut hasher);
+        let writes = access.writes.clone();
+        self.graph.push(Operation {
+            kind: Kind::Kernel,
+            name: &kernel.name,
+            stream: Some(stream),
+            signature: hasher.finish(),
+            access,
+            is_hull: false,
+        });
+        Effect {
+            stream: Some(StreamId(stream.0)),
+            writes,
+            kernel: Some(kernel),
+        }
+    }
+
+    fn transfer(&mut self, transfer: &Transfer) -> Effect {
+        let side =
+            |span: Span| Extent::with_len(span.start, span.len).map_or(Side::none(), Side::from);
+        let (kind, name) = match (transfer.is_memset, transfer.stream) {
+            (_, None) => (Kind::Host, "write"),
+            (true, _) => (Kind::Memset, "memset"),
+            (false, _) => (Kind::Copy, "copy"),
+        };
+        let access = Access {
+            reads: side(transfer.reads),
+            writes: side(transfer.writes),
+        };
+        let bytes = transfer.writes.len.max(transfer.reads.len);
+        let moved = Operation {
+            signature: bytes,
+            is_hull: transfer.is_hull,
+            ..operation(kind, name, access)
+        };
+        let effect = self.operation(transfer.stream, moved);
+        if transfer.waits {
+            self.graph.synchronise_last();
+        }
+        effect
+    }
+
+    fn operation(&mut self, stream: Option<RawStream>, operation: Operation) -> Effect {
+        let writes = operation.access.writes.clone();
+        if !writes.is_none() {
+            self.logged(|log| log.write(&writes));
+            self.tables.written(&writes);
+        }
+        let stream = stream.map(|stream| self.stream(stream));
+        self.graph.push(Operation {
+            stream,
+            ..operation
+        });
+        Effect {
+            stream: stream.map(|stream| StreamId(stream.0)),
+            writes,
+            kernel: None,
+        }
+    }
+
+    /// The number of a stream, never used twice.
+    fn stream(&mut self, stream: RawStream) -> Stream {
+        match stream {
+            RawStream::LEGACY => Stream::LEGACY,
+            stream => Stream(self.streams.of(stream)),
+        }
+    }
+
+    fn forget_stream(&mut self, stream: RawStream) {
+        if let Some(number) = self.streams.live.remove(&stream) {
+            self.graph.destroy_stream(Stream(number));
+        }
+        self.last.remove(&stream);
+    }
+}
+
+/// Of the host's, until it has a stream.
+fn operation(kind: Kind, name: &'static str, access: Access) -> Operation {
+    Operation {
+        kind,
+        name,
+        stream: None,
+        signature: 0,
+        access,
+        is_hull: false,
+    }
+}
+
+impl Effect {
+    fn none() -> Effect {
+        Effect {
+            stream: None,
+            writes: Side::none(),
+            kernel: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::course::Course;
+
+    fn launch(name: &str) -> Observed<'static> {
+        Observed::Launch(Launch {
+            kernel: Box::leak(Box::new(Kernel::unknown(name))),
+            stream: RawStream(0x55),
+            items: [1; 3],
+            block: [1; 3],
+            lds: 0,
+            kernarg: Ok(&[]),
+        })
+    }
+
+    #[test]
+    fn a_launch_that_may_write_anything_makes_tables_unknown() {
+        let mut trace = Trace::new();
+        let content = Observed::Content {
+            address: 0x1000,
+            mapped: false,
+            bytes: &[1, 2],
+        };
+        trace.apply(&content);
+        assert!(trace.tables.known(0x1000, 2).is_some());
+        let effect = trace.apply(&launch("k"));
+        assert!(effect.writes.is_unknown());
+        assert!(trace.tables.known(0x1000, 2).is_none());
+        assert_eq!(trace.last_kernel(RawStream(0x55)), Some("k"));
+        let counts = Counts {
+            launches: 1,
+            exact: 0,
+            conservative: 1,
+        };
+        assert_eq!(trace.counts(), counts);
+    }
+
+    #[test]
+    fn when_nothing_is_kept_any_more_tables_are_believed_again() {
+        let trace = parking_lot::Mutex::new(Trace::new());
+        trace.lock().apply(&Observed::Content {
+            address: 0x1000,
+            mapped: true,
+            bytes: &[1, 2],
+        });
+        let is_known = || trace.lock().tables.known(0x1000, 2).is_some();
+        trace.lock().must_be_right(true);
+        assert!(!is_known());
+        assert!(Course::default().record(&trace).is_none());
+        assert!(is_known());
+    }
+
+    #[test]
+    fn a_stream_that_takes_over_a_handle_is_another_stream() {
+        let mut trace = Trace::new();
+        let before = trace.apply(&launch("k")).stream;
+        assert_eq!(trace.apply(&launch("k")).stream, before);
+        let stream = RawStream(0x55);
+        trace.apply(&Observed::DestroyStream { stream });
+        let non_blocking = false;
+        trace.apply(&Observed::CreateStream {
+            stream,
+            non_blocking,
+        });
+        assert_ne!(trace.apply(&launch("k")).stream, before);
+        let null = Observed::Transfer(Transfer {
+            stream: Some(RawStream(0)),
+            writes: Span { start: 1, len: 1 },
+            reads: Span::NONE,
+            is_memset: true,
+            is_hull: false,
+            waits: false,
+        });
+        assert_eq!(trace.apply(&null).stream, Some(StreamId(0)));
+    }
+
+    #[test]
+    fn a_free_writes_the_buffer_it_frees() {
+        let mut trace = Trace::new();
+        let (start, len) = (0x1000, 0x100);
+        trace.apply(&Observed::Allocate { start, len });
+        let freed = trace.apply(&Observed::Free { start });
+        assert_eq!(freed.writes, Extent::with_len(start, len).unwrap().into());
+        assert!(trace.apply(&Observed::Free { start }).writes.is_none());
+    }
+}

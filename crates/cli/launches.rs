@@ -1,0 +1,88 @@
+//! The launch window on its way from an agent into a checkpoint, and from there.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use strobe_criu::agent::RemoteAgent;
+use strobe_criu::lease::Lease;
+use strobe_criu::process::{self, Identity};
+use strobe_graph::Window;
+use strobe_proto::{LaunchWindow, ShowLaunches, frame, from_agent, to_agent};
+use strobe_store::Checkpoint;
+
+use crate::link::{Link, Listener};
+use crate::outcome::Refused;
+use crate::release;
+
+/// In the folder of CRIU's images.
+const IMAGE: &str = "strobe-launches.img";
+/// More are not taken from an agent: it remembers fewer.
+const OPERATIONS: usize = 1 << 20;
+/// For the agent to connect. It looks every ten milliseconds.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// Takes in what an agent sends, up to the last piece.
+pub(crate) fn receive(link: &mut Link) -> anyhow::Result<Window> {
+    let mut pieces: Vec<LaunchWindow> = Vec::new();
+    let mut operations = 0;
+    loop {
+        match link.receive()? {
+            from_agent::Body::Launches(piece) => {
+                operations += piece.operations.len() + piece.buffers.len();
+                if operations > OPERATIONS {
+                    bail!("the agent sends more launches than it can remember");
+                }
+                let is_last = piece.is_last;
+                pieces.push(piece);
+                if is_last {
+                    return Window::join(pieces).context("the agent's launches make no sense");
+                }
+            }
+            from_agent::Body::Refused(refused) => return Err(Refused(refused.reason).into()),
+            from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
+            _ => bail!("the agent says something unexpected"),
+        }
+    }
+}
+
+/// Of a running program, now.
+pub(crate) fn of_program(pid: u32) -> anyhow::Result<Window> {
+    let agent = RemoteAgent::find(pid).map_err(|error| Refused(error.to_string()))?;
+    let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
+    let _lease = lease.ok_or_else(|| release::under_way(pid))?;
+    release::end_last(&agent)?;
+    let me = Identity::of(std::process::id())?;
+    let listener = Listener::open(agent.identity(), &format!("launches-{}", me.start_time))?;
+    agent.request(me, listener.name())?;
+    let mut link = listener.accept(CONNECT)?;
+    link.send(to_agent::Body::ShowLaunches(ShowLaunches {}))?;
+    receive(&mut link)
+}
+
+/// Keeps the window with a checkpoint that is being made.
+pub(crate) fn save(criu_folder: &Path, window: &Window) -> anyhow::Result<()> {
+    let path = criu_folder.join(IMAGE);
+    let save = || {
+        let mut file = BufWriter::new(File::create(&path)?);
+        frame::write_image(&mut file, window.message())?;
+        file.flush()
+    };
+    save().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Of a checkpoint: the launches before it.
+pub(crate) fn of_checkpoint(directory: &Path) -> anyhow::Result<Window> {
+    let checkpoint = Checkpoint::open(directory)?;
+    let path = checkpoint.criu_dir().join(IMAGE);
+    let load = || frame::read_image(&mut BufReader::new(File::open(&path)?));
+    let window: LaunchWindow = load().with_context(|| format!("cannot read {}", path.display()))?;
+    Window::join([window]).with_context(|| format!("{} is damaged", path.display()))
+}
+
+/// Whether a process has this number.
+pub(crate) fn is_program(target: &str) -> Option<u32> {
+    target.parse().ok().filter(|pid| process::exists(*pid))
+}

@@ -1,0 +1,62 @@
+//! Threads that CRIU would bring back as others than they were: it takes what the kernel lets threads
+//! have of their own for the process's.
+
+use std::{fs, io};
+
+use nix::libc;
+
+use crate::process;
+
+/// `enum kcmp_type` of linux/kcmp.h.
+const KCMP_FILES: libc::c_int = 2;
+const KCMP_FS: libc::c_int = 3;
+
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
+pub enum ThreadError {
+    #[error(
+        "the first thread of process {0} has ended, and others run on; CRIU cannot save such a process"
+    )]
+    NoLeader(u32),
+    #[error(
+        "thread {thread} of process {pid} has {what} of its own (unshare), which CRIU would not bring back"
+    )]
+    Apart {
+        pid: u32,
+        thread: u32,
+        what: &'static str,
+    },
+}
+
+/// Whether all threads of a process can be brought back. One that has ended has none.
+pub fn check(pid: u32) -> Result<(), ThreadError> {
+    let threads = threads(pid).unwrap_or_default();
+    let is_dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
+    if is_dead && threads.len() > 1 {
+        return Err(ThreadError::NoLeader(pid));
+    }
+    for thread in threads {
+        for (kind, what) in [
+            (KCMP_FILES, "a table of open files"),
+            (KCMP_FS, "a working directory and umask"),
+        ] {
+            if is_apart(pid, thread, kind) {
+                return Err(ThreadError::Apart { pid, thread, what });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let names = tasks.filter_map(|task| task.ok()?.file_name().into_string().ok());
+    Ok(names.filter_map(|name| name.parse().ok()).collect())
+}
+
+/// No, where the kernel cannot say: it may be built without, and a thread may end.
+fn is_apart(pid: u32, thread: u32, kind: libc::c_int) -> bool {
+    // SAFETY: the call compares by number; it takes no pointers.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, pid, thread, kind, 0_usize, 0_usize) };
+    order > 0
+}

@@ -1,0 +1,195 @@
+//! Messages with a length before them, and the hand-over, which has its length in the agent's page.
+
+use strobe_proto::amdgpu::{
+    CriuDmabufNode, CriuKfd, CriuRenderNode, DevIolink, DrmBoEntry, DrmVmEntry, KfdBoEntry,
+    KfdDeviceEntry,
+};
+use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
+use strobe_proto::{
+    AsideRange, Begin, ChunkReady, Extent, FromAgent, HandOver, Hello, Missed, PluginStatistics,
+    Residual, ResidualRange, SetAside, Statistics, Suspect, Suspects, ToAgent, WritableFile,
+    WritableFiles, from_agent, to_agent,
+};
+
+/// Reads an image of CRIU's folder as each kind that there is.
+pub fn amdgpu_images(bytes: &[u8]) {
+    let _ = read_image::<CriuKfd>(&mut &bytes[..]);
+    let _ = read_image::<CriuRenderNode>(&mut &bytes[..]);
+    let _ = read_image::<CriuDmabufNode>(&mut &bytes[..]);
+    let _ = read_image::<Residual>(&mut &bytes[..]);
+    let _ = read_image::<PluginStatistics>(&mut &bytes[..]);
+    let _ = read_image::<WritableFiles>(&mut &bytes[..]);
+}
+
+/// Reads what comes out of the control socket, at both of its ends, up to the first error.
+pub fn control(bytes: &[u8]) {
+    let mut at_the_command = bytes;
+    while let Ok(Some(_)) = read_control::<FromAgent>(&mut at_the_command) {}
+    let mut at_the_agent = bytes;
+    while let Ok(Some(_)) = read_control::<ToAgent>(&mut at_the_agent) {}
+}
+
+/// Reads the agent's promise, and the plugin's answer to it.
+pub fn hand_over(bytes: &[u8]) {
+    let _ = HandOver::decode(bytes);
+    let _ = SetAside::decode(bytes);
+}
+
+fn image(message: &impl Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_image(&mut bytes, message).expect("a vector grows");
+    bytes
+}
+
+const SOME: Extent = Extent {
+    start: 0x7f00_0020_0000,
+    len: 0x20_0000,
+};
+
+/// One of each kind.
+pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
+    let device = KfdDeviceEntry {
+        node_id: 1,
+        gpu_id: 0x1092,
+        iolinks: vec![DevIolink {
+            r#type: 2,
+            node_to_id: 0,
+        }],
+        vram_size: 1 << 30,
+        ..KfdDeviceEntry::default()
+    };
+    let bo = KfdBoEntry {
+        addr: SOME.start,
+        size: SOME.len,
+        gpu_id: 0x1092,
+        handle: Some(1),
+        ..KfdBoEntry::default()
+    };
+    let kfd = CriuKfd {
+        pid: 1,
+        num_of_gpus: 1,
+        device_entries: vec![KfdDeviceEntry::default(), device],
+        num_of_bos: 2,
+        bo_entries: vec![bo, bo],
+        priv_data: vec![7; 64],
+        ..CriuKfd::default()
+    };
+    let node = CriuRenderNode {
+        gpu_id: 0x1092,
+        num_of_bos: Some(1),
+        bo_entries: vec![DrmBoEntry {
+            size: 4096,
+            num_of_vms: 1,
+            vm_entries: vec![DrmVmEntry::default()],
+            ..DrmBoEntry::default()
+        }],
+        ..CriuRenderNode::default()
+    };
+    let residual = Residual {
+        ranges: vec![ResidualRange {
+            bo_index: 1,
+            bo_offset: 4096,
+            len: 4096,
+            file_offset: 0,
+        }],
+        tracked: vec![SOME],
+        ..Residual::default()
+    };
+    let files = WritableFiles {
+        files: vec![WritableFile {
+            path: "/a".into(),
+            size: 10,
+            ..WritableFile::default()
+        }],
+    };
+    vec![
+        image(&kfd),
+        image(&node),
+        image(&CriuDmabufNode { gem_handle: 1 }),
+        image(&residual),
+        image(&PluginStatistics {
+            target: "gfx906".into(),
+            ..PluginStatistics::default()
+        }),
+        image(&files),
+    ]
+}
+
+/// Conversations of both ends.
+pub fn valid_control() -> Vec<Vec<u8>> {
+    use from_agent::Body as From;
+    use to_agent::Body as To;
+    let mut said = Vec::new();
+    for body in [
+        From::Hello(Hello {
+            pid: 7,
+            agent_version: "1".into(),
+            attach_point: "exports".into(),
+        }),
+        From::Chunk(ChunkReady {
+            slot: 3,
+            extent: Some(SOME),
+            from_aside: true,
+            fingerprint: vec![9; 16],
+        }),
+        From::Suspects(Suspects {
+            kernels: vec![Suspect {
+                kernel: "_Z4stepPf".into(),
+                code_object: vec![1; 16],
+            }],
+        }),
+        From::Done(strobe_proto::Done {
+            statistics: Some(Statistics {
+                launches: 1 << 40,
+                ..Statistics::default()
+            }),
+        }),
+    ] {
+        write_control(&mut said, &FromAgent { body: Some(body) }).expect("a vector grows");
+    }
+    let mut told = Vec::new();
+    for body in [
+        To::Begin(Begin {
+            checkpoint_id: vec![5; 16],
+            chunk_bytes: 1 << 21,
+            residual: vec![SOME],
+            ..Begin::default()
+        }),
+        To::Missed(Missed {
+            chunks: vec![SOME, SOME],
+        }),
+    ] {
+        write_control(&mut told, &ToAgent { body: Some(body) }).expect("a vector grows");
+    }
+    vec![said, told]
+}
+
+/// A promise and an answer.
+pub fn valid_hand_overs() -> Vec<Vec<u8>> {
+    let promise = HandOver {
+        checkpoint_id: vec![5; 16],
+        chunk_bytes: 1 << 21,
+        tracked: vec![SOME],
+        dead: vec![Extent {
+            start: 1 << 40,
+            len: 4096,
+        }],
+        target: "gfx906".into(),
+        aside_room: Some(Extent {
+            start: 1 << 41,
+            len: 1 << 24,
+        }),
+        answer: Some(Extent {
+            start: 1 << 20,
+            len: 1 << 16,
+        }),
+        ..HandOver::default()
+    };
+    let answer = SetAside {
+        ranges: vec![AsideRange {
+            extent: Some(SOME),
+            room_offset: 256,
+        }],
+    };
+    vec![promise.encode_to_vec(), answer.encode_to_vec()]
+}
