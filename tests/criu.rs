@@ -169,20 +169,20 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
     let program = hip_program("mixed.cpp");
     let output = strobe()
         .command()
-        .args(["softgpu", "--", &program, "300"])
+        .args(["softgpu", "--", &program, "150"])
         .output()
         .expect("strobe starts");
     let expected = String::from_utf8(output.stdout).expect("text");
-    assert!(expected.ends_with("end rounds 300\n"), "{expected}");
+    assert!(expected.ends_with("end rounds 150\n"), "{expected}");
 
-    let (_device, pid) = start_bare(&folder, &program, &["300", "log"]);
+    let (_device, pid) = start_bare(&folder, &program, &["150", "log", "100"]);
     let log = folder.join("log");
     wait_until("round", || text(&log).contains("round 3 "));
     let library = softgpu_library(pid)
         .expect("its maps")
         .expect("it is on the software GPU");
     // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
-    // goes on, and another is tried.
+    // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
     let mut tries = 0;
     let run = loop {
         let run = Run::new(&folder, &format!("images-{tries}"), Some(library.clone()));
@@ -201,7 +201,7 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
         }
     };
     assert!(
-        text(&log).lines().count() < 300,
+        text(&log).lines().count() < 150,
         "the program was too fast for the test"
     );
     check_images(&run.images);
@@ -234,7 +234,7 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
 fn a_dump_undoes_what_a_killed_one_has_left() {
     let folder = Folder::new("criu-killed");
     let program = hip_program("mixed.cpp");
-    let (_device, pid) = start_bare(&folder, &program, &["100000", "log"]);
+    let (_device, pid) = start_bare(&folder, &program, &["100000", "log", "100"]);
     let log = folder.join("log");
     let rounds = || text(&log).lines().count();
     wait_until("round", || rounds() > 3);
@@ -399,11 +399,13 @@ fn a_program_that_is_stopped_at_any_moment_of_a_dump_is_whole_and_stopped_after_
     result.expect("a dump");
     assert!(is_stopped, "no file of ours");
     // Whoever lets it go on again finds it running: the dump makes no stop of what is over.
-    for number in numbers().take_while(|number| *number < last) {
-        let (is_stopped, result) = stop(&ptrace(number), "RESUMED");
-        assert!(!is_stopped, "{number}: it is stopped");
-        if let (true, Err(error)) = (number >= seized, result) {
-            panic!("{number}: {error}");
+    for when in ["before", "after"] {
+        for number in numbers().take_while(|number| *number < last) {
+            let (is_stopped, result) = stop(&format!("ptrace,{when},{number}"), "RESUMED");
+            assert!(!is_stopped, "{when} {number}: it is stopped");
+            if let (true, Err(error)) = (number > seized, result) {
+                panic!("{when} {number}: {error}");
+            }
         }
     }
     let (is_stopped, result) = stop(file, "RESUMED");

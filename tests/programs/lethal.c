@@ -4,7 +4,8 @@
 //
 // POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, or any call of
 // ptrace; WHEN is before or after the NUMBERth of them; SIGNAL is KILL or STOP,
-// or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it go on then.
+// or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it go on at the next point
+// of that name.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -49,9 +50,15 @@ __attribute__((constructor)) static void read_plan(void) {
 }
 
 static void reach(const char* point, const char* when) {
-    static int count;
-    if (strcmp(point, plan.point) || strcmp(when, plan.when) || ++count != plan.number) return;
+    static int count, stopped;
+    if (strcmp(point, plan.point)) return;
     int resumed = !strcmp(plan.signal, "RESUMED");
+    if (stopped && resumed) {
+        stopped = 0;
+        if (kill(plan.program, SIGCONT)) _exit(97);
+        usleep(20000);
+    }
+    if (strcmp(when, plan.when) || ++count != plan.number) return;
     if (!resumed && strcmp(plan.signal, "PROGRAM")) {
         kill(getpid(), strcmp(plan.signal, "STOP") ? SIGKILL : SIGSTOP);
         return;
@@ -59,9 +66,7 @@ static void reach(const char* point, const char* when) {
     if (plan.program <= 0 || kill(plan.program, SIGSTOP)) _exit(98);
     // It arrives, if it can.
     usleep(20000);
-    if (!resumed) return;
-    if (kill(plan.program, SIGCONT)) _exit(97);
-    usleep(20000);
+    stopped = 1;
 }
 
 typedef long Hook(long, long, long, long, long);

@@ -1,7 +1,10 @@
 // Streams, events, LDS, 64-bit atomics, a table of pointers, a device global and memory that
 // comes and goes. Every round checks what the device holds against the host's own model.
 //
-//   mixed ROUNDS [LOG]      one line a round, "round N sum S", to LOG or stdout
+//   mixed ROUNDS [LOG [REST]]   one line a round, "round N sum S", to LOG or stdout; after each the
+//                               GPU has nothing to do for REST ms
+#include <unistd.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -36,6 +39,7 @@ __global__ void finish_round() { rounds_done += 1; }
 int main(int argc, char** argv) {
     unsigned rounds = argc > 1 ? strtoul(argv[1], nullptr, 10) : 10;
     FILE* log = argc > 2 ? fopen(argv[2], "w") : stdout;
+    useconds_t rest = argc > 3 ? 1000 * atoi(argv[3]) : 0;
     if (!log) {
         perror(argv[2]);
         return 1;
@@ -90,6 +94,7 @@ int main(int argc, char** argv) {
         fprintf(log, "round %u sum %llu\n", round, sum);
         fflush(log);
         CHECK(hipFree(bins));
+        usleep(rest);
         rounds = rounds_in_all(argc > 2 ? argv[2] : nullptr, rounds);
     }
     unsigned long long done = 0;

@@ -7,14 +7,16 @@
 //! its broken pipes. And of a program that is stopped while its threads are being seized, CRIU may wait
 //! for a stop that it was told of already (`skip_sigstop` in compel/src/lib/infect.c), for ever.
 //!
-//! So this library is preloaded into CRIU too, for its `ptrace`, `wait4` and `waitpid` to come before the
-//! C library's. What holds then:
+//! So this library is preloaded into CRIU too, for its `ptrace`, `wait4`, `waitpid` and `kill` to come
+//! before the C library's. What holds then:
 //!
 //! - While a thread's registers are CRIU's, CRIU hears of no stop but those that it has asked for: the
 //!   thread goes on as CRIU had let it. The program is sent the signal again when CRIU lets go of the
 //!   thread, unless it has got a SIGCONT since.
 //! - A thread that CRIU wants to move on before that, without a signal, is one it has found stopped:
-//!   that fails, and with it the dump, while nothing of the program has been changed.
+//!   that fails, and with it the dump, while nothing of the program has been changed. CRIU would send
+//!   the stop again that it believes to have taken away: it is still there, or a SIGCONT has ended
+//!   it since; so it is not sent.
 //!
 //! Of ptrace(2): a stop because of a signal (signal-delivery-stop) is told from others by the upper half of
 //! the status, and only the tracer lets the signal through. CRIU has one thread, and waits in its
@@ -26,8 +28,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libc::{pid_t, rusage};
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
-use nix::unistd::Pid;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 
 /// A thread that CRIU traces.
 #[derive(Debug, Default)]
@@ -42,6 +43,8 @@ struct Thread {
     is_interrupted: bool,
     /// A SIGSTOP of it has not been let through.
     owes_stop: bool,
+    /// CRIU found it stopped, and was not let move it.
+    is_as_found: bool,
 }
 
 static THREADS: Mutex<BTreeMap<pid_t, Thread>> = Mutex::new(BTreeMap::new());
@@ -118,7 +121,10 @@ fn before(request: c_uint, pid: pid_t, is_without_signal: bool) -> Result<(), Er
         }),
         libc::PTRACE_CONT | libc::PTRACE_SYSCALL => {
             return with_threads(|all| match all.get_mut(&pid) {
-                Some(thread) if !thread.runs_criu && is_without_signal => Err(Errno::EBUSY),
+                Some(thread) if !thread.runs_criu && is_without_signal => {
+                    thread.is_as_found = true;
+                    Err(Errno::EBUSY)
+                }
                 Some(thread) => {
                     thread.resumed_by = request;
                     Ok(())
@@ -130,7 +136,7 @@ fn before(request: c_uint, pid: pid_t, is_without_signal: bool) -> Result<(), Er
             let thread = with_threads(|all| all.remove(&pid));
             if thread.is_some_and(|thread| thread.owes_stop) && !has_pending(pid, Signal::SIGCONT) {
                 // One that has ended owes nothing any more.
-                let _ = kill(Pid::from_raw(pid), Signal::SIGSTOP);
+                kill(pid, libc::SIGSTOP);
             }
         }
         _ => {}
@@ -178,6 +184,24 @@ pub(crate) unsafe extern "C" fn wait4(
 pub(crate) unsafe extern "C" fn waitpid(pid: pid_t, status: *mut c_int, options: c_int) -> pid_t {
     // SAFETY: the caller's arguments; usage is not asked for.
     unsafe { wait4(pid, status, options, std::ptr::null_mut()) }
+}
+
+/// As kill(2).
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kill(pid: pid_t, signal: c_int) -> c_int {
+    if is_stop_again(pid, signal) {
+        return 0;
+    }
+    // SAFETY: two numbers.
+    unsafe { libc::syscall(libc::SYS_kill, pid, signal) as c_int }
+}
+
+/// Whether CRIU means to stop a thread again that nothing has let go on (`compel_wait_task` there).
+fn is_stop_again(pid: pid_t, signal: c_int) -> bool {
+    matches!(
+        signal,
+        libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU
+    ) && with_threads(|all| all.get(&pid).is_some_and(|thread| thread.is_as_found))
 }
 
 /// A stop that CRIU may not have asked for.
@@ -284,11 +308,15 @@ mod tests {
         let pid = pid_t::MAX;
         before(libc::PTRACE_SEIZE, pid, true).unwrap();
         let moved = |request, is_without_signal| before(request, pid, is_without_signal);
+        assert!(!is_stop_again(pid, libc::SIGSTOP));
         assert_eq!(moved(libc::PTRACE_CONT, true), Err(Errno::EBUSY));
+        assert!(is_stop_again(pid, libc::SIGSTOP));
+        assert!(!is_stop_again(pid, libc::SIGKILL));
         moved(libc::PTRACE_CONT, false).expect("a signal is let through");
         moved(libc::PTRACE_SETREGSET, false).unwrap();
         moved(libc::PTRACE_CONT, true).expect("it runs CRIU's code");
         moved(libc::PTRACE_DETACH, true).unwrap();
         moved(libc::PTRACE_CONT, true).expect("it is not ours to judge");
+        assert!(!is_stop_again(pid, libc::SIGSTOP), "CRIU has let go of it");
     }
 }

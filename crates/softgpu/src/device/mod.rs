@@ -10,12 +10,14 @@
 //! into these mappings and the generation they were read under. Plain fields of [`Tables`] are
 //! touched only under the state lock; everything else shared is atomic.
 
+mod condition;
 mod extents;
 pub(crate) mod fd;
 mod lock;
 mod open;
 mod tables;
 
+pub(crate) use condition::is_stopped;
 pub(crate) use extents::{allocate, allocate_elsewhere, release};
 pub(crate) use lock::{LockError, Locked};
 pub(crate) use open::{Device, doorbell_page};

@@ -18,7 +18,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::caller::{find, own_pid, render_file};
 use super::memory::{NewBuffer, create, map_buffer, share};
 use super::{Caller, event, queue, report};
-use crate::device::{Device, Event, Queue, Tables, fd};
+use crate::device::{Device, Event, Queue, Tables, fd, is_stopped};
 use crate::worker;
 
 /// How long a pause waits for packets that are being executed; on a busy machine one that is nearly
@@ -183,7 +183,7 @@ fn events(device: &Device, slot: usize) -> impl Iterator<Item = (usize, &Event)>
 /// Stops the queues and counts what there is.
 fn process_info(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
     let (slot, pid) = target(caller)?;
-    pause(caller, slot)?;
+    pause(caller, slot, pid)?;
     let tables = caller.lock()?;
     let counts = Counts::of(caller.device, &tables, slot);
     args.num_devices = 1;
@@ -198,7 +198,7 @@ fn process_info(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
 ///
 /// As in the kernel, evictions are counted but a pause is not: one UNPAUSE after two of these leaves
 /// the queues evicted, and the next UNPAUSE is refused.
-fn pause(caller: &Caller<'_>, slot: usize) -> Result<(), Errno> {
+fn pause(caller: &Caller<'_>, slot: usize, pid: u32) -> Result<(), Errno> {
     let live = &caller.device.state().live[slot];
     let mut tables = caller.lock()?;
     let process = &mut tables.processes[slot];
@@ -210,7 +210,8 @@ fn pause(caller: &Caller<'_>, slot: usize) -> Result<(), Errno> {
     drop(tables);
     let start = Instant::now();
     while live.resident.load(Ordering::SeqCst) != 0 {
-        if start.elapsed() > DRAIN {
+        // Of a process that is frozen, no thread will end its packet.
+        if start.elapsed() > DRAIN || is_stopped(pid) {
             report("cannot checkpoint: a kernel or copy is being executed");
             unpause(caller)?;
             return Err(Errno::EBUSY);
