@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use crate::Strobe;
+use crate::strobe::Strobe;
 
 const PERIOD: Duration = Duration::from_millis(5);
 

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use goblin::elf::{Elf, program_header, sym};
 
+use crate::descriptor::{DESCRIPTOR_SIZE, Descriptor};
+use crate::kernel::Kernel;
 use crate::metadata::{self, MetadataError};
-use crate::{Bytes, DESCRIPTOR_SIZE, Descriptor, Kernel, Limits, TargetId};
+use crate::target::TargetId;
+use crate::{Bytes, Limits};
 
 const EM_AMDGPU: u16 = 224;
 const NT_AMDGPU_METADATA: u32 = 32;

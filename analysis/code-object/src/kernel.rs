@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::Descriptor;
+use crate::descriptor::Descriptor;
 
 /// One kernel of a code object.
 #[derive(Clone, Debug)]

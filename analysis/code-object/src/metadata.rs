@@ -4,7 +4,8 @@
 
 use rmpv::ValueRef;
 
-use crate::{Arg, ArgAccess, ArgKind, Limits};
+use crate::Limits;
+use crate::kernel::{Arg, ArgAccess, ArgKind};
 
 /// Deep enough for what compilers write (4 levels), shallow enough for any stack.
 const MAX_DEPTH: usize = 16;

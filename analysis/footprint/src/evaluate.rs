@@ -9,11 +9,11 @@ use crate::broken::Rule;
 use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
 use crate::induction::Rounds;
+use crate::launch::{Launch, Memory};
 use crate::plan::Plan;
 use crate::plan::wide_key;
 use crate::range::Range;
 use crate::value::{Alternative, Origin, Value, add, mixed, sub};
-use crate::{Launch, Memory};
 
 /// Nested evaluations; each takes some hundred bytes of a stack that is not ours.
 const MAX_NESTING: u32 = 200;

@@ -4,11 +4,12 @@ use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
+use crate::Limits;
 use crate::expr::{Arena, BOTTOM, Id, Map, Node};
 use crate::facts::Facts;
+use crate::launch::Launch;
 use crate::merge::Merges;
 use crate::walk::{Load, Site, Walk};
-use crate::{Launch, Limits};
 
 /// Marks keys of 64-bit phis.
 pub(crate) const WIDE: u64 = 1 << 63;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::Encoding;
+use crate::inst::Encoding;
 
 /// Refusal of [`crate::Isa::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use bitflags::bitflags;
 
-use crate::WaveSize;
+use crate::wave::WaveSize;
 
 /// Facts about one operation, from the Vega instruction set document.
 #[derive(Clone, Copy, Debug)]

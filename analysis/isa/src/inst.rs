@@ -50,7 +50,7 @@ pub enum Operand {
     /// An integer inline constant, -16..=64.
     Int(i8),
     /// One of the nine values that need no literal.
-    Float(crate::InlineFloat),
+    Float(crate::inline_float::InlineFloat),
     /// The 32-bit literal that follows the instruction.
     Literal(u32),
     /// A value that reads like a register.
@@ -154,11 +154,11 @@ pub struct Dpp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
     /// The operation.
-    pub op: crate::Op,
+    pub op: crate::op::Op,
     /// In which form.
     pub encoding: Encoding,
     /// Of the kernel: lane masks are as wide.
-    pub wave: crate::WaveSize,
+    pub wave: crate::wave::WaveSize,
     /// Bytes: 4 or 8.
     pub size: u8,
     /// As many as [`crate::OpInfo::dsts`] says.

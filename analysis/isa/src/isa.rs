@@ -7,8 +7,12 @@
 //!       +- gfx904 --- gfx906 --- gfx908
 //! ```
 
+use crate::decode;
+use crate::error::DecodeError;
+use crate::info::Flags;
+use crate::inst::Inst;
 use crate::op::{Family, LINES, Op, Origin, family};
-use crate::{DecodeError, Flags, Inst, WaveSize, decode};
+use crate::wave::WaveSize;
 
 /// What a word means on the targets of one generation.
 pub struct Isa {

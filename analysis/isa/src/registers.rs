@@ -1,6 +1,9 @@
 //! Which registers an instruction reads and writes.
 
-use crate::{Encoding, Flags, Inst, Operand, Special, WaveSize, scalar_register};
+use crate::info::Flags;
+use crate::inst::{Encoding, Inst, Operand, Special};
+use crate::scalar_register;
+use crate::wave::WaveSize;
 
 /// Consecutive registers of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,9 @@ use core::fmt;
 
 use bitflags::bitflags;
 
-use crate::{Isa, WaveSize, isa};
+use crate::isa;
+use crate::isa::Isa;
+use crate::wave::WaveSize;
 
 /// One processor, as far as code for it and kernels on it depend on it.
 #[derive(Debug)]

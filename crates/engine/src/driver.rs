@@ -7,10 +7,12 @@
 //! Giving up releases every wait, those that streams have on the device already included. Copies that
 //! were under way still come to their end: whoever frees what they read or write waits for that.
 
-use crate::{
-    CopyAside, CopyOut, Engine, Evidence, KernelId, Proceed, RingSlot, SlotError, Statistics,
-    Ticket, Waits, WriteDecision, Writer,
-};
+use crate::engine::{CopyAside, CopyOut, Engine, Proceed, WriteDecision};
+use crate::ring::{RingSlot, SlotError};
+use crate::statistics::Statistics;
+use crate::ticket::{Ticket, Waits};
+use crate::validation::Evidence;
+use crate::waited::{KernelId, Writer};
 use std::collections::VecDeque;
 use strobe_extent::Side;
 

@@ -1,12 +1,14 @@
 //! The life of the chunks of one checkpoint.
 
+use crate::config::{BeginError, Config, Mode, SetAside};
 use crate::pool::Pool;
 use crate::ring::Ring;
+use crate::ring::{RingSlot, SlotError};
+use crate::statistics::Statistics;
+use crate::ticket::{Lane, Ticket, Waits};
+use crate::validation::Evidence;
 use crate::waited::Waited;
-use crate::{
-    BeginError, Config, Evidence, KernelId, Lane, Mode, RingSlot, SetAside, SlotError, Statistics,
-    Ticket, Waits, Writer,
-};
+use crate::waited::{KernelId, Writer};
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
 

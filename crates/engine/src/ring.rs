@@ -1,6 +1,6 @@
 //! The slots of the pinned ring.
 
-use crate::Ticket;
+use crate::ticket::Ticket;
 use strobe_extent::{ChunkIndex, Extent};
 
 /// A slot of the pinned ring, from 0.

@@ -1,6 +1,6 @@
 //! Who writes, and what it has already waited for.
 
-use crate::{Lane, Ticket, Waits};
+use crate::ticket::{Lane, Ticket, Waits};
 use std::collections::HashMap;
 
 /// Names a stream of the program. Never reused during a checkpoint, even when HIP reuses a handle.

@@ -1,6 +1,7 @@
 //! What an operation may read and write: the one type between the analysis and the engine.
 
-use crate::{Extent, ExtentSet};
+use crate::extent::Extent;
+use crate::set::ExtentSet;
 use std::fmt;
 
 /// What one operation on the GPU may read and write.

@@ -1,6 +1,7 @@
 //! How regions are cut into chunks.
 
-use crate::{Extent, ExtentSet};
+use crate::extent::Extent;
+use crate::set::ExtentSet;
 use std::fmt;
 
 /// A chunk of one [`ChunkMap`]: chunks are numbered from 0 in address order.

@@ -1,6 +1,6 @@
 //! A bitmap of chunks.
 
-use crate::ChunkIndex;
+use crate::chunk_map::ChunkIndex;
 use std::fmt;
 
 /// A set of chunks of one [`ChunkMap`](crate::ChunkMap), one bit each.

@@ -1,6 +1,6 @@
 //! Extents, each with a value.
 
-use crate::Extent;
+use crate::extent::Extent;
 use std::collections::BTreeMap;
 
 /// Disjoint extents, each with a value: live buffers by their address, say.

@@ -1,6 +1,6 @@
 //! A set of bytes as sorted, disjoint, non-adjacent extents.
 
-use crate::Extent;
+use crate::extent::Extent;
 use std::fmt;
 
 /// A set of byte addresses. Members are sorted, disjoint and never adjacent, so equal sets compare

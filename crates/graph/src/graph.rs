@@ -1,7 +1,8 @@
 //! The DAG and how it grows.
 
+use crate::operation::{Edge, Event, Kind, Operation, Sequence, Stream};
 use crate::period::period;
-use crate::{Edge, Event, Kind, Operation, Prediction, Sequence, Stream};
+use crate::prediction::Prediction;
 use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;

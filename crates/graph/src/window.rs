@@ -1,6 +1,7 @@
 //! The DAG as it is shown: on its way to the command, in a checkpoint, and there.
 
-use crate::{Edge, Kind, LaunchGraph};
+use crate::graph::LaunchGraph;
+use crate::operation::{Edge, Kind};
 use std::collections::HashSet;
 use strobe_extent::{Extent, ExtentSet, Side};
 use strobe_proto::{

@@ -4,7 +4,7 @@
 //! `hipErrorNotSupported`. All calls of HIP that are not the program's own go through here, never
 //! through a symbol: that one would lead back into a wrapper.
 
-use crate::Api;
+use crate::api::Api;
 use crate::types::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,12 +1,13 @@
 //! Writing a checkpoint directory.
 
+use crate::checkpoint::Checkpoint;
 use crate::chunk::{self, Hash};
 use crate::damage::Damage;
+use crate::damage::Defect;
 use crate::disk::{Context, Disk, DiskError, LocalDisk};
 use crate::manifest;
 use crate::staging::{Staging, parent, remove_dead};
 use crate::tree::{Tree, record};
-use crate::{Checkpoint, Defect};
 use prost::Message;
 use std::collections::BTreeSet;
 use std::fs;

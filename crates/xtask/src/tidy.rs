@@ -4,6 +4,7 @@ mod dependencies;
 mod errors;
 mod floors;
 mod ignored;
+mod imports;
 mod licences;
 mod named_files;
 mod promises;
@@ -20,6 +21,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     broken.extend(licences::check(workspace)?);
     broken.extend(errors::check(workspace)?);
     broken.extend(sources::check(&workspace.root)?);
+    broken.extend(imports::check(workspace)?);
     broken.extend(ignored::check(workspace)?);
     broken.extend(toolchain::check(workspace)?);
     broken.extend(named_files::check(&workspace.root)?);

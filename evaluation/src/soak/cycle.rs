@@ -10,8 +10,9 @@ use anyhow::{Context, bail, ensure};
 use super::comparison::difference;
 use super::plan::{Step, Then};
 use super::{Figures, Plan, Program, Reference, Verdict};
+use crate::session::Session;
+use crate::strobe::Strobe;
 use crate::strobe::{Mode, Taken, succeed};
-use crate::{Session, Strobe};
 
 /// Longest time for anything a cycle waits for, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(150);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::random::Random;
-use crate::Rates;
+use crate::rates::Rates;
 use crate::strobe::Mode;
 
 /// Longest time between a line of the program's output and the checkpoint.

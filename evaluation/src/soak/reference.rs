@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::Strobe;
 use crate::session::{said, spawn, wait};
+use crate::strobe::Strobe;
 
 /// Longest time that a program may take by itself, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);

@@ -12,8 +12,8 @@ use anyhow::Context;
 
 use super::random::Random;
 use super::{Figures, Outcome, Plan, Program, Reference, Verdict};
-use crate::Strobe;
 use crate::session::{said, spawn, wait};
+use crate::strobe::Strobe;
 
 /// A cycle that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(600);

@@ -2,7 +2,9 @@
 
 use super::operand::{accumulator, source, vector};
 use super::{Code, Subject, family};
-use crate::{DecodeError, Encoding, Inst, Role};
+use crate::error::DecodeError;
+use crate::info::Role;
+use crate::inst::{Encoding, Inst};
 
 pub(super) fn vop3p_mai(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {

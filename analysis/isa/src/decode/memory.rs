@@ -2,7 +2,10 @@
 
 use super::operand::{scalar, scalar_source, vector};
 use super::{Code, Subject, bit, family, sign_extend};
-use crate::{Class, DecodeError, Encoding, Flags, Inst, Op, Operand, Place, Role};
+use crate::error::DecodeError;
+use crate::info::{Class, Flags, Place, Role};
+use crate::inst::{Encoding, Inst, Operand};
+use crate::op::Op;
 
 pub(super) fn smem(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {

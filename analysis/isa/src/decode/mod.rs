@@ -20,8 +20,13 @@ mod scalar;
 mod vector;
 mod vop3;
 
+use crate::error::DecodeError;
+use crate::info::Place;
+use crate::inst::{Encoding, Inst, Operand};
+use crate::isa::Isa;
+use crate::op::Op;
 use crate::op::{Family, family};
-use crate::{DecodeError, Encoding, Inst, Isa, Op, Operand, Place, WaveSize};
+use crate::wave::WaveSize;
 
 pub(crate) use scalar::takes_immediate;
 pub(crate) use vop3::is_mix;

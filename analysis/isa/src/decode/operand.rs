@@ -1,10 +1,11 @@
 //! Operand codes.
 
+use crate::inline_float::InlineFloat;
+use crate::inst::{Operand, Special};
 use crate::scalar_register::{
     EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_GENERAL, LAST_TTMP, M0, TTMP, VCC,
     VCC_HIGH, XNACK_MASK, XNACK_MASK_HIGH,
 };
-use crate::{InlineFloat, Operand, Special};
 
 /// The operand code that a literal follows the instruction.
 pub(super) const LITERAL: u32 = 255;

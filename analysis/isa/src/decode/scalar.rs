@@ -2,7 +2,10 @@
 
 use super::operand::{LITERAL, is_register, scalar, scalar_source};
 use super::{Code, Subject, family};
-use crate::{Class, DecodeError, Encoding, Inst, Op, Operand, Role};
+use crate::error::DecodeError;
+use crate::info::{Class, Role};
+use crate::inst::{Encoding, Inst, Operand};
+use crate::op::Op;
 
 /// The literal after a 4-byte instruction, if one of `codes` asks for it, and the size.
 fn literal(subject: Subject<'_>, codes: &[u32]) -> Result<(Option<u32>, u8), DecodeError> {

@@ -2,9 +2,11 @@
 
 use super::operand::{DPP, LITERAL, SDWA, is_register, scalar, scalar_source, source, vector};
 use super::{Code, Subject, bit, family};
-use crate::{
-    DecodeError, Dpp, Encoding, Flags, Inst, Op, Operand, Role, Sdwa, SdwaSelect, scalar_register,
-};
+use crate::error::DecodeError;
+use crate::info::{Flags, Role};
+use crate::inst::{Dpp, Encoding, Inst, Operand, Sdwa, SdwaSelect};
+use crate::op::Op;
+use crate::scalar_register;
 
 const VCC: Operand = Operand::Scalar(scalar_register::VCC);
 

@@ -2,7 +2,10 @@
 
 use super::operand::{is_register, scalar, scalar_source, source, vector};
 use super::{Code, Subject, bit, family, refuse_graphics};
-use crate::{DecodeError, Encoding, Flags, Inst, Op, Operand, Place, Role, Type};
+use crate::error::DecodeError;
+use crate::info::{Flags, Place, Role, Type};
+use crate::inst::{Encoding, Inst, Operand};
+use crate::op::Op;
 
 pub(super) fn vop3(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let mut subject = Subject {

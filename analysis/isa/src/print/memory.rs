@@ -3,7 +3,9 @@
 use core::fmt::{self, Formatter, Write};
 
 use super::{List, operand};
-use crate::{Encoding, Flags, Inst, Op, Operand, Role};
+use crate::info::{Flags, Role};
+use crate::inst::{Encoding, Inst, Operand};
+use crate::op::Op;
 
 pub(super) fn smem(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;

@@ -7,7 +7,10 @@ mod vector;
 
 use core::fmt;
 
-use crate::{Encoding, Inst, Operand, Place, Registers, WaveSize};
+use crate::info::Place;
+use crate::inst::{Encoding, Inst, Operand};
+use crate::registers::Registers;
+use crate::wave::WaveSize;
 
 /// The text of `llvm-objdump` for the same bytes. A branch shows its offset field as
 /// an unsigned number, as LLVM does when it has no symbols.

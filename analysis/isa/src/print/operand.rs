@@ -2,11 +2,14 @@
 
 use core::fmt::{self, Formatter};
 
+use crate::info::{Place, Role, Type};
+use crate::inline_float::InlineFloat;
+use crate::inst::{Operand, Special};
 use crate::scalar_register::{
     EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_TTMP, M0, TTMP, VCC, VCC_HIGH,
     XNACK_MASK, XNACK_MASK_HIGH,
 };
-use crate::{InlineFloat, Operand, Place, Role, Special, Type, WaveSize};
+use crate::wave::WaveSize;
 
 /// `prefix` and the number of one register, or the range of several.
 pub(super) fn range(f: &mut Formatter<'_>, prefix: &str, first: u8, dwords: u8) -> fmt::Result {

@@ -4,7 +4,9 @@ use core::fmt::{self, Formatter};
 
 use super::List;
 use crate::decode::takes_immediate;
-use crate::{Class, Inst, Op, Role};
+use crate::info::{Class, Role};
+use crate::inst::Inst;
+use crate::op::Op;
 
 fn destinations(inst: &Inst, list: &mut List<'_, '_>) -> fmt::Result {
     let place = inst.op.info().dsts[0];

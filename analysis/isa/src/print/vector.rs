@@ -4,7 +4,9 @@ use core::fmt::{self, Formatter};
 
 use super::{List, operand};
 use crate::decode::is_mix;
-use crate::{Dpp, Encoding, Flags, Inst, Op, Operand, Place, Role, SdwaSelect, Type};
+use crate::info::{Flags, Place, Role, Type};
+use crate::inst::{Dpp, Encoding, Inst, Operand, SdwaSelect};
+use crate::op::Op;
 
 /// A 32-bit encoding, plain or with SDWA or DPP.
 pub(super) fn short(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {

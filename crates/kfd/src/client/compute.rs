@@ -55,7 +55,7 @@ pub struct Checkpoint {
 pub fn version(kfd: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     let mut args = GetVersion::default();
     // SAFETY: the block holds no pointers.
-    unsafe { crate::call(kfd, &mut args) }?;
+    unsafe { crate::ioctl::call(kfd, &mut args) }?;
     Ok((args.major, args.minor))
 }
 
@@ -66,7 +66,7 @@ pub fn process_info(kfd: BorrowedFd<'_>) -> io::Result<ProcessInfo> {
         ..CriuOp::default()
     };
     // SAFETY: this operation reads and writes through no pointer.
-    unsafe { crate::call(kfd, &mut args) }?;
+    unsafe { crate::ioctl::call(kfd, &mut args) }?;
     Ok(ProcessInfo {
         pid: args.pid,
         devices: args.num_devices,
@@ -104,7 +104,7 @@ pub fn checkpoint(kfd: BorrowedFd<'_>, info: &ProcessInfo) -> io::Result<Checkpo
         pad: 0,
     };
     // SAFETY: the three pointers are to live vectors of exactly the lengths given beside them.
-    unsafe { crate::call(kfd, &mut args) }?;
+    unsafe { crate::ioctl::call(kfd, &mut args) }?;
     Ok(Checkpoint {
         devices,
         bos: adopt(bos),
@@ -119,7 +119,7 @@ pub fn unpause(kfd: BorrowedFd<'_>) -> io::Result<()> {
         ..CriuOp::default()
     };
     // SAFETY: this operation reads and writes through no pointer.
-    unsafe { crate::call(kfd, &mut args) }
+    unsafe { crate::ioctl::call(kfd, &mut args) }
 }
 
 /// Makes the state anew in the calling process, which must not have used `kfd` yet. The buffer
@@ -149,7 +149,7 @@ pub fn restore(
         pad: 0,
     };
     // SAFETY: the three pointers are to live slices of exactly the lengths given beside them.
-    unsafe { crate::call(kfd, &mut args) }?;
+    unsafe { crate::ioctl::call(kfd, &mut args) }?;
     Ok(adopt(bos))
 }
 
@@ -161,7 +161,7 @@ pub fn resume(kfd: BorrowedFd<'_>, pid: u32) -> io::Result<()> {
         ..CriuOp::default()
     };
     // SAFETY: this operation reads and writes through no pointer.
-    unsafe { crate::call(kfd, &mut args) }
+    unsafe { crate::ioctl::call(kfd, &mut args) }
 }
 
 fn adopt(buckets: Vec<BoBucket>) -> Vec<Bo> {

@@ -49,7 +49,7 @@ impl RenderNode {
         };
         // SAFETY: `return_pointer` is to a live struct of `return_size` bytes that is valid for
         // every bit pattern.
-        unsafe { crate::call(self.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.as_fd(), &mut args) }?;
         Ok(reply)
     }
 
@@ -72,7 +72,7 @@ impl RenderNode {
         };
         // SAFETY: the range is a live mapping, which `SharedMemory` unmaps only after the buffer
         // is closed.
-        unsafe { crate::call(self.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.as_fd(), &mut args) }?;
         let buffer = Buffer {
             node: self,
             handle: handle(args.handle)?,
@@ -90,7 +90,7 @@ impl RenderNode {
             domain_flags: CPU_ACCESS_REQUIRED,
         };
         // SAFETY: the block holds no pointers.
-        unsafe { crate::call(self.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.as_fd(), &mut args) }?;
         Ok(Buffer {
             node: self,
             handle: handle(args.handle())?,
@@ -105,7 +105,7 @@ impl RenderNode {
             ..Ctx::default()
         };
         // SAFETY: the block holds no pointers.
-        unsafe { crate::call(self.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.as_fd(), &mut args) }?;
         // The reply starts with the context's number, where the operation was.
         Ok(Context {
             node: self,
@@ -124,7 +124,7 @@ impl RenderNode {
             map_size: len,
         };
         // SAFETY: the block holds no pointers into our memory; the address is the device's.
-        unsafe { crate::call(self.as_fd(), &mut args) }
+        unsafe { crate::ioctl::call(self.as_fd(), &mut args) }
     }
 }
 
@@ -161,7 +161,7 @@ impl Buffer<'_> {
     pub fn map_for_cpu(&self, len: usize) -> io::Result<HostMemory> {
         let mut args = Mmap::new(self.handle.into());
         // SAFETY: the block holds no pointers.
-        unsafe { crate::call(self.node.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.node.as_fd(), &mut args) }?;
         let offset = i64::try_from(args.word).map_err(io::Error::other)?;
         let size = len
             .try_into()
@@ -437,7 +437,7 @@ impl Context<'_> {
         };
         // SAFETY: every pointer reachable from the block is to a live local of the length given
         // beside it, which the kernel only reads.
-        unsafe { crate::call(self.node.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.node.as_fd(), &mut args) }?;
         Ok(Fence(args.fence()))
     }
 
@@ -454,7 +454,7 @@ impl Context<'_> {
             ..WaitSubmit::default()
         };
         // SAFETY: the block holds no pointers.
-        unsafe { crate::call(self.node.as_fd(), &mut args) }?;
+        unsafe { crate::ioctl::call(self.node.as_fd(), &mut args) }?;
         match args.handle_or_status {
             0 => Ok(()),
             _ => Err(io::ErrorKind::TimedOut.into()),
@@ -470,6 +470,6 @@ impl Drop for Context<'_> {
             ..Ctx::default()
         };
         // SAFETY: the block holds no pointers.
-        let _ = unsafe { crate::call(self.node.as_fd(), &mut args) };
+        let _ = unsafe { crate::ioctl::call(self.node.as_fd(), &mut args) };
     }
 }
