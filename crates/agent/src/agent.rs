@@ -1,15 +1,11 @@
 //! The one agent of the process.
 
-use crate::call::gate::Gate;
-use crate::checkpoint::refusal::Refusal;
-use crate::control;
-use crate::device::DeviceState;
+use crate::control::shared::Shared;
+use crate::device::state::DeviceState;
 use crate::fault;
 use crate::seen::captures::{self, Captures};
-use crate::seen::kernel::Kernels;
 use crate::seen::module::Modules;
 use crate::seen::observed::{Observed, RawStream};
-use crate::seen::registration::Registrations;
 use crate::seen::ring::Ring;
 use crate::seen::trace::Trace;
 use crate::wire::page;
@@ -26,9 +22,6 @@ const RING_UNITS: usize = 1 << 14;
 const ENOUGH_STACK: usize = 256 << 10;
 const NEW_STACK: usize = 2 << 20;
 
-pub(crate) static GATE: Gate = Gate::new();
-pub(crate) static KERNELS: Kernels = Kernels::new();
-pub(crate) static REGISTRATIONS: Registrations = Registrations::new();
 static AGENT: OnceLock<Option<Agent>> = OnceLock::new();
 
 /// What the program's threads and the control thread share. Locks are taken in the order `course`
@@ -46,27 +39,17 @@ pub(crate) struct Agent {
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
-    pub(crate) control: control::Shared,
-}
-
-/// The agent, made at the first call; `None` in forked children and after a fault.
-#[inline]
-pub(crate) fn agent() -> Option<&'static Agent> {
-    match page::state() {
-        page::State::Live if !fault::is_off() => AGENT.get()?.as_ref(),
-        page::State::Unused => start(),
-        _ => None,
-    }
+    pub(crate) control: Shared,
 }
 
 /// The agent, if it has been made.
+#[inline]
 pub(crate) fn existing() -> Option<&'static Agent> {
     AGENT.get()?.as_ref()
 }
 
-#[cold]
-fn start() -> Option<&'static Agent> {
-    fault::install_hook();
+/// Makes it, once.
+pub(crate) fn make() -> Option<&'static Agent> {
     let agent = AGENT.get_or_init(|| match page::create() {
         Ok(page) => Some(Agent::new(page)),
         Err(error) => {
@@ -74,9 +57,7 @@ fn start() -> Option<&'static Agent> {
             None
         }
     });
-    let agent = agent.as_ref()?;
-    control::start(agent);
-    Some(agent)
+    agent.as_ref()
 }
 
 impl Agent {
@@ -90,7 +71,7 @@ impl Agent {
             streams: RwLock::default(),
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
-            control: control::Shared::default(),
+            control: Shared::default(),
         }
     }
 
@@ -121,7 +102,9 @@ impl Agent {
         let effect = self.trace.lock().apply(observed);
         if !effect.writes.is_none() || effect.kernel.is_some() {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
-            self.device.course.before_write(self, writer, &effect);
+            self.device
+                .course
+                .before_write(&self.captures, writer, &effect);
         }
         if matches!(observed, Observed::Free { .. }) {
             self.device.course.before_free();
@@ -162,35 +145,4 @@ impl Agent {
         // The legacy stream cannot be captured, and must not be asked while others are.
         self.captures.may_be_any() && stream != RawStream::LEGACY && captures::is_capturing(stream)
     }
-}
-
-/// Whom to ask what the program has used of that which is not supported.
-#[derive(Clone, Copy, Debug)]
-pub struct RefusedFunctions {
-    /// The name of a function that was used. Takes no lock.
-    pub used: fn() -> Option<String>,
-    /// The name of a function that a loaded library may use without anybody seeing it. Takes the
-    /// dynamic linker's lock.
-    pub linked: fn() -> Option<String>,
-}
-
-static REFUSED: OnceLock<RefusedFunctions> = OnceLock::new();
-
-/// Says whom to ask about refused functions.
-pub fn watch_refused(functions: RefusedFunctions) {
-    REFUSED.get_or_init(|| functions);
-}
-
-/// `Err` names a refused function that the program has used: what that did is not in any image.
-pub(crate) fn nothing_refused() -> Result<(), Refusal> {
-    refuse(REFUSED.get().and_then(|functions| (functions.used)()))
-}
-
-/// The same of what loaded libraries may use. A thread that loads a library may hold its caller up.
-pub(crate) fn nothing_refused_is_linked() -> Result<(), Refusal> {
-    refuse(REFUSED.get().and_then(|functions| (functions.linked)()))
-}
-
-fn refuse(used: Option<String>) -> Result<(), Refusal> {
-    used.map_or(Ok(()), |name| Err(Refusal::Used(name)))
 }

@@ -10,15 +10,17 @@
 //! fault here turns tracing off and nothing else; a forked child passes everything through.
 
 mod agent;
+mod attach;
 mod call;
 mod checkpoint;
 mod control;
 mod device;
 pub mod effect;
 mod fault;
+mod refused;
 mod seen;
 mod wire;
 
-pub use agent::{RefusedFunctions, watch_refused};
 pub use call::{Call, Outcome, enter, gives_way, leave};
+pub use refused::{RefusedFunctions, watch_refused};
 pub use wire::page;

@@ -48,6 +48,9 @@ pub(crate) struct Gate {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inside(u32);
 
+/// The one that calls of the program pass.
+pub(crate) static GATE: Gate = Gate::new();
+
 impl Gate {
     /// An open gate.
     #[allow(clippy::new_without_default, reason = "const, for statics")]

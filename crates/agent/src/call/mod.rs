@@ -7,28 +7,20 @@ mod futex;
 pub(crate) mod gate;
 mod outcome;
 mod returned;
+pub(crate) mod thread;
 
 pub use outcome::Outcome;
 pub(crate) use returned::After;
 
-use crate::agent::{GATE, existing};
-use crate::call::gate::Inside;
+use crate::agent::existing;
+use crate::call::gate::{GATE, Inside};
+use crate::call::thread::{BUSY, HIP_IS_UP};
+use crate::device::give_way;
 use crate::fault::{self, guarded};
 use crate::seen::observed::RawStream;
 use crate::wire::page;
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use strobe_hip::Stream;
-
-thread_local! {
-    /// Whether this thread is inside a wrapped call (HIP calls itself by its exported names) or is
-    /// one of our own. No destructor: it works in every phase of a thread's life.
-    static BUSY: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether a call of the program has come back: only then is HIP initialised for sure. (Its
-/// initialisation does not stand two threads at once.)
-static HIP_IS_UP: AtomicBool = AtomicBool::new(false);
 
 /// What [`enter`] leaves for [`leave`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,10 +61,8 @@ fn gives_way_to(call: &Call, lacks: bool, succeeded: bool) -> bool {
 
 #[cold]
 fn give_way(bytes: u64) -> bool {
-    guarded(|| {
-        existing().is_some_and(|agent| crate::device::resources::give_way(&agent.device, bytes))
-    })
-    .unwrap_or(false)
+    guarded(|| existing().is_some_and(|agent| give_way::give_way(&agent.device, bytes)))
+        .unwrap_or(false)
 }
 
 /// After the real call.
@@ -91,16 +81,6 @@ pub fn leave(call: Call, result: &impl Outcome) {
         GATE.leave(inside);
     }
     BUSY.set(false);
-}
-
-/// Whether threads of ours may call HIP.
-pub(crate) fn hip_is_up() -> bool {
-    HIP_IS_UP.load(Ordering::Acquire)
-}
-
-/// The calling thread is ours: its calls of HIP are none of the program's.
-pub(crate) fn mark_own_thread() {
-    BUSY.set(true);
 }
 
 impl Call {

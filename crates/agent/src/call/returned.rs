@@ -1,11 +1,12 @@
 //! What is left to do when a call has come back, and what is learned from it.
 
-use crate::agent::{Agent, REGISTRATIONS, agent, existing};
-use crate::call::Outcome;
+use crate::agent::{Agent, existing};
 use crate::call::gate::thread_id;
-use crate::seen::kernel::Kernel;
+use crate::call::outcome::Outcome;
+use crate::seen::kernel::{KERNELS, Kernel};
 use crate::seen::observed::{Observed, RawStream, Synchronised};
 use crate::seen::reach;
+use crate::seen::registration::REGISTRATIONS;
 use crate::seen::tables::LONGEST_TABLE;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
@@ -149,9 +150,11 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
                 // SAFETY: HIP has filled in the place; the program keeps the image until the call
                 // of the wrapper returns.
                 unsafe {
-                    agent
-                        .modules
-                        .load_image(place.read().0, image.cast(), agent.device.target())
+                    agent.modules.load_image(
+                        place.read().0,
+                        image.cast(),
+                        agent.device.handle.target(),
+                    )
                 };
             }
         }
@@ -162,7 +165,7 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
                 let path = std::ffi::OsStr::from_bytes(path.to_bytes());
                 agent
                     .modules
-                    .load_file(module.0, Path::new(path), agent.device.target());
+                    .load_file(module.0, Path::new(path), agent.device.handle.target());
             }
         }
         After::FoundFunction {
@@ -174,7 +177,7 @@ pub(crate) fn apply(after: After, result: &impl Outcome) {
                 // SAFETY: HIP has read the name and filled in the place.
                 let (handle, name) = unsafe { (place.read(), CStr::from_ptr(name)) };
                 let kernel: &'static Kernel = agent.modules.kernel(module.0, name);
-                crate::agent::KERNELS.insert(handle.0, kernel);
+                KERNELS.insert(handle.0, kernel);
                 agent.modules.add_handle(module.0, handle.0);
             }
         }
@@ -229,7 +232,7 @@ fn allocated_at(address: Ptr, bytes: usize) {
 }
 
 fn allocated(extent: Extent) {
-    if let Some(agent) = agent() {
+    if let Some(agent) = existing() {
         agent.device.registry.insert(extent);
         let observed = Observed::Allocate {
             start: extent.start(),

@@ -2,12 +2,12 @@
 //! last saved chunk they apply their own observations and keep the cut's content from being
 //! overwritten.
 
-use crate::agent::{Agent, GATE};
+use crate::call::gate::GATE;
 use crate::checkpoint::progress::Since;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::saving::Saving;
 use crate::device::word::Word;
-use crate::seen::captures::RelaxedCapture;
+use crate::seen::captures::{Captures, RelaxedCapture};
 use crate::seen::observed::RawStream;
 use crate::seen::trace::{Effect, Trace};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -106,7 +106,7 @@ impl Course {
     /// stream that cannot wait has its thread wait.
     pub(crate) fn before_write(
         &self,
-        agent: &Agent,
+        captures: &Captures,
         stream: Option<(StreamId, RawStream)>,
         effect: &Effect,
     ) {
@@ -116,7 +116,7 @@ impl Course {
         let waiter = stream
             .map(|(_, raw)| raw)
             .filter(|raw| Word::can_hold(raw.handle()));
-        let relaxed = RelaxedCapture::begin(agent);
+        let relaxed = RelaxedCapture::begin(captures);
         let mut held = Held::default();
         let mut state = self.state.lock();
         let waits = loop {

@@ -1,10 +1,11 @@
 //! The cut: what the checkpoint holds is fixed, and the engine begins when the dump is done.
 
-use crate::agent::{Agent, GATE};
+use crate::agent::Agent;
+use crate::call::gate::GATE;
 use crate::checkpoint::refusal::Refusal;
-use crate::checkpoint::ring_slots;
 use crate::checkpoint::saving::Saving;
 use crate::checkpoint::set_aside::Answer;
+use crate::device::link::ring_slots;
 use crate::device::resources::Resources;
 use crate::seen::reach;
 use crate::wire::page::now_ns;
@@ -126,6 +127,7 @@ impl Cut {
             dead: self.pool.iter().chain(&self.scratch).map(message).collect(),
             target: agent
                 .device
+                .handle
                 .target()
                 .map(|name| TargetName::new(name).processor())
                 .unwrap_or_default()

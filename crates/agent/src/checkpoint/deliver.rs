@@ -1,10 +1,14 @@
 //! After the dump: the content goes out through a pinned ring, from which the controller reads it.
 
-use crate::agent::{Agent, GATE};
+use crate::agent::Agent;
+use crate::call::gate::GATE;
 use crate::checkpoint::cut::{Cut, CutFingerprints};
+use crate::checkpoint::end::{let_go, open};
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
 use crate::checkpoint::saving::{Saving, Witnesses};
-use crate::checkpoint::{Watch, let_go, open, ring_slots, used_nothing_refused};
+use crate::checkpoint::watch::Watch;
+use crate::device::link::ring_slots;
+use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
 use crate::wire::page::{now_ns, set_phase};
 use std::sync::atomic::Ordering;
@@ -73,7 +77,7 @@ fn deliver(
     let slots = ring_slots(begin.chunk_bytes);
     let ring = |saving: &mut Saving| {
         let out = &mut saving.resources.out;
-        out.open(&agent.device, slots, begin.chunk_bytes)
+        out.open(&agent.device.handle, slots, begin.chunk_bytes)
     };
     let address = agent.device.course.with(ring).ok_or(Refusal::Over)??;
     connection

@@ -1,8 +1,8 @@
 //! Why a checkpoint is refused or given up. Its words reach the user as they are.
 
 use crate::checkpoint::progress::Stuck;
-use crate::device::DeviceError;
-use crate::device::queue::QueueError;
+use crate::device::error::DeviceError;
+use crate::device::error::QueueError;
 use std::io;
 use std::sync::Arc;
 use strobe_engine::{BeginError, SlotError};
@@ -47,7 +47,7 @@ pub(crate) enum Refusal {
     HipDoesNotAnswer,
     #[error("the dynamic linker does not answer")]
     LinkerDoesNotAnswer,
-    #[error("{what} failed: {}", crate::device::name_of(*.status))]
+    #[error("{what} failed: {}", crate::device::error::name_of(*.status))]
     Hip { what: &'static str, status: Status },
     #[error(transparent)]
     Device(#[from] Arc<DeviceError>),

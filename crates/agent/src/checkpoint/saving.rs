@@ -4,10 +4,10 @@
 //! the stream whose owner is calling. Nobody is held back without bound: see
 //! [`crate::checkpoint::progress`].
 
-use crate::agent::GATE;
+use crate::call::gate::GATE;
 use crate::checkpoint::progress::{Progress, Since};
 use crate::checkpoint::refusal::Refusal;
-use crate::device::DeviceError;
+use crate::device::error::DeviceError;
 use crate::device::resources::Resources;
 use crate::seen::kernel::Kernel;
 use crate::seen::observed::RawStream;

@@ -4,7 +4,7 @@
 //! a stream can hang. So such calls run on a thread of their own. One that takes too long is left
 //! alone; until it has come back no other is started.
 
-use crate::call::mark_own_thread;
+use crate::call::thread::mark_own_thread;
 use crate::fault::guarded;
 use crossbeam::channel::{self, Receiver};
 use parking_lot::Mutex;

@@ -3,8 +3,8 @@
 //! `kernels/` has their source, and the code objects that a test rebuilds from it byte for byte.
 //! Nothing is compiled in the program's process.
 
-use super::gpu::Gpu;
-use crate::device::DeviceError;
+use crate::device::error::DeviceError;
+use crate::device::gpu::Gpu;
 use crate::device::hsa::{Hsa, HsaError, Processor, check};
 use std::ffi::CStr;
 

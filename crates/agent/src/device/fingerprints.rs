@@ -5,9 +5,10 @@
 //! everything stands still: nobody frees it.
 
 use crate::device::code::Kernel;
+use crate::device::error::DeviceError;
+use crate::device::handle::DeviceHandle;
 use crate::device::memory::Memory;
 use crate::device::queue::DeviceQueue;
-use crate::device::{DeviceError, DeviceState};
 use std::time::{Duration, Instant};
 use strobe_extent::Extent;
 use strobe_fingerprint::{
@@ -29,7 +30,7 @@ pub(crate) struct Fingerprints {
 }
 
 impl Fingerprints {
-    pub(crate) fn create(device: &DeviceState) -> Result<Fingerprints, DeviceError> {
+    pub(crate) fn create(device: &DeviceHandle) -> Result<Fingerprints, DeviceError> {
         const { assert!(BlockEntry::BYTES == SUM_BYTES) };
         Ok(Fingerprints {
             kernel: device.code()?.kernel(KERNEL)?,

@@ -51,7 +51,7 @@ impl Gpu {
             gpu_id: self.driver_id,
             ..AvailableMemory::default()
         };
-        let kfd = super::driver().ok()?;
+        let kfd = driver().ok()?;
         // SAFETY: the request holds no pointers.
         unsafe { strobe_kfd::call(kfd.as_fd(), &mut args) }.ok()?;
         Some(args.available)
@@ -90,6 +90,14 @@ impl Gpu {
             host_pool: pool(hsa, *host, FINE_GRAINED)?,
         })
     }
+}
+
+/// The driver, as this process has it. Not to be kept: an open descriptor would go into a dump.
+pub(crate) fn driver() -> std::io::Result<std::fs::File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kfd")
 }
 
 fn number(hsa: &Hsa, agent: Processor, attribute: u32) -> Result<u32, HsaError> {

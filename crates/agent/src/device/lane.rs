@@ -1,9 +1,11 @@
 //! The agent's queue for copies inside the device, and the points in it that others wait for.
 
 use crate::device::code::Kernel;
-use crate::device::queue::{DeviceQueue, QueueError};
+use crate::device::error::DeviceError;
+use crate::device::error::QueueError;
+use crate::device::handle::DeviceHandle;
+use crate::device::queue::DeviceQueue;
 use crate::device::tickets::Tickets;
-use crate::device::{DeviceError, DeviceState};
 use std::time::{Duration, Instant};
 use strobe_engine::Ticket;
 use strobe_hip::Stream;
@@ -26,7 +28,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn create(device: &'static DeviceState) -> Result<Lane, DeviceError> {
+    pub(crate) fn create(device: &'static DeviceHandle) -> Result<Lane, DeviceError> {
         let code = device.code()?;
         Ok(Lane {
             queue: DeviceQueue::create(device.gpu()?)?,

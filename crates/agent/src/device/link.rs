@@ -3,17 +3,22 @@
 //! Ring and queue exist only while content is copied. The link stays busy as long as a second copy
 //! waits in the queue.
 
+use crate::device::error::CopyQueueError;
+use crate::device::error::DeviceError;
 use crate::device::gpu::Gpu;
+use crate::device::handle::DeviceHandle;
 use crate::device::memory::Memory;
-use crate::device::sdma::{CopyQueue, CopyQueueError};
+use crate::device::sdma::CopyQueue;
 use crate::device::tickets::Tickets;
-use crate::device::{DeviceError, DeviceState};
 use std::time::{Duration, Instant};
 use strobe_engine::{RingSlot, Ticket};
 use strobe_hip::Stream;
 
 /// Copies under way at a time.
 pub(crate) const UNDER_WAY: u64 = 3;
+/// Bytes of the pinned ring, about; it is never less than this many slots.
+const RING_BYTES: u64 = 32 << 20;
+const RING_SLOTS: (u64, u64) = (4, 64);
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 /// See the module's documentation.
@@ -32,6 +37,11 @@ struct Open {
     queue: CopyQueue,
     ring: Memory,
     slot_bytes: u64,
+}
+
+/// Slots of the pinned ring.
+pub(crate) fn ring_slots(chunk_bytes: u64) -> u32 {
+    (RING_BYTES / chunk_bytes).clamp(RING_SLOTS.0, RING_SLOTS.1) as u32
 }
 
 impl Link {
@@ -58,7 +68,7 @@ impl Link {
     /// Makes queue and ring; the ring's address.
     pub(crate) fn open(
         &mut self,
-        device: &'static DeviceState,
+        device: &'static DeviceHandle,
         slots: u32,
         slot_bytes: u64,
     ) -> Result<u64, DeviceError> {

@@ -2,7 +2,7 @@
 //!
 //! Allocating and freeing waits for nothing that runs on the device, unlike HIP's own.
 
-use super::gpu::Gpu;
+use crate::device::gpu::Gpu;
 use crate::device::hsa::{HsaError, Pool, check};
 use std::ffi::c_void;
 

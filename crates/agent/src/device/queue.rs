@@ -6,10 +6,11 @@
 //!
 //! Layouts: HSA platform system architecture specification 1.2, section 2.9.
 
-use super::code::Kernel;
-use super::gpu::Gpu;
-use super::memory::Memory;
+use crate::device::code::Kernel;
+use crate::device::error::QueueError;
+use crate::device::gpu::Gpu;
 use crate::device::hsa::{HsaError, QueueHead, Signal, check};
+use crate::device::memory::Memory;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -45,17 +46,6 @@ pub(crate) struct DeviceQueue {
 // SAFETY: the queue's memory is the runtime's and lives as long as the process; it is written
 // through `&mut self` only.
 unsafe impl Send for DeviceQueue {}
-
-/// Why a kernel was not dispatched, or has not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum QueueError {
-    /// All packets are on their way.
-    #[error("the agent's queue on the device is full")]
-    Full,
-    /// The device has given the queue up.
-    #[error("the agent's queue on the device has failed: HSA status {0:#x}")]
-    Failed(c_int),
-}
 
 impl DeviceQueue {
     /// A new queue. It stays until the process ends.

@@ -4,25 +4,20 @@
 //! The queue stays for the next checkpoint; the pool never does. At the cut all this is part of the
 //! program, and of a restored one.
 
-use crate::checkpoint::refusal::Refusal;
+use crate::device::error::DeviceError;
 use crate::device::fingerprints::Fingerprints;
 use crate::device::gpu::Gpu;
+use crate::device::handle::DeviceHandle;
 use crate::device::lane::Lane;
 use crate::device::link::Link;
 use crate::device::memory::Memory;
-use crate::device::{DeviceError, DeviceState};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use strobe_extent::Extent;
 use strobe_hip::next;
 
-/// What the runtime allocates device memory in multiples of.
-const GRANULE: u64 = 2 << 20;
-/// How long the program waits for it.
-const GIVE_WAY_PATIENCE: Duration = Duration::from_secs(10);
-
 #[derive(Debug)]
 pub(crate) struct Resources {
-    device: &'static DeviceState,
+    device: &'static DeviceHandle,
     /// The copy-aside pool; none when copying aside is not wanted or there is no memory for it.
     pool: Option<Memory>,
     pub(crate) aside: Lane,
@@ -35,7 +30,7 @@ impl Resources {
     /// `pool_bytes` when that is more than half of what is free (the program may want to allocate
     /// meanwhile), but holds a chunk at least.
     pub(crate) fn make(
-        device: &'static DeviceState,
+        device: &'static DeviceHandle,
         spare: Option<Resources>,
         pool_bytes: u64,
         chunk_bytes: u64,
@@ -91,7 +86,7 @@ impl Resources {
         self.free_pool();
     }
 
-    fn free_pool(&mut self) {
+    pub(crate) fn free_pool(&mut self) {
         if let Some(pool) = self.pool.take()
             && let Ok(gpu) = self.device.gpu()
         {
@@ -105,56 +100,6 @@ impl Resources {
     pub(crate) fn device_was_reset(&mut self) {
         self.aside.device_was_reset();
         self.out.device_was_reset();
-    }
-}
-
-/// The program has found no memory for `bytes` at least: what a checkpoint has borrowed is given back,
-/// whatever becomes of the checkpoint, unless that is too little all the same. Whether there was any.
-/// The calling thread has passed the gate.
-pub(crate) fn give_way(device: &DeviceState, bytes: u64) -> bool {
-    let pool = device.borrowed();
-    if pool == 0 {
-        return false;
-    }
-    if device
-        .available()
-        .is_some_and(|available| available.saturating_add(pool) < bytes)
-    {
-        return false;
-    }
-    let deadline = Instant::now() + GIVE_WAY_PATIENCE;
-    while device.borrowed() != 0 {
-        // Before the cut it is not in use: the checkpoint goes on without.
-        if let Some(mut spare) = device.spare.try_lock()
-            && let Some(resources) = spare.as_mut()
-        {
-            resources.free_pool();
-        }
-        // After it the cut's content is in it. Who ends the checkpoint gives it back.
-        device.course.give_up(&Refusal::NeedsMemory);
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    true
-}
-
-/// The program is about to allocate `bytes` of device memory: where only what a checkpoint has
-/// borrowed is left for that, it is given back. Where that cannot be told before, the program's call
-/// fails first, and is made once more ([`give_way`]).
-#[inline]
-pub(crate) fn make_room(device: &DeviceState, bytes: u64) {
-    if device.borrowed() != 0 {
-        make_room_now(device, bytes);
-    }
-}
-
-#[cold]
-fn make_room_now(device: &DeviceState, bytes: u64) {
-    let need = bytes.checked_next_multiple_of(GRANULE).unwrap_or(u64::MAX);
-    if device.available().is_some_and(|available| available < need) {
-        give_way(device, need);
     }
 }
 

@@ -7,10 +7,9 @@
 //!
 //! Packet layouts: `strobe_kfd::sdma`; the queue's pointers count bytes and never go back.
 
-use super::driver;
-use super::gpu::Gpu;
-use super::memory::Memory;
-use crate::device::hsa::HsaError;
+use crate::device::error::CopyQueueError;
+use crate::device::gpu::{self, Gpu};
+use crate::device::memory::Memory;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,17 +47,6 @@ pub(crate) struct CopyQueue {
 
 // SAFETY: the mappings are the queue's own and are written through `&mut self` only.
 unsafe impl Send for CopyQueue {}
-
-/// Why there is no queue, or no room in it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CopyQueueError {
-    #[error(transparent)]
-    Memory(#[from] HsaError),
-    #[error("the driver makes no queue for copies: {0}")]
-    Driver(#[from] io::Error),
-    #[error("the queue for copies is full")]
-    Full,
-}
 
 impl CopyQueue {
     pub(crate) fn create(gpu: &'static Gpu) -> Result<CopyQueue, CopyQueueError> {
@@ -140,7 +128,7 @@ impl CopyQueue {
         };
         // SAFETY: the request holds no pointers.
         let destroyed =
-            driver().and_then(|kfd| unsafe { strobe_kfd::call(kfd.as_fd(), &mut destroy) });
+            gpu::driver().and_then(|kfd| unsafe { strobe_kfd::call(kfd.as_fd(), &mut destroy) });
         if destroyed.is_ok() {
             // SAFETY: the queue that used them is gone.
             unsafe {
@@ -180,7 +168,7 @@ fn register(
     ring: &Memory,
     pointers: &Memory,
 ) -> io::Result<(u32, *mut libc::c_void, *mut u64)> {
-    let kfd = driver()?;
+    let kfd = gpu::driver()?;
     let mut create = CreateQueue {
         ring_base_address: ring.address(),
         write_pointer_address: pointers.address() + WRITE_POINTER,

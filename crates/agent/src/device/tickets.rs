@@ -2,7 +2,7 @@
 //!
 //! Tickets begin anew with each checkpoint, values rise as long as the word is used.
 
-use crate::device::DeviceError;
+use crate::device::error::DeviceError;
 use crate::device::word::Word;
 use strobe_engine::Ticket;
 use strobe_hip::Stream;

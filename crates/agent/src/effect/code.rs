@@ -1,8 +1,10 @@
 //! Code objects, modules, functions.
 
-use super::with_agent;
-use crate::agent::{KERNELS, REGISTRATIONS, existing};
+use crate::agent::existing;
+use crate::attach::with_agent;
 use crate::call::{After, Call};
+use crate::seen::kernel::KERNELS;
+use crate::seen::registration::REGISTRATIONS;
 use std::ffi::c_char;
 use strobe_hip::{ConstPtr, FAT_BINARY_MAGIC, FatBinaryWrapper, Kernel, Module, Ptr};
 

@@ -1,8 +1,8 @@
 //! Copies and memsets. Where they write must be right; where they read from decides whether the
 //! device or the CPU writes, and is shown.
 
-use super::with_agent;
 use crate::agent::Agent;
+use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, Span, Transfer};
 use crate::seen::tables::LONGEST_TABLE;

@@ -1,11 +1,14 @@
 //! Kernel launches.
 
-use super::with_agent;
-use crate::agent::{Agent, KERNELS, REGISTRATIONS, agent};
+use crate::agent::Agent;
+use crate::attach::agent;
+use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
 use crate::seen::kernarg::Arguments;
+use crate::seen::kernel::KERNELS;
 use crate::seen::kernel::Kernel;
 use crate::seen::observed::{HEADER, Launch, Observed, UNKNOWN_ARGUMENTS, write_launch};
+use crate::seen::registration::REGISTRATIONS;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 use strobe_hip::{ConstPtr, Dim3, Event, Ptr, Stream};
@@ -229,7 +232,7 @@ unsafe fn launch_now(agent: &Agent, launch: Launch<'_>, arguments: &Arguments) {
 fn first_launch(agent: &Agent, stub: usize) -> &'static Kernel {
     // Not remembered: it may be registered later.
     static UNREGISTERED: OnceLock<Kernel> = OnceLock::new();
-    agent.device.find_target();
+    agent.device.handle.find_target();
     let Some((module, name)) = REGISTRATIONS.find(stub) else {
         return UNREGISTERED.get_or_init(|| Kernel::unknown("(unregistered)"));
     };
@@ -240,7 +243,7 @@ fn first_launch(agent: &Agent, stub: usize) -> &'static Kernel {
         unsafe {
             agent
                 .modules
-                .load_image(module, image, agent.device.target())
+                .load_image(module, image, agent.device.handle.target())
         };
     }
     // SAFETY: a string constant of the same library.

@@ -1,8 +1,8 @@
 //! Allocations and frees of device memory.
 
-use super::with_agent;
+use crate::attach::with_agent;
 use crate::call::{After, Call};
-use crate::device::resources::make_room;
+use crate::device::give_way::make_room;
 use crate::seen::observed::{Observed, Synchronised};
 use strobe_hip::{Extent3, PitchedPtr, Ptr};
 

@@ -21,19 +21,8 @@ pub use launch::*;
 pub use memory::*;
 pub use stream::*;
 
-use crate::agent::{Agent, GATE, agent};
+use crate::attach::with_agent;
 use crate::call::{After, Call};
-
-/// Past the gate: `body` says what is left to do when the call has come back. Nothing where nothing is
-/// traced.
-#[inline]
-fn with_agent(body: impl FnOnce(&'static Agent) -> After) -> Call {
-    let Some(agent) = agent() else {
-        return Call::default();
-    };
-    let call = Call::inside(GATE.enter());
-    call.then(body(agent))
-}
 
 /// Changes the state of the GPU or of the runtime, but no tracked memory.
 #[inline]

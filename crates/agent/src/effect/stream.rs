@@ -1,6 +1,6 @@
 //! Streams, events, stream capture, the device as a whole.
 
-use super::with_agent;
+use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, Synchronised};
 use strobe_hip::{Event, Stream};
@@ -102,7 +102,7 @@ pub unsafe fn end_capture(stream: Stream) -> Call {
 /// and none begins until it is over.
 pub unsafe fn reset() -> Call {
     with_agent(|agent| {
-        agent.control.begin_reset(agent);
+        agent.control.begin_reset(agent.page);
         After::Reset
     })
 }

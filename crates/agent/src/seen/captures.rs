@@ -8,7 +8,6 @@
 //! The own stream of a thread can be asked only by its thread. For it HIP's answers to begin and end
 //! are all there is; its capture is over with its thread, too.
 
-use crate::agent::Agent;
 use crate::call::gate::is_alive;
 use crate::seen::observed::RawStream;
 use parking_lot::Mutex;
@@ -103,8 +102,8 @@ pub(crate) fn is_capturing(stream: RawStream) -> bool {
 pub(crate) struct RelaxedCapture(Option<CaptureMode>);
 
 impl RelaxedCapture {
-    pub(crate) fn begin(agent: &Agent) -> RelaxedCapture {
-        if !agent.captures.may_be_any() {
+    pub(crate) fn begin(captures: &Captures) -> RelaxedCapture {
+        if !captures.may_be_any() {
             return RelaxedCapture(None);
         }
         let mut mode = CAPTURE_MODE_RELAXED;

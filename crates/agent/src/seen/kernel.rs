@@ -103,6 +103,9 @@ pub(crate) struct Kernels {
     kernels: [AtomicPtr<Kernel>; SLOTS],
 }
 
+/// Those of this process.
+pub(crate) static KERNELS: Kernels = Kernels::new();
+
 impl Kernels {
     #[allow(clippy::new_without_default, reason = "const, for statics")]
     pub(crate) const fn new() -> Kernels {

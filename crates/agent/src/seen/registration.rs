@@ -36,6 +36,9 @@ pub(crate) struct Registrations {
     entries: [Entry; ENTRIES],
 }
 
+/// Those of this process.
+pub(crate) static REGISTRATIONS: Registrations = Registrations::new();
+
 impl Registrations {
     #[allow(clippy::new_without_default, reason = "const, for statics")]
     pub(crate) const fn new() -> Registrations {

@@ -1,0 +1,108 @@
+//! The gate is closed and the GPU comes to rest.
+
+use crate::agent::Agent;
+use crate::call::gate::GATE;
+use crate::checkpoint::drain::{self, NotDrained};
+use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::watch::Watch;
+use crate::refused::nothing_refused;
+use crate::seen::observed::RawStream;
+use crate::wire::page::now_ns;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use strobe_proto::Begin;
+
+/// How much longer than a deadline an answer of HIP may take that says what was so at the deadline.
+const GRACE: Duration = Duration::from_millis(100);
+/// Pause after a gate that could not be drained, times the number of the attempt.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
+/// How often the page is looked at while the program goes on, and while it stands still.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long.
+pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
+    let page = agent.page;
+    let mut why = Refusal::HipDoesNotAnswer;
+    for attempt in 1..=begin.drain_attempts {
+        page.attempts.store(attempt, Ordering::Relaxed);
+        let patience = Duration::from_millis(begin.drain_timeout_ms.into());
+        match attempt_drain(agent, patience) {
+            Ok(()) => return Ok(()),
+            Err(reason) => why = reason,
+        }
+        GATE.open();
+        let mut watch = Watch::new(page);
+        let resume = Instant::now() + BETWEEN_ATTEMPTS * attempt;
+        while Instant::now() < resume {
+            watch.look(agent)?;
+            agent.drain_ring(usize::MAX);
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+    Err(why)
+}
+
+/// One attempt. The gate is closed afterwards, whatever the result.
+fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusal> {
+    let deadline = Instant::now() + patience;
+    while is_capturing(agent, deadline)? {
+        if Instant::now() >= deadline {
+            return Err(Refusal::CaptureDoesNotEnd);
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    GATE.close();
+    agent.page.gate_closed_ns.store(now_ns(), Ordering::Relaxed);
+    let given_up = || agent.control.given_up();
+    // Who is inside may wait for this to be given up.
+    let emptied = GATE.wait_until_empty(deadline, || given_up().is_some());
+    // Once it is empty nobody begins a reset of the device any more; one may have been inside.
+    if let Some(why) = given_up() {
+        return Err(why);
+    }
+    if let Err(thread) = emptied {
+        // Nothing can be asked of HIP: that thread may hold its locks.
+        agent.drain_ring(usize::MAX);
+        let kernel = agent.trace.lock().latest_kernel();
+        return Err(Refusal::CallDoesNotReturn { thread, kernel });
+    }
+    if is_capturing(agent, deadline)? {
+        return Err(Refusal::CaptureHasBegun);
+    }
+    nothing_refused()?;
+    let streams = agent.streams.read().clone();
+    // The call itself ends at the deadline where it can.
+    let drained = agent
+        .control
+        .supervisor
+        .run(deadline + GRACE, move || drain::wait(streams, 1, deadline));
+    match drained {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(NotDrained::Busy(stream))) => {
+            agent.drain_ring(usize::MAX);
+            let kernel = agent.trace.lock().last_kernel(RawStream(stream as u64));
+            Err(kernel.map_or(Refusal::StreamStaysBusy, Refusal::KernelDoesNotEnd))
+        }
+        Ok(Err(NotDrained::Failed(what, status))) => Err(Refusal::Hip { what, status }),
+        Err(_) => Err(hangs(agent)),
+    }
+}
+
+/// Whether HIP captures a stream. Asked at the deadline, too: the answer is what the refusal says.
+fn is_capturing(agent: &'static Agent, deadline: Instant) -> Result<bool, Refusal> {
+    if !agent.captures.may_be_any() {
+        return Ok(false);
+    }
+    let asked = agent
+        .control
+        .supervisor
+        .run(deadline + GRACE, || agent.captures.is_any());
+    asked.map_err(|_| hangs(agent))
+}
+
+/// HIP does not come back: something on the GPU does not end.
+pub(super) fn hangs(agent: &Agent) -> Refusal {
+    agent.drain_ring(usize::MAX);
+    let kernel = agent.trace.lock().latest_kernel();
+    kernel.map_or(Refusal::HipDoesNotAnswer, Refusal::WorkDoesNotEnd)
+}

@@ -1,0 +1,110 @@
+//! Before a checkpoint: what the controller asks for, and what that needs.
+
+use crate::agent::Agent;
+use crate::checkpoint::close::hangs;
+use crate::checkpoint::refusal::{Refusal, lost, unreachable};
+use crate::checkpoint::watch::Watch;
+use crate::device::resources::Resources;
+use crate::refused::used_nothing_refused;
+use crate::wire::connection::Connection;
+use std::time::{Duration, Instant};
+use strobe_hip::next;
+use strobe_proto::{Begin, Mode, Prepared, Validate, from_agent, to_agent};
+
+/// How long HIP may take to make the resources.
+const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
+const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 4096..=256 << 20;
+const ATTEMPTS: std::ops::RangeInclusive<u32> = 1..=100;
+const DRAIN_MS: std::ops::RangeInclusive<u32> = 1..=600_000;
+const HOLD_MS: std::ops::RangeInclusive<u32> = 1..=3_600_000;
+
+/// Talks to the controller and makes what the checkpoint needs; nothing where none is asked for.
+pub(super) fn prepare(agent: &'static Agent) -> Result<Option<Begin>, Refusal> {
+    let mut connection = Connection::open(agent.page).map_err(unreachable)?;
+    let begin = match connection.receive().map_err(lost)? {
+        to_agent::Body::Begin(begin) => begin,
+        to_agent::Body::ShowLaunches(_) => {
+            show_launches(agent, &mut connection)?;
+            return Ok(None);
+        }
+        _ => return Err(Refusal::WrongOrder),
+    };
+    let mut watch = Watch::new(agent.page);
+    let prepared = check(&begin)
+        .and_then(|()| watch.look(agent))
+        .and_then(|()| used_nothing_refused(agent))
+        .and_then(|()| make_resources(agent, &begin));
+    let answer = match &prepared {
+        Ok(()) => {
+            let (allocations, tracked_bytes) = agent.device.registry.totals();
+            from_agent::Body::Prepared(Prepared {
+                tracked_bytes,
+                allocations,
+            })
+        }
+        Err(why) => from_agent::Body::Refused(strobe_proto::Refused {
+            reason: why.to_string(),
+        }),
+    };
+    connection.send(answer).map_err(lost)?;
+    prepared?;
+    show_launches(agent, &mut connection)?;
+    Ok(Some(begin))
+}
+
+/// What the program has launched so far. Its threads do not wait meanwhile: they leave records.
+fn show_launches(agent: &Agent, connection: &mut Connection) -> Result<(), Refusal> {
+    agent.drain_ring(usize::MAX);
+    let pieces = agent.trace.lock().pieces();
+    pieces.into_iter().try_for_each(|piece| {
+        let sent = connection.send(from_agent::Body::Launches(piece));
+        sent.map_err(lost)
+    })
+}
+
+fn check(begin: &Begin) -> Result<(), Refusal> {
+    let asks_sense = begin.chunk_bytes.is_power_of_two()
+        && CHUNK_BYTES.contains(&begin.chunk_bytes)
+        && ATTEMPTS.contains(&begin.drain_attempts)
+        && DRAIN_MS.contains(&begin.drain_timeout_ms)
+        && HOLD_MS.contains(&begin.max_hold_ms)
+        && begin.mode() != Mode::Unspecified
+        && begin.validate() != Validate::Unspecified;
+    if !asks_sense {
+        return Err(Refusal::Nonsense(format!("{begin:?}")));
+    }
+    Ok(())
+}
+
+fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
+    let chunk_bytes = begin.chunk_bytes;
+    let pool_bytes = match begin.mode() {
+        Mode::Cow => begin.aside_bytes,
+        _ => 0,
+    };
+    let made = agent
+        .control
+        .supervisor
+        .run(Instant::now() + PREPARE_PATIENCE, move || {
+            let devices = device_count()?;
+            if devices != 1 {
+                return Err(Refusal::SeveralGpus(devices));
+            }
+            agent.device.handle.find_target();
+            let mut spare = agent.device.spare.lock();
+            let made =
+                Resources::make(&agent.device.handle, spare.take(), pool_bytes, chunk_bytes)?;
+            *spare = Some(made);
+            Ok(())
+        });
+    made.unwrap_or_else(|_| Err(hangs(agent)))
+}
+
+fn device_count() -> Result<i32, Refusal> {
+    let mut count = 0;
+    // SAFETY: writes to a local.
+    let status = unsafe { next::hipGetDeviceCount(&mut count) };
+    let what = "counting GPUs";
+    let counted = status.ok().map(|()| count);
+    counted.map_err(|status| Refusal::Hip { what, status })
+}

@@ -1,0 +1,163 @@
+//! The course of one checkpoint, on the control thread.
+//!
+//! ```text
+//! Preparing -> Armed -> Closing -> Cut -> Copying -> Idle
+//!     |          |         |        |        |
+//!     +----------+---------+--------+--------+--> Refused (gate open, the program goes on)
+//!                                   +-> Idle (aborted by the plugin, or restored from the image)
+//! ```
+//!
+//! Whatever happens, the gate is open and nothing is held back when this returns.
+
+use crate::agent::Agent;
+use crate::call::gate::GATE;
+use crate::checkpoint::close::close_and_drain;
+use crate::checkpoint::cut::Cut;
+use crate::checkpoint::end::{let_go, open};
+use crate::checkpoint::prepare::prepare;
+use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::watch::Watch;
+use crate::checkpoint::{deliver, paused};
+use crate::wire::page::{is_another_process, now_ns, refuse, set_phase, start_time, verdict};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use strobe_proto::page::{Phase, Verdict};
+
+/// How long an armed agent waits for the dump to begin.
+const ARMED_PATIENCE: Duration = Duration::from_secs(300);
+/// How long a cut may last. CRIU writes the program's whole host memory in this time.
+const CUT_PATIENCE: Duration = Duration::from_secs(1800);
+/// How often the page is looked at while the program goes on, and while it stands still.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const LOOK_AGAIN_AT_CUT: Duration = Duration::from_micros(500);
+
+/// Takes the checkpoint that the page asks for.
+pub(crate) fn run(agent: &'static Agent) {
+    let page = agent.page;
+    page.verdict
+        .store(Verdict::Pending as u32, Ordering::Release);
+    page.gate_request.store(0, Ordering::Release);
+    page.answer_len.store(0, Ordering::Relaxed);
+    page.attempts.store(0, Ordering::Relaxed);
+    set_phase(page, Phase::Preparing);
+    agent.control.begin_checkpoint();
+    match course(agent) {
+        Ok(()) => set_phase(page, Phase::Idle),
+        Err(why) => {
+            // Wherever it ended: nothing stays borrowed.
+            let_go(agent);
+            refuse(page, &why.to_string());
+        }
+    }
+}
+
+fn course(agent: &'static Agent) -> Result<(), Refusal> {
+    let Some(begin) = prepare(agent)? else {
+        return Ok(());
+    };
+    set_phase(agent.page, Phase::Armed);
+    wait_for_dump(agent)?;
+    set_phase(agent.page, Phase::Closing);
+    close_and_drain(agent, &begin)?;
+    // From here on the gate is closed and empty and the GPU idle.
+    agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
+    let cut = match Cut::take(agent, &begin) {
+        Ok(cut) => cut,
+        Err(why) => {
+            GATE.open();
+            return Err(why);
+        }
+    };
+    let page = agent.page;
+    let hand_over = cut.hand_over(agent, &begin);
+    page.hand_over
+        .store(hand_over.as_ptr() as u64, Ordering::Relaxed);
+    page.hand_over_len
+        .store(hand_over.len() as u64, Ordering::Relaxed);
+    set_phase(page, Phase::Cut);
+    let verdict = wait_for_verdict(agent);
+    page.hand_over_len.store(0, Ordering::Relaxed);
+    drop(hand_over);
+    match verdict {
+        Ok(Verdict::Dumped) => deliver::run(agent, &begin, cut),
+        Ok(Verdict::Restored) => {
+            restored(agent);
+            Ok(())
+        }
+        Ok(Verdict::Aborted | Verdict::Pending) => {
+            open(agent);
+            let_go(agent);
+            Ok(())
+        }
+        Err(why) => {
+            // Before the gate: what passes it would wait for them.
+            paused::let_queues_run();
+            open(agent);
+            let_go(agent);
+            Err(why)
+        }
+    }
+}
+
+fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
+    let page = agent.page;
+    let deadline = Instant::now() + ARMED_PATIENCE;
+    let mut watch = Watch::new(page);
+    while page.gate_request.load(Ordering::Acquire) == 0 {
+        if verdict(page) == Verdict::Aborted {
+            return Err(Refusal::NoDump);
+        }
+        if Instant::now() >= deadline {
+            return Err(Refusal::LateDump);
+        }
+        watch.look(agent)?;
+        agent.drain_ring(usize::MAX);
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+fn wait_for_verdict(agent: &Agent) -> Result<Verdict, Refusal> {
+    let page = agent.page;
+    let deadline = Instant::now() + CUT_PATIENCE;
+    let mut watch = Watch::new(page);
+    loop {
+        match verdict(page) {
+            Verdict::Pending => {}
+            decided => return Ok(decided),
+        }
+        if let Err(why) = watch.look_at_cut(agent) {
+            // It may have been written by who then went away.
+            if verdict(page) == Verdict::Restored {
+                return Ok(Verdict::Restored);
+            }
+            if agent.control.given_up().is_none() && is_another_process(page) {
+                end_what_came_back_in_part();
+            }
+            return Err(why);
+        }
+        if Instant::now() >= deadline {
+            return Err(Refusal::DumpDoesNotEnd);
+        }
+        std::thread::sleep(LOOK_AGAIN_AT_CUT);
+    }
+}
+
+/// A restore that died has let this process go before its queues and memory were all there: nothing
+/// it would compute is right, and whoever started the restore may have died too. Without a word: the
+/// program's files are as they were, and `strobe restore`, if it is there, says what happened.
+fn end_what_came_back_in_part() {
+    // SAFETY: no pointers; ends this process.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+}
+
+/// This process came out of an image and believes that it is at the cut.
+fn restored(agent: &'static Agent) {
+    let page = agent.page;
+    page.pid.store(std::process::id(), Ordering::Relaxed);
+    if let Some(start) = start_time(std::process::id()) {
+        page.start_time.store(start, Ordering::Relaxed);
+    }
+    let_go(agent);
+    open(agent);
+}
