@@ -20,12 +20,13 @@ use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::process::{self, Identity};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{shared_memory, statistics, threads};
+use strobe_extent::Extent;
 use strobe_graph::Window;
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    Abandon, Begin, Committed, Extent, Manifest, Missed, Mode, PluginStatistics, SharedMemoryFile,
-    Statistics, Validate, WritableFiles, frame, from_agent, to_agent,
+    Abandon, Begin, ByteRange, Committed, Manifest, Missed, Mode, PluginStatistics, Promise,
+    SharedMemoryFile, Statistics, Validate, WritableFiles, files, frame, from_agent, to_agent,
 };
 use strobe_store::{CreateError, Writer};
 
@@ -84,7 +85,6 @@ struct Dumped {
     criu: DumpStats,
     plugin: PluginStatistics,
     files: WritableFiles,
-    promise: Promise,
     shared_memory: Vec<SharedMemoryFile>,
     /// CLOCK_MONOTONIC, nanoseconds.
     started_ns: u64,
@@ -177,7 +177,12 @@ fn take_prepared(
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
         validate: validate(arguments).into(),
-        residual: residual.extents.clone(),
+        residual: residual
+            .extents
+            .iter()
+            .copied()
+            .map(ByteRange::from)
+            .collect(),
         all_residual: residual.everything || arguments.kill,
         max_hold_ms: arguments.max_hold * 1000,
     };
@@ -419,7 +424,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     })?;
     let criu = finished.map(|work| statistics::read_dump(work.path()));
     let folder = writer.criu_dir();
-    let plugin: PluginStatistics = read_image(&folder.join("strobe-plugin.img"))?;
+    let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
     let dumped = Dumped {
         // CRIU counts to the end, which is not there yet where it holds the program.
         criu: criu.transpose()?.unwrap_or_else(|| DumpStats {
@@ -427,8 +432,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
             ..DumpStats::default()
         }),
         plugin,
-        files: read_image(&folder.join("strobe-files.img"))?,
-        promise: Promise::read(&folder)?,
+        files: read_image(&folder.join(files::WRITABLE_FILES))?,
         shared_memory: shared_memory::save(pid, &writer.files_dir())?,
         started_ns,
         held,
@@ -463,7 +467,7 @@ fn finish_held(
         opened_ns: dumped.plugin.finished_ns,
         ..Statistics::default()
     };
-    let nothing = Expected::new(Vec::new(), chunk_bytes);
+    let nothing = Expected::new(Vec::new(), chunk_bytes)?;
     let report = commit(arguments, preparation, nothing, figures, dumped)?;
     held.end()?;
     Ok(report)
@@ -488,8 +492,8 @@ fn finish(
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
     let program = preparation.agent.identity();
-    let Promise { tracked, touched } = std::mem::take(&mut dumped.promise);
-    let mut expected = Expected::new(tracked, chunk_bytes);
+    let Promise { tracked, touched } = dumped.plugin.promise.take().unwrap_or_default();
+    let mut expected = Expected::new(tracked, chunk_bytes)?;
     let bar = progress::bytes("copying", expected.bytes());
     let writer = &mut preparation.writer;
     let phase = tracing::debug_span!("copy").entered();
@@ -501,8 +505,9 @@ fn finish(
     let figures = delivered?;
     let chunks = expected.missed();
     if !touched.is_empty() {
+        let touched = touched.into_iter().map(Extent::try_from);
         let by_cpu = MissedWrite {
-            chunks: touched,
+            chunks: touched.collect::<Result<_, _>>()?,
             suspects: Vec::new(),
             by_cpu: true,
         };
@@ -561,7 +566,10 @@ fn commit(
         statistics: Some(figures),
         criu_frozen_us: dumped.criu.frozen_time.into(),
         criu_freezing_us: dumped.criu.freezing_time.into(),
-        plugin: Some(dumped.plugin),
+        plugin: Some(PluginStatistics {
+            promise: None,
+            ..dumped.plugin
+        }),
         killed: arguments.kill,
         gpu_environment: if softgpu.is_some() {
             "softgpu"
@@ -579,7 +587,7 @@ fn commit(
 /// Tells the agent what was missed; it tells whom it suspects.
 fn missed(link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
     link.send(to_agent::Body::Missed(Missed {
-        chunks: pieces(&chunks),
+        chunks: pieces(&chunks).into_iter().map(ByteRange::from).collect(),
     }))?;
     match link.receive()? {
         from_agent::Body::Suspects(suspects) => Ok(MissedWrite {
@@ -650,33 +658,6 @@ fn report(
         launches: agent.launches,
         footprints_exact: agent.footprints_exact,
         footprints_conservative: agent.footprints_conservative,
-    }
-}
-
-/// What the plugin left to the agent.
-#[derive(Debug, Default)]
-struct Promise {
-    tracked: Vec<Extent>,
-    /// Of this, what the CPU has touched at the cut.
-    touched: Vec<Extent>,
-}
-
-impl Promise {
-    fn read(folder: &Path) -> anyhow::Result<Self> {
-        let mut promise = Self::default();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with("strobe-residual-")
-            {
-                let residual: strobe_proto::Residual = read_image(&entry.path())?;
-                promise.tracked.extend(residual.tracked);
-                promise.touched.extend(residual.touched);
-            }
-        }
-        Ok(promise)
     }
 }
 

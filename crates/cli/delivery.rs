@@ -8,30 +8,31 @@
 //! Where the agent says what a chunk's fingerprint was at the cut, it is compared with that of the
 //! bytes that are stored: what differs was overwritten before it was copied.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use strobe_criu::agent;
+use strobe_extent::{ChunkMap, Extent};
 use strobe_fingerprint::Fingerprint;
 use strobe_proto::{
-    ChunkReady, ChunkRef, Extent, Ring, SlotFree, Statistics, TrackedExtent, from_agent, to_agent,
+    ByteRange, ChunkReady, ChunkRef, Ring, SlotFree, Statistics, TrackedExtent, from_agent,
+    to_agent,
 };
 use strobe_store::Writer;
 
 use crate::link::Link;
 
+const NONSENSE: &str = "the agent promises or delivers what makes no sense";
 /// Chunks that wait to be stored.
 const BACKLOG: usize = 32;
 
-/// The chunks that have to arrive, by address.
+/// The chunks that have to arrive.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    extents: Vec<Extent>,
-    chunk_bytes: u64,
-    /// Bytes, and the stored chunk once it is there.
-    chunks: BTreeMap<u64, (u64, Option<ChunkRef>)>,
+    map: ChunkMap,
+    /// By number; what has been stored.
+    stored: Vec<Option<ChunkRef>>,
     missed: Vec<Extent>,
 }
 
@@ -45,55 +46,46 @@ struct Arrived {
 }
 
 impl Expected {
-    /// Each extent is cut from its start on, its last chunk may be short.
-    pub(crate) fn new(mut extents: Vec<Extent>, chunk_bytes: u64) -> Self {
-        extents.retain(|extent| extent.len != 0);
-        extents.sort_unstable_by_key(|extent| extent.start);
-        let mut chunks = BTreeMap::new();
-        for extent in &extents {
-            let mut at = 0;
-            while at < extent.len {
-                let len = chunk_bytes.min(extent.len - at);
-                chunks.insert(extent.start.wrapping_add(at), (len, None));
-                at += len;
-            }
-        }
-        Self {
-            extents,
-            chunk_bytes,
-            chunks,
+    /// # Errors
+    /// What was promised makes no chunks.
+    pub(crate) fn new(promised: Vec<ByteRange>, chunk_bytes: u64) -> anyhow::Result<Self> {
+        let promised = promised.into_iter().filter(|range| range.len != 0);
+        let extents = promised
+            .map(Extent::try_from)
+            .collect::<Result<Vec<_>, _>>();
+        let map = ChunkMap::new(extents.context(NONSENSE)?, chunk_bytes).context(NONSENSE)?;
+        Ok(Self {
+            stored: vec![None; map.len()],
+            map,
             missed: Vec::new(),
-        }
+        })
     }
 
     /// The chunks that arrived otherwise than they were at the cut, in address order.
     pub(crate) fn missed(&mut self) -> Vec<Extent> {
-        self.missed.sort_unstable_by_key(|extent| extent.start);
+        self.missed.sort_unstable();
         std::mem::take(&mut self.missed)
     }
 
     /// Bytes of a chunk, but for the last of an allocation.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        self.chunk_bytes
+        self.map.chunk_bytes()
     }
 
     /// All bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.extents.iter().map(|extent| extent.len).sum()
+        self.map.bytes()
     }
 
-    fn check(&self, extent: Extent) -> anyhow::Result<()> {
-        let Extent { start, len } = extent;
-        match self.chunks.get(&start) {
-            Some((expected, None)) if *expected == len => Ok(()),
-            Some((_, Some(_))) => bail!("the agent delivers the chunk at {start:#x} twice"),
-            _ => bail!("the agent delivers {len} bytes at {start:#x}, which it did not promise"),
-        }
-    }
-
-    fn arrived(&mut self, start: u64, chunk: ChunkRef) {
-        if let Some((_, stored)) = self.chunks.get_mut(&start) {
-            *stored = Some(chunk);
+    /// Where a chunk belongs that has arrived.
+    fn place(&mut self, chunk: Extent) -> anyhow::Result<&mut Option<ChunkRef>> {
+        let number = self.map.touching(chunk).next();
+        match number.filter(|number| self.map.extent(*number) == chunk) {
+            Some(number) if self.stored[number.0 as usize].is_some() => {
+                bail!("the agent delivers the chunk {chunk} twice")
+            }
+            Some(number) => Ok(&mut self.stored[number.0 as usize]),
+            None => bail!("the agent delivers {chunk}, which it did not promise"),
         }
     }
 
@@ -102,24 +94,21 @@ impl Expected {
     /// # Errors
     /// When a chunk has not arrived.
     pub(crate) fn into_manifest(self) -> anyhow::Result<Vec<TrackedExtent>> {
-        let mut chunks = self.chunks.into_iter();
-        self.extents
-            .into_iter()
-            .map(|extent| {
-                let count = extent.len.div_ceil(self.chunk_bytes) as usize;
-                let chunks = chunks
-                    .by_ref()
-                    .take(count)
-                    .map(|(start, (_, chunk))| {
-                        chunk.ok_or_else(|| anyhow!("the chunk at {start:#x} was not delivered"))
-                    })
-                    .collect::<anyhow::Result<_>>()?;
-                Ok(TrackedExtent {
-                    extent: Some(extent),
-                    chunks,
-                })
+        let Self { map, stored, .. } = self;
+        let mut stored = map.iter().zip(stored);
+        let chunks_of = |region: Extent| {
+            let chunks = stored.by_ref().take(map.touching(region).count());
+            let chunks = chunks.map(|(number, chunk)| {
+                let chunk = chunk.ok_or(number);
+                chunk
+                    .map_err(|number| anyhow!("the chunk {} was not delivered", map.extent(number)))
+            });
+            Ok(TrackedExtent {
+                extent: Some(region.into()),
+                chunks: chunks.collect::<anyhow::Result<_>>()?,
             })
-            .collect()
+        };
+        map.regions().map(chunks_of).collect()
     }
 }
 
@@ -141,7 +130,7 @@ pub(crate) fn take(
     let (full, arriving) = sync_channel::<Arrived>(BACKLOG);
     let (empty, used) = channel();
     thread::scope(|scope| {
-        let chunk_bytes = expected.chunk_bytes;
+        let chunk_bytes = expected.chunk_bytes();
         let reader = scope.spawn(move || read(link, pid, &ring, chunk_bytes, &full, &used));
         let stored = store(arriving, &empty, expected, writer, &mut progress);
         let read = reader
@@ -165,18 +154,17 @@ fn store(
             bytes,
             as_at_cut,
         } = arrived;
-        expected.check(extent)?;
         if !as_at_cut {
             expected.missed.push(extent);
         }
-        if expected.missed.is_empty() {
-            let chunk = writer.put(&bytes).context("cannot store a chunk")?;
-            expected.arrived(extent.start, chunk);
-        } else {
-            // Nothing will be committed; what else was missed is still worth knowing.
-            expected.arrived(extent.start, ChunkRef::default());
-        }
-        progress(extent.len);
+        // Once nothing will be committed, what else was missed is still worth knowing.
+        let is_stored = expected.missed.is_empty();
+        let place = expected.place(extent)?;
+        *place = Some(match is_stored {
+            true => writer.put(&bytes).context("cannot store a chunk")?,
+            false => ChunkRef::default(),
+        });
+        progress(extent.len());
         // Fresh memory is slow: buffers go round.
         let _ = empty.send(bytes);
     }
@@ -248,16 +236,15 @@ fn read_slot(
     chunk_bytes: u64,
     bytes: &mut Vec<u8>,
 ) -> anyhow::Result<Extent> {
-    let extent = chunk.extent.unwrap_or_default();
-    let fits = (1..=chunk_bytes.min(ring.slot_bytes)).contains(&extent.len);
+    let extent = Extent::try_from(chunk.extent.unwrap_or_default()).context(NONSENSE)?;
     ensure!(
-        fits && chunk.slot < ring.slots,
+        extent.len() <= chunk_bytes.min(ring.slot_bytes) && chunk.slot < ring.slots,
         "the agent names a slot of its ring that does not exist"
     );
     let address = ring
         .address
         .wrapping_add(u64::from(chunk.slot).wrapping_mul(ring.slot_bytes));
-    bytes.resize(extent.len as usize, 0);
+    bytes.resize(extent.len() as usize, 0);
     agent::read(pid, address, bytes)?;
     Ok(extent)
 }
@@ -274,9 +261,13 @@ mod tests {
     }
 
     fn expected() -> Expected {
-        let extents = [(0x9000, 0x100), (0x1000, 0x2800), (0x8000, 0)];
-        let extent = |(start, len)| Extent { start, len };
-        Expected::new(extents.map(extent).to_vec(), 0x1000)
+        let promised = [(0x9000, 0x100), (0x1000, 0x2800), (0x8000, 0)];
+        let range = |(start, len)| ByteRange { start, len };
+        Expected::new(promised.map(range).to_vec(), 0x1000).unwrap()
+    }
+
+    fn extent(start: u64, len: u64) -> Extent {
+        Extent::with_len(start, len).unwrap()
     }
 
     #[test]
@@ -289,8 +280,7 @@ mod tests {
             (0x1000, 0x1000),
             (0x2000, 0x1000),
         ] {
-            expected.check(Extent { start, len }).unwrap();
-            expected.arrived(start, chunk(len));
+            *expected.place(extent(start, len)).unwrap() = Some(chunk(len));
         }
         let tracked = expected.into_manifest().unwrap();
         assert_eq!(tracked.len(), 2);
@@ -303,14 +293,25 @@ mod tests {
     #[test]
     fn what_was_not_promised_or_comes_twice_is_refused() {
         let mut expected = expected();
-        let extent = |start, len| Extent { start, len };
-        assert!(expected.check(extent(0x1000, 0xfff)).is_err(), "too short");
+        assert!(expected.place(extent(0x1000, 0xfff)).is_err(), "too short");
         assert!(
-            expected.check(extent(0x1800, 0x1000)).is_err(),
+            expected.place(extent(0x1800, 0x1000)).is_err(),
             "in between"
         );
-        expected.arrived(0x1000, chunk(0x1000));
-        assert!(expected.check(extent(0x1000, 0x1000)).is_err(), "twice");
+        assert!(expected.place(extent(0x8000, 0x100)).is_err(), "nowhere");
+        *expected.place(extent(0x1000, 0x1000)).unwrap() = Some(chunk(0x1000));
+        assert!(expected.place(extent(0x1000, 0x1000)).is_err(), "twice");
+    }
+
+    #[test]
+    fn a_promise_that_makes_no_chunks_is_refused() {
+        let range = |start, len| ByteRange { start, len };
+        let refused = |promised: &[ByteRange], chunk_bytes| {
+            Expected::new(promised.to_vec(), chunk_bytes).is_err()
+        };
+        assert!(refused(&[range(u64::MAX, 2)], 0x1000), "wraps");
+        assert!(refused(&[range(0, 2), range(1, 2)], 0x1000), "overlap");
+        assert!(refused(&[range(0, 2)], 0x1001), "no power of two");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use strobe_criu::agent::RemoteAgent;
 use strobe_criu::lease::Lease;
 use strobe_criu::process::{self, Identity};
 use strobe_graph::Window;
-use strobe_proto::{LaunchWindow, ShowLaunches, frame, from_agent, to_agent};
+use strobe_proto::{LaunchWindow, ShowLaunches, files, frame, from_agent, to_agent};
 use strobe_store::Checkpoint;
 
 use crate::link::{Link, Listener};
@@ -18,7 +18,6 @@ use crate::outcome::Refused;
 use crate::release;
 
 /// In the folder of CRIU's images.
-const IMAGE: &str = "strobe-launches.img";
 /// More are not taken from an agent: it remembers fewer.
 const OPERATIONS: usize = 1 << 20;
 /// For the agent to connect. It looks every ten milliseconds.
@@ -64,7 +63,7 @@ pub(crate) fn of_program(pid: u32) -> anyhow::Result<Window> {
 
 /// Keeps the window with a checkpoint that is being made.
 pub(crate) fn save(criu_folder: &Path, window: &Window) -> anyhow::Result<()> {
-    let path = criu_folder.join(IMAGE);
+    let path = criu_folder.join(files::LAUNCHES);
     let save = || {
         let mut file = BufWriter::new(File::create(&path)?);
         frame::write_image(&mut file, window.message())?;
@@ -76,7 +75,7 @@ pub(crate) fn save(criu_folder: &Path, window: &Window) -> anyhow::Result<()> {
 /// Of a checkpoint: the launches before it.
 pub(crate) fn of_checkpoint(directory: &Path) -> anyhow::Result<Window> {
     let checkpoint = Checkpoint::open(directory)?;
-    let path = checkpoint.criu_dir().join(IMAGE);
+    let path = checkpoint.criu_dir().join(files::LAUNCHES);
     let load = || frame::read_image(&mut BufReader::new(File::open(&path)?));
     let window: LaunchWindow = load().with_context(|| format!("cannot read {}", path.display()))?;
     Window::join([window]).with_context(|| format!("{} is damaged", path.display()))

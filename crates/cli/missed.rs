@@ -11,7 +11,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use strobe_proto::{Extent, Suspect};
+use strobe_extent::{Extent, ExtentSet};
+use strobe_proto::Suspect;
 
 /// More pieces than this are no list to send: then nothing is promised.
 const MOST_PIECES: usize = 4096;
@@ -62,7 +63,7 @@ impl std::error::Error for MissedWrite {}
 
 impl MissedWrite {
     fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.len).sum()
+        self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 }
 
@@ -114,17 +115,9 @@ pub(crate) fn pieces(chunks: &[Extent]) -> Vec<Extent> {
     pieces
 }
 
-fn joined(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_unstable_by_key(|extent| extent.start);
-    extents.dedup_by(|next, last| {
-        let adjoins = last.start.saturating_add(last.len) >= next.start;
-        if adjoins {
-            let end = next.start.saturating_add(next.len);
-            last.len = last.len.max(end.saturating_sub(last.start));
-        }
-        adjoins
-    });
-    extents
+fn joined(extents: Vec<Extent>) -> Vec<Extent> {
+    let all: ExtentSet = extents.into_iter().collect();
+    all.iter().collect()
 }
 
 #[cfg(test)]
@@ -132,7 +125,7 @@ mod tests {
     use super::*;
 
     fn missed(chunks: &[(u64, u64)], kernels: &[&str]) -> MissedWrite {
-        let chunk = |&(start, len): &(u64, u64)| Extent { start, len };
+        let chunk = |&(start, len): &(u64, u64)| Extent::with_len(start, len).unwrap();
         let suspect = |kernel: &&str| Suspect {
             kernel: (*kernel).to_owned(),
             code_object: vec![0; 16],
@@ -163,7 +156,11 @@ mod tests {
         let mut residual = Residual::default();
         residual.add(&missed(&[(0x3000, 0x1000), (0x9000, 1)], &[]));
         residual.add(&missed(&[(0x2000, 0x1000), (0x3800, 0x100)], &[]));
-        let pieces: Vec<(u64, u64)> = residual.extents.iter().map(|e| (e.start, e.len)).collect();
+        let pieces: Vec<(u64, u64)> = residual
+            .extents
+            .iter()
+            .map(|e| (e.start(), e.len()))
+            .collect();
         assert_eq!(pieces, [(0x2000, 0x2000), (0x9000, 1)]);
         assert!(!residual.everything);
         let many: Vec<(u64, u64)> = (0..=MOST_PIECES as u64).map(|n| (n * 2, 1)).collect();

@@ -5,7 +5,9 @@
 //! building needs neither protoc nor a code generator; a test compares them.
 #![forbid(unsafe_code)]
 
+mod byte_range;
 pub mod distrust;
+pub mod files;
 pub mod frame;
 pub mod page;
 pub mod start_time;

@@ -7,14 +7,12 @@
 
 use std::io;
 
-use strobe_extent::{Extent, ExtentSet};
+use strobe_extent::{CONTENT_ALIGN, Extent, ExtentSet};
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
 use strobe_kfd::touched::PageMap;
-use strobe_proto::{AsideRange, Extent as ExtentMessage, HandOver, ResidualRange, SetAside};
+use strobe_proto::{AsideRange, ByteRange, HandOver, ResidualRange, SetAside};
 
-/// What is set aside starts on this boundary, as the engine likes it.
-const ASIDE_ALIGN: u64 = 256;
 /// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
 const ANSWER_RANGE_BYTES: u64 = 48;
 
@@ -75,14 +73,13 @@ pub(crate) fn whole(bos: &[BoBucket], gpu: u32) -> Vec<Piece> {
         .collect()
 }
 
-fn extents(messages: &[ExtentMessage]) -> Result<Vec<Extent>, ContentsError> {
-    let extent = |m: &ExtentMessage| {
-        Extent::with_len(m.start, m.len).map_err(|_| ContentsError::Range {
-            start: m.start,
-            len: m.len,
-        })
+fn extents(ranges: &[ByteRange]) -> Result<Vec<Extent>, ContentsError> {
+    let extent = |range: &ByteRange| {
+        let ByteRange { start, len } = *range;
+        Extent::try_from(*range).map_err(|_| ContentsError::Range { start, len })
     };
-    messages.iter().filter(|m| m.len != 0).map(extent).collect()
+    let ranges = ranges.iter().filter(|range| range.len != 0);
+    ranges.map(extent).collect()
 }
 
 fn set(extents: &[Extent]) -> ExtentSet {
@@ -142,12 +139,12 @@ pub(crate) fn residual(
 
 /// Of what the agent promises, what the process `pid` has touched by the CPU. The agent promises nothing
 /// that had been touched when it looked; but the threads of the program run on until they are frozen.
-pub(crate) fn touched(pid: u32, hand_over: &HandOver) -> io::Result<Vec<ExtentMessage>> {
+pub(crate) fn touched(pid: u32, hand_over: &HandOver) -> io::Result<Vec<ByteRange>> {
     let map = PageMap::of(pid)?;
     let mut touched = Vec::new();
     for promised in &hand_over.tracked {
         let present = map.present(promised.start..promised.start.saturating_add(promised.len))?;
-        touched.extend(present.into_iter().map(|pages| ExtentMessage {
+        touched.extend(present.into_iter().map(|pages| ByteRange {
             start: pages.start,
             len: pages.end - pages.start,
         }));
@@ -204,14 +201,14 @@ pub(crate) fn set_aside(
             ..piece
         });
         aside.answer.ranges.push(AsideRange {
-            extent: Some(ExtentMessage {
+            extent: Some(ByteRange {
                 start: bo.addr + piece.offset,
                 len: piece.len,
             }),
             room_offset: used,
         });
         used = (used + piece.len)
-            .next_multiple_of(ASIDE_ALIGN)
+            .next_multiple_of(CONTENT_ALIGN)
             .min(room.len());
     }
     Ok((Some(aside), rest))
@@ -298,8 +295,8 @@ pub(crate) fn chunk_pieces(
 
 /// Checks that everything the residual leaves to the agent is among the delivered extents.
 pub(crate) fn check_delivered(
-    left_out: &[ExtentMessage],
-    delivered: &[ExtentMessage],
+    left_out: &[ByteRange],
+    delivered: &[ByteRange],
 ) -> Result<(), ContentsError> {
     let missing = set(&extents(left_out)?).subtract(&set(&extents(delivered)?));
     match missing.iter().next() {
@@ -323,8 +320,8 @@ mod tests {
         }
     }
 
-    fn message(start: u64, len: u64) -> ExtentMessage {
-        ExtentMessage { start, len }
+    fn message(start: u64, len: u64) -> ByteRange {
+        ByteRange { start, len }
     }
 
     fn hand_over(tracked: &[(u64, u64)], dead: &[(u64, u64)]) -> HandOver {

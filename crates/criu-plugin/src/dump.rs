@@ -16,7 +16,7 @@ use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{PluginStatistics, Residual, WritableFiles, frame};
+use strobe_proto::{PluginStatistics, Residual, WritableFiles, files, frame};
 
 use crate::contents::{self, ContentsError, Piece};
 use crate::descriptor;
@@ -247,7 +247,7 @@ impl Dump {
             .collect();
         let images = self.images()?;
         for image in &written {
-            images.write(&images::render_node(image.id() as i32), image)?;
+            images.write(&files::render_node(image.id() as i32), image)?;
         }
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Dump {
         self.statistics.buffer_objects += buckets.len() as u64;
 
         let image = kfd_image(&info, &state, &here)?;
-        self.images()?.write(&images::kfd(id), &image)?;
+        self.images()?.write(&files::kfd(id), &image)?;
         let started = now_ns();
         let promise = self
             .agents
@@ -322,7 +322,7 @@ impl Dump {
             if bytes == 0 {
                 continue;
             }
-            let name = images::pages(id, device.user_gpu_id);
+            let name = files::pages(id, device.user_gpu_id);
             let file = self.images()?.create(&name)?;
             file.write_all_at(&bytes.to_le_bytes(), 0)
                 .map_err(|e| images::write_error(&name, e))?;
@@ -353,6 +353,8 @@ impl Dump {
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
         let touched =
             contents::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
+        let promised = self.statistics.promise.get_or_insert_default();
+        promised.touched.extend(touched);
         let mut tracked = promise.tracked.clone();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
             save::copy_aside(&aside, state, here)?;
@@ -370,9 +372,9 @@ impl Dump {
             ranges,
             tracked,
             dead: promise.dead.clone(),
-            touched,
         };
-        let name = images::residual(id);
+        promised.tracked.extend(&image.tracked);
+        let name = files::residual(id);
         let file = self.images()?.create(&name)?;
         let failed = |e| DumpError::from(images::write_error(&name, e));
         let mut writer = BufWriter::new(&file);
@@ -422,8 +424,8 @@ impl Dump {
                 files: std::mem::take(&mut self.writable_files).finish(),
             };
             let written = self.images().and_then(|images| {
-                images.write(images::STATISTICS, &statistics)?;
-                Ok(images.write(images::WRITABLE_FILES, &files)?)
+                images.write(files::STATISTICS, &statistics)?;
+                Ok(images.write(files::WRITABLE_FILES, &files)?)
             });
             // The command that started CRIU misses the files and abandons the checkpoint.
             if let Err(error) = written {

@@ -14,7 +14,7 @@ use strobe_kfd::client::compute::Bo;
 use strobe_kfd::client::render::RenderNode;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_proto::amdgpu::KfdDeviceEntry;
-use strobe_proto::{ChunkRef, Residual, frame};
+use strobe_proto::{ChunkRef, Residual, files, frame};
 use strobe_store::{Checkpoint, Damage};
 
 use crate::contents::{self, Piece, has_content};
@@ -77,7 +77,7 @@ impl Plan {
         buckets: &[BoBucket],
         devices: &[DeviceBucket],
     ) -> Result<Self, RestoreError> {
-        let name = images::residual(id);
+        let name = files::residual(id);
         if let Some(file) = images.open(&name)? {
             return Self::with_residual(images, name, file, buckets);
         }
@@ -88,7 +88,7 @@ impl Plan {
             if bytes == 0 {
                 continue;
             }
-            let name = images::pages(id, device.user_gpu_id);
+            let name = files::pages(id, device.user_gpu_id);
             let mut file = images
                 .open(&name)?
                 .ok_or_else(|| RestoreError::MissingImage(name.clone()))?;

@@ -1,4 +1,4 @@
-//! Files in CRIU's image folder: names, and whole messages.
+//! Files in CRIU's image folder, and whole messages in them.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -8,28 +8,6 @@ use std::path::PathBuf;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use strobe_proto::frame;
-
-/// Facts of the checkpoint for the command that made it.
-pub(crate) const STATISTICS: &str = "strobe-plugin.img";
-/// The program's writable files at the freeze.
-pub(crate) const WRITABLE_FILES: &str = "strobe-files.img";
-
-pub(crate) fn kfd(id: i32) -> String {
-    format!("amdgpu-kfd-{id}.img")
-}
-
-pub(crate) fn render_node(id: i32) -> String {
-    format!("amdgpu-renderD-{id}.img")
-}
-
-/// `gpu` is the id the program knows.
-pub(crate) fn pages(id: i32, gpu: u32) -> String {
-    format!("amdgpu-pages-{id}-{gpu:04x}.img")
-}
-
-pub(crate) fn residual(id: i32) -> String {
-    format!("strobe-residual-{id}.img")
-}
 
 #[derive(Debug, thiserror::Error)]
 #[error("image {name} cannot be {action}: {error}")]

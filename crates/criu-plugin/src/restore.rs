@@ -15,6 +15,7 @@ use strobe_kfd::client::compute::{self, Bo};
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_kfd::memory::{DOORBELL, GTT, MMIO_REMAP, VRAM};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
+use strobe_proto::files;
 use strobe_proto::page::Verdict;
 use strobe_store::{Checkpoint, Damage};
 
@@ -22,7 +23,7 @@ use crate::contents::{ContentsError, has_content};
 use crate::devices::{self, Device};
 use crate::fill;
 use crate::host::{self, Level};
-use crate::images::{self, ImageError, Images};
+use crate::images::{ImageError, Images};
 use crate::mapping::{self, Checks, MappingError};
 use crate::sdma::SdmaError;
 use crate::topology::{self, TopologyError};
@@ -104,10 +105,10 @@ impl Restore {
     /// Makes the descriptor that the image of this number describes; `None` if it is none of ours.
     pub(crate) fn file(&mut self, id: i32) -> Result<Option<OwnedFd>, RestoreError> {
         let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
-        if let Some(image) = images.read::<CriuKfd>(&images::kfd(id))? {
+        if let Some(image) = images.read::<CriuKfd>(&files::kfd(id))? {
             return self.kfd(&images, id, image).map(Some);
         }
-        if let Some(image) = images.read::<CriuRenderNode>(&images::render_node(id))? {
+        if let Some(image) = images.read::<CriuRenderNode>(&files::render_node(id))? {
             return self.render_node(&images, &image).map(Some);
         }
         Ok(None)
@@ -319,7 +320,7 @@ pub(crate) fn open_checkpoint(images: &Images) -> Result<Option<Checkpoint>, Res
     let path = images.path().map_err(RestoreError::Folder)?;
     match path
         .parent()
-        .filter(|parent| parent.join("manifest.pb").exists())
+        .filter(|parent| parent.join(files::MANIFEST).exists())
     {
         Some(parent) => Ok(Some(Checkpoint::open(parent)?)),
         None => Ok(None),
@@ -330,7 +331,7 @@ fn first_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
     let folder = images.path().map_err(RestoreError::Folder)?;
     for entry in fs::read_dir(folder).map_err(RestoreError::Folder)? {
         let name = entry.map_err(RestoreError::Folder)?.file_name();
-        if let Some(name) = name.to_str().filter(|name| name.starts_with("amdgpu-kfd-")) {
+        if let Some(name) = name.to_str().filter(|name| files::is_kfd(name)) {
             return Ok(images.read(name)?);
         }
     }

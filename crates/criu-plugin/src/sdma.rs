@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use strobe_extent::CONTENT_ALIGN;
 use strobe_kfd::client::render::{Buffer, Context, HostMemory, RenderNode, SharedMemory};
 use strobe_kfd::render::info::FAMILY_AI;
 use strobe_kfd::sdma::CopyLinear;
@@ -19,8 +20,6 @@ use crate::contents::Piece;
 use crate::packets::{self, Copy, Packets};
 
 const SLOT_BYTES: u64 = 16 << 20;
-/// Segments start on this boundary in a slot, as the engine likes it.
-const SEGMENT_ALIGN: u64 = 256;
 /// Segments a batch holds at most: each is at most one packet more than its whole 2 MiB parts.
 const SEGMENT_LIMIT: usize = 2000;
 /// Addresses are handed out from here on, in steps of this.
@@ -84,7 +83,7 @@ fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
                 piece_offset: done,
             });
             done += len;
-            used = (used + len).next_multiple_of(SEGMENT_ALIGN);
+            used = (used + len).next_multiple_of(CONTENT_ALIGN);
         }
     }
     if !batch.is_empty() {
@@ -358,7 +357,7 @@ mod tests {
             let mut end = 0;
             for segment in batch {
                 assert!(segment.slot_offset >= end, "segments overlap");
-                assert_eq!(segment.slot_offset % SEGMENT_ALIGN, 0);
+                assert_eq!(segment.slot_offset % CONTENT_ALIGN, 0);
                 end = segment.slot_offset + segment.len;
                 assert!(end <= SLOT_BYTES);
                 assert_eq!(covered[segment.piece], segment.piece_offset, "a gap");

@@ -1,9 +1,6 @@
 //! Room in the copy-aside pool.
 
-use strobe_extent::{Extent, ExtentSet};
-
-/// Alignment of what lies in the pool, in bytes: a cache line of every target, twice.
-const ALIGN: u64 = 256;
+use strobe_extent::{CONTENT_ALIGN, Extent, ExtentSet};
 
 /// The free bytes of a pool, as offsets from its start. First fit.
 #[derive(Debug)]
@@ -15,7 +12,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(capacity: u64) -> Pool {
-        let capacity = capacity & !(ALIGN - 1);
+        let capacity = capacity & !(CONTENT_ALIGN - 1);
         let free = Extent::with_len(0, capacity).into_iter().collect();
         Pool {
             free,
@@ -26,7 +23,7 @@ impl Pool {
 
     /// Room for `len` bytes; give the same extent back to [`Pool::release`].
     pub(crate) fn take(&mut self, len: u64) -> Option<Extent> {
-        let len = len.checked_next_multiple_of(ALIGN)?;
+        let len = len.checked_next_multiple_of(CONTENT_ALIGN)?;
         let run = self.free.iter().find(|run| run.len() >= len)?;
         let room = Extent::with_len(run.start(), len).ok()?;
         self.free.remove(room);
@@ -36,9 +33,9 @@ impl Pool {
 
     /// This very room, rounded up, if it is free and starts where room may.
     pub(crate) fn take_at(&mut self, offset: u64, len: u64) -> Option<Extent> {
-        let len = len.checked_next_multiple_of(ALIGN)?;
+        let len = len.checked_next_multiple_of(CONTENT_ALIGN)?;
         let room = Extent::with_len(offset, len).ok()?;
-        if !offset.is_multiple_of(ALIGN) || !self.free.contains(room) {
+        if !offset.is_multiple_of(CONTENT_ALIGN) || !self.free.contains(room) {
             return None;
         }
         self.free.remove(room);

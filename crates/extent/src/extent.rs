@@ -80,6 +80,19 @@ impl Extent {
         self.start < other.end && other.start < self.end
     }
 
+    /// It in pieces of `chunk_bytes`, from its start on; the last may be shorter. This is how regions are
+    /// cut into chunks ([`crate::ChunkMap`]). Panics when `chunk_bytes` is 0.
+    pub fn chunks(self, chunk_bytes: u64) -> impl Iterator<Item = Extent> {
+        assert!(chunk_bytes != 0, "chunks of no bytes");
+        let mut start = self.start;
+        std::iter::from_fn(move || {
+            let end = start.saturating_add(chunk_bytes).min(self.end);
+            let chunk = Extent::new(start, end).ok()?;
+            start = end;
+            Some(chunk)
+        })
+    }
+
     /// The bytes that are in both.
     pub fn intersect(self, other: Extent) -> Option<Extent> {
         Extent::new(self.start.max(other.start), self.end.min(other.end)).ok()

@@ -20,3 +20,7 @@ pub use chunk_set::ChunkSet;
 pub use extent::{Extent, ExtentError};
 pub use map::ExtentMap;
 pub use set::ExtentSet;
+
+/// Content that is put beside other content (in a pool on the device, in a slot of a copier) begins on
+/// this boundary, in bytes: a cache line of every target, twice.
+pub const CONTENT_ALIGN: u64 = 256;

@@ -5,8 +5,7 @@ use crate::operation::{Edge, Kind};
 use std::collections::HashSet;
 use strobe_extent::{Extent, ExtentSet, Side};
 use strobe_proto::{
-    Extent as ExtentMessage, LaunchWindow, LaunchedOperation, OperationKind, OrderedBy,
-    Predecessor, Touched,
+    ByteRange, LaunchWindow, LaunchedOperation, OperationKind, OrderedBy, Predecessor, Touched,
 };
 
 /// Operations and extents of a piece: it stays far below what a control message may have.
@@ -42,7 +41,7 @@ impl LaunchGraph {
                 ..LaunchWindow::default()
             })
             .collect();
-        let buffers: Vec<ExtentMessage> = self.buffers().map(message).collect();
+        let buffers: Vec<ByteRange> = self.buffers().map(ByteRange::from).collect();
         let mut rest = buffers.chunks(PIECE * EXTENTS);
         let last = LaunchWindow {
             is_last: true,
@@ -56,13 +55,6 @@ impl LaunchGraph {
         }));
         pieces.push(last);
         pieces
-    }
-}
-
-fn message(extent: Extent) -> ExtentMessage {
-    ExtentMessage {
-        start: extent.start(),
-        len: extent.len(),
     }
 }
 
@@ -84,7 +76,7 @@ fn touched(side: &Side, is_hull: bool) -> Touched {
     };
     Touched {
         is_hull: (is_hull || is_long) && !shown.is_empty(),
-        extents: shown.into_iter().map(message).collect(),
+        extents: shown.into_iter().map(ByteRange::from).collect(),
         unknown: String::new(),
     }
 }
@@ -167,7 +159,7 @@ impl Window {
             let are_extents = sides
                 .into_iter()
                 .flatten()
-                .all(|side| side.extents.iter().all(|e| extent(e).is_some()));
+                .all(|side| side.extents.iter().all(|e| Extent::try_from(*e).is_ok()));
             if !are_extents || operation.kind() == OperationKind::Unspecified {
                 return Err(WindowError::Content(sequence));
             }
@@ -248,15 +240,11 @@ impl Window {
     }
 }
 
-fn extent(message: &ExtentMessage) -> Option<Extent> {
-    Extent::with_len(message.start, message.len).ok()
-}
-
 fn set(side: &Option<Touched>) -> ExtentSet {
     let known = side.iter().filter(|side| !side.is_hull);
     known
         .flat_map(|side| &side.extents)
-        .filter_map(extent)
+        .filter_map(|range| Extent::try_from(*range).ok())
         .collect()
 }
 

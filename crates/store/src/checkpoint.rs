@@ -6,7 +6,7 @@ use crate::manifest;
 use crate::tree::{Tree, check};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use strobe_proto::{ChunkRef, Manifest};
+use strobe_proto::{ChunkRef, Manifest, files};
 
 /// A committed checkpoint directory whose manifest has been checked.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Checkpoint {
 
     /// Where CRIU's images are.
     pub fn criu_dir(&self) -> PathBuf {
-        self.root.join("criu")
+        self.root.join(files::CRIU)
     }
 
     /// The raw bytes of a chunk, checked.
@@ -72,7 +72,7 @@ impl Checkpoint {
     /// Puts the raw bytes of a chunk, checked, in place of what `raw` holds; on damage it is empty.
     /// For many chunks this is much faster, because no fresh memory is touched.
     pub fn read_chunk_into(&self, chunk: &ChunkRef, raw: &mut Vec<u8>) -> Result<(), Damage> {
-        let at_manifest = |defect: Defect| defect.at(&self.root.join(manifest::NAME));
+        let at_manifest = |defect: Defect| defect.at(&self.root.join(files::MANIFEST));
         raw.clear();
         match chunk::hash_of(chunk).map_err(at_manifest)? {
             None => {
@@ -139,6 +139,6 @@ impl Checkpoint {
     }
 
     pub(crate) fn chunks_dir(&self) -> PathBuf {
-        self.root.join("chunks")
+        self.root.join(files::CHUNKS)
     }
 }

@@ -15,11 +15,9 @@ use crate::damage::{Damage, Defect, read};
 use crate::tree::{MAX_FILES, is_listed_path};
 use prost::Message;
 use std::path::Path;
-use strobe_extent::Extent;
-use strobe_proto::{FileRecord, Manifest};
+use strobe_extent::{ChunkMap, Extent};
+use strobe_proto::{FileRecord, Manifest, files};
 
-/// Its name in a checkpoint directory.
-pub(crate) const NAME: &str = "manifest.pb";
 /// The format of directories that this version writes and reads.
 pub const FORMAT: u32 = 1;
 const MAGIC: &[u8; 8] = b"STROBEMF";
@@ -39,7 +37,7 @@ pub(crate) fn header(message: &[u8]) -> [u8; HEADER] {
 
 /// Reads and checks the manifest of a checkpoint directory.
 pub(crate) fn load(root: &Path) -> Result<Manifest, Damage> {
-    let path = root.join(NAME);
+    let path = root.join(files::MANIFEST);
     let decoded = decode(&path).and_then(|manifest| check(&manifest).map(|()| manifest));
     decoded.map_err(|defect| defect.at(&path))
 }
@@ -80,26 +78,26 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
     let mut extents = Vec::with_capacity(manifest.tracked.len());
     for tracked in &manifest.tracked {
         let extent = tracked.extent.unwrap_or_default();
-        let Ok(extent) = Extent::with_len(extent.start, extent.len) else {
+        let Ok(extent) = Extent::try_from(extent) else {
             return invalid(format!("{extent:?} is no extent"));
         };
         extents.push(extent);
-        let mut rest = extent.len();
-        for chunk in &tracked.chunks {
-            hash_of(chunk)?;
-            let fits = chunk.len == manifest.chunk_bytes.min(rest);
-            rest = rest.saturating_sub(chunk.len);
-            if !fits {
-                return invalid(format!("a chunk of {extent} has {} bytes", chunk.len));
-            }
-        }
-        if rest != 0 {
-            return invalid(format!("the last {rest} bytes of {extent} have no chunk"));
+        tracked
+            .chunks
+            .iter()
+            .try_for_each(|chunk| hash_of(chunk).map(drop))?;
+        let stored = tracked.chunks.iter().map(|chunk| chunk.len);
+        let chunk_bytes = manifest.chunk_bytes.max(1);
+        if !extent.chunks(chunk_bytes).map(Extent::len).eq(stored) {
+            return invalid(format!(
+                "the chunks of {extent} are not cut as they should be"
+            ));
         }
     }
-    extents.sort_unstable_by_key(|extent| extent.start());
-    if let Some(pair) = extents.windows(2).find(|pair| pair[0].overlaps(pair[1])) {
-        return invalid(format!("{} is there twice", pair[1]));
+    if !extents.is_empty()
+        && let Err(error) = ChunkMap::new(extents, manifest.chunk_bytes)
+    {
+        return invalid(error.to_string());
     }
     let files = &manifest.files;
     if !files.is_sorted_by(|a, b| a.path < b.path) || files.len() > MAX_FILES {
@@ -136,7 +134,7 @@ mod tests {
     /// `count` extents of a page of zeros each, in descending order, `apart` bytes from one to the next.
     fn descending(count: u64, apart: u64) -> Manifest {
         let page = |number: u64| TrackedExtent {
-            extent: Some(strobe_proto::Extent {
+            extent: Some(strobe_proto::ByteRange {
                 start: (1 << 40) + number * apart,
                 len: 4096,
             }),
@@ -169,7 +167,7 @@ mod tests {
         let mut manifest = descending(2, 2048);
         for _ in 0..2 {
             let defect = check(&manifest).expect_err("half of each is the other's");
-            assert!(defect.to_string().contains("is there twice"), "{defect}");
+            assert!(defect.to_string().contains("overlap"), "{defect}");
             manifest.tracked.reverse();
         }
     }

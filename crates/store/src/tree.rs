@@ -4,10 +4,10 @@ use crate::damage::{Damage, Defect, open};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
-use strobe_proto::FileRecord;
+use strobe_proto::{FileRecord, files};
 
 /// The folders whose files the manifest lists.
-pub(crate) const FOLDERS: [&str; 2] = ["criu", "files"];
+pub(crate) const FOLDERS: [&str; 2] = [files::CRIU, files::FILES];
 /// How deep folders may lie in each other.
 const MAX_DEPTH: usize = 8;
 /// How many files there may be.

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use strobe_proto::{ChunkRef, Manifest};
+use strobe_proto::{ChunkRef, Manifest, files};
 
 /// Builds one checkpoint directory. Dropped without [`Writer::commit`], it leaves nothing behind.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Writer {
 
     /// Where CRIU puts its images, until the commit.
     pub fn criu_dir(&self) -> PathBuf {
-        self.staging.path.join("criu")
+        self.staging.path.join(files::CRIU)
     }
 
     /// Where small files of the program go, until the commit.
@@ -194,7 +194,7 @@ impl Writer {
             }
         }
         let message = manifest.encode_to_vec();
-        let path = root.join(manifest::NAME);
+        let path = root.join(files::MANIFEST);
         self.disk
             .write(&path, &[&manifest::header(&message), &message])
             .context("write", &path)?;
@@ -215,7 +215,7 @@ impl Writer {
     }
 
     fn chunks_dir(&self) -> PathBuf {
-        self.staging.path.join("chunks")
+        self.staging.path.join(files::CHUNKS)
     }
 
     fn store(&mut self, hash: &Hash, raw: &[u8]) -> Result<(), DiskError> {
@@ -256,7 +256,7 @@ impl Writer {
         for file in &tree.files {
             sync(&root.join(file))?;
         }
-        sync(&root.join(manifest::NAME))?;
+        sync(&root.join(files::MANIFEST))?;
         for folder in folders {
             sync(&folder)?;
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use strobe_proto::{ChunkRef, Extent, Manifest, TrackedExtent};
+use strobe_proto::{ByteRange, ChunkRef, Manifest, TrackedExtent};
 use strobe_store::{Checkpoint, CommitError, CreateError, Defect, Writer};
 
 const CHUNK: usize = 1 << 16;
@@ -38,7 +38,7 @@ fn chunks() -> Vec<Vec<u8>> {
 }
 
 fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
-    let extent = Extent {
+    let extent = ByteRange {
         start: 0x7000_0000,
         len: chunks.iter().map(|c| c.len).sum(),
     };
@@ -324,13 +324,14 @@ fn an_impossible_manifest_is_refused() {
         change(&mut manifest);
         writer.commit(manifest).unwrap_err().to_string()
     };
-    let cases: [(Change, &str); 7] = [
+    let cases: [(Change, &str); 8] = [
         (|m| m.tracked[0].chunks[0].blake3[0] ^= 1, "not stored"),
         (|m| m.tracked[0].chunks[0].blake3.truncate(31), "32 bytes"),
-        (|m| m.tracked[0].chunks.clear(), "no chunk"),
+        (|m| m.tracked[0].chunks.clear(), "are not cut"),
         (|m| m.tracked[0].extent = None, "no extent"),
-        (|m| m.tracked.push(m.tracked[0].clone()), "twice"),
-        (|m| m.chunk_bytes = 64, "has 100 bytes"),
+        (|m| m.tracked.push(m.tracked[0].clone()), "overlap"),
+        (|m| m.chunk_bytes = 64, "are not cut"),
+        (|m| m.chunk_bytes = 1000, "no power of two"),
         (|m| m.shared_memory.push(Default::default()), "not stored"),
     ];
     for (change, word) in cases {

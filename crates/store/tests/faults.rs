@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use strobe_proto::{Extent, Manifest, TrackedExtent};
+use strobe_proto::{ByteRange, Manifest, TrackedExtent};
 use strobe_store::{Checkpoint, CommitError, Disk, LocalDisk, Writer};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -193,7 +193,7 @@ fn attempt(disk: &Arc<FaultyDisk>, target: &Path, base: &Path) -> Result<(), Str
     let chunks = raw.iter().map(put).collect::<Result<_, _>>()?;
     disk.foreign_file(&writer.criu_dir().join("core-1.img"), &[9; 999]);
     disk.foreign_file(&writer.criu_dir().join("pages-1.img"), &[8; 9999]);
-    let extent = Extent {
+    let extent = ByteRange {
         start: 4096,
         len: raw.iter().map(|raw| raw.len() as u64).sum(),
     };
@@ -240,7 +240,7 @@ fn make_base(folder: &Path) -> PathBuf {
     let mut writer = Writer::create(&base, None).unwrap();
     let chunk = writer.put(&[1; 4096]).unwrap();
     let tracked = TrackedExtent {
-        extent: Some(Extent {
+        extent: Some(ByteRange {
             start: 0,
             len: 4096,
         }),

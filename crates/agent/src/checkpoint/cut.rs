@@ -18,7 +18,7 @@ use strobe_engine::{Config, Engine, Validate};
 use strobe_extent::Extent;
 use strobe_fingerprint::Fingerprint;
 use strobe_kfd::touched::PageMap;
-use strobe_proto::{Begin, Extent as ExtentMessage, HandOver, Mode};
+use strobe_proto::{Begin, ByteRange, HandOver, Mode};
 
 /// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
 /// slowest software GPU does it in a fraction.
@@ -114,10 +114,7 @@ impl Cut {
 
     /// The encoded hand-over for the plugin; it names places in `self`.
     pub(crate) fn hand_over(&self, agent: &Agent, begin: &Begin) -> Vec<u8> {
-        let message = |extent: &Extent| ExtentMessage {
-            start: extent.start(),
-            len: extent.len(),
-        };
+        let message = |extent: &Extent| ByteRange::from(*extent);
         let (aside_room, answer) = self.answer.as_ref().map(Answer::places).unzip();
         let hand_over = HandOver {
             checkpoint_id: begin.checkpoint_id.clone(),
@@ -165,7 +162,7 @@ fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
     let residual: Vec<Extent> = begin
         .residual
         .iter()
-        .filter_map(|extent| Extent::with_len(extent.start, extent.len).ok())
+        .filter_map(|range| Extent::try_from(*range).ok())
         .collect();
     let mut tracked = agent.device.registry.extents();
     tracked.retain(|extent| !residual.iter().any(|other| other.overlaps(*extent)));

@@ -17,8 +17,8 @@ use strobe_engine::Source;
 use strobe_extent::Extent;
 use strobe_proto::page::Phase;
 use strobe_proto::{
-    Aborted, Begin, ChunkReady, Done, Extent as ExtentMessage, Missed, Mode, Ring, Statistics,
-    Suspect, Suspects, from_agent, to_agent,
+    Aborted, Begin, ChunkReady, Done, Missed, Mode, Ring, Statistics, Suspect, Suspects,
+    from_agent, to_agent,
 };
 
 /// How long a look at the socket waits while copies are under way.
@@ -140,10 +140,7 @@ fn step(
         .into_iter()
         .map(|copy| ChunkReady {
             slot: copy.slot.0,
-            extent: Some(ExtentMessage {
-                start: copy.extent.start(),
-                len: copy.extent.len(),
-            }),
+            extent: Some(copy.extent.into()),
             from_aside: matches!(copy.source, Source::Pool(_)),
             fingerprint: fingerprints
                 .of(copy.extent)
@@ -217,7 +214,7 @@ fn accuse(
     let chunks: Vec<Extent> = missed
         .chunks
         .iter()
-        .filter_map(|chunk| Extent::with_len(chunk.start, chunk.len).ok())
+        .filter_map(|chunk| Extent::try_from(*chunk).ok())
         .collect();
     let suspects = witnesses.map_or_else(Vec::new, |witnesses| witnesses.suspects(&chunks));
     let kernels = suspects.into_iter().map(|kernel| {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use strobe_engine::SetAside;
 use strobe_extent::Extent;
 use strobe_proto::page::AgentPage;
-use strobe_proto::{Extent as ExtentMessage, SetAside as SetAsideMessage};
+use strobe_proto::{ByteRange, SetAside as SetAsideMessage};
 
 /// Bytes of an answer: about two thousand ranges.
 const BYTES: usize = 64 << 10;
@@ -33,12 +33,9 @@ impl Answer {
     }
 
     /// For the hand-over: the room for content, and that for the answer.
-    pub(crate) fn places(&self) -> (ExtentMessage, ExtentMessage) {
-        let content = ExtentMessage {
-            start: self.room.start(),
-            len: self.room.len(),
-        };
-        let answer = ExtentMessage {
+    pub(crate) fn places(&self) -> (ByteRange, ByteRange) {
+        let content = self.room.into();
+        let answer = ByteRange {
             start: self.bytes.as_ptr() as u64,
             len: BYTES as u64,
         };
@@ -62,7 +59,7 @@ impl Answer {
             let extent = range.extent?;
             let in_room = range.room_offset.checked_add(extent.len)? <= self.room.len();
             in_room.then_some(SetAside {
-                extent: Extent::with_len(extent.start, extent.len).ok()?,
+                extent: Extent::try_from(extent).ok()?,
                 pool_offset: range.room_offset,
             })
         };
@@ -90,7 +87,7 @@ mod tests {
             ranges: ranges
                 .iter()
                 .map(|&(start, len, room_offset)| AsideRange {
-                    extent: Some(ExtentMessage { start, len }),
+                    extent: Some(ByteRange { start, len }),
                     room_offset,
                 })
                 .collect(),

@@ -6,7 +6,7 @@ use strobe_proto::amdgpu::{
 };
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::{
-    AsideRange, Begin, ChunkReady, Extent, FromAgent, HandOver, Hello, Missed, PluginStatistics,
+    AsideRange, Begin, ByteRange, ChunkReady, FromAgent, HandOver, Hello, Missed, PluginStatistics,
     Residual, ResidualRange, SetAside, Statistics, Suspect, Suspects, ToAgent, WritableFile,
     WritableFiles, from_agent, to_agent,
 };
@@ -41,7 +41,7 @@ fn image(message: &impl Message) -> Vec<u8> {
     bytes
 }
 
-const SOME: Extent = Extent {
+const SOME: ByteRange = ByteRange {
     start: 0x7f00_0020_0000,
     len: 0x20_0000,
 };
@@ -170,16 +170,16 @@ pub fn valid_hand_overs() -> Vec<Vec<u8>> {
         checkpoint_id: vec![5; 16],
         chunk_bytes: 1 << 21,
         tracked: vec![SOME],
-        dead: vec![Extent {
+        dead: vec![ByteRange {
             start: 1 << 40,
             len: 4096,
         }],
         target: "gfx906".into(),
-        aside_room: Some(Extent {
+        aside_room: Some(ByteRange {
             start: 1 << 41,
             len: 1 << 24,
         }),
-        answer: Some(Extent {
+        answer: Some(ByteRange {
             start: 1 << 20,
             len: 1 << 16,
         }),

@@ -4,7 +4,7 @@ use std::fs;
 
 use strobe_proto::frame::Message;
 use strobe_proto::{
-    ChunkRef, Extent, FileRecord, Manifest, SharedMemoryFile, TrackedExtent, WritableFile,
+    ByteRange, ChunkRef, FileRecord, Manifest, SharedMemoryFile, TrackedExtent, WritableFile,
 };
 use strobe_store::{Checkpoint, FORMAT, Writer};
 use tempfile::TempDir;
@@ -60,7 +60,7 @@ fn manifest_of(chunks: Vec<ChunkRef>) -> Manifest {
         target: "gfx906".into(),
         chunk_bytes: CHUNK,
         tracked: vec![TrackedExtent {
-            extent: Some(Extent {
+            extent: Some(ByteRange {
                 start: 1 << 40,
                 len,
             }),

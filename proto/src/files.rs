@@ -1,0 +1,46 @@
+//! Names of files in a checkpoint directory (`FORMAT.md`).
+
+/// The manifest, in the directory itself.
+pub const MANIFEST: &str = "manifest.pb";
+/// The folder of stored chunks.
+pub const CHUNKS: &str = "chunks";
+/// The folder of CRIU's images and the plugin's.
+pub const CRIU: &str = "criu";
+/// The folder of files that the program shares with nobody outside.
+pub const FILES: &str = "files";
+
+/// In the folder of images: [`crate::PluginStatistics`].
+pub const STATISTICS: &str = "strobe-plugin.img";
+/// In the folder of images: [`crate::WritableFiles`].
+pub const WRITABLE_FILES: &str = "strobe-files.img";
+/// In the folder of images: the latest launches, [`crate::LaunchWindow`].
+pub const LAUNCHES: &str = "strobe-launches.img";
+
+/// The residual of the process that CRIU gave the file of `/dev/kfd` this number:
+/// [`crate::Residual`], then the bytes.
+pub fn residual(id: i32) -> String {
+    format!("strobe-residual-{id}.img")
+}
+
+const KFD: &str = "amdgpu-kfd-";
+
+/// The driver's state of a process, as CRIU's own plugin names it: [`crate::amdgpu::CriuKfd`].
+pub fn kfd(id: i32) -> String {
+    format!("{KFD}{id}.img")
+}
+
+/// Whether [`kfd`] names a file so.
+pub fn is_kfd(name: &str) -> bool {
+    name.starts_with(KFD)
+}
+
+/// An open render node, as CRIU's own plugin names it: [`crate::amdgpu::CriuRenderNode`].
+pub fn render_node(id: i32) -> String {
+    format!("amdgpu-renderD-{id}.img")
+}
+
+/// Content of a GPU's buffer objects, as CRIU's own plugin names it: a length, then the bytes.
+/// `gpu` is the id that the program knows.
+pub fn pages(id: i32, gpu: u32) -> String {
+    format!("amdgpu-pages-{id}-{gpu:04x}.img")
+}
