@@ -7,8 +7,8 @@ use crate::evaluate::{Base, Evaluation};
 use crate::launch::{Launch, Memory};
 use crate::plan::Plan;
 use crate::range::Range;
+use crate::site::Site;
 use crate::value::{Alternative, Origin};
-use crate::walk::Site;
 
 /// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
 const SCALAR_PARTS: i128 = 3;

@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod block;
 #[cfg(feature = "broken")]
 pub mod broken;
 #[cfg(not(feature = "broken"))]
@@ -45,6 +46,7 @@ pub mod inspect;
 mod join;
 mod launch;
 mod load;
+mod machine;
 mod masks;
 mod merge;
 mod node;
@@ -54,6 +56,7 @@ mod reducible;
 mod registers;
 mod roots;
 mod scalar;
+mod site;
 mod state;
 mod summary;
 mod value;
@@ -65,7 +68,7 @@ use std::sync::Arc;
 use strobe_code_object::{ArgAccess, ArgKind, CodeObject, Kernel};
 use strobe_extent::{Access, Reason};
 
-use entry::Machine;
+use machine::Machine;
 use plan::Plan;
 use walk::Walk;
 

@@ -9,7 +9,8 @@ use crate::expr::{Arena, BOTTOM, Id, Map, Node};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::merge::Merges;
-use crate::walk::{Load, Site, Walk};
+use crate::site::{Load, Site};
+use crate::walk::Walk;
 
 /// Marks keys of 64-bit phis.
 pub(crate) const WIDE: u64 = 1 << 63;

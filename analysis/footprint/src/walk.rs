@@ -12,39 +12,16 @@ use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
 use crate::Limits;
-use crate::entry::Machine;
+use crate::block::{FlowError, Located, target};
 use crate::epoch::Epoch;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
-use crate::flow::{FlowError, Function, Located, Loop, target};
+use crate::flow::{Function, Loop};
+use crate::machine::Machine;
 use crate::merge::{Merges, Point, Way};
 use crate::registers::{Defined, SCALARS, VCC};
+use crate::site::{Load, Site};
 use crate::state::{Parked, ParkedId, ParkedLists, Snapshot, State};
-
-/// A load: where its value comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) address: Id,
-    pub(crate) facts: FactId,
-    /// 1, 2 or 4; dwords follow each other.
-    pub(crate) bytes: u8,
-    pub(crate) signed: bool,
-    /// By a scalar instruction, see [`Site::scalar`].
-    pub(crate) scalar: bool,
-}
-
-/// An instruction that touches memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    pub(crate) address: Id,
-    pub(crate) bytes: u32,
-    pub(crate) facts: FactId,
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
-    /// By a scalar instruction: the low bits of its address do not count, be they those of the sum or of
-    /// each of its parts.
-    pub(crate) scalar: bool,
-}
 
 /// A place whose value a loop's phi stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
