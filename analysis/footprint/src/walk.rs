@@ -13,7 +13,7 @@ use strobe_isa::{Class, Op, Operand};
 
 use crate::Limits;
 use crate::block::{FlowError, Located, target};
-use crate::epoch::Epoch;
+use crate::epoch::Epochs;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
 use crate::flow::{Function, Loop};
@@ -87,7 +87,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) scratch_escapes: bool,
     functions: Map<u64, Rc<Function>>,
     instructions: usize,
-    pub(crate) epochs: Vec<Epoch>,
+    pub(crate) epochs: Epochs,
     /// Registers of which some instruction writes one lane, be it active or parked.
     pub(crate) lane_written: BTreeSet<usize>,
     /// Some were found when lanes had been parked already: it has to be done again.
@@ -129,11 +129,7 @@ impl<'a> Walk<'a> {
             scratch_escapes: false,
             functions: Map::default(),
             instructions: 0,
-            epochs: vec![Epoch {
-                parent: 0,
-                depth: 0,
-                bound: None,
-            }],
+            epochs: Epochs::new(),
             lane_written: BTreeSet::new(),
             late: false,
             loose: Vec::new(),
@@ -506,7 +502,7 @@ impl<'a> Walk<'a> {
         }
         state.scc = self.arena.unknown();
         state.bound = if shape.masks { entered } else { state.bound };
-        state.epoch = self.unrelated_epoch(state.bound);
+        state.epoch = self.epochs.unrelated(state.bound);
         state.idle = false;
         // Whether some are at the loop's end is not known yet.
         state.occupied &= !shape.masks;
