@@ -55,6 +55,7 @@ mod range;
 mod reducible;
 mod registers;
 mod roots;
+mod rounds;
 mod scalar;
 mod site;
 mod state;
