@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
-use crate::Limits;
 use crate::expr::{Arena, BOTTOM, Id, Map, Node};
 use crate::facts::Facts;
 use crate::launch::Launch;
+use crate::limits::Limits;
 use crate::merge::Merges;
 use crate::site::{Load, Site};
 use crate::walk::Walk;

@@ -11,12 +11,12 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
-use crate::Limits;
 use crate::block::{FlowError, Located, target};
 use crate::epoch::Epochs;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
 use crate::flow::{Function, Loop};
+use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::merge::{Merges, Point, Way};
 use crate::registers::{Defined, SCALARS, VCC};
