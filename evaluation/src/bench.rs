@@ -3,27 +3,21 @@
 mod freeze;
 mod interpreter;
 mod launches;
+mod setup;
 mod stalls;
 mod validation;
 
-use std::fs;
-use std::path::PathBuf;
-
 use serde::Serialize;
-use strobe_evaluation::Strobe;
+
+pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.
 pub(crate) const EXPERIMENTS: [&str; 4] = ["launches", "stalls", "validation", "interpreter"];
 
-/// What the experiments share.
+/// What is to be measured.
 #[derive(Debug)]
 pub(crate) struct Bench {
-    pub(crate) strobe: Strobe,
-    /// Compiled programs.
-    pub(crate) programs: PathBuf,
-    /// For everything that is gone afterwards.
-    pub(crate) folder: PathBuf,
-    pub(crate) repetitions: usize,
+    pub(crate) setup: Setup,
     /// Ascending.
     pub(crate) state_mb: Vec<u64>,
     /// Of [`EXPERIMENTS`].
@@ -46,17 +40,17 @@ impl Bench {
         let wanted = |name: &str| self.wanted.iter().any(|wanted| wanted == name);
         let mut results = Results::default();
         if wanted("launches") {
-            let launches = self.launches()?;
+            let launches = self.setup.launches()?;
             print!("{}", launches.table());
             results.launches = Some(launches);
         }
         if wanted("stalls") {
             for &state_mb in &self.state_mb {
                 for modelled in [true, false] {
-                    let stalls = self.stalls(state_mb, modelled)?;
+                    let stalls = self.setup.stalls(state_mb, modelled)?;
                     print!("{}", stalls.table());
                     if modelled {
-                        let freeze = self.freeze(&stalls)?;
+                        let freeze = self.setup.freeze(&stalls)?;
                         print!("{}", freeze.table());
                         results.freeze.push(freeze);
                     }
@@ -66,20 +60,13 @@ impl Bench {
         }
         // With its slow link the larger states would take an hour, for the same ratio.
         if let (true, Some(&state_mb)) = (wanted("validation"), self.state_mb.first()) {
-            let validation = self.validation(state_mb)?;
+            let validation = self.setup.validation(state_mb)?;
             print!("{}", validation.table());
             results.validation = Some(validation);
         }
         if wanted("interpreter") {
-            results.interpreter = self.interpreter()?;
+            results.interpreter = self.setup.interpreter()?;
         }
         Ok(results)
-    }
-
-    /// A new folder.
-    fn new_folder(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join(name);
-        fs::create_dir_all(&path)?;
-        Ok(path)
     }
 }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 use strobe_evaluation::Strobe;
 
-use bench::{Bench, EXPERIMENTS};
+use bench::{Bench, EXPERIMENTS, Setup};
 
 const USAGE: &str = "usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] \
                      [launches] [stalls] [validation] [interpreter]";
@@ -50,10 +50,12 @@ fn main() -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("strobe-bench-").tempdir();
     let folder = folder.context("make a folder")?.keep();
     let bench = Bench {
-        strobe: Strobe::new(release.join("strobe")),
-        programs: release.with_file_name("programs"),
-        folder: folder.clone(),
-        repetitions: runs.unwrap_or(if quick { 1 } else { 5 }),
+        setup: Setup {
+            strobe: Strobe::new(release.join("strobe")),
+            programs: release.with_file_name("programs"),
+            folder: folder.clone(),
+            repetitions: runs.unwrap_or(if quick { 1 } else { 5 }),
+        },
         state_mb: if quick { vec![32] } else { vec![32, 256] },
         wanted,
     };

@@ -7,7 +7,7 @@
 //! Who calls is told by the return address. HIP's calls pay for a comparison with the range in which
 //! HIP lies. Our own calls do not come here: what we look up ourselves is the runtime's own function.
 
-use crate::wrappers::Wrapper;
+use crate::exported::Exported;
 use crate::{glibc, objects};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_int, c_void};
@@ -78,7 +78,7 @@ macro_rules! thunks {
         )*
 
         /// The thunks in the order of the list.
-        static THUNKS: &[Wrapper] = &[$(Wrapper($name as *const ()),)*];
+        static THUNKS: &[Exported] = &[$(Exported($name as *const ()),)*];
     };
 }
 for_each_hsa_function!(thunks);

@@ -8,6 +8,7 @@
 
 mod beside;
 mod dynamic;
+mod exported;
 mod glibc;
 mod lookup;
 mod objects;

@@ -3,7 +3,7 @@
 //! Two instructions, whatever the signature: no register but the instruction pointer is touched. The
 //! second jumps through a table whose entries first lead to the resolver, as a PLT's do.
 
-use crate::wrappers::Wrapper;
+use crate::exported::Exported;
 use crate::{beside, real, unlisted};
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
@@ -54,7 +54,7 @@ macro_rules! thunks {
         )*
 
         /// The thunks in the order of `Api::REFUSED`.
-        pub(crate) static THUNKS: &[Wrapper] = &[$(Wrapper($name as *const ()),)*];
+        pub(crate) static THUNKS: &[Exported] = &[$(Exported($name as *const ()),)*];
 
         /// Where the thunks go on to.
         static NEXT: [AtomicPtr<()>; COUNT] = [

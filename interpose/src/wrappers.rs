@@ -3,6 +3,7 @@
 //! The frame of a wrapper owns nothing that needs dropping while HIP runs in it, and the ABI lets
 //! foreign unwinding (a cancelled thread) pass.
 
+use crate::exported::Exported;
 use crate::real;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
 use strobe_agent::{effect, enter, gives_way, leave};
@@ -42,14 +43,7 @@ macro_rules! wrap {
         )*
 
         /// The wrappers in the order of `Api::MODELLED`.
-        pub(crate) static WRAPPERS: &[Wrapper] = &[$(Wrapper($name as *const ()),)*];
+        pub(crate) static WRAPPERS: &[Exported] = &[$(Exported($name as *const ()),)*];
     };
 }
 for_each_function!(wrap);
-
-/// The address of a wrapper.
-#[derive(Debug)]
-pub(crate) struct Wrapper(pub(crate) *const ());
-
-// SAFETY: the address of a function.
-unsafe impl Sync for Wrapper {}

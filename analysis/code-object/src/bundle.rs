@@ -3,8 +3,9 @@
 //! Layout (clang's offload bundler): the magic, a 64-bit count, then for each entry offset and size
 //! of its file from the start of the bundle, length of its triple, and the triple.
 
+use crate::bytes::Bytes;
 use crate::compressed::{self, CompressedError};
-use crate::{Bytes, Limits};
+use crate::limits::Limits;
 
 pub(crate) const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// Longer triples are not triples.

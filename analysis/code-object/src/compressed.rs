@@ -6,7 +6,8 @@
 
 use std::io::Read;
 
-use crate::{Bytes, Limits};
+use crate::bytes::Bytes;
+use crate::limits::Limits;
 
 const MAGIC: &[u8; 4] = b"CCOB";
 const METHOD_ZSTD: u16 = 1;

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use goblin::elf::Elf;
 
 use crate::bundle::{self, BundleError};
-use crate::{Limits, compressed};
+use crate::compressed;
+use crate::limits::Limits;
 
 const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 const EM_AMDGPU: u16 = 224;

@@ -2,7 +2,7 @@
 //!
 //! Layout: LLVM's AMDGPU guide, "Kernel Descriptor".
 
-use crate::Bytes;
+use crate::bytes::Bytes;
 
 /// Bytes of a kernel descriptor.
 pub const DESCRIPTOR_SIZE: usize = 64;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use goblin::elf::{Elf, program_header, sym};
 
+use crate::bytes::Bytes;
 use crate::descriptor::{DESCRIPTOR_SIZE, Descriptor};
 use crate::kernel::Kernel;
+use crate::limits::Limits;
 use crate::metadata::{self, MetadataError};
 use crate::target::TargetId;
-use crate::{Bytes, Limits};
 
 const EM_AMDGPU: u16 = 224;
 const NT_AMDGPU_METADATA: u32 = 32;

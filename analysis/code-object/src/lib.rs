@@ -11,11 +11,13 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+mod bytes;
 mod compressed;
 mod container;
 mod descriptor;
 mod elf;
 mod kernel;
+mod limits;
 mod metadata;
 mod target;
 
@@ -25,55 +27,6 @@ pub use container::{ExtractError, Extracted, extract};
 pub use descriptor::{DESCRIPTOR_SIZE, Descriptor};
 pub use elf::{CodeObject, ObjectError, Relocation, Segment, Symbol, SymbolKind};
 pub use kernel::{Arg, ArgAccess, ArgKind, Kernel};
+pub use limits::Limits;
 pub use metadata::MetadataError;
 pub use target::{TargetId, TargetName};
-
-/// Bounds on what one input may make us do.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Bytes that one compressed bundle may grow to.
-    pub uncompressed: usize,
-    /// Entries of one offload bundle.
-    pub entries: usize,
-    /// Code objects taken from one file.
-    pub objects: usize,
-    /// Symbols read from one code object.
-    pub symbols: usize,
-    /// Kernels read from one code object.
-    pub kernels: usize,
-    /// Bytes of one metadata note.
-    pub metadata: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            uncompressed: 4 << 30,
-            entries: 1024,
-            objects: 65_536,
-            symbols: 4 << 20,
-            kernels: 1 << 20,
-            metadata: 256 << 20,
-        }
-    }
-}
-
-/// Little-endian reads that fail instead of panicking.
-trait Bytes {
-    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]>;
-    fn u16_at(&self, at: usize) -> Option<u16> {
-        self.array(at).map(u16::from_le_bytes)
-    }
-    fn u32_at(&self, at: usize) -> Option<u32> {
-        self.array(at).map(u32::from_le_bytes)
-    }
-    fn u64_at(&self, at: usize) -> Option<u64> {
-        self.array(at).map(u64::from_le_bytes)
-    }
-}
-
-impl Bytes for [u8] {
-    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.get(at..)?.first_chunk::<N>().copied()
-    }
-}

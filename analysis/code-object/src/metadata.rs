@@ -4,8 +4,8 @@
 
 use rmpv::ValueRef;
 
-use crate::Limits;
 use crate::kernel::{Arg, ArgAccess, ArgKind};
+use crate::limits::Limits;
 
 /// Deep enough for what compilers write (4 levels), shallow enough for any stack.
 const MAX_DEPTH: usize = 16;

@@ -5,12 +5,13 @@ use std::rc::Rc;
 use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
 
+use crate::block::Located;
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
-use crate::flow::Located;
 use crate::registers::{M0, VCC};
+use crate::site::{Load, Site};
 use crate::state::State;
-use crate::walk::{Load, Site, Walk};
+use crate::walk::Walk;
 
 /// Where a memory instruction goes.
 enum Target {

@@ -1,49 +1,11 @@
 //! Registers at a kernel's entry: LLVM's AMDGPU guide, "Initial Kernel Execution State".
 
-use strobe_code_object::{Kernel, TargetId};
-use strobe_extent::Reason;
-use strobe_isa::{Accumulators, Target, WaveSize};
-
 use crate::expr::{Id, Lost, Node, Symbolic};
-use crate::registers::VECTORS;
 use crate::state::State;
 use crate::walk::Walk;
 
 /// User registers and those after them: at most 16 and 6, and preloaded arguments.
 const SYSTEM_SCALARS: usize = 40;
-
-/// For what a kernel's code is meant.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Machine {
-    pub(crate) target: &'static Target,
-    pub(crate) wave: WaveSize,
-}
-
-impl Machine {
-    /// What is analysed: registers of one file, a work-item id in each of the first, known waves.
-    pub(crate) fn of(id: TargetId, kernel: &Kernel) -> Result<Self, Reason> {
-        let other = Reason::Target(id.name().unwrap_or("an unknown processor"));
-        let target = id.target().ok_or(other)?;
-        if target.accumulators != Accumulators::None || target.packed_work_item_ids {
-            return Err(other);
-        }
-        let wave = match kernel.descriptor.wave32() {
-            true => WaveSize::Lanes32,
-            false => WaveSize::Lanes64,
-        };
-        // A lane mask is a pair of registers to the walk.
-        if wave != WaveSize::Lanes64 || !target.wave_sizes.contains(&wave) {
-            return Err(Reason::Other("waves of 32 lanes"));
-        }
-        Ok(Self { target, wave })
-    }
-
-    /// Vector registers of a kernel, its callees included.
-    pub(crate) fn vectors(self, kernel: &Kernel) -> usize {
-        let granule = usize::from(self.target.vector_granule);
-        (granule * kernel.descriptor.vgpr_granules()).min(VECTORS)
-    }
-}
 
 impl Walk<'_> {
     /// The state in which the command processor starts a wave.

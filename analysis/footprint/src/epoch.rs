@@ -8,37 +8,54 @@
 //! parent alone.
 
 use crate::state::State;
-use crate::walk::Walk;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Epoch {
+struct Epoch {
     /// An epoch in which at least the same lanes were active; itself if none is known.
-    pub(crate) parent: u32,
-    pub(crate) depth: u32,
+    parent: u32,
+    depth: u32,
     /// A snapshot whose lanes contain those active in it.
-    pub(crate) bound: Option<u32>,
+    bound: Option<u32>,
 }
 
-impl Walk<'_> {
-    fn child_epoch(&mut self, parent: u32, bound: Option<u32>) -> u32 {
-        let depth = self.epochs[parent as usize].depth + 1;
-        self.epochs.push(Epoch {
+/// All epochs of a walk.
+#[derive(Debug)]
+pub(crate) struct Epochs(Vec<Epoch>);
+
+impl Epochs {
+    /// With the epoch that a kernel begins in.
+    pub(crate) fn new() -> Self {
+        Self(vec![Epoch {
+            parent: 0,
+            depth: 0,
+            bound: None,
+        }])
+    }
+
+    /// A snapshot whose lanes contain those active in the epoch.
+    pub(crate) fn bound(&self, epoch: u32) -> Option<u32> {
+        self.0[epoch as usize].bound
+    }
+
+    fn child(&mut self, parent: u32, bound: Option<u32>) -> u32 {
+        let depth = self.0[parent as usize].depth + 1;
+        self.0.push(Epoch {
             parent,
             depth,
             bound,
         });
-        self.epochs.len() as u32 - 1
+        self.0.len() as u32 - 1
     }
 
     /// Lanes were switched off.
-    pub(crate) fn narrower_epoch(&mut self, state: &State) -> u32 {
-        self.child_epoch(state.epoch, state.bound)
+    pub(crate) fn narrower(&mut self, state: &State) -> u32 {
+        self.child(state.epoch, state.bound)
     }
 
     /// Nothing is known but a snapshot that contains the lanes.
-    pub(crate) fn unrelated_epoch(&mut self, bound: Option<u32>) -> u32 {
-        let parent = self.epochs.len() as u32;
-        self.epochs.push(Epoch {
+    pub(crate) fn unrelated(&mut self, bound: Option<u32>) -> u32 {
+        let parent = self.0.len() as u32;
+        self.0.push(Epoch {
             parent,
             depth: 0,
             bound,
@@ -48,24 +65,24 @@ impl Walk<'_> {
 
     /// Where paths meet: below what is above all of them. A path on which no lane is left counts too:
     /// its epoch has no lanes, and that of the other paths may have some.
-    pub(crate) fn joined_epoch(&mut self, states: &[State], bound: Option<u32>) -> u32 {
+    pub(crate) fn joined(&mut self, states: &[State], bound: Option<u32>) -> u32 {
         let first = states[0].epoch;
         let mut common = Some(first);
         let mut same = true;
         for state in &states[1..] {
             same &= state.epoch == first;
-            common = common.and_then(|common| self.common_epoch(common, state.epoch));
+            common = common.and_then(|common| self.common(common, state.epoch));
         }
         match common {
             _ if same => first,
-            Some(common) => self.child_epoch(common, bound),
-            None => self.unrelated_epoch(bound),
+            Some(common) => self.child(common, bound),
+            None => self.unrelated(bound),
         }
     }
 
-    fn common_epoch(&self, mut a: u32, mut b: u32) -> Option<u32> {
+    fn common(&self, mut a: u32, mut b: u32) -> Option<u32> {
         while a != b {
-            let (x, y) = (self.epochs[a as usize], self.epochs[b as usize]);
+            let (x, y) = (self.0[a as usize], self.0[b as usize]);
             if x.depth == 0 && y.depth == 0 {
                 return None;
             }
@@ -79,10 +96,10 @@ impl Walk<'_> {
     }
 
     /// Whether all lanes that are active in an epoch were so in another.
-    pub(crate) fn within_epoch(&self, mut epoch: u32, other: u32) -> bool {
-        let depth = self.epochs[other as usize].depth;
-        while self.epochs[epoch as usize].depth > depth {
-            epoch = self.epochs[epoch as usize].parent;
+    pub(crate) fn within(&self, mut epoch: u32, other: u32) -> bool {
+        let depth = self.0[other as usize].depth;
+        while self.0[epoch as usize].depth > depth {
+            epoch = self.0[epoch as usize].parent;
         }
         epoch == other
     }

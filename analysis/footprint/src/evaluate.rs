@@ -8,11 +8,10 @@ use strobe_extent::{Extent, Reason};
 use crate::broken::Rule;
 use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
-use crate::induction::Rounds;
 use crate::launch::{Launch, Memory};
-use crate::plan::Plan;
-use crate::plan::wide_key;
+use crate::plan::{Plan, wide_key};
 use crate::range::Range;
+use crate::rounds::Rounds;
 use crate::value::{Alternative, Origin, Value, add, mixed, sub};
 
 /// Nested evaluations; each takes some hundred bytes of a stack that is not ours.

@@ -2,13 +2,13 @@
 
 use strobe_extent::{Access, Extent, Reason, Side};
 
-use crate::Unseen;
 use crate::evaluate::{Base, Evaluation};
 use crate::launch::{Launch, Memory};
 use crate::plan::Plan;
 use crate::range::Range;
+use crate::site::Site;
+use crate::unseen::Unseen;
 use crate::value::{Alternative, Origin};
-use crate::walk::Site;
 
 /// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
 const SCALAR_PARTS: i128 = 3;

@@ -2,43 +2,14 @@
 
 use strobe_code_object::CodeObject;
 use strobe_isa::scalar_register::EXEC;
-use strobe_isa::{Class, Flags, Inst, Op, Operand, Space};
+use strobe_isa::{Class, Flags, Op, Operand, Space};
 
+use crate::block::{Block, FlowError, Located, target};
 use crate::broken::Rule;
-use crate::entry::Machine;
 use crate::expr::Map;
+use crate::machine::Machine;
 use crate::reducible::make_reducible;
 use crate::registers::Defined;
-
-/// Why code cannot be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowError {
-    /// Words that are no instruction, or code that runs out of its segment.
-    Code,
-    /// More instructions than the limit.
-    Size,
-    /// Fork and join, returns from exceptions.
-    Unsupported,
-}
-
-#[derive(Debug)]
-pub(crate) struct Located {
-    pub(crate) pc: u64,
-    pub(crate) inst: Inst,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    pub(crate) instructions: std::ops::Range<usize>,
-    /// Where a taken branch leads.
-    pub(crate) taken: Option<usize>,
-    /// Where execution goes on otherwise.
-    pub(crate) next: Option<usize>,
-    /// Ways in from later blocks of the order: this is a loop's head.
-    pub(crate) back_ways: usize,
-    /// Index into [`Function::loops`].
-    pub(crate) heads: Option<usize>,
-}
 
 /// What happens somewhere in a loop.
 #[derive(Debug, Default)]
@@ -274,14 +245,6 @@ impl Addresses {
     }
 }
 
-/// The address that a direct branch or call leads to.
-pub(crate) fn target(located: &Located) -> u64 {
-    located
-        .pc
-        .wrapping_add(4)
-        .wrapping_add_signed(4 * i64::from(located.inst.imm))
-}
-
 /// Every instruction that can be reached from the entry without leaving the function.
 fn reach(
     object: &CodeObject,
@@ -407,14 +370,5 @@ fn split(instructions: Vec<Located>) -> Function {
         position: Vec::new(),
         loops: Vec::new(),
         inner: Vec::new(),
-    }
-}
-
-/// Registers named by an operand: the first one and whether it is a vector register.
-pub(crate) fn first_register(operand: Operand) -> Option<(bool, u8)> {
-    match operand {
-        Operand::Scalar(register) => Some((false, register)),
-        Operand::Vector(register) => Some((true, register)),
-        _ => None,
     }
 }

@@ -16,6 +16,7 @@ use crate::expr::{BOTTOM, Compare, FactId, Id, Node};
 use crate::facts::NOTHING;
 use crate::plan::WIDE;
 use crate::range::Range;
+use crate::rounds::{Rounds, rounds_until};
 use crate::value::{Alternative, Origin, Value, add};
 
 /// What a phi of a loop goes through.
@@ -363,13 +364,6 @@ impl Evaluation<'_> {
     }
 }
 
-/// How often a loop goes round at most, if that is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rounds {
-    lane: Option<i128>,
-    wave: Option<i128>,
-}
-
 /// A way into a phi's point, with this phi's input.
 #[derive(Clone, Copy, Debug)]
 struct Way {
@@ -386,61 +380,5 @@ fn unbounded(one: Alternative, bits: u32) -> Alternative {
             origin: one.origin,
             range: Range::full(bits),
         },
-    }
-}
-
-/// Rounds of a loop that ends when its counter is equal to the bound.
-fn rounds_until(start: Range, step: i128, bound: Range, after: bool, bits: u32) -> Option<i128> {
-    let (start, bound) = if step > 0 {
-        (start, bound)
-    } else {
-        // Mirror it.
-        (
-            Range::span(-start.hi, -start.lo),
-            Range::span(-bound.hi, -bound.lo),
-        )
-    };
-    let step = step.abs();
-    let modulus = 1_i128 << bits;
-    // Nothing may stand between that steps over the bound.
-    let exact = match (start.single(), bound.single()) {
-        (Some(start), Some(bound)) => (bound - start) % step == 0,
-        _ => step == 1,
-    };
-    let first = if after { start.hi + 1 } else { start.hi };
-    if !exact || bound.lo < first || bound.hi - start.lo >= modulus {
-        return None;
-    }
-    let steps = (bound.hi - start.lo) / step;
-    Some(if after { steps - 1 } else { steps })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loops_until_equal_count_their_rounds() {
-        let one = Range::exactly;
-        // i = 0; do { } while (++i != 10): goes round 9 times.
-        assert_eq!(rounds_until(one(0), 1, one(10), true, 32), Some(9));
-        // while (i != 10) { ++i }: 10 times.
-        assert_eq!(rounds_until(one(0), 1, one(10), false, 32), Some(10));
-        assert_eq!(rounds_until(one(64), -4, one(0), true, 32), Some(15));
-        assert_eq!(
-            rounds_until(one(0), 3, one(10), true, 32),
-            None,
-            "it steps over 10"
-        );
-        assert_eq!(
-            rounds_until(one(10), 1, one(10), true, 32),
-            None,
-            "it wraps first"
-        );
-        assert_eq!(
-            rounds_until(Range::span(0, 63), 1, one(100), true, 32),
-            Some(99)
-        );
-        assert_eq!(rounds_until(Range::span(0, 63), 1, one(32), true, 32), None);
     }
 }

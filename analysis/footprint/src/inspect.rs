@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use strobe_code_object::{CodeObject, ExtractError, Kernel, TargetName, extract};
 
+use crate::analyse::analyse;
+use crate::limits::Limits;
 use crate::summary::{SideSummary, Slot, Summary};
-use crate::{Limits, analyse};
 
 /// What one kernel touches.
 #[derive(Clone, Debug)]

@@ -41,7 +41,7 @@ impl Walk<'_> {
             self.join_registers(&states, point, true, self.vectors, |s| &s.vectors, &[]);
         joined.scratch = Rc::new(self.join_slots(&states, point, 0));
         self.join_rest(&mut joined, &states, point, 0);
-        joined.epoch = self.joined_epoch(&states, joined.bound);
+        joined.epoch = self.epochs.joined(&states, joined.bound);
         joined.idle = states.iter().all(|state| state.idle);
         joined
     }

@@ -110,7 +110,7 @@ impl Walk<'_> {
     /// What a mask says of a lane that is active now.
     pub(crate) fn for_active(&self, state: &State, mask: Id) -> Id {
         match self.arena.node(mask) {
-            Node::Lanes(inner, of) if self.within_epoch(state.epoch, of) => {
+            Node::Lanes(inner, of) if self.epochs.within(state.epoch, of) => {
                 self.for_active(state, inner)
             }
             _ => mask,
@@ -120,7 +120,7 @@ impl Walk<'_> {
     /// What holds for a lane active in the epoch that is not in the mask.
     fn outside(&mut self, mask: Id, epoch: u32) -> Id {
         match self.arena.node(mask) {
-            Node::Lanes(inner, of) if self.within_epoch(epoch, of) => self.outside(inner, epoch),
+            Node::Lanes(inner, of) if self.epochs.within(epoch, of) => self.outside(inner, epoch),
             Node::True | Node::False | Node::Compare(..) | Node::Not(_) => self.arena.not(mask),
             Node::Both(a, b) => {
                 let (a, b) = (self.outside(a, epoch), self.outside(b, epoch));
@@ -138,7 +138,7 @@ impl Walk<'_> {
     pub(crate) fn origin(&self, mask: Id) -> Option<u32> {
         match self.arena.node(mask) {
             Node::Exec(snapshot) | Node::PartOf(snapshot, _) => Some(snapshot),
-            Node::Lanes(inner, epoch) => self.origin(inner).or(self.epochs[epoch as usize].bound),
+            Node::Lanes(inner, epoch) => self.origin(inner).or(self.epochs.bound(epoch)),
             Node::Both(a, b) => self.origin(a).or_else(|| self.origin(b)),
             Node::Either(a, b) => {
                 let (a, b) = (self.origin(a)?, self.origin(b)?);
@@ -459,7 +459,7 @@ impl Walk<'_> {
         let snapshot = self.snapshot(state);
         state.parked = self.parked.push(state.parked, Parked::Snapshot(snapshot));
         if !Rule::SwitchingOffMakesAnEpoch.is_broken() {
-            state.epoch = self.narrower_epoch(state);
+            state.epoch = self.epochs.narrower(state);
         }
         state.occupied = false;
         if mask == FALSE {
@@ -489,9 +489,9 @@ impl Walk<'_> {
         }
         state.bound = bound;
         state.epoch = if Rule::SwitchingOnMakesAnEpoch.is_broken() {
-            self.narrower_epoch(state)
+            self.epochs.narrower(state)
         } else {
-            self.unrelated_epoch(bound)
+            self.epochs.unrelated(bound)
         };
         if returning.is_empty() && loops.is_empty() {
             if state.idle
@@ -651,7 +651,7 @@ impl Walk<'_> {
                 self.assume(state, a, false, scalar);
                 self.assume(state, b, false, scalar);
             }
-            Node::Lanes(inner, epoch) if holds || self.within_epoch(state.epoch, epoch) => {
+            Node::Lanes(inner, epoch) if holds || self.epochs.within(state.epoch, epoch) => {
                 self.assume(state, inner, holds, false);
             }
             Node::Any(mask) if holds => self.assume_some(state, mask),

@@ -4,12 +4,13 @@ use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
-use crate::Limits;
 use crate::expr::{Arena, BOTTOM, Id, Map, Node};
 use crate::facts::Facts;
 use crate::launch::Launch;
+use crate::limits::Limits;
 use crate::merge::Merges;
-use crate::walk::{Load, Site, Walk};
+use crate::site::{Load, Site};
+use crate::walk::Walk;
 
 /// Marks keys of 64-bit phis.
 pub(crate) const WIDE: u64 = 1 << 63;

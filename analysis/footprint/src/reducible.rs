@@ -6,7 +6,7 @@
 //! becomes the head, and all blocks that the other entries lead to are there twice. The copies are
 //! walked until they reach the head; from then on it is a loop like any other.
 
-use crate::flow::{Block, FlowError};
+use crate::block::{Block, FlowError};
 
 /// Entries of one loop that are tried as its head.
 const MAX_CANDIDATES: usize = 8;

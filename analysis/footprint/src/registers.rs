@@ -3,8 +3,6 @@
 use strobe_isa::scalar_register::{self, EXEC};
 use strobe_isa::{Class, Flags, Inst, Op, Operand};
 
-use crate::flow::first_register;
-
 /// Scalar registers by operand code; `exec` is not among them.
 pub(crate) const SCALARS: usize = EXEC as usize;
 pub(crate) const VECTORS: usize = 256;
@@ -75,5 +73,14 @@ impl Defined {
         if info.class == Class::Call {
             *self = Self::ALL;
         }
+    }
+}
+
+/// Registers named by an operand: the first one and whether it is a vector register.
+fn first_register(operand: Operand) -> Option<(bool, u8)> {
+    match operand {
+        Operand::Scalar(register) => Some((false, register)),
+        Operand::Vector(register) => Some((true, register)),
+        _ => None,
     }
 }

@@ -11,40 +11,17 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
-use crate::Limits;
-use crate::entry::Machine;
-use crate::epoch::Epoch;
+use crate::block::{FlowError, Located, target};
+use crate::epoch::Epochs;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
-use crate::flow::{FlowError, Function, Located, Loop, target};
+use crate::flow::{Function, Loop};
+use crate::limits::Limits;
+use crate::machine::Machine;
 use crate::merge::{Merges, Point, Way};
 use crate::registers::{Defined, SCALARS, VCC};
+use crate::site::{Load, Site};
 use crate::state::{Parked, ParkedId, ParkedLists, Snapshot, State};
-
-/// A load: where its value comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) address: Id,
-    pub(crate) facts: FactId,
-    /// 1, 2 or 4; dwords follow each other.
-    pub(crate) bytes: u8,
-    pub(crate) signed: bool,
-    /// By a scalar instruction, see [`Site::scalar`].
-    pub(crate) scalar: bool,
-}
-
-/// An instruction that touches memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    pub(crate) address: Id,
-    pub(crate) bytes: u32,
-    pub(crate) facts: FactId,
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
-    /// By a scalar instruction: the low bits of its address do not count, be they those of the sum or of
-    /// each of its parts.
-    pub(crate) scalar: bool,
-}
 
 /// A place whose value a loop's phi stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +87,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) scratch_escapes: bool,
     functions: Map<u64, Rc<Function>>,
     instructions: usize,
-    pub(crate) epochs: Vec<Epoch>,
+    pub(crate) epochs: Epochs,
     /// Registers of which some instruction writes one lane, be it active or parked.
     pub(crate) lane_written: BTreeSet<usize>,
     /// Some were found when lanes had been parked already: it has to be done again.
@@ -152,11 +129,7 @@ impl<'a> Walk<'a> {
             scratch_escapes: false,
             functions: Map::default(),
             instructions: 0,
-            epochs: vec![Epoch {
-                parent: 0,
-                depth: 0,
-                bound: None,
-            }],
+            epochs: Epochs::new(),
             lane_written: BTreeSet::new(),
             late: false,
             loose: Vec::new(),
@@ -529,7 +502,7 @@ impl<'a> Walk<'a> {
         }
         state.scc = self.arena.unknown();
         state.bound = if shape.masks { entered } else { state.bound };
-        state.epoch = self.unrelated_epoch(state.bound);
+        state.epoch = self.epochs.unrelated(state.bound);
         state.idle = false;
         // Whether some are at the loop's end is not known yet.
         state.occupied &= !shape.masks;

@@ -7,12 +7,8 @@
 //!       +- gfx904 --- gfx906 --- gfx908
 //! ```
 
-use crate::decode;
-use crate::error::DecodeError;
 use crate::info::Flags;
-use crate::inst::Inst;
 use crate::op::{Family, LINES, Op, Origin, family};
-use crate::wave::WaveSize;
 
 /// What a word means on the targets of one generation.
 pub struct Isa {
@@ -87,12 +83,6 @@ impl Isa {
             opcodes,
             matrix: false,
         }
-    }
-
-    /// Decodes the instruction that starts at `words[0]`; its length is [`Inst::size`]. Words after
-    /// it are not looked at. `wave` is the kernel's, which says how wide lane masks are.
-    pub fn decode(&self, words: &[u32], wave: WaveSize) -> Result<Inst, DecodeError> {
-        decode::decode(self, words, wave)
     }
 
     pub(crate) fn op(&self, family: &Family, code: u32) -> Option<Op> {

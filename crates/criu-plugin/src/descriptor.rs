@@ -5,12 +5,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::hooks;
+use crate::{hooks, host};
 
 const VERSION: u32 = 0x200;
 const HOOKS: usize = 12;
-/// Upstream's name: a checkpoint names the plugins it needs, and either can restore it.
-pub(crate) const NAME: &std::ffi::CStr = c"amdgpu_plugin";
 
 #[repr(C)]
 pub(crate) struct Descriptor {
@@ -33,7 +31,7 @@ const NONE: *const c_void = std::ptr::null();
 #[unsafe(no_mangle)]
 #[used]
 static CR_PLUGIN_DESC: Descriptor = Descriptor {
-    name: NAME.as_ptr(),
+    name: host::NAME.as_ptr(),
     init: hooks::init,
     exit: hooks::exit,
     version: VERSION,

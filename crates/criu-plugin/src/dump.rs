@@ -4,107 +4,32 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use strobe_criu::agent::RemoteAgent;
-use strobe_criu::failure::REFUSAL;
 use strobe_criu::maps;
-use strobe_criu::pipes::{PipeError, Pipes};
-use strobe_criu::writable_files::{Recorder, WritableFileError};
-use strobe_criu::zombies::{self, ZombieError};
+use strobe_criu::pipes::Pipes;
+use strobe_criu::writable_files::Recorder;
+use strobe_criu::zombies;
 use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
-use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
+use strobe_kfd::criu::{BoBucket, MINIMUM_MINOR};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{PluginStatistics, Residual, WritableFiles, files, frame};
 
-use crate::contents::{self, ContentsError, Piece};
-use crate::descriptor;
+use crate::contents::{self, Piece};
 use crate::devices::{self, Device, Devices};
+use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
-use crate::images::{self, ImageError, Images};
+use crate::images::{self, Images};
 use crate::save::{self, Job};
-use crate::sdma::SdmaError;
-use crate::topology::{self, TopologyError};
+use crate::topology;
 
 /// The thunk's file whose size and first word upstream's image records.
 const SHARED_MEMORY: &str = "/dev/shm/hsakmt_shared_mem";
 /// A GEM handle that names nothing.
 const NO_HANDLE: u32 = u32::MAX;
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DumpError {
-    #[error(transparent)]
-    Gate(#[from] GateError),
-    #[error(transparent)]
-    Image(#[from] ImageError),
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
-    #[error(transparent)]
-    Sdma(#[from] SdmaError),
-    #[error(transparent)]
-    WritableFile(#[from] WritableFileError),
-    #[error(transparent)]
-    Pipe(#[from] PipeError),
-    #[error(transparent)]
-    Zombie(#[from] ZombieError),
-    #[error("CRIU's image folder cannot be used: {0}")]
-    Folder(io::Error),
-    #[error("CRIU does not take note of the plugin: {0}")]
-    Inventory(io::Error),
-    #[error("the GPU driver cannot be asked for its version: {0}")]
-    Version(io::Error),
-    #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]
-    OldDriver(u32, u32),
-    #[error("the program's page tables cannot be looked at: {0}")]
-    PageMap(io::Error),
-    #[error("the GPU driver does not stop the program's queues: {0}")]
-    Stop(io::Error),
-    #[error("the GPU driver does not save the program's state: {0}")]
-    State(io::Error),
-    #[error("process {0} has opened the GPU driver twice, which cannot be saved")]
-    Twice(u32),
-    #[error("GPU {0:#x} of the program is not in the driver's topology")]
-    UnknownGpu(u32),
-    #[error(
-        "process {pid} maps {path} at {address:#x}: memory of a GPU that the process it was forked \
-         from allocated, which cannot be restored"
-    )]
-    Inherited {
-        pid: u32,
-        path: PathBuf,
-        address: u64,
-    },
-    #[error("process {0} uses a GPU too; trees with several GPU processes are not supported")]
-    SecondAgent(u32),
-    #[error("the mappings of process {pid} cannot be read: {error}")]
-    Maps { pid: u32, error: io::Error },
-    #[error("the program holds a dma-buf descriptor, which cannot be saved")]
-    DmaBuf,
-    #[error("render node {path} cannot be opened: {error}")]
-    RenderNode { path: PathBuf, error: io::Error },
-    #[error("a thread that copies contents has failed")]
-    Thread,
-}
-
-impl DumpError {
-    /// What the command reads in CRIU's log.
-    pub(crate) fn sentence(&self) -> String {
-        match self {
-            Self::Inherited { .. }
-            | Self::SecondAgent(_)
-            | Self::Zombie(ZombieError::OtherStatus { .. })
-            | Self::Contents(ContentsError::NoAddress { .. })
-            | Self::OldDriver(..)
-            | Self::Twice(_)
-            | Self::DmaBuf => format!("{REFUSAL}{self}"),
-            _ => self.to_string(),
-        }
-    }
-}
 
 /// A dump in progress.
 #[derive(Debug)]
@@ -152,7 +77,7 @@ impl Dump {
 
     fn note_plugin(&mut self) -> Result<(), DumpError> {
         if !self.noted {
-            host::require_plugin(descriptor::NAME).map_err(DumpError::Inventory)?;
+            host::require_plugin().map_err(DumpError::Inventory)?;
             self.noted = true;
         }
         Ok(())
@@ -487,7 +412,9 @@ fn kfd_image(
         entries.push(entry);
     }
     for device in &state.devices {
-        render_minor(here, device)?;
+        if topology::render_minor(here, device.actual_gpu_id).is_none() {
+            return Err(DumpError::UnknownGpu(device.actual_gpu_id));
+        }
     }
     let bo_entries = state
         .bos
@@ -530,14 +457,4 @@ fn shared_memory() -> (u64, u32) {
         Ok::<_, io::Error>((file.metadata()?.len(), u32::from_le_bytes(magic)))
     };
     read().unwrap_or((0, 0))
-}
-
-pub(crate) fn render_minor(
-    here: &[KfdDeviceEntry],
-    device: &DeviceBucket,
-) -> Result<u32, DumpError> {
-    here.iter()
-        .find(|node| node.gpu_id == device.actual_gpu_id)
-        .map(|node| node.drm_render_minor)
-        .ok_or(DumpError::UnknownGpu(device.actual_gpu_id))
 }

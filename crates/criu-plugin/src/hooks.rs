@@ -11,8 +11,8 @@ use std::sync::Mutex;
 
 use nix::sys::stat::fstat;
 
-use crate::descriptor::NAME;
 use crate::dump::Dump;
+use crate::dump_error::DumpError;
 use crate::host::{self, Level};
 use crate::restore::{self, Restore};
 
@@ -51,7 +51,7 @@ fn guard(body: impl FnOnce(&mut Stage) -> Result<c_int, String>) -> c_int {
     }
 }
 
-fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, crate::dump::DumpError>) -> c_int {
+fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, DumpError>) -> c_int {
     guard(|stage| match stage {
         Stage::Dump(dump) => body(dump).map_err(|e| e.sentence()),
         _ => Ok(NOT_OURS),
@@ -69,7 +69,7 @@ pub(crate) extern "C" fn init(stage: c_int) -> c_int {
     guard(|current| {
         *current = match stage {
             STAGE_DUMP => Stage::Dump(Box::new(Dump::new())),
-            STAGE_RESTORE if host::is_required(NAME) => {
+            STAGE_RESTORE if host::is_required() => {
                 let restore = Restore::prepare().map_err(|e| e.to_string())?;
                 Stage::Restore(Box::new(restore))
             }

@@ -7,6 +7,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use nix::fcntl::{FcntlArg, fcntl};
 use std::os::fd::FromRawFd;
 
+/// Our name, which is upstream's: a checkpoint names the plugins it needs, and either can restore it.
+pub(crate) const NAME: &CStr = c"amdgpu_plugin";
+
 /// CRIU's log levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Level {
@@ -64,7 +67,7 @@ pub(crate) fn image_folder() -> io::Result<OwnedFd> {
 }
 
 /// Makes a restore of this checkpoint fail where no plugin of our name is present.
-pub(crate) fn require_plugin(name: &CStr) -> io::Result<()> {
+pub(crate) fn require_plugin() -> io::Result<()> {
     type Add = unsafe extern "C" fn(*const c_char) -> c_int;
     // SAFETY: the signature is CRIU's.
     let Some(add) = (unsafe { function::<Add>(c"add_inventory_plugin") }) else {
@@ -72,20 +75,20 @@ pub(crate) fn require_plugin(name: &CStr) -> io::Result<()> {
         return Ok(());
     };
     // SAFETY: CRIU copies the string.
-    match unsafe { add(name.as_ptr()) } {
+    match unsafe { add(NAME.as_ptr()) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(-error)),
     }
 }
 
 /// Whether the checkpoint being restored needs a plugin of our name; crosses it off CRIU's list.
-pub(crate) fn is_required(name: &CStr) -> bool {
+pub(crate) fn is_required() -> bool {
     // CRIU 4.3 takes the name only; the length is in a register it does not look at.
     type Check = unsafe extern "C" fn(*const c_char, usize) -> bool;
     // SAFETY: the signature is that of CRIU 4.1, and callable as 4.3's in this calling convention.
     match unsafe { function::<Check>(c"check_and_remove_inventory_plugin") } {
         // SAFETY: the string lives during the call, its length is right.
-        Some(check) => unsafe { check(name.as_ptr(), name.count_bytes()) },
+        Some(check) => unsafe { check(NAME.as_ptr(), NAME.count_bytes()) },
         None => true,
     }
 }

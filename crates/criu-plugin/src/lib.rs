@@ -11,6 +11,7 @@
 //! | `devices` | which descriptors and mappings are the GPU's |
 //! | `hand_over` | the agent's gate and its promise |
 //! | `dump`, `restore` | the flow of each |
+//! | `dump_error` | why a dump fails |
 //! | `fill` | contents of restored buffer objects |
 //! | `contents` | which bytes of which buffer object go where |
 //! | `save` | contents on their way out |
@@ -29,6 +30,7 @@ mod contents;
 mod descriptor;
 mod devices;
 mod dump;
+mod dump_error;
 mod fill;
 mod hand_over;
 mod hooks;

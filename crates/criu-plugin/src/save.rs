@@ -16,9 +16,10 @@ use strobe_proto::amdgpu::KfdDeviceEntry;
 
 use crate::contents::{Aside, Piece, has_content};
 use crate::devices;
-use crate::dump::{DumpError, render_minor};
+use crate::dump_error::DumpError;
 use crate::images;
 use crate::sdma::{self, Content, Copier};
+use crate::topology;
 
 /// Bytes read from system memory at a time.
 const READ_BYTES: u64 = 1 << 20;
@@ -89,7 +90,9 @@ pub(crate) fn copy_aside(
 }
 
 fn open(device: &DeviceBucket, here: &[KfdDeviceEntry]) -> Result<RenderNode, DumpError> {
-    let path = devices::render_path(render_minor(here, device)?);
+    let gpu = device.actual_gpu_id;
+    let minor = topology::render_minor(here, gpu).ok_or(DumpError::UnknownGpu(gpu))?;
+    let path = devices::render_path(minor);
     RenderNode::open(&path).map_err(|error| DumpError::RenderNode { path, error })
 }
 

@@ -24,6 +24,12 @@ pub(crate) fn read() -> Result<Vec<KfdDeviceEntry>, TopologyError> {
     read_from(Path::new(NODES))
 }
 
+/// The render node of a GPU, if it is among the nodes.
+pub(crate) fn render_minor(nodes: &[KfdDeviceEntry], gpu_id: u32) -> Option<u32> {
+    let node = nodes.iter().find(|node| node.gpu_id == gpu_id)?;
+    Some(node.drm_render_minor)
+}
+
 fn read_from(nodes: &Path) -> Result<Vec<KfdDeviceEntry>, TopologyError> {
     numbered(nodes)?
         .into_iter()

@@ -14,7 +14,8 @@ use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::{Table, mib, ms};
 
-use super::{Bench, stalls};
+use super::setup::Setup;
+use super::stalls;
 
 const DUMPS: usize = 5;
 
@@ -42,7 +43,7 @@ impl Results {
     }
 }
 
-impl Bench {
+impl Setup {
     pub(super) fn freeze(&self, stalls: &stalls::Results) -> anyhow::Result<Results> {
         let criu = Criu::find(None)?;
         let program = compile::host("hostmemory.c", &self.programs)?;

@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::Serialize;
 use strobe_evaluation::strobe::succeed;
 
-use super::Bench;
+use super::setup::Setup;
 
 /// One kind of kernel, on one thread.
 #[derive(Debug, Serialize)]
@@ -16,7 +16,7 @@ pub(crate) struct Rate {
     gigabytes_per_s: f64,
 }
 
-impl Bench {
+impl Setup {
     /// Runs the interpreter's own measurement, which prints a table.
     pub(super) fn interpreter(&self) -> anyhow::Result<Vec<Rate>> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

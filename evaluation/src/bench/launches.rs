@@ -7,7 +7,7 @@ use strobe_evaluation::statistics::{median, quantile};
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::Table;
 
-use super::Bench;
+use super::setup::Setup;
 
 const LAUNCHES: &str = "4000";
 
@@ -53,7 +53,7 @@ impl Results {
     }
 }
 
-impl Bench {
+impl Setup {
     /// Both ways in turn, so that the machine's moods hit both; the quietest run of each counts.
     pub(super) fn launches(&self) -> anyhow::Result<Results> {
         let program = compile::hip("launches.cpp", "-O3", &self.programs)?;

@@ -14,7 +14,7 @@ use strobe_evaluation::strobe::{CheckpointReport, Mode};
 use strobe_evaluation::table::{Table, mib, ms, rate};
 use strobe_evaluation::{Rates, Session, compile};
 
-use super::Bench;
+use super::setup::Setup;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -99,7 +99,7 @@ fn spreads(reports: &[CheckpointReport]) -> Parts {
     }
 }
 
-impl Bench {
+impl Setup {
     /// Checkpoints a training program both ways, each time a new one.
     pub(super) fn stalls(&self, state_mb: u64, modelled: bool) -> anyhow::Result<Results> {
         let program = compile::hip("train/train.cpp", "-O3", &self.programs)?;

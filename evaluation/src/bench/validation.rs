@@ -16,7 +16,7 @@ use strobe_evaluation::strobe::{Mode, Validate};
 use strobe_evaluation::table::{Table, mib, ms};
 use strobe_evaluation::{Rates, Session, compile};
 
-use super::Bench;
+use super::setup::Setup;
 
 const LIMIT: Duration = Duration::from_secs(600);
 /// Of the program whose time is taken.
@@ -63,7 +63,7 @@ impl Results {
     }
 }
 
-impl Bench {
+impl Setup {
     /// Each repetition starts the programs and their devices anew.
     pub(super) fn validation(&self, state_mb: u64) -> anyhow::Result<Results> {
         let mut reports = Vec::new();

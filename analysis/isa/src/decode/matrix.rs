@@ -1,10 +1,11 @@
 //! VOP3P-MAI: moves between vector and accumulation registers. The matrix instructions are refused.
 
 use super::operand::{accumulator, source, vector};
-use super::{Code, Subject, family};
+use super::subject::{Code, Subject};
 use crate::error::DecodeError;
 use crate::info::Role;
 use crate::inst::{Encoding, Inst};
+use crate::op::family;
 
 pub(super) fn vop3p_mai(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {

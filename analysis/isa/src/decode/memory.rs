@@ -1,11 +1,11 @@
 //! SMEM, DS, FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF.
 
 use super::operand::{scalar, scalar_source, vector};
-use super::{Code, Subject, bit, family, sign_extend};
+use super::subject::{Code, Subject, bit, sign_extend};
 use crate::error::DecodeError;
 use crate::info::{Class, Flags, Place, Role};
 use crate::inst::{Encoding, Inst, Operand};
-use crate::op::Op;
+use crate::op::{Op, family};
 
 pub(super) fn smem(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {

@@ -1,11 +1,11 @@
 //! SOP1, SOP2, SOPK, SOPC, SOPP.
 
 use super::operand::{LITERAL, is_register, scalar, scalar_source};
-use super::{Code, Subject, family};
+use super::subject::{Code, Subject};
 use crate::error::DecodeError;
 use crate::info::{Class, Role};
 use crate::inst::{Encoding, Inst, Operand};
-use crate::op::Op;
+use crate::op::{Op, family};
 
 /// The literal after a 4-byte instruction, if one of `codes` asks for it, and the size.
 fn literal(subject: Subject<'_>, codes: &[u32]) -> Result<(Option<u32>, u8), DecodeError> {

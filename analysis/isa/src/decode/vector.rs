@@ -1,11 +1,11 @@
 //! VOP1, VOP2, VOPC: plain, with sub-dword addressing (SDWA), with data-parallel primitives (DPP).
 
 use super::operand::{DPP, LITERAL, SDWA, is_register, scalar, scalar_source, source, vector};
-use super::{Code, Subject, bit, family};
+use super::subject::{Code, Subject, bit};
 use crate::error::DecodeError;
 use crate::info::{Flags, Role};
 use crate::inst::{Dpp, Encoding, Inst, Operand, Sdwa, SdwaSelect};
-use crate::op::Op;
+use crate::op::{Op, family};
 use crate::scalar_register;
 
 const VCC: Operand = Operand::Scalar(scalar_register::VCC);

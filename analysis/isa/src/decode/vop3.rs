@@ -1,11 +1,11 @@
 //! VOP3, VOP3B, VOP3P: the 64-bit vector encodings.
 
 use super::operand::{is_register, scalar, scalar_source, source, vector};
-use super::{Code, Subject, bit, family, refuse_graphics};
+use super::subject::{Code, Subject, bit, refuse_graphics};
 use crate::error::DecodeError;
 use crate::info::{Flags, Place, Role, Type};
 use crate::inst::{Encoding, Inst, Operand};
-use crate::op::Op;
+use crate::op::{Op, family};
 
 pub(super) fn vop3(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let mut subject = Subject {

@@ -2,7 +2,8 @@
 
 use core::fmt::{self, Formatter, Write};
 
-use super::{List, operand};
+use super::list::List;
+use super::operand;
 use crate::info::{Flags, Role};
 use crate::inst::{Encoding, Inst, Operand};
 use crate::op::Op;

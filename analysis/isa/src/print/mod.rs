@@ -1,5 +1,6 @@
 //! Instructions to text, as LLVM's disassembler writes them for the same target.
 
+mod list;
 mod memory;
 mod operand;
 mod scalar;
@@ -7,10 +8,8 @@ mod vector;
 
 use core::fmt;
 
-use crate::info::Place;
-use crate::inst::{Encoding, Inst, Operand};
+use crate::inst::{Encoding, Inst};
 use crate::registers::Registers;
-use crate::wave::WaveSize;
 
 /// The text of `llvm-objdump` for the same bytes. A branch shows its offset field as
 /// an unsigned number, as LLVM does when it has no symbols.
@@ -43,35 +42,5 @@ impl fmt::Display for Registers {
             Self::Accumulator { first, count } => operand::range(f, "a", first, count),
             Self::Scc => f.write_str("scc"),
         }
-    }
-}
-
-/// Writes operands with `, ` between them, after the mnemonic.
-struct List<'a, 'f> {
-    f: &'a mut fmt::Formatter<'f>,
-    wave: WaveSize,
-    first: bool,
-}
-
-impl<'a, 'f> List<'a, 'f> {
-    fn new(f: &'a mut fmt::Formatter<'f>, inst: &Inst) -> Self {
-        Self {
-            f,
-            wave: inst.wave,
-            first: true,
-        }
-    }
-
-    /// The separator and an operand in a place of the tables.
-    fn operand(&mut self, operand: Operand, place: Place) -> fmt::Result {
-        let wave = self.wave;
-        operand::at(self.next()?, operand, place, wave)
-    }
-
-    /// The formatter, after the separator.
-    fn next(&mut self) -> Result<&mut fmt::Formatter<'f>, fmt::Error> {
-        self.f.write_str(if self.first { " " } else { ", " })?;
-        self.first = false;
-        Ok(self.f)
     }
 }

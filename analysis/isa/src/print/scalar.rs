@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Formatter};
 
-use super::List;
+use super::list::List;
 use crate::decode::takes_immediate;
 use crate::info::{Class, Role};
 use crate::inst::Inst;

@@ -2,7 +2,8 @@
 
 use core::fmt::{self, Formatter};
 
-use super::{List, operand};
+use super::list::List;
+use super::operand;
 use crate::decode::is_mix;
 use crate::info::{Flags, Place, Role, Type};
 use crate::inst::{Dpp, Encoding, Inst, Operand, SdwaSelect};

@@ -1,0 +1,80 @@
+//! One kernel: its code is walked once, and asked at each launch.
+
+use std::sync::Arc;
+
+use strobe_code_object::{CodeObject, Kernel};
+use strobe_extent::{Access, Reason};
+
+use crate::extents;
+use crate::launch::{Launch, Memory};
+use crate::limits::Limits;
+use crate::machine::Machine;
+use crate::plan::Plan;
+use crate::roots;
+use crate::summary::Summary;
+use crate::unseen::{Unseen, unseen};
+use crate::walk::Walk;
+
+/// What a kernel may touch, as a function of the launch. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct KernelFootprint {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Known {
+        plan: Box<Plan>,
+        kernel: Box<Kernel>,
+        unseen: Vec<Unseen>,
+    },
+    Unknown(Reason),
+}
+
+/// Analyses one kernel's machine code.
+///
+/// Work is bounded by `limits`; beyond them, and where the code cannot be followed, the footprint is
+/// unknown.
+#[must_use]
+pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> KernelFootprint {
+    let inner = match walk(object, kernel, limits) {
+        Ok(plan) => Inner::Known {
+            unseen: unseen(&plan, kernel),
+            plan: Box::new(plan),
+            kernel: Box::new(kernel.clone()),
+        },
+        Err(reason) => Inner::Unknown(reason),
+    };
+    KernelFootprint {
+        inner: Arc::new(inner),
+    }
+}
+
+fn walk(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> Result<Plan, Reason> {
+    let machine = Machine::of(object.target, kernel)?;
+    let mut walk = Walk::new(object, kernel, machine, limits);
+    // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
+    // what comes next, and so does the walk.
+    walk.run()?;
+    Ok(Plan::new(walk, limits))
+}
+
+impl KernelFootprint {
+    /// What one launch may touch.
+    #[must_use]
+    pub fn evaluate(&self, launch: &Launch<'_>, memory: &dyn Memory) -> Access {
+        match &*self.inner {
+            Inner::Unknown(reason) => Access::unknown(*reason),
+            Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
+        }
+    }
+
+    /// What any launch may touch, in terms of arguments. Computed anew by each call.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        match &*self.inner {
+            Inner::Unknown(reason) => Summary::unknown(*reason),
+            Inner::Known { plan, kernel, .. } => roots::summarise(plan, kernel),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Where a kernel touches memory: what a walk finds and a plan keeps.
+
+use crate::expr::{FactId, Id};
+
+/// A load: where its value comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) address: Id,
+    pub(crate) facts: FactId,
+    /// 1, 2 or 4; dwords follow each other.
+    pub(crate) bytes: u8,
+    pub(crate) signed: bool,
+    /// By a scalar instruction, see [`Site::scalar`].
+    pub(crate) scalar: bool,
+}
+
+/// An instruction that touches memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub(crate) address: Id,
+    pub(crate) bytes: u32,
+    pub(crate) facts: FactId,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// By a scalar instruction: the low bits of its address do not count, be they those of the sum or of
+    /// each of its parts.
+    pub(crate) scalar: bool,
+}

@@ -1,0 +1,38 @@
+//! The operands after a mnemonic.
+
+use core::fmt;
+
+use super::operand;
+use crate::info::Place;
+use crate::inst::{Inst, Operand};
+use crate::wave::WaveSize;
+
+/// Writes operands with `, ` between them, after the mnemonic.
+pub(super) struct List<'a, 'f> {
+    pub(super) f: &'a mut fmt::Formatter<'f>,
+    wave: WaveSize,
+    first: bool,
+}
+
+impl<'a, 'f> List<'a, 'f> {
+    pub(super) fn new(f: &'a mut fmt::Formatter<'f>, inst: &Inst) -> Self {
+        Self {
+            f,
+            wave: inst.wave,
+            first: true,
+        }
+    }
+
+    /// The separator and an operand in a place of the tables.
+    pub(super) fn operand(&mut self, operand: Operand, place: Place) -> fmt::Result {
+        let wave = self.wave;
+        operand::at(self.next()?, operand, place, wave)
+    }
+
+    /// The formatter, after the separator.
+    pub(super) fn next(&mut self) -> Result<&mut fmt::Formatter<'f>, fmt::Error> {
+        self.f.write_str(if self.first { " " } else { ", " })?;
+        self.first = false;
+        Ok(self.f)
+    }
+}

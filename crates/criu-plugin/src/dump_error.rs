@@ -1,0 +1,88 @@
+//! Why a dump fails.
+
+use std::io;
+use std::path::PathBuf;
+
+use strobe_criu::failure::REFUSAL;
+use strobe_criu::pipes::PipeError;
+use strobe_criu::writable_files::WritableFileError;
+use strobe_criu::zombies::ZombieError;
+
+use crate::contents::ContentsError;
+use crate::hand_over::GateError;
+use crate::images::ImageError;
+use crate::sdma::SdmaError;
+use crate::topology::TopologyError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DumpError {
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    #[error(transparent)]
+    Sdma(#[from] SdmaError),
+    #[error(transparent)]
+    WritableFile(#[from] WritableFileError),
+    #[error(transparent)]
+    Pipe(#[from] PipeError),
+    #[error(transparent)]
+    Zombie(#[from] ZombieError),
+    #[error("CRIU's image folder cannot be used: {0}")]
+    Folder(io::Error),
+    #[error("CRIU does not take note of the plugin: {0}")]
+    Inventory(io::Error),
+    #[error("the GPU driver cannot be asked for its version: {0}")]
+    Version(io::Error),
+    #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]
+    OldDriver(u32, u32),
+    #[error("the program's page tables cannot be looked at: {0}")]
+    PageMap(io::Error),
+    #[error("the GPU driver does not stop the program's queues: {0}")]
+    Stop(io::Error),
+    #[error("the GPU driver does not save the program's state: {0}")]
+    State(io::Error),
+    #[error("process {0} has opened the GPU driver twice, which cannot be saved")]
+    Twice(u32),
+    #[error("GPU {0:#x} of the program is not in the driver's topology")]
+    UnknownGpu(u32),
+    #[error(
+        "process {pid} maps {path} at {address:#x}: memory of a GPU that the process it was forked \
+         from allocated, which cannot be restored"
+    )]
+    Inherited {
+        pid: u32,
+        path: PathBuf,
+        address: u64,
+    },
+    #[error("process {0} uses a GPU too; trees with several GPU processes are not supported")]
+    SecondAgent(u32),
+    #[error("the mappings of process {pid} cannot be read: {error}")]
+    Maps { pid: u32, error: io::Error },
+    #[error("the program holds a dma-buf descriptor, which cannot be saved")]
+    DmaBuf,
+    #[error("render node {path} cannot be opened: {error}")]
+    RenderNode { path: PathBuf, error: io::Error },
+    #[error("a thread that copies contents has failed")]
+    Thread,
+}
+
+impl DumpError {
+    /// What the command reads in CRIU's log.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Self::Inherited { .. }
+            | Self::SecondAgent(_)
+            | Self::Zombie(ZombieError::OtherStatus { .. })
+            | Self::Contents(ContentsError::NoAddress { .. })
+            | Self::OldDriver(..)
+            | Self::Twice(_)
+            | Self::DmaBuf => format!("{REFUSAL}{self}"),
+            _ => self.to_string(),
+        }
+    }
+}
