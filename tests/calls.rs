@@ -12,7 +12,7 @@ use std::fs;
 
 use serde_json::Value;
 use strobe_extent::{Extent, ExtentSet};
-use strobe_hip::{Api, Class};
+use strobe_hip::{Api, FunctionClass};
 
 use harness::{Folder, hip_program, run, strobe};
 
@@ -76,7 +76,9 @@ const COOPERATIVE: [&str; 3] = [
 
 /// The functions of the list that have to be called.
 fn writing() -> BTreeSet<&'static str> {
-    let modelled = Api::ALL.iter().filter(|api| api.class() == Class::Modelled);
+    let modelled = Api::ALL
+        .iter()
+        .filter(|api| api.class() == FunctionClass::Modelled);
     let writes = modelled.filter(|api| {
         let effect = api.effect().expect("modelled functions have an effect");
         !WRITE_NOTHING.contains(&effect)

@@ -25,10 +25,11 @@ use strobe_graph::Window;
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    Abandon, Begin, ByteRange, Committed, Manifest, Missed, Mode, PluginStatistics, Promise,
-    SharedMemoryFile, Statistics, Validate, WritableFiles, files, frame, from_agent, to_agent,
+    Abandon, Begin, ByteRange, CheckpointMode, Committed, Manifest, Missed, PluginStatistics,
+    Promise, SharedMemoryFile, Statistics, Validation, WritableFiles, files, frame, from_agent,
+    to_agent,
 };
-use strobe_store::{CreateError, Writer};
+use strobe_store::{CheckpointWriter, CreateError};
 
 use crate::arguments::{self, CheckpointArguments};
 use crate::delivery::{self, Expected};
@@ -75,7 +76,7 @@ struct Preparation {
     criu: Criu,
     plugin: PathBuf,
     softgpu: Option<PathBuf>,
-    writer: Writer,
+    writer: CheckpointWriter,
     id: Vec<u8>,
     _lease: Lease,
 }
@@ -254,11 +255,12 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
         return Err(refused("CRIU needs root; run this command as root"));
     }
     let softgpu = softgpu_library(pid)?;
-    let writer =
-        Writer::create(&arguments.output, arguments.base.as_deref()).map_err(|e| match e {
+    let writer = CheckpointWriter::create(&arguments.output, arguments.base.as_deref()).map_err(
+        |e| match e {
             CreateError::Disk(e) => anyhow!(e),
             other => refused(other),
-        })?;
+        },
+    )?;
     if let Some(staging) = writer.criu_dir().parent() {
         interrupt::removes(staging);
     }
@@ -304,18 +306,18 @@ fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
 }
 
 /// A program that is killed does nothing after the cut, for what it would do is lost.
-fn mode(arguments: &CheckpointArguments) -> Mode {
+fn mode(arguments: &CheckpointArguments) -> CheckpointMode {
     match arguments.mode {
-        arguments::Mode::Cow if !arguments.kill => Mode::Cow,
-        _ => Mode::Stop,
+        arguments::Mode::Cow if !arguments.kill => CheckpointMode::Cow,
+        _ => CheckpointMode::Stop,
     }
 }
 
-fn validate(arguments: &CheckpointArguments) -> Validate {
+fn validate(arguments: &CheckpointArguments) -> Validation {
     match arguments.validate {
-        arguments::Validate::Full => Validate::Full,
-        arguments::Validate::Sampled => Validate::Sampled,
-        arguments::Validate::Off => Validate::Off,
+        arguments::Validate::Full => Validation::Full,
+        arguments::Validate::Sampled => Validation::Sampled,
+        arguments::Validate::Off => Validation::Off,
     }
 }
 
@@ -620,7 +622,7 @@ fn report(
     CheckpointReport {
         directory: arguments.output.display().to_string(),
         mode: match mode(arguments) {
-            Mode::Stop => "stop".into(),
+            CheckpointMode::Stop => "stop".into(),
             _ => "cow".into(),
         },
         pid: arguments.pid,

@@ -19,7 +19,7 @@ use strobe_proto::{
     ByteRange, ChunkReady, ChunkRef, Ring, SlotFree, Statistics, TrackedExtent, from_agent,
     to_agent,
 };
-use strobe_store::Writer;
+use strobe_store::CheckpointWriter;
 
 use crate::link::Link;
 
@@ -117,7 +117,7 @@ pub(crate) fn take(
     link: &mut Link,
     pid: u32,
     expected: &mut Expected,
-    writer: &mut Writer,
+    writer: &mut CheckpointWriter,
     mut progress: impl FnMut(u64),
 ) -> anyhow::Result<Statistics> {
     let ring = match link.receive()? {
@@ -145,7 +145,7 @@ fn store(
     arriving: Receiver<Arrived>,
     empty: &Sender<Vec<u8>>,
     expected: &mut Expected,
-    writer: &mut Writer,
+    writer: &mut CheckpointWriter,
     progress: &mut impl FnMut(u64),
 ) -> anyhow::Result<()> {
     for arrived in arriving {

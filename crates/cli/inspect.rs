@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::json;
-use strobe_footprint::inspect::{Report, Row, report};
+use strobe_footprint::inspect::{InspectedKernel, Report, report};
 
 use crate::arguments::InspectArguments;
 use crate::outcome::Outcome;
@@ -62,7 +62,7 @@ fn print_json(report: &Report) -> io::Result<()> {
     writeln!(out, "{summary}\n]")
 }
 
-fn kernel(row: &Row) -> serde_json::Value {
+fn kernel(row: &InspectedKernel) -> serde_json::Value {
     json!({
         "name": row.name,
         "target": row.target,

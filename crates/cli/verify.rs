@@ -60,7 +60,9 @@ fn residual_bytes(manifest: &Manifest) -> u64 {
     manifest.plugin.as_ref().map_or(0, |p| p.residual_bytes)
 }
 
-fn verify(arguments: &VerifyArguments) -> Result<(Checkpoint, strobe_store::Summary), Damage> {
+fn verify(
+    arguments: &VerifyArguments,
+) -> Result<(Checkpoint, strobe_store::VerifiedSummary), Damage> {
     let checkpoint = Checkpoint::open(&arguments.directory)?;
     let bar = progress::bytes("verifying", 0);
     let summary = checkpoint.verify(&mut |progress| {

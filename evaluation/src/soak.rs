@@ -19,7 +19,7 @@ pub mod reference;
 pub mod schedule;
 pub mod summary;
 
-pub use outcome::{Figures, Outcome, Verdict};
+pub use outcome::{CycleOutcome, CycleVerdict, Figures};
 pub use plan::Plan;
-pub use programs::Program;
+pub use programs::SoakProgram;
 pub use reference::Reference;

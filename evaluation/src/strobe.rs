@@ -12,12 +12,12 @@ use crate::session::{said, spawn, wait};
 
 /// How the program and the copying share the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ModeOption {
     Cow,
     Stop,
 }
 
-impl Mode {
+impl ModeOption {
     /// As the command line names it.
     pub fn name(self) -> &'static str {
         match self {
@@ -29,12 +29,12 @@ impl Mode {
 
 /// What is compared with its fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validate {
+pub enum ValidateOption {
     Full,
     Off,
 }
 
-impl Validate {
+impl ValidateOption {
     /// As the command line names it.
     pub fn name(self) -> &'static str {
         match self {
@@ -113,9 +113,9 @@ impl Strobe {
         &self,
         pid: u32,
         directory: &Path,
-        mode: Mode,
+        mode: ModeOption,
     ) -> anyhow::Result<CheckpointReport> {
-        self.checkpoint_validated(pid, directory, mode, Validate::Full)
+        self.checkpoint_validated(pid, directory, mode, ValidateOption::Full)
     }
 
     /// The same, with what is to be compared.
@@ -123,8 +123,8 @@ impl Strobe {
         &self,
         pid: u32,
         directory: &Path,
-        mode: Mode,
-        validate: Validate,
+        mode: ModeOption,
+        validate: ValidateOption,
     ) -> anyhow::Result<CheckpointReport> {
         let mut command = self.command();
         command.args(["checkpoint", &pid.to_string(), "--json"]);
@@ -138,10 +138,10 @@ impl Strobe {
         &self,
         pid: u32,
         directory: &Path,
-        mode: Mode,
+        mode: ModeOption,
         kill: bool,
         limit: Duration,
-    ) -> anyhow::Result<Taken> {
+    ) -> anyhow::Result<CheckpointOutcome> {
         let mut command = self.command();
         command.args(["checkpoint", &pid.to_string(), "--json"]);
         command
@@ -156,16 +156,20 @@ impl Strobe {
         let Some(status) = wait(&mut child, limit)? else {
             let _ = child.kill();
             let _ = child.wait();
-            return Ok(Taken::Failed(format!("hang: no end within {limit:?}")));
+            return Ok(CheckpointOutcome::Failed(format!(
+                "hang: no end within {limit:?}"
+            )));
         };
         Ok(match status.code() {
             Some(0) => {
                 let report = fs::read_to_string(folder.join("stdout"))?;
                 let report = serde_json::from_str(&report);
-                Taken::Done(Box::new(report.context("the report of strobe checkpoint")?))
+                CheckpointOutcome::Done(Box::new(
+                    report.context("the report of strobe checkpoint")?,
+                ))
             }
-            Some(REFUSED) => Taken::Refused(said(&folder)),
-            _ => Taken::Failed(format!("{status}: {}", said(&folder))),
+            Some(REFUSED) => CheckpointOutcome::Refused(said(&folder)),
+            _ => CheckpointOutcome::Failed(format!("{status}: {}", said(&folder))),
         })
     }
 }
@@ -175,7 +179,7 @@ const REFUSED: i32 = 3;
 
 /// How an attempt at a checkpoint ended; a sentence where there is none.
 #[derive(Debug)]
-pub enum Taken {
+pub enum CheckpointOutcome {
     Done(Box<CheckpointReport>),
     Refused(String),
     Failed(String),

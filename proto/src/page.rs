@@ -110,7 +110,7 @@ pub struct AgentPage {
     pub tracked_bytes: AtomicU64,
     /// Checkpoints committed in this process.
     pub checkpoints: AtomicU64,
-    /// Bytes of the encoded [`crate::SetAside`] at [`crate::HandOver::answer`].
+    /// Bytes of the encoded [`crate::SetAsideAnswer`] at [`crate::HandOver::answer`].
     pub answer_len: AtomicU64,
     /// Zeros.
     pub reserved: [AtomicU64; 5],

@@ -13,7 +13,7 @@ pub struct HandOver {
     /// 16 bytes
     #[prost(bytes = "vec", tag = "1")]
     pub checkpoint_id: ::prost::alloc::vec::Vec<u8>,
-    #[prost(enumeration = "Mode", tag = "2")]
+    #[prost(enumeration = "CheckpointMode", tag = "2")]
     pub mode: i32,
     #[prost(uint64, tag = "3")]
     pub chunk_bytes: u64,
@@ -29,7 +29,7 @@ pub struct HandOver {
     /// Dead device memory in which the plugin may put residual content aside; may be absent.
     #[prost(message, optional, tag = "7")]
     pub aside_room: ::core::option::Option<ByteRange>,
-    /// Host memory of the program for the plugin's answer, an encoded SetAside; may be absent.
+    /// Host memory of the program for the plugin's answer, an encoded SetAsideAnswer; may be absent.
     #[prost(message, optional, tag = "8")]
     pub answer: ::core::option::Option<ByteRange>,
     /// Begin.kill: after the dump the plugin keeps all processes frozen until the command has ended them.
@@ -39,7 +39,7 @@ pub struct HandOver {
 /// What the plugin has copied inside the device while the program was frozen. The agent delivers
 /// it, as if it had promised it.
 #[derive(Clone, PartialEq, ::prost::Message)]
-pub struct SetAside {
+pub struct SetAsideAnswer {
     #[prost(message, repeated, tag = "1")]
     pub ranges: ::prost::alloc::vec::Vec<AsideRange>,
 }
@@ -83,7 +83,7 @@ pub struct ShowLaunches {}
 pub struct Begin {
     #[prost(bytes = "vec", tag = "1")]
     pub checkpoint_id: ::prost::alloc::vec::Vec<u8>,
-    #[prost(enumeration = "Mode", tag = "2")]
+    #[prost(enumeration = "CheckpointMode", tag = "2")]
     pub mode: i32,
     #[prost(uint64, tag = "3")]
     pub chunk_bytes: u64,
@@ -97,7 +97,7 @@ pub struct Begin {
     /// how long anything is held back while nothing moves
     #[prost(uint32, tag = "7")]
     pub max_hold_ms: u32,
-    #[prost(enumeration = "Validate", tag = "8")]
+    #[prost(enumeration = "Validation", tag = "8")]
     pub validate: i32,
     /// Allocations that touch these are not promised: the plugin saves them while the program is frozen.
     #[prost(message, repeated, tag = "9")]
@@ -402,7 +402,7 @@ pub struct Manifest {
     pub checkpoint_id: ::prost::alloc::vec::Vec<u8>,
     #[prost(uint64, tag = "3")]
     pub created_unix_ns: u64,
-    #[prost(enumeration = "Mode", tag = "4")]
+    #[prost(enumeration = "CheckpointMode", tag = "4")]
     pub mode: i32,
     #[prost(uint32, tag = "5")]
     pub pid: u32,
@@ -505,31 +505,31 @@ pub struct WritableFile {
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
-pub enum Mode {
+pub enum CheckpointMode {
     Unspecified = 0,
     /// The cut is at the start; a kernel about to write an unsaved chunk first has it copied aside.
     Cow = 1,
     /// The gate stays closed until everything is copied.
     Stop = 2,
 }
-impl Mode {
+impl CheckpointMode {
     /// String value of the enum field names used in the ProtoBuf definition.
     ///
     /// The values are not transformed in any way and thus are considered stable
     /// (if the ProtoBuf definition does not change) and safe for programmatic use.
     pub fn as_str_name(&self) -> &'static str {
         match self {
-            Self::Unspecified => "MODE_UNSPECIFIED",
-            Self::Cow => "MODE_COW",
-            Self::Stop => "MODE_STOP",
+            Self::Unspecified => "CHECKPOINT_MODE_UNSPECIFIED",
+            Self::Cow => "CHECKPOINT_MODE_COW",
+            Self::Stop => "CHECKPOINT_MODE_STOP",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
-            "MODE_UNSPECIFIED" => Some(Self::Unspecified),
-            "MODE_COW" => Some(Self::Cow),
-            "MODE_STOP" => Some(Self::Stop),
+            "CHECKPOINT_MODE_UNSPECIFIED" => Some(Self::Unspecified),
+            "CHECKPOINT_MODE_COW" => Some(Self::Cow),
+            "CHECKPOINT_MODE_STOP" => Some(Self::Stop),
             _ => None,
         }
     }
@@ -537,33 +537,33 @@ impl Mode {
 /// Which chunks are compared with their fingerprint at the cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
-pub enum Validate {
+pub enum Validation {
     Unspecified = 0,
     Full = 1,
     /// A part of them, another one at each checkpoint.
     Sampled = 2,
     Off = 3,
 }
-impl Validate {
+impl Validation {
     /// String value of the enum field names used in the ProtoBuf definition.
     ///
     /// The values are not transformed in any way and thus are considered stable
     /// (if the ProtoBuf definition does not change) and safe for programmatic use.
     pub fn as_str_name(&self) -> &'static str {
         match self {
-            Self::Unspecified => "VALIDATE_UNSPECIFIED",
-            Self::Full => "VALIDATE_FULL",
-            Self::Sampled => "VALIDATE_SAMPLED",
-            Self::Off => "VALIDATE_OFF",
+            Self::Unspecified => "VALIDATION_UNSPECIFIED",
+            Self::Full => "VALIDATION_FULL",
+            Self::Sampled => "VALIDATION_SAMPLED",
+            Self::Off => "VALIDATION_OFF",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
-            "VALIDATE_UNSPECIFIED" => Some(Self::Unspecified),
-            "VALIDATE_FULL" => Some(Self::Full),
-            "VALIDATE_SAMPLED" => Some(Self::Sampled),
-            "VALIDATE_OFF" => Some(Self::Off),
+            "VALIDATION_UNSPECIFIED" => Some(Self::Unspecified),
+            "VALIDATION_FULL" => Some(Self::Full),
+            "VALIDATION_SAMPLED" => Some(Self::Sampled),
+            "VALIDATION_OFF" => Some(Self::Off),
             _ => None,
         }
     }

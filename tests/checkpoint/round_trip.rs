@@ -3,7 +3,7 @@
 use std::fs;
 
 use strobe_evaluation::Session;
-use strobe_evaluation::strobe::Mode;
+use strobe_evaluation::strobe::ModeOption;
 
 use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify};
 
@@ -90,7 +90,7 @@ fn while_it_is_frozen_its_device_memory_stays_on_the_device() {
         .expect("it works");
     let images = folder.join("images");
     let report = strobe()
-        .checkpoint(session.pid(), &images, Mode::Cow)
+        .checkpoint(session.pid(), &images, ModeOption::Cow)
         .expect("a checkpoint");
     // Its code alone is more than this; the runtime's event page is less.
     assert!(report.residual_bytes <= 32 << 10, "{report:?}");

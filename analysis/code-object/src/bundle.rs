@@ -5,7 +5,7 @@
 
 use crate::bytes::Bytes;
 use crate::compressed::{self, CompressedError};
-use crate::limits::Limits;
+use crate::limits::ObjectLimits;
 
 pub(crate) const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// Longer triples are not triples.
@@ -45,7 +45,7 @@ pub fn bundle_len(bytes: &[u8]) -> Result<usize, BundleError> {
     if compressed::is_compressed(bytes) {
         return Ok(compressed::Header::parse(bytes)?.file_size);
     }
-    let (entries, header) = entries(bytes, &Limits::default())?;
+    let (entries, header) = entries(bytes, &ObjectLimits::default())?;
     Ok(entries
         .iter()
         .map(|entry| entry.offset + entry.size)
@@ -57,7 +57,7 @@ pub fn bundle_len(bytes: &[u8]) -> Result<usize, BundleError> {
 /// The entries of the raw bundle at the start of `bytes`, and the length of its header.
 pub(crate) fn entries<'a>(
     bytes: &'a [u8],
-    limits: &Limits,
+    limits: &ObjectLimits,
 ) -> Result<(Vec<Entry<'a>>, usize), BundleError> {
     let shown = bytes.len().min(MAGIC.len());
     if bytes[..shown] != MAGIC[..shown] {

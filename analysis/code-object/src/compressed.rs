@@ -7,7 +7,7 @@
 use std::io::Read;
 
 use crate::bytes::Bytes;
-use crate::limits::Limits;
+use crate::limits::ObjectLimits;
 
 const MAGIC: &[u8; 4] = b"CCOB";
 const METHOD_ZSTD: u16 = 1;
@@ -78,7 +78,7 @@ impl Header {
 }
 
 /// The raw bundle inside the compressed one at the start of `bytes`.
-pub(crate) fn decompress(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, CompressedError> {
+pub(crate) fn decompress(bytes: &[u8], limits: &ObjectLimits) -> Result<Vec<u8>, CompressedError> {
     let header = Header::parse(bytes)?;
     if header.method != METHOD_ZSTD {
         return Err(CompressedError::Method(header.method));
@@ -147,7 +147,7 @@ mod tests {
             );
             bytes.extend(b"the next bundle");
             assert_eq!(
-                decompress(&bytes, &Limits::default()).as_deref(),
+                decompress(&bytes, &ObjectLimits::default()).as_deref(),
                 Ok(&raw[..])
             );
         }
@@ -156,15 +156,15 @@ mod tests {
     #[test]
     fn a_bomb_is_refused_by_its_header_and_by_its_output() {
         let raw = vec![7_u8; 4096];
-        let small = Limits {
+        let small = ObjectLimits {
             uncompressed: 4095,
-            ..Limits::default()
+            ..ObjectLimits::default()
         };
         let mut bytes = compressed(3, &raw);
         assert_eq!(decompress(&bytes, &small), Err(CompressedError::Size(4096)));
         bytes[16..24].copy_from_slice(&100_u64.to_le_bytes());
         assert_eq!(
-            decompress(&bytes, &Limits::default()),
+            decompress(&bytes, &ObjectLimits::default()),
             Err(CompressedError::Length {
                 actual: 101,
                 declared: 100
@@ -177,12 +177,12 @@ mod tests {
         let mut bytes = compressed(2, b"x");
         bytes[6] = 0;
         assert_eq!(
-            decompress(&bytes, &Limits::default()),
+            decompress(&bytes, &ObjectLimits::default()),
             Err(CompressedError::Method(0))
         );
         bytes[4] = 1;
         assert_eq!(
-            decompress(&bytes, &Limits::default()),
+            decompress(&bytes, &ObjectLimits::default()),
             Err(CompressedError::Version(1))
         );
     }

@@ -6,7 +6,7 @@ use goblin::elf::Elf;
 
 use crate::bundle::{self, BundleError};
 use crate::compressed;
-use crate::limits::Limits;
+use crate::limits::ObjectLimits;
 
 const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 const EM_AMDGPU: u16 = 224;
@@ -50,7 +50,10 @@ pub struct Extracted<'a> {
 ///
 /// # Errors
 /// If the format is not one of those, or a part of it is cut off or hostile.
-pub fn extract<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Vec<Extracted<'a>>, ExtractError> {
+pub fn extract<'a>(
+    bytes: &'a [u8],
+    limits: &ObjectLimits,
+) -> Result<Vec<Extracted<'a>>, ExtractError> {
     let mut found = Vec::new();
     if bytes.starts_with(ELF_MAGIC) {
         if machine(bytes) == Some(EM_AMDGPU) {
@@ -101,7 +104,7 @@ fn starts_bundle(bytes: &[u8]) -> bool {
 fn bundles<'a>(
     bytes: &'a [u8],
     base: usize,
-    limits: &Limits,
+    limits: &ObjectLimits,
     found: &mut Vec<Extracted<'a>>,
 ) -> Result<(), ExtractError> {
     let mut at = 0;
@@ -148,7 +151,7 @@ fn push<'a>(
     triple: String,
     at: usize,
     bytes: Cow<'a, [u8]>,
-    limits: &Limits,
+    limits: &ObjectLimits,
 ) -> Result<(), ExtractError> {
     if found.len() >= limits.objects {
         return Err(ExtractError::TooMany(limits.objects));
@@ -161,7 +164,7 @@ fn push<'a>(
 fn device_entries(
     bundle: &[u8],
     at: usize,
-    limits: &Limits,
+    limits: &ObjectLimits,
 ) -> Result<Vec<(String, std::ops::Range<usize>)>, ExtractError> {
     let (entries, _) =
         bundle::entries(bundle, limits).map_err(|error| ExtractError::Bundle { at, error })?;

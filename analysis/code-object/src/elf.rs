@@ -9,7 +9,7 @@ use goblin::elf::{Elf, program_header, sym};
 use crate::bytes::Bytes;
 use crate::descriptor::{DESCRIPTOR_SIZE, Descriptor};
 use crate::kernel::Kernel;
-use crate::limits::Limits;
+use crate::limits::ObjectLimits;
 use crate::metadata::{self, MetadataError};
 use crate::target::TargetId;
 
@@ -103,7 +103,7 @@ impl CodeObject {
     ///
     /// # Errors
     /// If the file, its metadata or a kernel's descriptor cannot be read.
-    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, ObjectError> {
+    pub fn parse(bytes: &[u8], limits: &ObjectLimits) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes).map_err(|error| ObjectError::Elf(error.to_string()))?;
         if elf.header.e_machine != EM_AMDGPU {
             return Err(ObjectError::Machine(elf.header.e_machine));
@@ -291,7 +291,7 @@ fn segments(elf: &Elf<'_>, file_size: usize) -> Vec<Segment> {
     segments
 }
 
-fn symbols(elf: &Elf<'_>, limits: &Limits) -> Result<Vec<Symbol>, ObjectError> {
+fn symbols(elf: &Elf<'_>, limits: &ObjectLimits) -> Result<Vec<Symbol>, ObjectError> {
     // Everything with an address is in .dynsym unless it is local.
     let tables = [(&elf.dynsyms, &elf.dynstrtab), (&elf.syms, &elf.strtab)];
     let mut symbols = Vec::new();

@@ -6,7 +6,7 @@
 //! [`extract`] peels the layers down to ELF files, [`CodeObject::parse`] reads one.
 //!
 //! What must hold: any bytes are either understood or refused with an error; nothing here panics,
-//! and no length field of the input makes it allocate more than [`Limits`] allows.
+//! and no length field of the input makes it allocate more than [`ObjectLimits`] allows.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,6 @@ pub use container::{ExtractError, Extracted, extract};
 pub use descriptor::{DESCRIPTOR_SIZE, Descriptor};
 pub use elf::{CodeObject, ObjectError, Relocation, Segment, Symbol, SymbolKind};
 pub use kernel::{Arg, ArgAccess, ArgKind, Kernel};
-pub use limits::Limits;
+pub use limits::ObjectLimits;
 pub use metadata::MetadataError;
 pub use target::{TargetId, TargetName};

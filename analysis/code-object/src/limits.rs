@@ -2,7 +2,7 @@
 
 /// Bounds on what one input may make us do.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ObjectLimits {
     /// Bytes that one compressed bundle may grow to.
     pub uncompressed: usize,
     /// Entries of one offload bundle.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub metadata: usize,
 }
 
-impl Default for Limits {
+impl Default for ObjectLimits {
     fn default() -> Self {
         Self {
             uncompressed: 4 << 30,

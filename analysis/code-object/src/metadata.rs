@@ -5,7 +5,7 @@
 use rmpv::ValueRef;
 
 use crate::kernel::{Arg, ArgAccess, ArgKind};
-use crate::limits::Limits;
+use crate::limits::ObjectLimits;
 
 /// Deep enough for what compilers write (4 levels), shallow enough for any stack.
 const MAX_DEPTH: usize = 16;
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
 }
 
 /// The kernels of one note.
-pub(crate) fn parse(mut note: &[u8], limits: &Limits) -> Result<Vec<Entry>, MetadataError> {
+pub(crate) fn parse(mut note: &[u8], limits: &ObjectLimits) -> Result<Vec<Entry>, MetadataError> {
     if note.len() > limits.metadata {
         return Err(MetadataError::Size(note.len()));
     }

@@ -4,7 +4,7 @@ mod elf;
 
 use elf::{CODE, DATA, KernelSource};
 use strobe_code_object::{
-    ArgKind, CodeObject, ExtractError, Limits, SymbolKind, bundle_len, extract,
+    ArgKind, CodeObject, ExtractError, ObjectLimits, SymbolKind, bundle_len, extract,
 };
 use strobe_isa::Target;
 
@@ -46,7 +46,7 @@ fn bundle(object: &[u8]) -> Vec<u8> {
 fn kernels_come_with_descriptor_arguments_and_code() {
     for one_note_each in [false, true] {
         let bytes = elf::write(&two_kernels(), &[1, 2, 3, 4], one_note_each);
-        let object = CodeObject::parse(&bytes, &Limits::default()).expect("a valid object");
+        let object = CodeObject::parse(&bytes, &ObjectLimits::default()).expect("a valid object");
         assert_eq!(object.target.target(), Some(&Target::GFX906));
         assert_eq!(object.target.to_string(), "gfx906");
         assert_eq!(object.abi, 2);
@@ -86,7 +86,7 @@ fn an_empty_function_at_the_start_of_another_is_a_stub() {
     let mut kernels = two_kernels();
     kernels[0].code.clear();
     let bytes = elf::write(&kernels, &[0], false);
-    let object = CodeObject::parse(&bytes, &Limits::default()).expect("a valid object");
+    let object = CodeObject::parse(&bytes, &ObjectLimits::default()).expect("a valid object");
     assert!(
         object.kernels[0].code.is_empty(),
         "it has no body on this target"
@@ -101,7 +101,7 @@ fn a_function_without_size_reaches_to_the_next() {
         kernel.symbol_size = Some(0);
     }
     let bytes = elf::write(&kernels, &[0], true);
-    let object = CodeObject::parse(&bytes, &Limits::default()).expect("a valid object");
+    let object = CodeObject::parse(&bytes, &ObjectLimits::default()).expect("a valid object");
     assert_eq!(object.kernels[0].code, CODE..CODE + 8);
     assert_eq!(object.kernels[1].code, CODE + 8..CODE + 12);
 }
@@ -114,7 +114,7 @@ fn bundles_back_to_back_give_device_code_only() {
     bytes.resize(bytes.len().next_multiple_of(4096), 0);
     let second = bytes.len();
     bytes.extend(bundle(&object));
-    let found = extract(&bytes, &Limits::default()).expect("two bundles");
+    let found = extract(&bytes, &ObjectLimits::default()).expect("two bundles");
     assert_eq!(found.len(), 2);
     assert_eq!(found[1].at, second);
     for entry in &found {
@@ -123,14 +123,14 @@ fn bundles_back_to_back_give_device_code_only() {
     }
     bytes.truncate(bytes.len() - 1);
     assert!(matches!(
-        extract(&bytes, &Limits::default()),
+        extract(&bytes, &ObjectLimits::default()),
         Err(ExtractError::Entry { .. })
     ));
 }
 
 #[test]
 fn files_without_device_code_say_so() {
-    let limits = Limits::default();
+    let limits = ObjectLimits::default();
     assert_eq!(extract(b"text", &limits).unwrap_err(), ExtractError::Format);
     assert_eq!(extract(b"", &limits).unwrap_err(), ExtractError::Format);
     let own = std::fs::read(std::env::current_exe().expect("a running test")).expect("readable");
@@ -145,9 +145,9 @@ fn files_without_device_code_say_so() {
 fn mutated_objects_never_panic() {
     let object = elf::write(&two_kernels(), &[1, 2, 3, 4], true);
     let original = bundle(&object);
-    let limits = Limits {
+    let limits = ObjectLimits {
         uncompressed: 1 << 20,
-        ..Limits::default()
+        ..ObjectLimits::default()
     };
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {

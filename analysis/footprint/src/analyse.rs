@@ -6,12 +6,12 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, Reason};
 
 use crate::extents;
-use crate::launch::{Launch, Memory};
-use crate::limits::Limits;
+use crate::launch::{Launch, LaunchMemory};
+use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::roots;
-use crate::summary::Summary;
+use crate::summary::FootprintSummary;
 use crate::unseen::{Unseen, unseen};
 use crate::walk::Walk;
 
@@ -36,7 +36,7 @@ enum Inner {
 /// Work is bounded by `limits`; beyond them, and where the code cannot be followed, the footprint is
 /// unknown.
 #[must_use]
-pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> KernelFootprint {
+pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) -> KernelFootprint {
     let inner = match walk(object, kernel, limits) {
         Ok(plan) => Inner::Known {
             unseen: unseen(&plan, kernel),
@@ -50,7 +50,7 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> KernelF
     }
 }
 
-fn walk(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> Result<Plan, Reason> {
+fn walk(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) -> Result<Plan, Reason> {
     let machine = Machine::of(object.target, kernel)?;
     let mut walk = Walk::new(object, kernel, machine, limits);
     // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
@@ -62,7 +62,7 @@ fn walk(object: &CodeObject, kernel: &Kernel, limits: &Limits) -> Result<Plan, R
 impl KernelFootprint {
     /// What one launch may touch.
     #[must_use]
-    pub fn evaluate(&self, launch: &Launch<'_>, memory: &dyn Memory) -> Access {
+    pub fn evaluate(&self, launch: &Launch<'_>, memory: &dyn LaunchMemory) -> Access {
         match &*self.inner {
             Inner::Unknown(reason) => Access::unknown(*reason),
             Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
@@ -71,9 +71,9 @@ impl KernelFootprint {
 
     /// What any launch may touch, in terms of arguments. Computed anew by each call.
     #[must_use]
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> FootprintSummary {
         match &*self.inner {
-            Inner::Unknown(reason) => Summary::unknown(*reason),
+            Inner::Unknown(reason) => FootprintSummary::unknown(*reason),
             Inner::Known { plan, kernel, .. } => roots::summarise(plan, kernel),
         }
     }

@@ -8,7 +8,7 @@ use strobe_extent::{Extent, Reason};
 use crate::broken::Rule;
 use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
-use crate::launch::{Launch, Memory};
+use crate::launch::{Launch, LaunchMemory};
 use crate::plan::{Plan, wide_key};
 use crate::range::Range;
 use crate::rounds::Rounds;
@@ -49,7 +49,7 @@ type Relative = Map<(Id, FactId), (Value, usize)>;
 pub(crate) struct Evaluation<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) launch: &'a Launch<'a>,
-    pub(crate) memory: &'a dyn Memory,
+    pub(crate) memory: &'a dyn LaunchMemory,
     pub(crate) bases: Vec<Base>,
     /// Device memory whose content was looked at.
     pub(crate) consulted: Vec<Extent>,
@@ -65,7 +65,11 @@ pub(crate) struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    pub(crate) fn new(plan: &'a Plan, launch: &'a Launch<'a>, memory: &'a dyn Memory) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        launch: &'a Launch<'a>,
+        memory: &'a dyn LaunchMemory,
+    ) -> Self {
         Self {
             plan,
             launch,

@@ -3,7 +3,7 @@
 use strobe_extent::{Access, Extent, Reason, Side};
 
 use crate::evaluate::{Base, Evaluation};
-use crate::launch::{Launch, Memory};
+use crate::launch::{Launch, LaunchMemory};
 use crate::plan::Plan;
 use crate::range::Range;
 use crate::site::Site;
@@ -17,7 +17,7 @@ pub(crate) fn access(
     plan: &Plan,
     unseen: &[Unseen],
     launch: &Launch<'_>,
-    memory: &dyn Memory,
+    memory: &dyn LaunchMemory,
 ) -> Access {
     let mut access = Access::none();
     let mut evaluation = Evaluation::new(plan, launch, memory);

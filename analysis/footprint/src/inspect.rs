@@ -6,12 +6,12 @@ use std::time::Instant;
 use strobe_code_object::{CodeObject, ExtractError, Kernel, TargetName, extract};
 
 use crate::analyse::analyse;
-use crate::limits::Limits;
-use crate::summary::{SideSummary, Slot, Summary};
+use crate::limits::AnalysisLimits;
+use crate::summary::{FootprintSummary, SideSummary, Slot};
 
 /// What one kernel touches.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct InspectedKernel {
     /// As in the file, mangled.
     pub name: String,
     /// The processor.
@@ -19,12 +19,12 @@ pub struct Row {
     /// How many, hidden ones included.
     pub arguments: usize,
     /// What it touches.
-    pub summary: Summary,
+    pub summary: FootprintSummary,
 }
 
 /// A code object that could not be read.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct RefusedKernel {
     /// Where its bundle starts in the file, in bytes.
     pub at: usize,
     /// The bundle's name for it.
@@ -37,9 +37,9 @@ pub struct Refused {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// In the order of the file.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InspectedKernel>,
     /// In the order of the file.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedKernel>,
     /// Kernels looked at.
     pub kernels: usize,
     /// Kernels whose writes are resolved to arguments.
@@ -60,7 +60,7 @@ pub struct Report {
 /// # Errors
 /// If the file is none of these or carries no device code.
 pub fn report(bytes: &[u8], target: Option<&str>) -> Result<Report, ExtractError> {
-    let limits = strobe_code_object::Limits::default();
+    let limits = strobe_code_object::ObjectLimits::default();
     let mut report = Report::default();
     for extracted in extract(bytes, &limits)? {
         // A bundle names its target: no need to parse the others.
@@ -78,7 +78,7 @@ pub fn report(bytes: &[u8], target: Option<&str>) -> Result<Report, ExtractError
                 report.seconds += start.elapsed().as_secs_f64();
             }
             Ok(_) => {}
-            Err(error) => report.refused.push(Refused {
+            Err(error) => report.refused.push(RefusedKernel {
                 at: extracted.at,
                 triple: extracted.triple,
                 error: error.to_string(),
@@ -90,13 +90,13 @@ pub fn report(bytes: &[u8], target: Option<&str>) -> Result<Report, ExtractError
 
 impl Report {
     fn add(&mut self, object: &CodeObject, kernel: &Kernel) {
-        let summary = analyse(object, kernel, &Limits::default()).summary();
+        let summary = analyse(object, kernel, &AnalysisLimits::default()).summary();
         let (reads, writes) = (summary.reads.is_exact(), summary.writes.is_exact());
         self.kernels += 1;
         self.writes_exact += usize::from(writes);
         self.reads_exact += usize::from(reads);
         self.conservative += usize::from(!(reads && writes));
-        self.rows.push(Row {
+        self.rows.push(InspectedKernel {
             name: kernel.name.clone(),
             target: object.target.to_string(),
             arguments: kernel
@@ -109,7 +109,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for InspectedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

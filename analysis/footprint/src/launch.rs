@@ -16,7 +16,7 @@ pub struct Launch<'a> {
 }
 
 /// Device memory as it is known at the launch.
-pub trait Memory {
+pub trait LaunchMemory {
     /// The tracked allocation that contains `addr`, at this epoch.
     fn allocation(&self, addr: u64) -> Option<Extent>;
 

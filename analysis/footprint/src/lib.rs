@@ -70,6 +70,6 @@ mod vector;
 mod walk;
 
 pub use analyse::{KernelFootprint, analyse};
-pub use launch::{Launch, Memory};
-pub use limits::Limits;
-pub use summary::{SideSummary, Slot, Summary};
+pub use launch::{Launch, LaunchMemory};
+pub use limits::AnalysisLimits;
+pub use summary::{FootprintSummary, SideSummary, Slot};

@@ -2,7 +2,7 @@
 
 /// Bounds on the work for one kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AnalysisLimits {
     /// Instructions walked, inlined calls counted each time.
     pub instructions: usize,
     /// Expressions kept.
@@ -13,7 +13,7 @@ pub struct Limits {
     pub table: usize,
 }
 
-impl Default for Limits {
+impl Default for AnalysisLimits {
     fn default() -> Self {
         Self {
             instructions: 400_000,

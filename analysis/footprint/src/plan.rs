@@ -7,7 +7,7 @@ use strobe_code_object::{Arg, ArgKind, SymbolKind};
 use crate::expr::{Arena, BOTTOM, Id, Map, Node};
 use crate::facts::Facts;
 use crate::launch::Launch;
-use crate::limits::Limits;
+use crate::limits::AnalysisLimits;
 use crate::merge::Merges;
 use crate::site::{Load, Site};
 use crate::walk::Walk;
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(walk: Walk<'_>, limits: &Limits) -> Self {
+    pub(crate) fn new(walk: Walk<'_>, limits: &AnalysisLimits) -> Self {
         let Walk {
             object,
             kernel,

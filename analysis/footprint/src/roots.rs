@@ -6,7 +6,7 @@ use strobe_extent::Reason;
 use crate::describe;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, children};
 use crate::plan::Plan;
-use crate::summary::{SideSummary, Slot, Summary};
+use crate::summary::{FootprintSummary, SideSummary, Slot};
 
 /// What an address may be based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,7 +262,7 @@ fn reachable(plan: &Plan) -> Vec<Id> {
         .collect()
 }
 
-pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> Summary {
+pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
     let order = reachable(plan);
     let sets = vec![0; plan.arena.len()];
     let mut finder = Finder {
@@ -284,7 +284,7 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> Summary {
         }
     }
     let lost = finder.one(Root::Lost(Why::Arithmetic));
-    let mut summary = Summary {
+    let mut summary = FootprintSummary {
         reads: SideSummary::None,
         writes: SideSummary::None,
         module_writes: Vec::new(),

@@ -4,7 +4,7 @@ use strobe_extent::Reason;
 
 /// What any launch of a kernel may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct FootprintSummary {
     /// What may be read.
     pub reads: SideSummary,
     /// What may be written.
@@ -16,7 +16,7 @@ pub struct Summary {
     pub module_reads: Vec<String>,
 }
 
-/// One side of a [`Summary`].
+/// One side of a [`FootprintSummary`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SideSummary {
     /// Touches no device memory but its own arguments and module data.
@@ -46,7 +46,7 @@ pub struct Slot {
     pub indirect: bool,
 }
 
-impl Summary {
+impl FootprintSummary {
     pub(crate) fn unknown(reason: Reason) -> Self {
         Self {
             reads: SideSummary::Unknown(reason),

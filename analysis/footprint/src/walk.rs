@@ -16,7 +16,7 @@ use crate::epoch::Epochs;
 use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
 use crate::facts::{Facts, NOTHING};
 use crate::flow::{Function, Loop};
-use crate::limits::Limits;
+use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
 use crate::merge::{Merges, Point, Way};
 use crate::registers::{Defined, SCALARS, VCC};
@@ -70,7 +70,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) object: &'a CodeObject,
     pub(crate) kernel: &'a Kernel,
     machine: Machine,
-    limits: Limits,
+    limits: AnalysisLimits,
     pub(crate) arena: Arena,
     pub(crate) facts: Facts,
     pub(crate) merges: Merges,
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         object: &'a CodeObject,
         kernel: &'a Kernel,
         machine: Machine,
-        limits: &Limits,
+        limits: &AnalysisLimits,
     ) -> Self {
         Self {
             object,

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use strobe_code_object::{ArgKind, CodeObject, Kernel, Limits, extract};
+use strobe_code_object::{ArgKind, CodeObject, Kernel, ObjectLimits, extract};
 use strobe_extent::Extent;
-use strobe_footprint::{Launch, Memory, SideSummary, analyse};
+use strobe_footprint::{Launch, LaunchMemory, SideSummary, analyse};
 
 const ROCRAND: &str = "/usr/lib/x86_64-linux-gnu/librocrand.so.1";
 const BUFFER: u64 = 1 << 24;
@@ -17,7 +17,7 @@ const BUFFER: u64 = 1 << 24;
 /// Buffers of one size, one after the other with gaps.
 struct Device;
 
-impl Memory for Device {
+impl LaunchMemory for Device {
     fn allocation(&self, addr: u64) -> Option<Extent> {
         let start = addr & !(2 * BUFFER - 1);
         let extent = Extent::with_len(start, BUFFER).ok()?;
@@ -79,7 +79,7 @@ fn note(totals: &mut BTreeMap<String, usize>, side: &str, summary: &SideSummary)
 
 fn walk(path: &Path) -> Totals {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let limits = Limits::default();
+    let limits = ObjectLimits::default();
     let mut totals = Totals::default();
     for extracted in extract(&bytes, &limits).expect("device code") {
         if !extracted.triple.contains("gfx906") {
@@ -88,7 +88,11 @@ fn walk(path: &Path) -> Totals {
         let object = CodeObject::parse(&extracted.bytes, &limits).expect("a code object");
         for kernel in &object.kernels {
             let start = Instant::now();
-            let footprint = analyse(&object, kernel, &strobe_footprint::Limits::default());
+            let footprint = analyse(
+                &object,
+                kernel,
+                &strobe_footprint::AnalysisLimits::default(),
+            );
             totals.analysis += start.elapsed();
             let summary = footprint.summary();
             totals.kernels += 1;

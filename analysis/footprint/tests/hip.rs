@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use strobe_code_object::{CodeObject, Kernel, Limits};
+use strobe_code_object::{CodeObject, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet, Side};
-use strobe_footprint::{Launch, Memory, analyse};
+use strobe_footprint::{Launch, LaunchMemory, analyse};
 
 #[derive(Default)]
 struct Device {
@@ -29,7 +29,7 @@ struct Device {
     content: Vec<(u64, Vec<u8>)>,
 }
 
-impl Memory for Device {
+impl LaunchMemory for Device {
     fn allocation(&self, addr: u64) -> Option<Extent> {
         self.buffers
             .values()
@@ -192,7 +192,7 @@ fn compile(source: &Path, level: u32) -> CodeObject {
     assert!(status.success(), "hipcc -O{level} {}", source.display());
     let bytes = std::fs::read(&output).expect("an object");
     let _ = std::fs::remove_file(&output);
-    CodeObject::parse(&bytes, &Limits::default()).expect("a code object")
+    CodeObject::parse(&bytes, &ObjectLimits::default()).expect("a code object")
 }
 
 /// One launch and what is expected of it.
@@ -269,8 +269,8 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
             .content
             .push((device.start(table), content.collect()));
     }
-    let access =
-        analyse(object, kernel, &strobe_footprint::Limits::default()).evaluate(&launch, &device);
+    let access = analyse(object, kernel, &strobe_footprint::AnalysisLimits::default())
+        .evaluate(&launch, &device);
     let Access { reads, writes } = &access;
     let mut wrong = Vec::new();
     for (what, words) in &case.expected {

@@ -16,7 +16,9 @@ use code::*;
 use elf::KernelSource;
 use strobe_code_object::CodeObject;
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
-use strobe_footprint::{KernelFootprint, Launch, Limits, Memory, SideSummary, analyse};
+use strobe_footprint::{
+    AnalysisLimits, KernelFootprint, Launch, LaunchMemory, SideSummary, analyse,
+};
 use strobe_isa::{Accumulators, Target};
 
 const A: u64 = 0x7f00_0000_0000;
@@ -29,7 +31,7 @@ struct Device<'a> {
     content: Option<(u64, Vec<u8>)>,
 }
 
-impl Memory for Device<'_> {
+impl LaunchMemory for Device<'_> {
     fn allocation(&self, addr: u64) -> Option<Extent> {
         let start = *self
             .buffers
@@ -57,8 +59,8 @@ fn footprint(code: &[u32]) -> KernelFootprint {
     let kernel = KernelSource::new("kernel", code).args(&[(0, 8, "global_buffer")]);
     let bytes = elf::write(&[kernel], &[0; 64], false);
     let object =
-        CodeObject::parse(&bytes, &strobe_code_object::Limits::default()).expect("an object");
-    analyse(&object, &object.kernels[0], &Limits::default())
+        CodeObject::parse(&bytes, &strobe_code_object::ObjectLimits::default()).expect("an object");
+    analyse(&object, &object.kernels[0], &AnalysisLimits::default())
 }
 
 /// One work-group of 64 on buffers A and B.
@@ -197,7 +199,7 @@ fn pointers_from_the_runtimes_memory_are_unknown() {
         .args(&[(0, 8, "global_buffer"), (8, 8, "hidden_hostcall_buffer")]);
     let file = elf::write(&[kernel], &[0; 64], false);
     let object =
-        CodeObject::parse(&file, &strobe_code_object::Limits::default()).expect("an object");
+        CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default()).expect("an object");
     let launch = Launch {
         kernarg: &A.to_le_bytes(),
         grid: [64, 1, 1],
@@ -209,7 +211,7 @@ fn pointers_from_the_runtimes_memory_are_unknown() {
         content: None,
     };
     let access =
-        analyse(&object, &object.kernels[0], &Limits::default()).evaluate(&launch, &device);
+        analyse(&object, &object.kernels[0], &AnalysisLimits::default()).evaluate(&launch, &device);
     assert!(access.writes.is_unknown(), "got {}", access.writes);
 }
 
@@ -373,10 +375,10 @@ fn what_cannot_be_followed_is_unknown() {
     let kernel = KernelSource::new("kernel", STORE);
     let file = elf::write(&[kernel], &[0; 64], false);
     let object =
-        CodeObject::parse(&file, &strobe_code_object::Limits::default()).expect("an object");
-    let limits = Limits {
+        CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default()).expect("an object");
+    let limits = AnalysisLimits {
         instructions: 3,
-        ..Limits::default()
+        ..AnalysisLimits::default()
     };
     let launch = Launch {
         kernarg: &[],
@@ -401,7 +403,7 @@ fn metadata_adds_what_the_code_does_not_show() {
     kernel.access = vec!["read_only", "write_only"];
     let file = elf::write(&[kernel], &[0; 64], false);
     let object =
-        CodeObject::parse(&file, &strobe_code_object::Limits::default()).expect("an object");
+        CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default()).expect("an object");
     let kernarg: Vec<u8> = [A, B]
         .iter()
         .flat_map(|word: &u64| word.to_le_bytes())
@@ -417,7 +419,7 @@ fn metadata_adds_what_the_code_does_not_show() {
         content: None,
     };
     let access =
-        analyse(&object, &object.kernels[0], &Limits::default()).evaluate(&launch, &device);
+        analyse(&object, &object.kernels[0], &AnalysisLimits::default()).evaluate(&launch, &device);
     assert_eq!(access.writes, bytes(&[A..A + 256, whole(B)]));
     assert_eq!(access.reads, run_of(whole(A)));
 }
@@ -464,9 +466,9 @@ fn a_kernel_without_an_instruction_is_what_comes_next() {
     let stores = || KernelSource::new("stores", STORE).args(&[(0, 8, "global_buffer")]);
     let summary = |kernels: &[KernelSource], index: usize| {
         let file = elf::write(kernels, &[0; 64], false);
-        let object = CodeObject::parse(&file, &strobe_code_object::Limits::default());
+        let object = CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default());
         let object = object.expect("an object");
-        analyse(&object, &object.kernels[index], &Limits::default()).summary()
+        analyse(&object, &object.kernels[index], &AnalysisLimits::default()).summary()
     };
     empty.symbol_size = Some(0);
     let before = summary(&[empty, stores()], 0);
@@ -491,9 +493,9 @@ fn code_for_another_target_is_unknown_by_name() {
     let mut file = elf::write(&[kernel], &[0; 64], false);
     let mut writes = |machine: u8| {
         file[MACHINE] = machine;
-        let object = CodeObject::parse(&file, &strobe_code_object::Limits::default());
+        let object = CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default());
         let object = object.expect("an object");
-        analyse(&object, &object.kernels[0], &Limits::default())
+        analyse(&object, &object.kernels[0], &AnalysisLimits::default())
             .summary()
             .writes
     };

@@ -114,7 +114,7 @@ pub enum Role {
     missing_docs,
     reason = "a letter for the kind and the bits, as in LLVM's names of instructions"
 )]
-pub enum Type {
+pub enum OperandType {
     B16,
     U16,
     I16,
@@ -139,7 +139,7 @@ pub enum Type {
     LaneMask,
 }
 
-impl Type {
+impl OperandType {
     /// Registers occupied, in a wave of this size.
     pub const fn dwords(self, wave: WaveSize) -> u8 {
         match self {
@@ -167,13 +167,13 @@ pub struct Place {
     /// In which registers it may stand.
     pub role: Role,
     /// How its bits are used.
-    pub ty: Type,
+    pub ty: OperandType,
 }
 
 impl Place {
     pub(crate) const NONE: Self = Self {
         role: Role::None,
-        ty: Type::B32,
+        ty: OperandType::B32,
     };
 
     /// Registers occupied, 0 if there is no operand here. [`crate::Inst::src_dwords`] knows what

@@ -23,7 +23,7 @@ mod target;
 mod wave;
 
 pub use error::DecodeError;
-pub use info::{Class, Flags, OpInfo, Place, Role, Space, Type};
+pub use info::{Class, Flags, OpInfo, OperandType, Place, Role, Space};
 pub use inline_float::InlineFloat;
 pub use inst::{Dpp, Encoding, Inst, Operand, Sdwa, SdwaSelect, Special};
 pub use isa::Isa;

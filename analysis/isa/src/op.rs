@@ -1,6 +1,6 @@
 //! The operations, one variant a mnemonic, gathered from the tables.
 
-use crate::info::{Class, Flags, OpInfo, Place, Role, Space, Type};
+use crate::info::{Class, Flags, OpInfo, OperandType, Place, Role, Space};
 use crate::table::{
     ds::ds, flat::flat, global::global, mtbuf::mtbuf, mubuf::mubuf, scratch::scratch, smem::smem,
     sop1::sop1, sop2::sop2, sopc::sopc, sopk::sopk, sopp::sopp, vop1::vop1, vop2::vop2, vop3::vop3,
@@ -146,11 +146,11 @@ pub(crate) mod family {
 #[allow(non_upper_case_globals, reason = "named as the tables write them")]
 #[rustfmt::skip]
 mod place {
-    use super::{Place, Role, Type};
+    use super::{Place, Role, OperandType};
 
     macro_rules! places {
         ($($name:ident $role:ident $ty:ident;)*) => {
-            $( pub(super) const $name: Place = Place { role: Role::$role, ty: Type::$ty }; )*
+            $( pub(super) const $name: Place = Place { role: Role::$role, ty: OperandType::$ty }; )*
         };
     }
 

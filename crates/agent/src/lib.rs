@@ -21,6 +21,6 @@ mod refused;
 mod seen;
 mod wire;
 
-pub use call::{Call, Outcome, enter, gives_way, leave};
+pub use call::{Call, CallOutcome, enter, gives_way, leave};
 pub use refused::{RefusedFunctions, watch_refused};
 pub use wire::page;

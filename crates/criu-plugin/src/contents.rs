@@ -11,7 +11,7 @@ use strobe_extent::{CONTENT_ALIGN, Extent, ExtentSet};
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
 use strobe_kfd::touched::PageMap;
-use strobe_proto::{AsideRange, ByteRange, HandOver, ResidualRange, SetAside};
+use strobe_proto::{AsideRange, ByteRange, HandOver, ResidualRange, SetAsideAnswer};
 
 /// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
 const ANSWER_RANGE_BYTES: u64 = 48;
@@ -160,7 +160,7 @@ pub(crate) struct Aside {
     /// What to copy; `place` is the offset in that buffer object.
     pub(crate) pieces: Vec<Piece>,
     /// What to tell the agent.
-    pub(crate) answer: SetAside,
+    pub(crate) answer: SetAsideAnswer,
 }
 
 /// Divides the residual into what fits the room that the agent offers, and what we copy ourselves.
@@ -184,7 +184,7 @@ pub(crate) fn set_aside(
     let mut aside = Aside {
         room: home.bo,
         pieces: Vec::new(),
-        answer: SetAside::default(),
+        answer: SetAsideAnswer::default(),
     };
     let most = (answer.len / ANSWER_RANGE_BYTES) as usize;
     let mut used = 0u64;
@@ -443,7 +443,7 @@ mod tests {
         let all = residual(&bos, &promise).unwrap();
         let (aside, rest) = set_aside(&bos, &promise, all).unwrap();
         assert_eq!((aside.unwrap().pieces.len(), rest.len()), (1, 4));
-        let longest = SetAside {
+        let longest = SetAsideAnswer {
             ranges: vec![AsideRange {
                 extent: Some(message(u64::MAX, u64::MAX)),
                 room_offset: u64::MAX,

@@ -14,7 +14,7 @@ use goblin::elf::program_header::PT_LOAD;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
 use strobe_proto::page::{AgentPage, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSION, Verdict};
-use strobe_proto::{ByteRange, HandOver, SetAside};
+use strobe_proto::{ByteRange, HandOver, SetAsideAnswer};
 
 use crate::maps::{self, Mapping};
 use crate::process::Identity;
@@ -236,7 +236,7 @@ impl RemoteAgent {
     }
 
     /// Tells the agent what was set aside for it. `room` is [`HandOver::answer`].
-    pub fn answer(&self, room: ByteRange, set_aside: &SetAside) -> Result<(), AgentError> {
+    pub fn answer(&self, room: ByteRange, set_aside: &SetAsideAnswer) -> Result<(), AgentError> {
         let bytes = prost::Message::encode_to_vec(set_aside);
         let (pid, len) = (self.identity.pid, bytes.len() as u64);
         if len > room.len {
@@ -437,7 +437,7 @@ mod tests {
             extent: Some(ByteRange { start: 0x1000, len }),
             room_offset: 0x100,
         };
-        let mut set_aside = SetAside {
+        let mut set_aside = SetAsideAnswer {
             ranges: vec![range(0x80)],
         };
         agent.answer(place, &set_aside).unwrap();

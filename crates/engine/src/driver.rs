@@ -9,7 +9,7 @@
 
 use crate::engine::{CopyAside, CopyOut, Engine, Proceed, WriteDecision};
 use crate::ring::{RingSlot, SlotError};
-use crate::statistics::Statistics;
+use crate::statistics::EngineStatistics;
 use crate::ticket::{Ticket, Waits};
 use crate::validation::Evidence;
 use crate::waited::{KernelId, Writer};
@@ -196,7 +196,7 @@ impl<E> Driver<E> {
     }
 
     /// What it has cost so far.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> EngineStatistics {
         self.engine.statistics()
     }
 

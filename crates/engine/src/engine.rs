@@ -4,7 +4,7 @@ use crate::config::{BeginError, Config, Mode, SetAside};
 use crate::pool::Pool;
 use crate::ring::Ring;
 use crate::ring::{RingSlot, SlotError};
-use crate::statistics::Statistics;
+use crate::statistics::EngineStatistics;
 use crate::ticket::{Lane, Ticket, Waits};
 use crate::validation::Evidence;
 use crate::waited::Waited;
@@ -110,7 +110,7 @@ pub struct Engine {
     /// Asides in the order of their tickets that have not been reported as done.
     asides_under_way: VecDeque<(Ticket, ChunkIndex)>,
     evidence: Evidence,
-    statistics: Statistics,
+    statistics: EngineStatistics,
 }
 
 impl Engine {
@@ -124,10 +124,10 @@ impl Engine {
         let map = ChunkMap::new(regions, config.chunk_bytes)?;
         let order = order(&map, &config.copy_order);
         let evidence = Evidence::new(map.clone());
-        let statistics = Statistics {
+        let statistics = EngineStatistics {
             chunks: map.len() as u64,
             tracked_bytes: map.bytes(),
-            ..Statistics::default()
+            ..EngineStatistics::default()
         };
         let mut engine = Engine {
             mode: config.mode,
@@ -378,7 +378,7 @@ impl Engine {
     }
 
     /// What it has cost so far.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> EngineStatistics {
         self.statistics
     }
 

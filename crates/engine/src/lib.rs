@@ -53,7 +53,7 @@ pub use config::{BeginError, Config, Mode, SetAside};
 pub use driver::{Driver, Lanes};
 pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
 pub use ring::{RingSlot, SlotError};
-pub use statistics::Statistics;
+pub use statistics::EngineStatistics;
 pub use ticket::{Lane, Ticket, Waits};
 pub use validation::{Evidence, Validate};
 pub use waited::{KernelId, StreamId, Writer};

@@ -2,7 +2,7 @@
 
 /// Counts since the cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
+pub struct EngineStatistics {
     /// Chunks of the checkpoint.
     pub chunks: u64,
     /// Bytes of the checkpoint.

@@ -1,6 +1,6 @@
 //! The DAG and how it grows.
 
-use crate::operation::{Edge, Event, Kind, Operation, Sequence, Stream};
+use crate::operation::{Edge, Event, Operation, Sequence, Stream, WorkKind};
 use crate::period::period;
 use crate::prediction::Prediction;
 use petgraph::Direction;
@@ -239,7 +239,7 @@ impl LaunchGraph {
             .window
             .iter()
             .map(|node| &self.graph[*node])
-            .filter(|node| node.operation.kind != Kind::Synchronisation)
+            .filter(|node| node.operation.kind != WorkKind::Synchronisation)
             .collect();
         let signatures: Vec<u64> = past.iter().map(|node| node.operation.signature).collect();
         (period(&signatures), past)
@@ -313,7 +313,7 @@ impl LaunchGraph {
             return;
         }
         let node = self.push(Operation {
-            kind: Kind::Synchronisation,
+            kind: WorkKind::Synchronisation,
             name: "host waits",
             stream: None,
             signature: 0,

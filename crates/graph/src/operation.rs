@@ -21,7 +21,7 @@ pub struct Event(pub u64);
 
 /// What kind of operation a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum WorkKind {
     /// A kernel.
     Kernel,
     /// A copy in any direction.
@@ -40,7 +40,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// What it is.
-    pub kind: Kind,
+    pub kind: WorkKind,
     /// A kernel's, as its code object names it; else what the field calls it.
     pub name: &'static str,
     /// Where it was enqueued; `None` for what the host does itself.

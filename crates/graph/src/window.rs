@@ -1,7 +1,7 @@
 //! The DAG as it is shown: on its way to the command, in a checkpoint, and there.
 
 use crate::graph::LaunchGraph;
-use crate::operation::{Edge, Kind};
+use crate::operation::{Edge, WorkKind};
 use std::collections::HashSet;
 use strobe_extent::{Extent, ExtentSet, Side};
 use strobe_proto::{
@@ -81,15 +81,15 @@ fn touched(side: &Side, is_hull: bool) -> Touched {
     }
 }
 
-impl From<Kind> for OperationKind {
-    fn from(kind: Kind) -> OperationKind {
+impl From<WorkKind> for OperationKind {
+    fn from(kind: WorkKind) -> OperationKind {
         match kind {
-            Kind::Kernel => OperationKind::Kernel,
-            Kind::Copy => OperationKind::Copy,
-            Kind::Memset => OperationKind::Memset,
-            Kind::Host => OperationKind::Host,
-            Kind::Graph => OperationKind::Graph,
-            Kind::Synchronisation => OperationKind::Synchronisation,
+            WorkKind::Kernel => OperationKind::Kernel,
+            WorkKind::Copy => OperationKind::Copy,
+            WorkKind::Memset => OperationKind::Memset,
+            WorkKind::Host => OperationKind::Host,
+            WorkKind::Graph => OperationKind::Graph,
+            WorkKind::Synchronisation => OperationKind::Synchronisation,
         }
     }
 }

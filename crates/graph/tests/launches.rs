@@ -2,7 +2,7 @@
 
 use strobe_extent::{Access, Extent, Reason, Side};
 use strobe_graph::{
-    Edge, Event, Kind, LaunchGraph, Operation, Sequence, Stream, Window, WindowError,
+    Edge, Event, LaunchGraph, Operation, Sequence, Stream, Window, WindowError, WorkKind,
 };
 
 const A: Stream = Stream(1);
@@ -16,7 +16,7 @@ fn e(start: u64, len: u64) -> Extent {
 fn kernel(stream: Stream, signature: u64, reads: Side, writes: Side) -> Operation {
     let access = Access { reads, writes };
     Operation {
-        kind: Kind::Kernel,
+        kind: WorkKind::Kernel,
         name: NAMES[signature as usize % NAMES.len()],
         stream: Some(stream),
         signature,

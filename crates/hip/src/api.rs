@@ -2,7 +2,7 @@
 
 /// How a function is dealt with; see [`crate::for_each_function`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum FunctionClass {
     /// What it does to the GPU is known and followed.
     Modelled,
     /// It changes no state of the GPU.
@@ -94,14 +94,14 @@ for_each_function!(define);
 impl Api {
     /// How it is dealt with.
     #[must_use]
-    pub fn class(self) -> Class {
+    pub fn class(self) -> FunctionClass {
         let number = self as usize;
         if number < Api::MODELLED.len() {
-            Class::Modelled
+            FunctionClass::Modelled
         } else if (Api::TYPED..Api::TYPED + Api::REFUSED.len()).contains(&number) {
-            Class::Refused
+            FunctionClass::Refused
         } else {
-            Class::Pure
+            FunctionClass::Pure
         }
     }
 
@@ -138,10 +138,10 @@ mod tests {
             assert_eq!(*api as usize, number, "{api:?}");
             assert_eq!(api.symbol().to_str().unwrap(), format!("{api:?}"));
         }
-        assert_eq!(Api::hipMalloc.class(), Class::Modelled);
-        assert_eq!(Api::hipGetDevice.class(), Class::Pure);
-        assert_eq!(Api::hipMallocArray.class(), Class::Refused);
-        assert_eq!(Api::hipInit.class(), Class::Pure);
+        assert_eq!(Api::hipMalloc.class(), FunctionClass::Modelled);
+        assert_eq!(Api::hipGetDevice.class(), FunctionClass::Pure);
+        assert_eq!(Api::hipMallocArray.class(), FunctionClass::Refused);
+        assert_eq!(Api::hipInit.class(), FunctionClass::Pure);
     }
 
     #[test]

@@ -9,5 +9,5 @@ pub mod hsa;
 pub mod next;
 pub mod types;
 
-pub use api::{Api, Class, Signature};
+pub use api::{Api, FunctionClass, Signature};
 pub use types::*;

@@ -2,7 +2,7 @@
 
 use expect_test::expect_file;
 use std::fmt::Write;
-use strobe_hip::{Api, Class, hsa};
+use strobe_hip::{Api, FunctionClass, hsa};
 
 #[test]
 fn the_published_table_is_fresh() {
@@ -20,9 +20,9 @@ fn the_published_table_is_fresh() {
         text,
         "{} functions: {} modelled, {} pure, {} refused.\n",
         Api::ALL.len(),
-        count(Class::Modelled),
-        count(Class::Pure),
-        count(Class::Refused)
+        count(FunctionClass::Modelled),
+        count(FunctionClass::Pure),
+        count(FunctionClass::Refused)
     )
     .unwrap();
     text.push_str("| function | since | class | effect |\n|---|---|---|---|\n");
@@ -30,9 +30,9 @@ fn the_published_table_is_fresh() {
     all.sort_by_key(|api| (api.name().trim_start_matches('_'), api.symbol()));
     for api in all {
         let class = match api.class() {
-            Class::Modelled => "modelled",
-            Class::Pure => "pure",
-            Class::Refused => "refused",
+            FunctionClass::Modelled => "modelled",
+            FunctionClass::Pure => "pure",
+            FunctionClass::Refused => "refused",
         };
         let effect = api.effect().unwrap_or_default().replace('_', " ");
         writeln!(

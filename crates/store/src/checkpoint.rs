@@ -26,7 +26,7 @@ pub struct Progress {
 
 /// What a verified checkpoint holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct VerifiedSummary {
     /// Files of CRIU and of the program.
     pub files: u64,
     /// Their bytes.
@@ -88,7 +88,7 @@ impl Checkpoint {
 
     /// Reads and checks everything. The error names the first file that is damaged, missing, or
     /// among CRIU's or the program's files without being listed; anything else besides is ignored.
-    pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<Summary, Damage> {
+    pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<VerifiedSummary, Damage> {
         let tracked = &self.manifest.tracked;
         let mut chunks = BTreeMap::new();
         for chunk in tracked
@@ -117,7 +117,7 @@ impl Checkpoint {
             self.read_chunk_into(chunk, &mut raw)?;
             advance(chunk.len);
         }
-        Ok(Summary {
+        Ok(VerifiedSummary {
             files: self.manifest.files.len() as u64,
             file_bytes,
             chunks: chunks.len() as u64,

@@ -31,8 +31,8 @@ mod staging;
 mod tree;
 mod writer;
 
-pub use checkpoint::{Checkpoint, Progress, Summary};
+pub use checkpoint::{Checkpoint, Progress, VerifiedSummary};
 pub use damage::{Damage, Defect};
 pub use disk::{Disk, DiskError, LocalDisk};
 pub use manifest::FORMAT;
-pub use writer::{CommitError, CreateError, Writer, WriterStatistics};
+pub use writer::{CheckpointWriter, CommitError, CreateError, WriterStatistics};

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strobe_proto::{ChunkRef, Manifest, files};
 
-/// Builds one checkpoint directory. Dropped without [`Writer::commit`], it leaves nothing behind.
+/// Builds one checkpoint directory. Dropped without [`CheckpointWriter::commit`], it leaves nothing behind.
 #[derive(Debug)]
-pub struct Writer {
+pub struct CheckpointWriter {
     disk: Arc<dyn Disk>,
     target: PathBuf,
     staging: Staging,
@@ -86,19 +86,19 @@ pub enum CommitError {
     NotDurable(#[source] DiskError),
 }
 
-impl Writer {
+impl CheckpointWriter {
     /// Starts a checkpoint that will be `target`, which must not exist, in a directory that does.
     /// Chunks that `base`, another checkpoint, holds are shared with it.
-    pub fn create(target: &Path, base: Option<&Path>) -> Result<Writer, CreateError> {
-        Writer::create_on(Arc::new(LocalDisk), target, base)
+    pub fn create(target: &Path, base: Option<&Path>) -> Result<CheckpointWriter, CreateError> {
+        CheckpointWriter::create_on(Arc::new(LocalDisk), target, base)
     }
 
-    /// As [`Writer::create`], on another disk.
+    /// As [`CheckpointWriter::create`], on another disk.
     pub fn create_on(
         disk: Arc<dyn Disk>,
         target: &Path,
         base: Option<&Path>,
-    ) -> Result<Writer, CreateError> {
+    ) -> Result<CheckpointWriter, CreateError> {
         let absolute = std::path::absolute(target).context("find", target)?;
         let target = absolute.as_path();
         if target.file_name().is_none() {
@@ -113,7 +113,7 @@ impl Writer {
             .map_err(CreateError::Base)?;
         remove_dead(&*disk, target)?;
         let staging = Staging::make(&*disk, target)?;
-        let writer = Writer {
+        let writer = CheckpointWriter {
             disk,
             target: target.to_owned(),
             staging,
@@ -268,7 +268,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for CheckpointWriter {
     fn drop(&mut self) {
         if !self.committed && fs::exists(&self.staging.path).unwrap_or(false) {
             // Nobody to tell; the next writer of this target tries again.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use strobe_proto::{ByteRange, ChunkRef, Manifest, TrackedExtent};
-use strobe_store::{Checkpoint, CommitError, CreateError, Defect, Writer};
+use strobe_store::{Checkpoint, CheckpointWriter, CommitError, CreateError, Defect};
 
 const CHUNK: usize = 1 << 16;
 
@@ -53,7 +53,7 @@ fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
 }
 
 fn write(target: &Path, base: Option<&Path>) -> Checkpoint {
-    let mut writer = Writer::create(target, base).unwrap();
+    let mut writer = CheckpointWriter::create(target, base).unwrap();
     fs::write(writer.criu_dir().join("core-1.img"), noise(3, 5000)).unwrap();
     fs::create_dir(writer.files_dir().join("shm")).unwrap();
     fs::write(writer.files_dir().join("shm/hsakmt"), b"x").unwrap();
@@ -129,7 +129,7 @@ fn what_is_written_comes_back() {
 fn zeros_and_repetitions_take_no_room() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("cp");
-    let mut writer = Writer::create(&target, None).unwrap();
+    let mut writer = CheckpointWriter::create(&target, None).unwrap();
     let refs = chunks()
         .iter()
         .map(|raw| writer.put(raw).unwrap())
@@ -176,7 +176,8 @@ fn a_damaged_base_is_not_shared() {
     }
     write(&second, Some(&first));
     verify(&second).expect("nothing of the damaged base is used");
-    let error = Writer::create(&folder.path().join("c"), Some(folder.path())).unwrap_err();
+    let error =
+        CheckpointWriter::create(&folder.path().join("c"), Some(folder.path())).unwrap_err();
     assert!(matches!(error, CreateError::Base(_)), "{error}");
 }
 
@@ -241,12 +242,12 @@ fn what_is_there_is_never_overwritten() {
     let target = folder.path().join("cp");
     fs::create_dir(&target).unwrap();
     assert!(matches!(
-        Writer::create(&target, None),
+        CheckpointWriter::create(&target, None),
         Err(CreateError::Exists(_))
     ));
     fs::remove_dir(&target).unwrap();
     // It appears while the checkpoint is being written: even an empty directory stays.
-    let mut writer = Writer::create(&target, None).unwrap();
+    let mut writer = CheckpointWriter::create(&target, None).unwrap();
     let chunk = writer.put(&[1]).unwrap();
     fs::create_dir(&target).unwrap();
     let error = writer.commit(manifest(vec![chunk])).unwrap_err();
@@ -259,11 +260,11 @@ fn what_is_there_is_never_overwritten() {
     );
     let nowhere = folder.path().join("no/such/folder");
     assert!(matches!(
-        Writer::create(&nowhere, None),
+        CheckpointWriter::create(&nowhere, None),
         Err(CreateError::Disk(_))
     ));
     assert!(matches!(
-        Writer::create(Path::new("/"), None),
+        CheckpointWriter::create(Path::new("/"), None),
         Err(CreateError::NoName(_))
     ));
 }
@@ -271,7 +272,7 @@ fn what_is_there_is_never_overwritten() {
 #[test]
 fn an_abandoned_checkpoint_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(&folder.path().join("cp"), None).unwrap();
+    let mut writer = CheckpointWriter::create(&folder.path().join("cp"), None).unwrap();
     writer.put(&[1]).unwrap();
     drop(writer);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -301,9 +302,9 @@ fn only_dead_staging_directories_of_ours_are_removed() {
         of(".cp.staging-notes", Some(mark)),
         of(".other.staging-0123456789abcdef", Some(mark)),
     ];
-    let live = Writer::create(&target, None).unwrap();
+    let live = CheckpointWriter::create(&target, None).unwrap();
     assert!(!dead.exists(), "its writer is dead");
-    let second = Writer::create(&target, None).unwrap();
+    let second = CheckpointWriter::create(&target, None).unwrap();
     assert!(live.criu_dir().exists(), "its writer lives");
     assert!(
         kept.iter().all(|path| path.exists()),
@@ -318,7 +319,7 @@ fn an_impossible_manifest_is_refused() {
     type Change = fn(&mut Manifest);
     let folder = tempfile::tempdir().unwrap();
     let refused = |change: Change| {
-        let mut writer = Writer::create(&folder.path().join("cp"), None).unwrap();
+        let mut writer = CheckpointWriter::create(&folder.path().join("cp"), None).unwrap();
         let chunk = writer.put(&[7; 100]).unwrap();
         let mut manifest = manifest(vec![chunk]);
         change(&mut manifest);
@@ -344,7 +345,7 @@ fn an_impossible_manifest_is_refused() {
 #[test]
 fn odd_files_among_the_images_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let writer = Writer::create(&folder.path().join("cp"), None).unwrap();
+    let writer = CheckpointWriter::create(&folder.path().join("cp"), None).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", writer.criu_dir().join("parent")).unwrap();
     let error = writer.commit(Manifest::default()).unwrap_err();
     let CommitError::File(damage) = &error else {

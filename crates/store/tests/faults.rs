@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use strobe_proto::{ByteRange, Manifest, TrackedExtent};
-use strobe_store::{Checkpoint, CommitError, Disk, LocalDisk, Writer};
+use strobe_store::{Checkpoint, CheckpointWriter, CommitError, Disk, LocalDisk};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -186,7 +186,7 @@ impl Disk for FaultyDisk {
 
 /// Writes a small checkpoint with a base; the error says where it ended.
 fn attempt(disk: &Arc<FaultyDisk>, target: &Path, base: &Path) -> Result<(), String> {
-    let mut writer = Writer::create_on(disk.clone(), target, Some(base))
+    let mut writer = CheckpointWriter::create_on(disk.clone(), target, Some(base))
         .map_err(|error| format!("create: {error}"))?;
     let raw: [&[u8]; 4] = [&[1; 4096], &[2; 4096], &[0; 4096], b"the quick brown fox"];
     let put = |raw: &&[u8]| writer.put(raw).map_err(|error| format!("put: {error}"));
@@ -237,7 +237,7 @@ fn leftovers(folder: &Path) -> usize {
 
 fn make_base(folder: &Path) -> PathBuf {
     let base = folder.join("base");
-    let mut writer = Writer::create(&base, None).unwrap();
+    let mut writer = CheckpointWriter::create(&base, None).unwrap();
     let chunk = writer.put(&[1; 4096]).unwrap();
     let tracked = TrackedExtent {
         extent: Some(ByteRange {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use strobe_evaluation::strobe::Mode;
+use strobe_evaluation::strobe::ModeOption;
 use strobe_evaluation::{Rates, Session, Strobe, compile, session};
 
 use crate::workspace::Workspace;
@@ -64,7 +64,7 @@ fn play(workspace: &Workspace, folder: &Path) -> anyhow::Result<Report> {
     let images = folder.join("checkpoint");
     println!("soft copy-on-write ...");
     let before = training.steps()?;
-    let cow = strobe.checkpoint(session.pid(), &images, Mode::Cow)?;
+    let cow = strobe.checkpoint(session.pid(), &images, ModeOption::Cow)?;
     let during = training.steps()?.saturating_sub(before);
     println!(
         "  stall {:.1} ms; {during} steps were trained meanwhile",
@@ -72,7 +72,7 @@ fn play(workspace: &Workspace, folder: &Path) -> anyhow::Result<Report> {
     );
     training.wait_for_step(&mut session, training.steps()? + 2)?;
     println!("stop-the-world, to compare ...");
-    let stop = strobe.checkpoint(session.pid(), &folder.join("stopped"), Mode::Stop)?;
+    let stop = strobe.checkpoint(session.pid(), &folder.join("stopped"), ModeOption::Stop)?;
     println!("  stall {:.1} ms", stop.stall_ms);
     training.wait_for_step(&mut session, training.steps()? + 1)?;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use strobe_evaluation::statistics::Spread;
-use strobe_evaluation::strobe::{CheckpointReport, Mode};
+use strobe_evaluation::strobe::{CheckpointReport, ModeOption};
 use strobe_evaluation::table::{Table, mib, ms, rate};
 use strobe_evaluation::{Rates, Session, compile};
 
@@ -127,7 +127,7 @@ impl Setup {
             let folder = self.new_folder(&format!("stalls-{state_mb}-{modelled}/{run}"))?;
             let mut session = Session::start(&self.strobe, &device, &command, &folder)?;
             session.wait_for("log", "step 2 ", LIMIT)?;
-            for (mode, reports) in [(Mode::Cow, &mut cow), (Mode::Stop, &mut stop)] {
+            for (mode, reports) in [(ModeOption::Cow, &mut cow), (ModeOption::Stop, &mut stop)] {
                 let images = folder.join("images");
                 reports.push(self.strobe.checkpoint(session.pid(), &images, mode)?);
                 fs::remove_dir_all(&images)?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::Serialize;
 use strobe_evaluation::statistics::Spread;
-use strobe_evaluation::strobe::{Mode, Validate};
+use strobe_evaluation::strobe::{ModeOption, ValidateOption};
 use strobe_evaluation::table::{Table, mib, ms};
 use strobe_evaluation::{Rates, Session, compile};
 
@@ -81,11 +81,14 @@ impl Setup {
                 fs::remove_dir_all(&images)?;
                 anyhow::Ok(report)
             };
-            reports.push(take(Mode::Cow, Validate::Full)?);
-            let stopped = take(Mode::Stop, Validate::Off)?;
+            reports.push(take(ModeOption::Cow, ValidateOption::Full)?);
+            let stopped = take(ModeOption::Stop, ValidateOption::Off)?;
             stop.push(stopped.stall_ms - stopped.criu_freeze_ms);
             session.kill()?;
-            for (validate, times) in [(Validate::Full, &mut full), (Validate::Off, &mut off)] {
+            for (validate, times) in [
+                (ValidateOption::Full, &mut full),
+                (ValidateOption::Off, &mut off),
+            ] {
                 times.push(self.whole_run(state_mb, run, validate)?);
             }
         }
@@ -103,7 +106,12 @@ impl Setup {
     }
 
     /// Milliseconds from a program's second step to its end, with a checkpoint in between.
-    fn whole_run(&self, state_mb: u64, run: usize, validate: Validate) -> anyhow::Result<f64> {
+    fn whole_run(
+        &self,
+        state_mb: u64,
+        run: usize,
+        validate: ValidateOption,
+    ) -> anyhow::Result<f64> {
         let name = format!("validation-{state_mb}/{run}-{}", validate.name());
         let folder = self.new_folder(&name)?;
         let mut session = self.train(state_mb, STEPS, &folder)?;
@@ -111,7 +119,7 @@ impl Setup {
         let started = Instant::now();
         let images = folder.join("images");
         self.strobe
-            .checkpoint_validated(session.pid(), &images, Mode::Cow, validate)?;
+            .checkpoint_validated(session.pid(), &images, ModeOption::Cow, validate)?;
         session.wait(LIMIT)?;
         let took = started.elapsed();
         fs::remove_dir_all(&images)?;

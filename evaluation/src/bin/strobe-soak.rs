@@ -19,8 +19,8 @@ use strobe_evaluation::Strobe;
 use strobe_evaluation::soak::cycle::Cycle;
 use strobe_evaluation::soak::programs::PROGRAMS;
 use strobe_evaluation::soak::schedule::Schedule;
-use strobe_evaluation::soak::summary::Summary;
-use strobe_evaluation::soak::{Program, Reference};
+use strobe_evaluation::soak::summary::SoakSummary;
+use strobe_evaluation::soak::{Reference, SoakProgram};
 
 const USAGE: &str = "\
 usage: cargo xtask soak [--minutes N] [--cycles N] [--seed S] [--program NAME]... [--json FILE]
@@ -32,7 +32,7 @@ struct Arguments {
     minutes: f64,
     cycles: u64,
     seed: Option<u64>,
-    programs: Vec<&'static Program>,
+    programs: Vec<&'static SoakProgram>,
     repeat: Option<u64>,
     json: Option<PathBuf>,
     workers: usize,
@@ -95,7 +95,7 @@ fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
             "--program" => {
                 let name = value()?;
                 let all = || PROGRAMS.map_names();
-                let program = Program::find(name)
+                let program = SoakProgram::find(name)
                     .with_context(|| format!("no program {name}; there are {}", all()))?;
                 arguments.programs.push(program);
             }
@@ -118,7 +118,7 @@ trait Names {
     fn map_names(&self) -> String;
 }
 
-impl Names for [Program] {
+impl Names for [SoakProgram] {
     fn map_names(&self) -> String {
         let names: Vec<&str> = self.iter().map(|program| program.name).collect();
         names.join(", ")
@@ -148,7 +148,7 @@ fn soak(arguments: &Arguments) -> anyhow::Result<()> {
         player,
     };
     println!("soak: seed {seed}, {} programs", schedule.programs.len());
-    let summary = Summary::new(schedule.run()?);
+    let summary = SoakSummary::new(schedule.run()?);
     println!("\n{}", summary.table());
     if let Some(path) = &arguments.json {
         fs::write(path, serde_json::to_string_pretty(&summary)? + "\n")
@@ -169,7 +169,7 @@ fn soak(arguments: &Arguments) -> anyhow::Result<()> {
 fn cycle(program: &str, seed: &str, reference: &Path, folder: &Path) -> anyhow::Result<()> {
     let release = env::current_exe()?;
     let release = release.parent().context("the folder of this program")?;
-    let program = Program::find(program).context("no such program")?;
+    let program = SoakProgram::find(program).context("no such program")?;
     let reference: Reference = serde_json::from_slice(&fs::read(reference)?)?;
     let command = program.command(&release.with_file_name("programs"))?;
     let cycle = Cycle {

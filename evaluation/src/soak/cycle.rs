@@ -9,10 +9,10 @@ use anyhow::{Context, bail, ensure};
 
 use super::comparison::difference;
 use super::plan::{Step, Then};
-use super::{Figures, Plan, Program, Reference, Verdict};
+use super::{CycleVerdict, Figures, Plan, Reference, SoakProgram};
 use crate::session::Session;
 use crate::strobe::Strobe;
-use crate::strobe::{Mode, Taken, succeed};
+use crate::strobe::{CheckpointOutcome, ModeOption, succeed};
 
 /// Longest time for anything a cycle waits for, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(150);
@@ -26,7 +26,7 @@ const ENDED: [&str; 2] = ["has ended", "there is no process"];
 #[derive(Debug)]
 pub struct Cycle<'a> {
     pub strobe: &'a Strobe,
-    pub program: &'a Program,
+    pub program: &'a SoakProgram,
     pub command: &'a [String],
     pub reference: &'a Reference,
     pub seed: u64,
@@ -62,16 +62,16 @@ struct State {
 }
 
 impl Cycle<'_> {
-    pub fn run(&self) -> (Verdict, Figures) {
+    pub fn run(&self) -> (CycleVerdict, Figures) {
         let plan = Plan::draw(self.seed);
         let mut state = State::default();
         let verdict = match self.play(&plan, &mut state) {
             Ok(()) => match state.refused {
-                Some(sentence) => Verdict::Refused(sentence),
-                None if state.figures.checkpoints == 0 => Verdict::TooLate(state.late),
-                None => Verdict::Identical,
+                Some(sentence) => CycleVerdict::Refused(sentence),
+                None if state.figures.checkpoints == 0 => CycleVerdict::TooLate(state.late),
+                None => CycleVerdict::Identical,
             },
-            Err(error) => Verdict::Failed(format!("{error:#}")),
+            Err(error) => CycleVerdict::Failed(format!("{error:#}")),
         };
         (verdict, state.figures)
     }
@@ -118,26 +118,28 @@ impl Cycle<'_> {
             .strobe
             .try_checkpoint(session.pid(), &images, step.mode, kill, LIMIT)?;
         let report = match taken {
-            Taken::Done(report) => report,
-            Taken::Refused(sentence) if self.program.expects(&sentence) => {
+            CheckpointOutcome::Done(report) => report,
+            CheckpointOutcome::Refused(sentence) if self.program.expects(&sentence) => {
                 absent(&images)?;
                 state.refused = Some(sentence);
                 return Ok(session);
             }
             // It may be over before the command has found it, or in the middle; any other reason
             // is a failure, also where the program ended well in the meantime.
-            Taken::Refused(sentence) | Taken::Failed(sentence)
+            CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence)
                 if ENDED.iter().any(|words| sentence.contains(words)) && !session.is_alive() =>
             {
                 absent(&images)?;
                 return Err(Stop::Ended(sentence));
             }
-            Taken::Refused(sentence) | Taken::Failed(sentence) => {
+            CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence) => {
                 return Err(anyhow::anyhow!("checkpoint: {sentence}").into());
             }
         };
         // With --kill the program stands still for all of it.
-        state.figures.add(&report, step.mode == Mode::Cow && !kill);
+        state
+            .figures
+            .add(&report, step.mode == ModeOption::Cow && !kill);
         if let Some(accusation) = self.program.wrongly_accused(&report.missed_writes) {
             return Err(anyhow::anyhow!("checkpoint: {accusation}").into());
         }
@@ -164,7 +166,7 @@ impl Cycle<'_> {
 
     /// Restores the newest checkpoint, or one before it.
     fn restore(&self, device: &[String], state: &mut State) -> anyhow::Result<Session> {
-        let mut random = super::random::Random::new(self.seed ^ OLDER);
+        let mut random = super::random::SplitMix64::new(self.seed ^ OLDER);
         let newest = state.images.len() - 1;
         let chosen = match random.one_in(3) {
             true => random.below(state.images.len() as u64) as usize,

@@ -7,7 +7,7 @@ use crate::strobe::CheckpointReport;
 /// The verdict on a cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "verdict", content = "reason")]
-pub enum Verdict {
+pub enum CycleVerdict {
     /// Every run ended as the uninterrupted one.
     Identical,
     /// A checkpoint was refused by a name that the program expects; all else as in `Identical`.
@@ -57,13 +57,13 @@ impl Figures {
 
 /// A finished cycle.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CycleOutcome {
     pub program: String,
     pub seed: u64,
     /// The plan in words.
     pub plan: String,
     pub seconds: f64,
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: CycleVerdict,
     pub figures: Figures,
 }

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::random::Random;
+use super::random::SplitMix64;
 use crate::rates::Rates;
-use crate::strobe::Mode;
+use crate::strobe::ModeOption;
 
 /// Longest time between a line of the program's output and the checkpoint.
 const MOMENT_US: u64 = 120_000;
@@ -14,13 +14,13 @@ const LATE_MS: u64 = 600;
 
 /// The device of a cycle; the one of a restore is another of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct SoakDevice {
     pub private_vram: bool,
     /// `None` is full speed.
     pub rates: Option<Rates>,
 }
 
-impl Device {
+impl SoakDevice {
     /// Options for `strobe softgpu`.
     pub fn options(self) -> Vec<String> {
         let mut options = self.rates.map_or_else(Vec::new, Rates::options);
@@ -51,20 +51,20 @@ pub struct Step {
     pub permille: u64,
     /// ... and then so long.
     pub delay: Duration,
-    pub mode: Mode,
+    pub mode: ModeOption,
     pub then: Then,
 }
 
 /// A cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    pub device: Device,
+    pub device: SoakDevice,
     pub steps: Vec<Step>,
 }
 
 impl Plan {
     pub fn draw(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let rates = match random.below(4) {
             0 => None,
             1 => Some(Rates {
@@ -73,7 +73,7 @@ impl Plan {
             }),
             _ => Some(Rates::MODEL),
         };
-        let device = Device {
+        let device = SoakDevice {
             private_vram: random.one_in(2),
             rates,
         };
@@ -88,9 +88,9 @@ impl Plan {
                 permille,
                 delay: Duration::from_micros(random.below(MOMENT_US)),
                 mode: if random.one_in(4) {
-                    Mode::Stop
+                    ModeOption::Stop
                 } else {
-                    Mode::Cow
+                    ModeOption::Cow
                 },
                 then: match random.below(3) {
                     0 if at < last => Then::RunOn,
@@ -144,7 +144,7 @@ mod tests {
                     && plan.device.rates.is_none() == full));
             }
         }
-        for mode in [Mode::Cow, Mode::Stop] {
+        for mode in [ModeOption::Cow, ModeOption::Stop] {
             assert!(some(&|plan| plan.steps.iter().any(|s| s.mode == mode)));
         }
         for count in 1..=3 {

@@ -9,7 +9,7 @@ use crate::strobe::MissedWrite;
 
 /// How a program is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProgramKind {
     /// By hipcc, with this level.
     Hip(&'static str),
     /// By python3, as it is.
@@ -18,11 +18,11 @@ pub enum Kind {
 
 /// A program that writes lines while it works, the same in every run, and ends by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
+pub struct SoakProgram {
     pub name: &'static str,
     /// Below `tests/programs`.
     pub source: &'static str,
-    pub kind: Kind,
+    pub kind: ProgramKind,
     pub arguments: &'static [&'static str],
     /// Words of refusals that are right for it: each entry is one, all its words in the sentence.
     pub refusals: &'static [&'static [&'static str]],
@@ -34,11 +34,11 @@ const fn hip(
     name: &'static str,
     source: &'static str,
     arguments: &'static [&'static str],
-) -> Program {
-    Program {
+) -> SoakProgram {
+    SoakProgram {
         name,
         source,
-        kind: Kind::Hip("-O2"),
+        kind: ProgramKind::Hip("-O2"),
         arguments,
         refusals: &[],
         stores: false,
@@ -46,11 +46,11 @@ const fn hip(
 }
 
 /// In the folder `soak`, as long as it chooses to be.
-const fn own(name: &'static str, source: &'static str) -> Program {
+const fn own(name: &'static str, source: &'static str) -> SoakProgram {
     hip(name, source, &[])
 }
 
-pub const PROGRAMS: &[Program] = &[
+pub const PROGRAMS: &[SoakProgram] = &[
     hip("mixed", "mixed.cpp", &["40"]),
     hip(
         "train",
@@ -60,7 +60,7 @@ pub const PROGRAMS: &[Program] = &[
     hip("prim", "prim.cpp", &["12"]),
     hip("sparse", "sparse.cpp", &["10", "77"]),
     own("atomics", "soak/atomics.cpp"),
-    Program {
+    SoakProgram {
         // Where the cut would be while the kernel waits for a call that waits at the gate.
         refusals: &[&["wait_for_host"]],
         ..own("blocked", "soak/blocked.cpp")
@@ -71,7 +71,7 @@ pub const PROGRAMS: &[Program] = &[
     own("copies", "soak/copies.cpp"),
     own("events", "soak/events.cpp"),
     own("files", "soak/files.cpp"),
-    Program {
+    SoakProgram {
         refusals: &[&["hipIpcGetMemHandle"]],
         ..own("foreign", "soak/foreign.cpp")
     },
@@ -82,32 +82,32 @@ pub const PROGRAMS: &[Program] = &[
     own("local", "soak/local.cpp"),
     own("modules", "soak/modules.cpp"),
     own("parts", "soak/parts.cpp"),
-    Program {
-        kind: Kind::Hip("-O0"),
+    SoakProgram {
+        kind: ProgramKind::Hip("-O0"),
         ..own("parts-O0", "soak/parts.cpp")
     },
     own("pitched", "soak/pitched.cpp"),
     own("pools", "soak/pools.cpp"),
     own("slivers", "soak/slivers.cpp"),
     own("stacks", "soak/stacks.cpp"),
-    Program {
+    SoakProgram {
         stores: true,
         ..own("stores", "soak/stores.cpp")
     },
     own("streams", "soak/streams.cpp"),
-    Program {
+    SoakProgram {
         stores: true,
         ..own("tables", "soak/tables.cpp")
     },
     own("visitors", "soak/visitors.cpp"),
     own("waits", "soak/waits.cpp"),
-    Program {
-        kind: Kind::Python,
+    SoakProgram {
+        kind: ProgramKind::Python,
         ..own("ctypes", "soak/ctypes_rounds.py")
     },
 ];
 
-impl Program {
+impl SoakProgram {
     pub fn find(name: &str) -> Option<&'static Self> {
         PROGRAMS.iter().find(|program| program.name == name)
     }
@@ -119,8 +119,8 @@ impl Program {
             anyhow::Ok(text.to_owned())
         };
         let mut command = match self.kind {
-            Kind::Hip(level) => vec![path(&compile::hip(self.source, level, folder)?)?],
-            Kind::Python => vec![
+            ProgramKind::Hip(level) => vec![path(&compile::hip(self.source, level, folder)?)?],
+            ProgramKind::Python => vec![
                 "python3".to_owned(),
                 path(&compile::sources().join(self.source))?,
             ],
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn nobody_is_accused_but_a_cpu_that_stores() {
         let honest = PROGRAMS[0];
-        let stores = Program {
+        let stores = SoakProgram {
             stores: true,
             ..honest
         };
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_expected_by_all_its_words() {
-        let program = Program {
+        let program = SoakProgram {
             refusals: &[&["hipFoo", "not modelled"]],
             ..PROGRAMS[0]
         };

@@ -2,11 +2,11 @@
 
 /// `SplitMix64` (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct SplitMix64 {
     state: u64,
 }
 
-impl Random {
+impl SplitMix64 {
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -33,17 +33,17 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::SplitMix64;
 
     #[test]
     fn a_seed_says_it_all() {
         let draw = |seed| {
-            let mut random = Random::new(seed);
+            let mut random = SplitMix64::new(seed);
             [random.number(), random.number(), random.below(10)]
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
         // The published first value for seed 0.
-        assert_eq!(Random::new(0).number(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(SplitMix64::new(0).number(), 0xe220_a839_7b1d_cdaf);
     }
 }

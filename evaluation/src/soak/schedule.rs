@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::random::Random;
-use super::{Figures, Outcome, Plan, Program, Reference, Verdict};
+use super::random::SplitMix64;
+use super::{CycleOutcome, CycleVerdict, Figures, Plan, Reference, SoakProgram};
 use crate::session::{said, spawn, wait};
 use crate::strobe::Strobe;
 
@@ -27,7 +27,7 @@ pub struct Schedule {
     /// The executable that plays one cycle: `strobe-soak cycle`.
     pub player: PathBuf,
     pub strobe: Strobe,
-    pub programs: Vec<&'static Program>,
+    pub programs: Vec<&'static SoakProgram>,
     /// Compiled programs.
     pub compiled: PathBuf,
     /// For everything else; what failed stays.
@@ -42,7 +42,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Runs each program alone and then the cycles, and prints each as it ends. Programs take turns.
-    pub fn run(&self) -> anyhow::Result<Vec<Outcome>> {
+    pub fn run(&self) -> anyhow::Result<Vec<CycleOutcome>> {
         let start = Instant::now();
         let next = Mutex::new(0_u64);
         let outcomes = Mutex::new(Vec::new());
@@ -107,7 +107,7 @@ impl Schedule {
         }
     }
 
-    fn reference(&self, program: &Program, folder: &Path) -> anyhow::Result<()> {
+    fn reference(&self, program: &SoakProgram, folder: &Path) -> anyhow::Result<()> {
         let command = program.command(&self.compiled)?;
         let reference = Reference::make(&self.strobe, &command, &folder.join(program.name))?;
         let (lines, time) = (reference.lines(), reference.milliseconds);
@@ -118,12 +118,12 @@ impl Schedule {
     }
 
     /// A cycle, and others in its place while the program is not caught at work.
-    fn cycle(&self, index: u64, references: &[PathBuf]) -> Outcome {
+    fn cycle(&self, index: u64, references: &[PathBuf]) -> CycleOutcome {
         let mut attempt = 0;
         loop {
             let outcome = self.attempt(index, attempt, references);
             attempt += 1;
-            let late = matches!(outcome.verdict, Verdict::TooLate(_));
+            let late = matches!(outcome.verdict, CycleVerdict::TooLate(_));
             if !late || attempt == ATTEMPTS || self.cycles == 1 {
                 return outcome;
             }
@@ -131,12 +131,12 @@ impl Schedule {
     }
 
     /// The seed of a cycle is all there is to know of it, beside the program.
-    fn attempt(&self, index: u64, attempt: u64, references: &[PathBuf]) -> Outcome {
+    fn attempt(&self, index: u64, attempt: u64, references: &[PathBuf]) -> CycleOutcome {
         let seed = match self.cycles {
             1 => self.seed,
             _ => {
                 let which = index.wrapping_add(attempt << 32);
-                Random::new(self.seed.wrapping_add(which)).number() >> 32
+                SplitMix64::new(self.seed.wrapping_add(which)).number() >> 32
             }
         };
         let at = index as usize % self.programs.len();
@@ -144,12 +144,16 @@ impl Schedule {
         let start = Instant::now();
         let folder = self.folder.join(format!("{}-{seed}", program.name));
         let played = self.play(program, seed, &references[at], &folder);
-        let (verdict, figures) = played
-            .unwrap_or_else(|error| (Verdict::Failed(format!("{error:#}")), Figures::default()));
-        if !matches!(verdict, Verdict::Failed(_)) {
+        let (verdict, figures) = played.unwrap_or_else(|error| {
+            (
+                CycleVerdict::Failed(format!("{error:#}")),
+                Figures::default(),
+            )
+        });
+        if !matches!(verdict, CycleVerdict::Failed(_)) {
             let _ = fs::remove_dir_all(&folder);
         }
-        Outcome {
+        CycleOutcome {
             program: program.name.to_owned(),
             seed,
             plan: Plan::draw(seed).to_string(),
@@ -161,11 +165,11 @@ impl Schedule {
 
     fn play(
         &self,
-        program: &Program,
+        program: &SoakProgram,
         seed: u64,
         reference: &Path,
         folder: &Path,
-    ) -> anyhow::Result<(Verdict, Figures)> {
+    ) -> anyhow::Result<(CycleVerdict, Figures)> {
         let log = folder.join("cycle");
         fs::create_dir_all(&log)?;
         let mut command = Command::new("unshare");
@@ -188,12 +192,12 @@ impl Schedule {
     }
 }
 
-fn print(outcome: &Outcome) {
+fn print(outcome: &CycleOutcome) {
     let verdict = match &outcome.verdict {
-        Verdict::Identical => "identical".to_owned(),
-        Verdict::Refused(sentence) => format!("refused: {sentence}"),
-        Verdict::TooLate(sentence) => format!("too late: {sentence}"),
-        Verdict::Failed(reason) => format!("FAILED: {reason}"),
+        CycleVerdict::Identical => "identical".to_owned(),
+        CycleVerdict::Refused(sentence) => format!("refused: {sentence}"),
+        CycleVerdict::TooLate(sentence) => format!("too late: {sentence}"),
+        CycleVerdict::Failed(reason) => format!("FAILED: {reason}"),
     };
     let mut screen = std::io::stdout().lock();
     // Nobody is there to be told that nobody reads.

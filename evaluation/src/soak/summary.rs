@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Figures, Outcome, Verdict};
+use super::{CycleOutcome, CycleVerdict, Figures};
 use crate::statistics::{median, quantile};
 use crate::table::{Table, mib, ms};
 
 /// Cycles of one program, or of all.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
+pub struct SummaryRow {
     pub program: String,
     pub identical: u64,
     pub refused: u64,
@@ -19,19 +19,19 @@ pub struct Row {
 
 /// The whole.
 #[derive(Debug, Serialize)]
-pub struct Summary {
-    pub rows: Vec<Row>,
-    pub total: Row,
-    pub cycles: Vec<Outcome>,
+pub struct SoakSummary {
+    pub rows: Vec<SummaryRow>,
+    pub total: SummaryRow,
+    pub cycles: Vec<CycleOutcome>,
 }
 
-impl Row {
-    fn add(&mut self, outcome: &Outcome) {
+impl SummaryRow {
+    fn add(&mut self, outcome: &CycleOutcome) {
         match outcome.verdict {
-            Verdict::Identical => self.identical += 1,
-            Verdict::Refused(_) => self.refused += 1,
-            Verdict::TooLate(_) => self.too_late += 1,
-            Verdict::Failed(_) => self.failed += 1,
+            CycleVerdict::Identical => self.identical += 1,
+            CycleVerdict::Refused(_) => self.refused += 1,
+            CycleVerdict::TooLate(_) => self.too_late += 1,
+            CycleVerdict::Failed(_) => self.failed += 1,
         }
         self.figures.merge(&outcome.figures);
     }
@@ -41,19 +41,19 @@ impl Row {
     }
 }
 
-impl Summary {
-    pub fn new(cycles: Vec<Outcome>) -> Self {
-        let mut rows: Vec<Row> = Vec::new();
-        let mut total = Row {
+impl SoakSummary {
+    pub fn new(cycles: Vec<CycleOutcome>) -> Self {
+        let mut rows: Vec<SummaryRow> = Vec::new();
+        let mut total = SummaryRow {
             program: "all".into(),
-            ..Row::default()
+            ..SummaryRow::default()
         };
         for outcome in &cycles {
             let at = rows.iter().position(|row| row.program == outcome.program);
             let at = at.unwrap_or_else(|| {
-                rows.push(Row {
+                rows.push(SummaryRow {
                     program: outcome.program.clone(),
-                    ..Row::default()
+                    ..SummaryRow::default()
                 });
                 rows.len() - 1
             });
@@ -134,7 +134,7 @@ impl Summary {
         self.cycles
             .iter()
             .filter_map(|outcome| match &outcome.verdict {
-                Verdict::Failed(reason) => Some(format!(
+                CycleVerdict::Failed(reason) => Some(format!(
                     "--program {} --repeat {} ({}): {reason}",
                     outcome.program, outcome.seed, outcome.plan
                 )),
@@ -147,8 +147,8 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn outcome(program: &str, verdict: Verdict) -> Outcome {
-        Outcome {
+    fn outcome(program: &str, verdict: CycleVerdict) -> CycleOutcome {
+        CycleOutcome {
             program: program.into(),
             seed: 1,
             plan: String::new(),
@@ -160,23 +160,23 @@ mod tests {
 
     #[test]
     fn only_identical_and_expected_refusals_pass() {
-        let objections = |verdicts: Vec<Verdict>| {
+        let objections = |verdicts: Vec<CycleVerdict>| {
             let outcomes = verdicts.into_iter().map(|v| outcome("a", v)).collect();
-            Summary::new(outcomes).objections().len()
+            SoakSummary::new(outcomes).objections().len()
         };
-        assert_eq!(objections(vec![Verdict::Identical]), 0);
-        assert_eq!(objections(vec![Verdict::Refused("x".into())]), 0);
-        let failed = Verdict::Failed("x".into());
-        let late = || Verdict::TooLate("x".into());
-        assert_eq!(objections(vec![Verdict::Identical, failed]), 1);
-        assert_eq!(objections(vec![late(), Verdict::Identical]), 0);
+        assert_eq!(objections(vec![CycleVerdict::Identical]), 0);
+        assert_eq!(objections(vec![CycleVerdict::Refused("x".into())]), 0);
+        let failed = CycleVerdict::Failed("x".into());
+        let late = || CycleVerdict::TooLate("x".into());
+        assert_eq!(objections(vec![CycleVerdict::Identical, failed]), 1);
+        assert_eq!(objections(vec![late(), CycleVerdict::Identical]), 0);
         assert_eq!(objections(vec![late()]), 2);
         assert_eq!(objections(vec![]), 1);
     }
 
     #[test]
     fn failures_say_how_to_repeat_them() {
-        let summary = Summary::new(vec![outcome("a", Verdict::Failed("lost".into()))]);
+        let summary = SoakSummary::new(vec![outcome("a", CycleVerdict::Failed("lost".into()))]);
         let said: Vec<String> = summary.failures().collect();
         assert_eq!(said, ["--program a --repeat 1 (): lost"]);
         assert!(summary.table().contains("program"));

@@ -10,7 +10,7 @@ use strobe_footprint::KernelFootprint;
 use crate::compile::{Compiler, Language};
 use crate::device::{Device, Module};
 use crate::hip;
-use crate::judge::{Verdict, footprint, judge};
+use crate::judge::{Judgement, footprint, judge};
 use crate::machine;
 use crate::program::{self, Program, name};
 use crate::random::Random;
@@ -115,7 +115,7 @@ impl Bench {
     }
 
     /// Judges one launch of the kernel called `name`.
-    pub fn launch(&mut self, module: &Module, name: &str, scene: &Scene) -> Verdict {
+    pub fn launch(&mut self, module: &Module, name: &str, scene: &Scene) -> Judgement {
         match kernel(module, name) {
             Ok((kernel, footprint)) => judge(&mut self.device, module, kernel, &footprint, scene),
             Err(verdict) => verdict,
@@ -142,7 +142,7 @@ impl Bench {
             return Ok(found.map(|(at, missed)| (at + first.len(), missed)));
         };
         for at in 0..programs.len() {
-            if let Verdict::Missed(missed) = self.launch(&module, &name(at), scene) {
+            if let Judgement::Missed(missed) = self.launch(&module, &name(at), scene) {
                 return Ok(Some((at, missed)));
             }
         }
@@ -166,7 +166,7 @@ impl Bench {
                 (Err(verdict), _) => verdict.clone(),
                 (_, None) => return false,
             };
-            matches!(verdict, Verdict::Missed(_))
+            matches!(verdict, Judgement::Missed(_))
         })
     }
 
@@ -264,20 +264,20 @@ impl Bench {
             let start = Instant::now();
             let verdict = match &footprint {
                 Ok(footprint) => judge(&mut self.device, module, kernel, footprint, &scene),
-                Err(panic) => Verdict::Missed(panic.to_string()),
+                Err(panic) => Judgement::Missed(panic.to_string()),
             };
             let tally = self.tallies.of(language);
             match verdict {
-                Verdict::Holds { reads, writes } => {
+                Judgement::Holds { reads, writes } => {
                     tally.launches += 1;
                     tally.reads_known += u64::from(reads);
                     tally.writes_known += u64::from(writes);
                 }
-                Verdict::Invalid(_) => {
+                Judgement::Invalid(_) => {
                     tally.invalid += 1;
                     endless = start.elapsed() > LONG;
                 }
-                Verdict::Missed(missed) => {
+                Judgement::Missed(missed) => {
                     tally.launches += 1;
                     failure = Some((scene, missed));
                 }
@@ -294,11 +294,11 @@ pub fn flags(random: &mut Random) -> String {
 }
 
 /// A kernel and its footprint, or what is to be said of it without a launch.
-fn kernel<'a>(module: &'a Module, name: &str) -> Result<(&'a Kernel, KernelFootprint), Verdict> {
+fn kernel<'a>(module: &'a Module, name: &str) -> Result<(&'a Kernel, KernelFootprint), Judgement> {
     let kernel = module.object.kernels.iter().find(|k| k.name == name);
-    let kernel = kernel.ok_or_else(|| Verdict::Invalid(format!("there is no kernel {name}")))?;
+    let kernel = kernel.ok_or_else(|| Judgement::Invalid(format!("there is no kernel {name}")))?;
     let footprint =
-        footprint(&module.object, kernel).map_err(|panic| Verdict::Missed(panic.to_string()))?;
+        footprint(&module.object, kernel).map_err(|panic| Judgement::Missed(panic.to_string()))?;
     Ok((kernel, footprint))
 }
 

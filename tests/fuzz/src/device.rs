@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use strobe_code_object::{CodeObject, Kernel, Limits};
+use strobe_code_object::{CodeObject, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet, Side};
-use strobe_footprint::{KernelFootprint, Launch, Memory};
+use strobe_footprint::{KernelFootprint, Launch, LaunchMemory};
 use strobe_softgpu::wave::{
     AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Program, Stop, Vram,
 };
@@ -51,7 +51,7 @@ pub struct Module {
 
 /// What a kernel did.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// It ended and kept to the buffers, which is what a right program does.
     Ended(Access),
     /// It left the buffers, or did not end: nothing is promised about such a program.
@@ -80,7 +80,7 @@ impl Device {
     /// # Errors
     /// If it is none, or too large.
     pub fn load(&mut self, elf: &[u8]) -> anyhow::Result<Module> {
-        let object = CodeObject::parse(elf, &Limits::default())?;
+        let object = CodeObject::parse(elf, &ObjectLimits::default())?;
         let end = object.segments.iter().map(|s| s.addresses.end).max();
         let base = CODE + 0x1000;
         if end.unwrap_or(0) > CODE_BYTES - 0x1000 {
@@ -102,7 +102,7 @@ impl Device {
     }
 
     /// Runs a kernel of `module` in `scene`.
-    pub fn run(&mut self, module: &Module, kernel: &Kernel, scene: &Scene) -> Outcome {
+    pub fn run(&mut self, module: &Module, kernel: &Kernel, scene: &Scene) -> RunOutcome {
         let places = scene.places(BUFFERS);
         for (place, content) in places.iter().zip(scene.contents(&places)) {
             self.memory.write(place.start(), &content);
@@ -114,7 +114,7 @@ impl Device {
         let mut log = AccessLog::new();
         match self.execute(&dispatch, &mut log) {
             Ok(()) => observed(&mut log, &places),
-            Err(stop) => Outcome::Invalid(stop.to_string()),
+            Err(stop) => RunOutcome::Invalid(stop.to_string()),
         }
     }
 
@@ -165,7 +165,7 @@ impl Device {
 }
 
 /// What was touched of the buffers; whether anything else was.
-fn observed(log: &mut AccessLog, places: &[Extent]) -> Outcome {
+fn observed(log: &mut AccessLog, places: &[Extent]) -> RunOutcome {
     let mut tracked = ExtentSet::new();
     places.iter().for_each(|&place| tracked.insert(place));
     let set = |extents: &[strobe_softgpu::wave::Extent]| {
@@ -184,10 +184,10 @@ fn observed(log: &mut AccessLog, places: &[Extent]) -> Outcome {
     reads.remove(Extent::new(CODE, LAUNCH).expect("an extent"));
     for (what, set) in [("reads", &reads), ("writes", &writes)] {
         if let Some(outside) = set.subtract(&tracked).iter().next() {
-            return Outcome::Invalid(format!("{what} {outside}, which is in no buffer"));
+            return RunOutcome::Invalid(format!("{what} {outside}, which is in no buffer"));
         }
     }
-    Outcome::Ended(Access {
+    RunOutcome::Ended(Access {
         reads: Side::Extents(reads),
         writes: Side::Extents(writes),
     })
@@ -221,7 +221,7 @@ struct Known<'a> {
     scene: &'a Scene,
 }
 
-impl Memory for Known<'_> {
+impl LaunchMemory for Known<'_> {
     fn allocation(&self, addr: u64) -> Option<Extent> {
         let mut places = self.places.iter().copied();
         places.find(|place| place.contains_address(addr))

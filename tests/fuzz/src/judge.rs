@@ -4,14 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, ExtentSet, Side};
-use strobe_footprint::{KernelFootprint, Limits, analyse};
+use strobe_footprint::{AnalysisLimits, KernelFootprint, analyse};
 
-use crate::device::{Device, Module, Outcome, predict};
+use crate::device::{Device, Module, RunOutcome, predict};
 use crate::scene::Scene;
 
 /// The judgement of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Judgement {
     /// Everything was foreseen; whether reads and writes were known to the byte (not "anything").
     Holds { reads: bool, writes: bool },
     /// Something was touched that was not foreseen.
@@ -40,7 +40,7 @@ pub struct NotPredicted {
 /// # Errors
 /// If the analysis panics.
 pub fn footprint(object: &CodeObject, kernel: &Kernel) -> Result<KernelFootprint, Panicked> {
-    calm(|| analyse(object, kernel, &Limits::default()))
+    calm(|| analyse(object, kernel, &AnalysisLimits::default()))
 }
 
 /// Runs `kernel` in `scene` and compares.
@@ -50,17 +50,17 @@ pub fn judge(
     kernel: &Kernel,
     footprint: &KernelFootprint,
     scene: &Scene,
-) -> Verdict {
+) -> Judgement {
     let seen = match device.run(module, kernel, scene) {
-        Outcome::Ended(seen) => seen,
-        Outcome::Invalid(why) => return Verdict::Invalid(why),
+        RunOutcome::Ended(seen) => seen,
+        RunOutcome::Invalid(why) => return Judgement::Invalid(why),
     };
     let predicted = match calm(|| predict(footprint, kernel, scene)) {
         Ok(predicted) => predicted,
-        Err(panic) => return Verdict::Missed(panic.to_string()),
+        Err(panic) => return Judgement::Missed(panic.to_string()),
     };
     match compare(&predicted, &seen) {
-        Ok(()) => Verdict::Holds {
+        Ok(()) => Judgement::Holds {
             reads: !predicted.reads.is_unknown(),
             writes: !predicted.writes.is_unknown(),
         },
@@ -75,14 +75,14 @@ fn confirmed(
     kernel: &Kernel,
     scene: &Scene,
     missed: &NotPredicted,
-) -> Verdict {
+) -> Judgement {
     let mut apart = scene.clone();
     for buffer in &mut apart.buffers {
         buffer.gap = buffer.gap.max(1 << 16);
     }
     match device.run(module, kernel, &apart) {
-        Outcome::Invalid(why) => Verdict::Invalid(why),
-        Outcome::Ended(_) => Verdict::Missed(missed.to_string()),
+        RunOutcome::Invalid(why) => Judgement::Invalid(why),
+        RunOutcome::Ended(_) => Judgement::Missed(missed.to_string()),
     }
 }
 

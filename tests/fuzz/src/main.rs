@@ -13,7 +13,7 @@ use anyhow::Context;
 use serde::Serialize;
 use strobe_fuzz::campaign::{self, Bench, Tallies};
 use strobe_fuzz::compile::Language;
-use strobe_fuzz::judge::Verdict;
+use strobe_fuzz::judge::Judgement;
 use strobe_fuzz::saved;
 
 const HELP: &str = "\
@@ -213,7 +213,7 @@ fn replay(files: &[PathBuf]) -> anyhow::Result<bool> {
             _ => Language::Hip,
         };
         let verdict = saved::replay(&mut bench, language, &text)?;
-        well &= matches!(verdict, Verdict::Holds { .. });
+        well &= matches!(verdict, Judgement::Holds { .. });
         println!("{}: {verdict:?}", file.display());
     }
     Ok(well)

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use crate::campaign::Bench;
 use crate::compile::Language;
-use crate::judge::Verdict;
+use crate::judge::Judgement;
 use crate::program::{self, Program, name};
 use crate::scene::Scene;
 use crate::shrink::Failure;
@@ -26,7 +26,7 @@ pub fn text<P: Program>(failure: &Failure<P>) -> String {
 ///
 /// # Errors
 /// If it is none, or the compiler does not take it.
-pub fn replay(bench: &mut Bench, language: Language, text: &str) -> anyhow::Result<Verdict> {
+pub fn replay(bench: &mut Bench, language: Language, text: &str) -> anyhow::Result<Judgement> {
     let mut scene = Scene::default();
     let mut flags = "";
     for line in text.lines().filter_map(|line| line.strip_prefix(MARK)) {

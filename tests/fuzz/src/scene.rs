@@ -18,7 +18,7 @@ use crate::random::Random;
 
 /// A buffer of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer {
+pub struct SceneBuffer {
     /// In bytes, a multiple of 8.
     pub size: u64,
     /// Bytes of nothing between this buffer and the next.
@@ -49,7 +49,7 @@ pub struct Word {
 /// One launch and the memory that it finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scene {
-    pub buffers: Vec<Buffer>,
+    pub buffers: Vec<SceneBuffer>,
     /// What is in buffers besides random words: buffer and word.
     pub words: Vec<(usize, Word)>,
     pub arguments: Vec<Word>,
@@ -73,7 +73,7 @@ impl Scene {
     /// The content of each buffer.
     #[must_use]
     pub fn contents(&self, places: &[Extent]) -> Vec<Vec<u8>> {
-        let mut contents: Vec<Vec<u8>> = self.buffers.iter().map(Buffer::content).collect();
+        let mut contents: Vec<Vec<u8>> = self.buffers.iter().map(SceneBuffer::content).collect();
         for (buffer, word) in &self.words {
             word.write(&mut contents[*buffer], places);
         }
@@ -97,7 +97,7 @@ impl Scene {
     pub fn line(&mut self, line: &str) -> anyhow::Result<bool> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            ["buffer", size, gap, mask, seed] => self.buffers.push(Buffer {
+            ["buffer", size, gap, mask, seed] => self.buffers.push(SceneBuffer {
                 size: size.parse()?,
                 gap: gap.parse()?,
                 mask: mask.parse()?,
@@ -153,7 +153,7 @@ impl Scene {
     }
 }
 
-impl Buffer {
+impl SceneBuffer {
     fn content(&self) -> Vec<u8> {
         let mut random = Random::new(self.seed);
         let words = (0..self.size / 4).map(|_| random.word() as u32 & self.mask);

@@ -2,8 +2,8 @@
 
 use strobe_footprint::broken::{Rule, without};
 use strobe_fuzz::compile::Compiler;
-use strobe_fuzz::device::{Device, Module, Outcome, predict};
-use strobe_fuzz::judge::{Verdict, compare, footprint, judge};
+use strobe_fuzz::device::{Device, Module, RunOutcome, predict};
+use strobe_fuzz::judge::{Judgement, compare, footprint, judge};
 use strobe_fuzz::machine;
 use strobe_fuzz::program::{Program, file};
 use strobe_fuzz::random::Random;
@@ -21,7 +21,7 @@ struct Trial<'a> {
     device: &'a mut Device,
     module: &'a Module,
     kernel: &'a strobe_code_object::Kernel,
-    launches: Vec<(Scene, Outcome)>,
+    launches: Vec<(Scene, RunOutcome)>,
 }
 
 impl Trial<'_> {
@@ -30,12 +30,12 @@ impl Trial<'_> {
         without(Some(rule), || {
             let lie = footprint(&self.module.object, self.kernel).expect("a footprint");
             self.launches.iter().find_map(|(scene, outcome)| {
-                let Outcome::Ended(seen) = outcome else {
+                let RunOutcome::Ended(seen) = outcome else {
                     return None;
                 };
                 compare(&predict(&lie, self.kernel, scene), seen).err()?;
                 match judge(self.device, self.module, self.kernel, &lie, scene) {
-                    Verdict::Missed(missed) => Some(missed),
+                    Judgement::Missed(missed) => Some(missed),
                     _ => None,
                 }
             })

@@ -6,7 +6,7 @@ use std::path::Path;
 use strobe_fuzz::campaign::{Bench, Tallies, Tally};
 use strobe_fuzz::compile::Language;
 use strobe_fuzz::device::Device;
-use strobe_fuzz::judge::{Verdict, footprint, judge};
+use strobe_fuzz::judge::{Judgement, footprint, judge};
 use strobe_fuzz::program::{Program, file};
 use strobe_fuzz::random::Random;
 use strobe_fuzz::{compile, hip, machine, saved};
@@ -55,7 +55,7 @@ fn what_failed_once_is_predicted_now() {
         let text = fs::read_to_string(&path).expect("a case");
         let verdict = saved::replay(&mut bench, language, &text);
         let verdict = verdict.unwrap_or_else(|error| panic!("{}: {error:#}", path.display()));
-        let holds = matches!(verdict, Verdict::Holds { .. });
+        let holds = matches!(verdict, Judgement::Holds { .. });
         assert!(holds, "{}: {verdict:?}", path.display());
         cases += 1;
     }
@@ -88,7 +88,7 @@ fn found_out<P: Program>(
         let missed = (0..5).any(|_| {
             let scene = scene(&mut random);
             let verdict = judge(&mut device, &module, kernel, &lie, &scene);
-            matches!(verdict, Verdict::Missed(_))
+            matches!(verdict, Judgement::Missed(_))
         });
         found += usize::from(missed);
     }

@@ -3,7 +3,7 @@
 use super::operand::{is_register, scalar, scalar_source, source, vector};
 use super::subject::{Code, Subject, bit, refuse_graphics};
 use crate::error::DecodeError;
-use crate::info::{Flags, Place, Role, Type};
+use crate::info::{Flags, OperandType, Place, Role};
 use crate::inst::{Encoding, Inst, Operand};
 use crate::op::{Op, family};
 
@@ -143,8 +143,14 @@ pub(super) fn vop3p(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     subject.check(absent == 0, "modifiers of a source that is not there")?;
     // Integers have no sign to flip, but LLVM fixes only some of the bits to zero.
     let negatable = match info.srcs[0].ty {
-        _ if matches!(info.dsts[0].ty, Type::PackedU16 | Type::PackedI16) => 0b001,
-        Type::PackedU16 | Type::PackedI16 => 0b101,
+        _ if matches!(
+            info.dsts[0].ty,
+            OperandType::PackedU16 | OperandType::PackedI16
+        ) =>
+        {
+            0b001
+        }
+        OperandType::PackedU16 | OperandType::PackedI16 => 0b101,
         _ => 0b111,
     };
     subject.check((inst.neg | inst.neg_hi) & !negatable == 0, "neg")?;

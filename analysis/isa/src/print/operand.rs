@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Formatter};
 
-use crate::info::{Place, Role, Type};
+use crate::info::{OperandType, Place, Role};
 use crate::inline_float::InlineFloat;
 use crate::inst::{Operand, Special};
 use crate::scalar_register::{
@@ -46,7 +46,12 @@ pub(super) fn scalar(f: &mut Formatter<'_>, code: u8, dwords: u8) -> fmt::Result
 }
 
 /// An operand of `dwords` registers, of type `ty` if it is a constant.
-pub(super) fn any(f: &mut Formatter<'_>, operand: Operand, dwords: u8, ty: Type) -> fmt::Result {
+pub(super) fn any(
+    f: &mut Formatter<'_>,
+    operand: Operand,
+    dwords: u8,
+    ty: OperandType,
+) -> fmt::Result {
     match operand {
         Operand::None => f.write_str("off"),
         Operand::Scalar(code) => scalar(f, code, dwords),
@@ -83,9 +88,13 @@ pub(super) fn at(
 }
 
 /// An inline constant.
-fn float(f: &mut Formatter<'_>, value: InlineFloat, dwords: u8, ty: Type) -> fmt::Result {
+fn float(f: &mut Formatter<'_>, value: InlineFloat, dwords: u8, ty: OperandType) -> fmt::Result {
     match ty {
-        Type::B16 | Type::U16 | Type::I16 | Type::PackedU16 | Type::PackedI16 => {
+        OperandType::B16
+        | OperandType::U16
+        | OperandType::I16
+        | OperandType::PackedU16
+        | OperandType::PackedI16 => {
             write!(f, "{:#x}", value.half())
         }
         _ => f.write_str(value.text(dwords)),
@@ -93,12 +102,12 @@ fn float(f: &mut Formatter<'_>, value: InlineFloat, dwords: u8, ty: Type) -> fmt
 }
 
 /// A literal shows as the inline constant of the same value, if there is one.
-fn literal(f: &mut Formatter<'_>, bits: u32, dwords: u8, ty: Type) -> fmt::Result {
+fn literal(f: &mut Formatter<'_>, bits: u32, dwords: u8, ty: OperandType) -> fmt::Result {
     match ty {
-        Type::B16 | Type::U16 | Type::I16 => half(f, bits as u16, false),
-        Type::F16 => half(f, bits as u16, true),
-        Type::PackedU16 | Type::PackedI16 => half(f, bits as u16, false),
-        Type::PackedF16 => half(f, bits as u16, true),
+        OperandType::B16 | OperandType::U16 | OperandType::I16 => half(f, bits as u16, false),
+        OperandType::F16 => half(f, bits as u16, true),
+        OperandType::PackedU16 | OperandType::PackedI16 => half(f, bits as u16, false),
+        OperandType::PackedF16 => half(f, bits as u16, true),
         _ if dwords == 1 => single(f, bits),
         // Literals of 64-bit operands are not sign-extended for showing.
         _ if bits <= 64 => write!(f, "{bits}"),

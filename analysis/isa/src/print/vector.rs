@@ -5,7 +5,7 @@ use core::fmt::{self, Formatter};
 use super::list::List;
 use super::operand;
 use crate::decode::is_mix;
-use crate::info::{Flags, Place, Role, Type};
+use crate::info::{Flags, OperandType, Place, Role};
 use crate::inst::{Dpp, Encoding, Inst, Operand, SdwaSelect};
 use crate::op::Op;
 
@@ -155,8 +155,8 @@ fn operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 /// Two half-precision sources LLVM shows as another type.
 fn shown(inst: &Inst, i: usize, place: Place) -> Place {
     let ty = match (inst.op, i) {
-        (Op::v_madmk_f16, 0) if matches!(inst.srcs[0], Operand::Literal(_)) => Type::F32,
-        (Op::v_ldexp_f16, 1) => Type::F16,
+        (Op::v_madmk_f16, 0) if matches!(inst.srcs[0], Operand::Literal(_)) => OperandType::F32,
+        (Op::v_ldexp_f16, 1) => OperandType::F16,
         _ => place.ty,
     };
     Place { ty, ..place }

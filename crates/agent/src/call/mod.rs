@@ -9,7 +9,7 @@ mod outcome;
 mod returned;
 pub(crate) mod thread;
 
-pub use outcome::Outcome;
+pub use outcome::CallOutcome;
 pub(crate) use returned::After;
 
 use crate::agent::existing;
@@ -45,7 +45,7 @@ pub fn enter(effect: impl FnOnce() -> Call) -> Call {
 /// After a real call: whether it is to be made once more, because it got none of the memory that a
 /// checkpoint had borrowed, which now has been given back.
 #[inline]
-pub fn gives_way(call: &Call, result: &impl Outcome) -> bool {
+pub fn gives_way(call: &Call, result: &impl CallOutcome) -> bool {
     let lacks = result.lacks_memory();
     // Of launches neither is true, and nothing else is looked at.
     (lacks || matches!(call.after, After::Allocated { .. }))
@@ -67,7 +67,7 @@ fn give_way(bytes: u64) -> bool {
 
 /// After the real call.
 #[inline]
-pub fn leave(call: Call, result: &impl Outcome) {
+pub fn leave(call: Call, result: &impl CallOutcome) {
     if !call.entered {
         return;
     }

@@ -3,7 +3,7 @@
 use strobe_hip::Status;
 
 /// The result of a call, as far as it matters here.
-pub trait Outcome {
+pub trait CallOutcome {
     /// Whether it did what it was asked for.
     fn succeeded(&self) -> bool;
     /// What HIP answered; a function that answers nothing has succeeded.
@@ -20,7 +20,7 @@ pub trait Outcome {
     }
 }
 
-impl Outcome for Status {
+impl CallOutcome for Status {
     fn succeeded(&self) -> bool {
         *self == Status::SUCCESS
     }
@@ -32,13 +32,13 @@ impl Outcome for Status {
     }
 }
 
-impl Outcome for () {
+impl CallOutcome for () {
     fn succeeded(&self) -> bool {
         true
     }
 }
 
-impl<T> Outcome for *mut T {
+impl<T> CallOutcome for *mut T {
     fn succeeded(&self) -> bool {
         !self.is_null()
     }

@@ -2,7 +2,7 @@
 
 use crate::agent::{Agent, existing};
 use crate::call::gate::thread_id;
-use crate::call::outcome::Outcome;
+use crate::call::outcome::CallOutcome;
 use crate::seen::kernel::{KERNELS, Kernel};
 use crate::seen::observed::{Observed, RawStream, Synchronised};
 use crate::seen::reach;
@@ -107,7 +107,7 @@ impl After {
 }
 
 /// Does what [`After`] says. The places in it are the program's, which HIP has just filled in.
-pub(crate) fn apply(after: After, result: &impl Outcome) {
+pub(crate) fn apply(after: After, result: &impl CallOutcome) {
     let succeeded = result.succeeded();
     match after {
         After::Nothing | After::AllocatedUntracked { .. } => {}

@@ -18,7 +18,7 @@ use strobe_engine::{Config, Engine, Validate};
 use strobe_extent::Extent;
 use strobe_fingerprint::Fingerprint;
 use strobe_kfd::touched::PageMap;
-use strobe_proto::{Begin, ByteRange, HandOver, Mode};
+use strobe_proto::{Begin, ByteRange, CheckpointMode, HandOver};
 
 /// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
 /// slowest software GPU does it in a fraction.
@@ -92,7 +92,7 @@ impl Cut {
         drop(spare);
         let config = Config {
             mode: match begin.mode() {
-                Mode::Stop => strobe_engine::Mode::Stop,
+                CheckpointMode::Stop => strobe_engine::Mode::Stop,
                 _ => strobe_engine::Mode::Cow,
             },
             chunk_bytes: begin.chunk_bytes,
@@ -197,8 +197,8 @@ fn untouched(allocation: Extent, chunk_bytes: u64, pages: &[Range<u64>]) -> Vec<
 /// What the controller wants compared; samples are others for each checkpoint.
 fn validate(begin: &Begin) -> Validate {
     match begin.validate() {
-        strobe_proto::Validate::Off => Validate::Off,
-        strobe_proto::Validate::Sampled => {
+        strobe_proto::Validation::Off => Validate::Off,
+        strobe_proto::Validation::Sampled => {
             let seed = begin.checkpoint_id.first_chunk().copied();
             Validate::Sampled {
                 seed: u64::from_le_bytes(seed.unwrap_or_default()),

@@ -17,7 +17,7 @@ use strobe_engine::Source;
 use strobe_extent::Extent;
 use strobe_proto::page::Phase;
 use strobe_proto::{
-    Aborted, Begin, ChunkReady, Done, Missed, Mode, Ring, Statistics, Suspect, Suspects,
+    Aborted, Begin, CheckpointMode, ChunkReady, Done, Missed, Ring, Statistics, Suspect, Suspects,
     from_agent, to_agent,
 };
 
@@ -30,7 +30,7 @@ const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<(), Refusal> {
     let page = agent.page;
     let kept = cut.keep(agent);
-    if begin.mode() == Mode::Cow {
+    if begin.mode() == CheckpointMode::Cow {
         open(agent);
     }
     set_phase(page, Phase::Copying);

@@ -9,7 +9,7 @@ use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
 use std::time::{Duration, Instant};
 use strobe_hip::next;
-use strobe_proto::{Begin, Mode, Prepared, Validate, from_agent, to_agent};
+use strobe_proto::{Begin, CheckpointMode, Prepared, Validation, from_agent, to_agent};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
@@ -68,8 +68,8 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
         && ATTEMPTS.contains(&begin.drain_attempts)
         && DRAIN_MS.contains(&begin.drain_timeout_ms)
         && HOLD_MS.contains(&begin.max_hold_ms)
-        && begin.mode() != Mode::Unspecified
-        && begin.validate() != Validate::Unspecified;
+        && begin.mode() != CheckpointMode::Unspecified
+        && begin.validate() != Validation::Unspecified;
     if !asks_sense {
         return Err(Refusal::Nonsense(format!("{begin:?}")));
     }
@@ -79,7 +79,7 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
 fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
     let chunk_bytes = begin.chunk_bytes;
     let pool_bytes = match begin.mode() {
-        Mode::Cow => begin.aside_bytes,
+        CheckpointMode::Cow => begin.aside_bytes,
         _ => 0,
     };
     let made = agent

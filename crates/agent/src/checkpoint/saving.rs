@@ -15,8 +15,8 @@ use crate::seen::trace::Effect;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use strobe_engine::{
-    CopyAside, CopyOut, Driver, Engine, Evidence, KernelId, Lanes, Proceed, RingSlot, Source,
-    Statistics, Ticket, Waits, Writer,
+    CopyAside, CopyOut, Driver, Engine, EngineStatistics, Evidence, KernelId, Lanes, Proceed,
+    RingSlot, Source, Ticket, Waits, Writer,
 };
 use strobe_extent::{Extent, Side};
 
@@ -156,7 +156,7 @@ impl Saving {
     }
 
     /// What it has cost so far.
-    pub(crate) fn statistics(&self) -> Statistics {
+    pub(crate) fn statistics(&self) -> EngineStatistics {
         self.driver.statistics()
     }
 

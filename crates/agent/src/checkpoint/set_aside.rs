@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use strobe_engine::SetAside;
 use strobe_extent::Extent;
 use strobe_proto::page::AgentPage;
-use strobe_proto::{ByteRange, SetAside as SetAsideMessage};
+use strobe_proto::{ByteRange, SetAsideAnswer};
 
 /// Bytes of an answer: about two thousand ranges.
 const BYTES: usize = 64 << 10;
@@ -54,7 +54,7 @@ impl Answer {
             .iter()
             .map(|byte| byte.load(Ordering::Relaxed))
             .collect();
-        let answer = SetAsideMessage::decode(bytes.as_slice()).map_err(|_| wrong())?;
+        let answer = SetAsideAnswer::decode(bytes.as_slice()).map_err(|_| wrong())?;
         let range = |range: strobe_proto::AsideRange| {
             let extent = range.extent?;
             let in_room = range.room_offset.checked_add(extent.len)? <= self.room.len();
@@ -83,7 +83,7 @@ mod tests {
 
     fn answer_with(ranges: &[(u64, u64, u64)]) -> Result<Vec<SetAside>, Refusal> {
         let answer = Answer::expect(Extent::with_len(0x10_0000, 0x3000).unwrap()).unwrap();
-        let message = SetAsideMessage {
+        let message = SetAsideAnswer {
             ranges: ranges
                 .iter()
                 .map(|&(start, len, room_offset)| AsideRange {

@@ -4,7 +4,7 @@ use crate::seen::kernarg::{LONGEST, Place};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
-use strobe_footprint::{KernelFootprint, Limits, analyse};
+use strobe_footprint::{AnalysisLimits, KernelFootprint, analyse};
 
 /// One kernel of a loaded code object.
 #[derive(Debug)]
@@ -86,8 +86,9 @@ impl Kernel {
     pub(crate) fn footprint(&self) -> Option<&KernelFootprint> {
         let (object, index) = self.code.as_ref()?;
         Some(
-            self.footprint
-                .get_or_init(|| analyse(object, &object.kernels[*index], &Limits::default())),
+            self.footprint.get_or_init(|| {
+                analyse(object, &object.kernels[*index], &AnalysisLimits::default())
+            }),
         )
     }
 }

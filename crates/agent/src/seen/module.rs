@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
-use strobe_code_object::{CodeObject, Extracted, Limits, TargetName, extract};
+use strobe_code_object::{CodeObject, Extracted, ObjectLimits, TargetName, extract};
 use strobe_fingerprint::Fingerprint;
 
 /// The kernels of one code object, made as they are asked for. Never freed: records point to them.
@@ -115,7 +115,7 @@ impl Modules {
 
     /// The object for this target in an image.
     fn object(&self, bytes: &[u8], target: Option<&str>) -> Option<Arc<Object>> {
-        let found = extract(bytes, &Limits::default()).ok()?;
+        let found = extract(bytes, &ObjectLimits::default()).ok()?;
         let chosen = match found.as_slice() {
             [only] => only,
             many => choose(many, target?)?,
@@ -126,7 +126,7 @@ impl Modules {
         {
             return Some(Arc::clone(object));
         }
-        let code = CodeObject::parse(&chosen.bytes, &Limits::default()).ok()?;
+        let code = CodeObject::parse(&chosen.bytes, &ObjectLimits::default()).ok()?;
         let object = Arc::new(Object {
             code: Arc::new(code),
             fingerprint,

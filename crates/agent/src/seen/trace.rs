@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use strobe_engine::StreamId;
 use strobe_extent::{Access, Extent, Reason, Side};
-use strobe_footprint::Memory;
-use strobe_graph::{Event, Kind, LaunchGraph, Operation, Stream};
+use strobe_footprint::LaunchMemory;
+use strobe_graph::{Event, LaunchGraph, Operation, Stream, WorkKind};
 use strobe_proto::LaunchWindow;
 
 /// Operations that the graph remembers: some rounds of a training loop.
@@ -85,7 +85,7 @@ struct Known<'a> {
     tables: &'a Tables,
 }
 
-impl Memory for Known<'_> {
+impl LaunchMemory for Known<'_> {
     fn allocation(&self, address: u64) -> Option<Extent> {
         self.graph.buffer_at(address)
     }
@@ -122,14 +122,14 @@ impl Trace {
             Observed::Transfer(transfer) => self.transfer(&transfer),
             Observed::Anything { stream, is_graph } => {
                 let (kind, name) = match is_graph {
-                    true => (Kind::Graph, "graph"),
-                    false => (Kind::Kernel, "(unknown)"),
+                    true => (WorkKind::Graph, "graph"),
+                    false => (WorkKind::Kernel, "(unknown)"),
                 };
                 let access = Access::unknown(Reason::NotAnalysed);
                 self.operation(stream, operation(kind, name, access))
             }
             Observed::Callback { stream } => {
-                let callback = operation(Kind::Host, "callback", Access::none());
+                let callback = operation(WorkKind::Host, "callback", Access::none());
                 self.operation(Some(stream), callback)
             }
             Observed::Content {
@@ -320,7 +320,7 @@ impl Trace {
         (&kernel.name, launch.items, launch.block).hash(&mut hasher);
         let writes = access.writes.clone();
         self.graph.push(Operation {
-            kind: Kind::Kernel,
+            kind: WorkKind::Kernel,
             name: &kernel.name,
             stream: Some(stream),
             signature: hasher.finish(),
@@ -338,9 +338,9 @@ impl Trace {
         let side =
             |span: Span| Extent::with_len(span.start, span.len).map_or(Side::none(), Side::from);
         let (kind, name) = match (transfer.is_memset, transfer.stream) {
-            (_, None) => (Kind::Host, "write"),
-            (true, _) => (Kind::Memset, "memset"),
-            (false, _) => (Kind::Copy, "copy"),
+            (_, None) => (WorkKind::Host, "write"),
+            (true, _) => (WorkKind::Memset, "memset"),
+            (false, _) => (WorkKind::Copy, "copy"),
         };
         let access = Access {
             reads: side(transfer.reads),
@@ -394,7 +394,7 @@ impl Trace {
 }
 
 /// Of the host's, until it has a stream.
-fn operation(kind: Kind, name: &'static str, access: Access) -> Operation {
+fn operation(kind: WorkKind, name: &'static str, access: Access) -> Operation {
     Operation {
         kind,
         name,

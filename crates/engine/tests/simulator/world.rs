@@ -4,7 +4,7 @@ use crate::agent::{Agent, Mutation};
 use crate::device::Device;
 use crate::program::Program;
 use crate::random::Random;
-use strobe_engine::{Config, Lane, Mode, SetAside, Statistics, Validate};
+use strobe_engine::{Config, EngineStatistics, Lane, Mode, SetAside, Validate};
 use strobe_extent::Extent;
 
 /// More steps than any run takes that does not hang.
@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) missed: u64,
     /// Of these, the ones for which a kernel was suspected that had done nothing.
     pub(crate) wronged: u64,
-    pub(crate) statistics: Statistics,
+    pub(crate) statistics: EngineStatistics,
 }
 
 /// What is wrong in a run, and what is done about it.

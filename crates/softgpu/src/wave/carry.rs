@@ -1,7 +1,7 @@
 //! Vector operations that read or write a lane mask beside their values: carries, selection, the
 //! scaling flag of divisions, and exchanges between lanes and scalar registers.
 
-use strobe_isa::{Op, Type};
+use strobe_isa::{Op, OperandType};
 
 use super::float::{self, double, single};
 use super::group::Group;
@@ -178,5 +178,5 @@ fn swap(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 
 /// Whether the operation has a mask beside its vector result (VCC where none is named).
 pub(super) fn writes_mask(op: Op) -> bool {
-    op.info().dsts[1].ty == Type::LaneMask
+    op.info().dsts[1].ty == OperandType::LaneMask
 }

@@ -1,6 +1,6 @@
 //! Operands of decoded instructions to sources of steps.
 
-use strobe_isa::{InlineFloat, Operand, Special, Type};
+use strobe_isa::{InlineFloat, Operand, OperandType, Special};
 
 use super::lanes::Kind;
 use super::step::Src;
@@ -48,10 +48,10 @@ fn float_constant(value: InlineFloat, kind: Kind) -> u64 {
 }
 
 /// The kind of a scalar operand.
-pub(super) fn scalar_kind(ty: Type) -> Kind {
+pub(super) fn scalar_kind(ty: OperandType) -> Kind {
     match ty {
-        Type::I64 => Kind::Int64 { signed: true },
-        Type::B64 | Type::U64 | Type::F64 => Kind::Int64 { signed: false },
+        OperandType::I64 => Kind::Int64 { signed: true },
+        OperandType::B64 | OperandType::U64 | OperandType::F64 => Kind::Int64 { signed: false },
         _ => Kind::Int32,
     }
 }

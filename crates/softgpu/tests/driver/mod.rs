@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU32;
 
-use strobe_code_object::{CodeObject, Limits, extract};
+use strobe_code_object::{CodeObject, ObjectLimits, extract};
 use strobe_softgpu::wave::{
     AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Program, Stats, Stop, Vram,
 };
@@ -58,7 +58,7 @@ pub fn compile(source: &str, level: &str) -> Vec<u8> {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "hipcc {level} {source}: {text}");
     let bytes = std::fs::read(&bundle).expect("the bundle that hipcc wrote");
-    let objects = extract(&bytes, &Limits::default()).expect("an offload bundle");
+    let objects = extract(&bytes, &ObjectLimits::default()).expect("an offload bundle");
     let object = objects
         .iter()
         .find(|o| o.triple.contains("gfx906"))
@@ -125,7 +125,7 @@ impl Gpu {
 
     /// Places the segments of a code object in memory.
     pub fn load(&mut self, elf: &[u8]) -> Module {
-        let object = CodeObject::parse(elf, &Limits::default()).expect("a code object");
+        let object = CodeObject::parse(elf, &ObjectLimits::default()).expect("a code object");
         let size = object
             .segments
             .iter()

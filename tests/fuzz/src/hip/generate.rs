@@ -1,29 +1,29 @@
 //! Draws a kernel.
 
-use super::node::{Kind, Mark, Node, Type};
+use super::node::{Mark, Node, NodeKind, ScalarType};
 use super::taste::{Pointer, Statement, Taste};
 use crate::random::Random;
 
-const TYPES: [Type; 8] = [
-    Type::I8,
-    Type::U8,
-    Type::I16,
-    Type::U16,
-    Type::I32,
-    Type::U32,
-    Type::I64,
-    Type::U64,
+const TYPES: [ScalarType; 8] = [
+    ScalarType::I8,
+    ScalarType::U8,
+    ScalarType::I16,
+    ScalarType::U16,
+    ScalarType::I32,
+    ScalarType::U32,
+    ScalarType::I64,
+    ScalarType::U64,
 ];
 /// What memory is accessed as, most of the time as what it is.
-const MEMORY: [Type; 8] = [
-    Type::I8,
-    Type::U16,
-    Type::I32,
-    Type::I32,
-    Type::I32,
-    Type::I32,
-    Type::U32,
-    Type::I64,
+const MEMORY: [ScalarType; 8] = [
+    ScalarType::I8,
+    ScalarType::U16,
+    ScalarType::I32,
+    ScalarType::I32,
+    ScalarType::I32,
+    ScalarType::I32,
+    ScalarType::U32,
+    ScalarType::I64,
 ];
 const VARIABLES: usize = 4;
 const POINTERS: usize = 3;
@@ -49,9 +49,9 @@ pub fn kernel(random: &mut Random) -> Node {
         let block = draw.block(2);
         let pointer = draw.random.chance(40);
         let (kind, value) = if pointer {
-            (Kind::PointerFunction { inline }, draw.pointer(2))
+            (NodeKind::PointerFunction { inline }, draw.pointer(2))
         } else {
-            (Kind::Function { inline }, draw.number(2))
+            (NodeKind::Function { inline }, draw.number(2))
         };
         kinds.push(pointer);
         children.push(Node::new(kind, vec![block, value]));
@@ -67,7 +67,7 @@ pub fn kernel(random: &mut Random) -> Node {
     };
     block.children.push(last);
     children.push(block);
-    Node::new(Kind::Kernel, children)
+    Node::new(NodeKind::Kernel, children)
 }
 
 struct Draw<'a> {
@@ -115,13 +115,13 @@ impl<'a> Draw<'a> {
             children.push(self.mark(1));
         }
         self.nested -= 1;
-        Node::new(Kind::Block, children)
+        Node::new(NodeKind::Block, children)
     }
 
     fn store(&mut self, depth: usize) -> Node {
         let ty = self.random.pick(&MEMORY);
         let children = vec![self.pointer(depth), self.index(depth), self.number(depth)];
-        Node::new(Kind::Store(ty), children)
+        Node::new(NodeKind::Store(ty), children)
     }
 
     fn mark(&mut self, depth: usize) -> Node {
@@ -130,7 +130,7 @@ impl<'a> Draw<'a> {
             1 if self.loops > 0 => Mark::Round(self.random.below(self.loops)),
             _ => Mark::One,
         };
-        Node::new(Kind::Mark(mark), vec![self.number(depth)])
+        Node::new(NodeKind::Mark(mark), vec![self.number(depth)])
     }
 
     fn statement(&mut self, depth: usize) -> Node {
@@ -149,53 +149,55 @@ impl<'a> Draw<'a> {
             Statement::StoreFour => {
                 let mut children = vec![self.pointer(d), self.index(d)];
                 children.extend([self.number(d), self.number(d)]);
-                Node::new(Kind::StoreFour, children)
+                Node::new(NodeKind::StoreFour, children)
             }
             Statement::StoreLambda => {
                 let mut children = vec![self.pointer(d), self.index(d)];
                 children.extend([self.number(d), self.number(d)]);
-                Node::new(Kind::StoreLambda, children)
+                Node::new(NodeKind::StoreLambda, children)
             }
             Statement::Set => self.set(d),
             Statement::SetPointer => self.set_pointer(d),
-            Statement::SetSlot => Node::new(Kind::SetSlot, vec![self.index(d), self.pointer(d)]),
+            Statement::SetSlot => {
+                Node::new(NodeKind::SetSlot, vec![self.index(d), self.pointer(d)])
+            }
             Statement::Swap => {
                 let a = self.random.below(VARIABLES);
                 let b = self.random.below(VARIABLES);
-                Node::leaf(Kind::Swap(a, b))
+                Node::leaf(NodeKind::Swap(a, b))
             }
             Statement::SwapPointers => {
                 let a = self.random.below(POINTERS);
                 let b = self.random.below(POINTERS);
-                Node::leaf(Kind::SwapPointers(a, b))
+                Node::leaf(NodeKind::SwapPointers(a, b))
             }
             Statement::If => {
                 let condition = self.condition(d);
                 let (then, other) = (self.block(depth - 1), self.optional(depth - 1));
-                Node::new(Kind::If, vec![condition, then, other])
+                Node::new(NodeKind::If, vec![condition, then, other])
             }
             Statement::ReturnInIf => {
                 let condition = self.condition(d);
                 let mut then = self.optional(depth - 1);
-                let leave = Node::new(Kind::Return, vec![self.condition(d)]);
+                let leave = Node::new(NodeKind::Return, vec![self.condition(d)]);
                 let at = self.random.below(then.children.len() + 1);
                 then.children.insert(at, leave);
                 let other = self.optional(depth - 1);
-                Node::new(Kind::If, vec![condition, then, other])
+                Node::new(NodeKind::If, vec![condition, then, other])
             }
-            Statement::Return => Node::new(Kind::Return, vec![self.condition(d)]),
+            Statement::Return => Node::new(NodeKind::Return, vec![self.condition(d)]),
             Statement::Jump if self.breakable => {
-                let kind = self.random.pick(&[Kind::Break, Kind::Continue]);
+                let kind = self.random.pick(&[NodeKind::Break, NodeKind::Continue]);
                 Node::new(kind, vec![self.condition(d)])
             }
-            Statement::For if self.loops < LOOPS => self.counted(Kind::For, depth, d),
-            Statement::Down if self.loops < LOOPS => self.counted(Kind::Down, depth, d),
-            Statement::GridLoop if self.loops < LOOPS => self.counted(Kind::GridLoop, depth, d),
+            Statement::For if self.loops < LOOPS => self.counted(NodeKind::For, depth, d),
+            Statement::Down if self.loops < LOOPS => self.counted(NodeKind::Down, depth, d),
+            Statement::GridLoop if self.loops < LOOPS => self.counted(NodeKind::GridLoop, depth, d),
             Statement::MovingLoop if self.loops < LOOPS => {
                 let op = self.random.pick(&[0, 1, 2, 5, 5]);
                 let step = self.random.pick(&[1, 1, 2, 3, -1]);
                 let change = self.random.pick(&[-1, 1, 1, 2, -3]);
-                self.counted(|i| Kind::MovingLoop(i, op, step, change), depth, d)
+                self.counted(|i| NodeKind::MovingLoop(i, op, step, change), depth, d)
             }
             Statement::MeetingLoop if self.loops < LOOPS => {
                 let i = self.loops;
@@ -204,11 +206,11 @@ impl<'a> Draw<'a> {
                 let mut body = self.body(depth - 1);
                 if !self.in_function {
                     let number = self.number(1);
-                    let mark = Node::new(Kind::Mark(Mark::Round(i)), vec![number]);
+                    let mark = Node::new(NodeKind::Mark(Mark::Round(i)), vec![number]);
                     body.children.insert(0, mark);
                 }
                 self.loops -= 1;
-                Node::new(Kind::MeetingLoop(i), vec![record, body])
+                Node::new(NodeKind::MeetingLoop(i), vec![record, body])
             }
             Statement::While if self.whiles < WHILES => {
                 let condition = self.condition(d);
@@ -216,13 +218,13 @@ impl<'a> Draw<'a> {
                 self.whiles += 1;
                 let body = self.body(depth - 1);
                 self.whiles -= 1;
-                Node::new(Kind::While(w), vec![condition, body])
+                Node::new(NodeKind::While(w), vec![condition, body])
             }
             Statement::Walk => {
                 let step = self.random.pick(&[1, 1, 2, 3, -1, -2]);
                 let mut children = vec![self.pointer(d), self.index(d)];
                 children.extend([self.number(d), self.number(d)]);
-                Node::new(Kind::Walk(step), children)
+                Node::new(NodeKind::Walk(step), children)
             }
             Statement::TwoEntries => {
                 let mut children: Vec<Node> = (0..3).map(|_| self.condition(d)).collect();
@@ -230,67 +232,67 @@ impl<'a> Draw<'a> {
                 children.push(self.block(depth - 1));
                 children.push(self.block(depth - 1));
                 self.breakable = was;
-                Node::new(Kind::TwoEntries, children)
+                Node::new(NodeKind::TwoEntries, children)
             }
             Statement::IntoLoop => {
                 let mut children = vec![self.number(d), self.condition(d)];
                 children.extend((0..3).map(|_| self.body(depth - 1)));
-                Node::new(Kind::IntoLoop, children)
+                Node::new(NodeKind::IntoLoop, children)
             }
             Statement::Switch => {
                 let mut children = vec![self.number(d)];
                 let was = std::mem::replace(&mut self.breakable, false);
                 children.extend((0..3).map(|_| self.block(depth - 1)));
                 self.breakable = was;
-                Node::new(Kind::Switch, children)
+                Node::new(NodeKind::Switch, children)
             }
             Statement::Atomic => {
-                let kind = Kind::Atomic(self.random.below(6));
+                let kind = NodeKind::Atomic(self.random.below(6));
                 Node::new(kind, vec![self.pointer(d), self.index(d), self.number(d)])
             }
             Statement::Guarded => {
                 let children = vec![self.number(d), self.pointer(d), self.number(d)];
-                Node::new(Kind::Guarded, children)
+                Node::new(NodeKind::Guarded, children)
             }
             Statement::WhenKind => {
                 let small = self.random.between(0, 5);
                 let than = if self.random.chance(70) {
-                    Node::leaf(Kind::Const(small))
+                    Node::leaf(NodeKind::Const(small))
                 } else {
                     self.number(d)
                 };
-                let kind = Kind::WhenKind(self.random.pick(&[0, 1, 2, 3, 4, 4, 4, 5]));
+                let kind = NodeKind::WhenKind(self.random.pick(&[0, 1, 2, 3, 4, 4, 4, 5]));
                 let children = vec![self.record(d), self.index(d), self.number(d), than];
                 Node::new(kind, children)
             }
             Statement::Strided => {
                 let children = vec![self.record(d), self.index(d), self.number(d)];
-                Node::new(Kind::Strided, children)
+                Node::new(NodeKind::Strided, children)
             }
             Statement::Tagged if !self.in_function => {
                 let bits = self.random.below(16) as u64;
                 let children = vec![self.index(d), self.index(d), self.number(d)];
-                Node::new(Kind::Tagged(bits), children)
+                Node::new(NodeKind::Tagged(bits), children)
             }
             Statement::Nullable => {
                 let children = vec![self.record(d), self.index(d), self.number(d)];
-                Node::new(Kind::Nullable, children)
+                Node::new(NodeKind::Nullable, children)
             }
             Statement::OneBased if !self.in_function => {
-                Node::new(Kind::OneBased, vec![self.index(d), self.number(d)])
+                Node::new(NodeKind::OneBased, vec![self.index(d), self.number(d)])
             }
             Statement::LdsStore if !self.in_function => {
-                Node::new(Kind::LdsStore, vec![self.index(d), self.number(d)])
+                Node::new(NodeKind::LdsStore, vec![self.index(d), self.number(d)])
             }
             Statement::Barrier if !self.in_function && self.nested == 1 => {
-                Node::leaf(Kind::Barrier)
+                Node::leaf(NodeKind::Barrier)
             }
             _ => self.store(d),
         }
     }
 
     /// A loop with a counter of its own.
-    fn counted(&mut self, kind: impl Fn(usize) -> Kind, depth: usize, d: usize) -> Node {
+    fn counted(&mut self, kind: impl Fn(usize) -> NodeKind, depth: usize, d: usize) -> Node {
         let bound = self.number(d);
         let i = self.loops;
         self.loops += 1;
@@ -303,7 +305,7 @@ impl<'a> Draw<'a> {
         if self.random.chance(40) {
             self.block(depth)
         } else {
-            Node::leaf(Kind::Block)
+            Node::leaf(NodeKind::Block)
         }
     }
 
@@ -317,12 +319,12 @@ impl<'a> Draw<'a> {
 
     fn set(&mut self, depth: usize) -> Node {
         let variable = self.random.below(VARIABLES);
-        Node::new(Kind::Set(variable), vec![self.number(depth)])
+        Node::new(NodeKind::Set(variable), vec![self.number(depth)])
     }
 
     fn set_pointer(&mut self, depth: usize) -> Node {
         let variable = self.random.below(POINTERS);
-        Node::new(Kind::SetPointer(variable), vec![self.pointer(depth)])
+        Node::new(NodeKind::SetPointer(variable), vec![self.pointer(depth)])
     }
 
     /// A number that is often 0 and often not.
@@ -330,23 +332,23 @@ impl<'a> Draw<'a> {
         match self.random.below(11) {
             10 => {
                 let op = self.random.pick(&[0, 1, 2, 3, 4, 4, 4, 5]);
-                let kind = Kind::RecordIs(op, self.random.between(0, 5));
+                let kind = NodeKind::RecordIs(op, self.random.between(0, 5));
                 Node::new(kind, vec![self.record(depth)])
             }
             0..7 => {
-                let kind = Kind::Compare(self.random.below(6), self.random.pick(&TYPES));
+                let kind = NodeKind::Compare(self.random.below(6), self.random.pick(&TYPES));
                 Node::new(kind, vec![self.number(depth), self.number(depth)])
             }
             7 => Node::new(
-                Kind::SamePointer,
+                NodeKind::SamePointer,
                 vec![self.pointer(depth), self.pointer(depth)],
             ),
             8 => {
-                let bits = Node::leaf(Kind::Const(self.random.pick(&[1, 2, 3, 4])));
+                let bits = Node::leaf(NodeKind::Const(self.random.pick(&[1, 2, 3, 4])));
                 let number = self.number(depth);
-                Node::new(Kind::Binary(3, Type::I32), vec![number, bits])
+                Node::new(NodeKind::Binary(3, ScalarType::I32), vec![number, bits])
             }
-            _ => Node::new(Kind::Not, vec![self.number(depth)]),
+            _ => Node::new(NodeKind::Not, vec![self.number(depth)]),
         }
     }
 
@@ -370,17 +372,20 @@ impl<'a> Draw<'a> {
                     1000,
                     0x7fff_ffff,
                 ];
-                Kind::Const(self.random.pick(&few))
+                NodeKind::Const(self.random.pick(&few))
             }
-            3..6 => Kind::Variable(self.random.below(VARIABLES)),
-            6 if self.loops > 0 => Kind::Loop(self.random.below(self.loops)),
-            7 if self.lambdas > 0 => Kind::Bound,
-            8..11 if self.in_function => Kind::Argument(6),
-            8..11 => Kind::Argument(self.random.below(6)),
-            11 => self
-                .random
-                .pick(&[Kind::Gid, Kind::Group, Kind::Groups, Kind::GroupSize]),
-            _ => Kind::Tid,
+            3..6 => NodeKind::Variable(self.random.below(VARIABLES)),
+            6 if self.loops > 0 => NodeKind::Loop(self.random.below(self.loops)),
+            7 if self.lambdas > 0 => NodeKind::Bound,
+            8..11 if self.in_function => NodeKind::Argument(6),
+            8..11 => NodeKind::Argument(self.random.below(6)),
+            11 => self.random.pick(&[
+                NodeKind::Gid,
+                NodeKind::Group,
+                NodeKind::Groups,
+                NodeKind::GroupSize,
+            ]),
+            _ => NodeKind::Tid,
         };
         Node::leaf(kind)
     }
@@ -394,42 +399,42 @@ impl<'a> Draw<'a> {
             0..30 => self.simple(),
             30..50 => {
                 let ty = match self.random.below(20) {
-                    0 => Type::F32,
+                    0 => ScalarType::F32,
                     1..4 => self.random.pick(&TYPES),
-                    _ => Type::I32,
+                    _ => ScalarType::I32,
                 };
-                let kind = Kind::Binary(self.random.below(10), ty);
+                let kind = NodeKind::Binary(self.random.below(10), ty);
                 Node::new(kind, vec![self.number(d), self.number(d)])
             }
             50..64 => {
                 let ty = self.random.pick(&MEMORY);
-                Node::new(Kind::Load(ty), vec![self.pointer(d), self.index(d)])
+                Node::new(NodeKind::Load(ty), vec![self.pointer(d), self.index(d)])
             }
             64..70 => {
                 let ty = self.random.pick(&TYPES);
-                Node::new(Kind::Cast(ty), vec![self.number(d)])
+                Node::new(NodeKind::Cast(ty), vec![self.number(d)])
             }
             70..74 => {
                 let children = vec![self.condition(d), self.number(d), self.number(d)];
-                Node::new(Kind::Choose, children)
+                Node::new(NodeKind::Choose, children)
             }
             75..79 => self.condition(d),
-            79 => Node::new(Kind::Negate, vec![self.number(d)]),
-            80..82 => Node::new(Kind::Shuffle, vec![self.number(d), self.index(d)]),
-            74 => Node::new(Kind::Hidden, vec![self.number(d)]),
-            82 => Node::new(Kind::FirstLane, vec![self.number(d)]),
-            83 => Node::new(Kind::Ballot, vec![self.condition(d)]),
-            84..87 if !self.in_function => Node::new(Kind::LdsLoad, vec![self.index(d)]),
-            87..91 => Node::new(Kind::RecordNumber, vec![self.record(d)]),
+            79 => Node::new(NodeKind::Negate, vec![self.number(d)]),
+            80..82 => Node::new(NodeKind::Shuffle, vec![self.number(d), self.index(d)]),
+            74 => Node::new(NodeKind::Hidden, vec![self.number(d)]),
+            82 => Node::new(NodeKind::FirstLane, vec![self.number(d)]),
+            83 => Node::new(NodeKind::Ballot, vec![self.condition(d)]),
+            84..87 if !self.in_function => Node::new(NodeKind::LdsLoad, vec![self.index(d)]),
+            87..91 => Node::new(NodeKind::RecordNumber, vec![self.record(d)]),
             91..94 => self.call(d, false),
             94..96 if self.lambdas == 0 => {
                 self.lambdas += 1;
                 let body = self.number(d);
                 self.lambdas -= 1;
-                Node::new(Kind::Lambda, vec![body, self.number(d)])
+                Node::new(NodeKind::Lambda, vec![body, self.number(d)])
             }
             96 => {
-                let kind = Kind::AtomicResult(self.random.below(6));
+                let kind = NodeKind::AtomicResult(self.random.below(6));
                 Node::new(kind, vec![self.pointer(d), self.index(d), self.number(d)])
             }
             _ => self.simple(),
@@ -449,9 +454,9 @@ impl<'a> Draw<'a> {
         }
         let f = self.random.pick(&fitting);
         let kind = if pointer {
-            Kind::CallPointer(f)
+            NodeKind::CallPointer(f)
         } else {
-            Kind::Call(f)
+            NodeKind::Call(f)
         };
         let mut children = vec![self.pointer(depth), self.pointer(depth)];
         children.extend([self.number(depth), self.record(depth)]);
@@ -461,56 +466,58 @@ impl<'a> Draw<'a> {
     fn index(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
         match self.random.below(25) {
-            24 => Node::new(Kind::Opaque, vec![self.number(d)]),
-            20 => Node::new(Kind::Clamped, vec![self.number(d)]),
-            21 => Node::new(Kind::Cell, vec![self.number(d), self.number(d)]),
+            24 => Node::new(NodeKind::Opaque, vec![self.number(d)]),
+            20 => Node::new(NodeKind::Clamped, vec![self.number(d)]),
+            21 => Node::new(NodeKind::Cell, vec![self.number(d), self.number(d)]),
             22 if depth > 0 => {
                 let by = self.random.pick(&[2, 3, 7, -3, 64]);
-                Node::new(Kind::Divided(by), vec![self.index(d)])
+                Node::new(NodeKind::Divided(by), vec![self.index(d)])
             }
-            23 if depth > 0 => Node::new(Kind::RecordIndex, vec![self.record(d)]),
-            0..6 => Node::leaf(Kind::Own(self.random.chance(50))),
-            6..10 => Node::new(Kind::Masked, vec![self.number(d)]),
-            10 => Node::new(Kind::Modulo, vec![self.number(d)]),
-            11 => Node::new(Kind::Least, vec![self.number(d)]),
-            12 => Node::new(Kind::Signed, vec![self.number(d)]),
-            13..15 if !self.in_function => Node::leaf(Kind::Small),
-            15 if self.loops > 0 => Node::leaf(Kind::LoopIndex(self.random.below(self.loops))),
-            16 if depth > 0 => Node::new(Kind::Minus, vec![self.index(d)]),
+            23 if depth > 0 => Node::new(NodeKind::RecordIndex, vec![self.record(d)]),
+            0..6 => Node::leaf(NodeKind::Own(self.random.chance(50))),
+            6..10 => Node::new(NodeKind::Masked, vec![self.number(d)]),
+            10 => Node::new(NodeKind::Modulo, vec![self.number(d)]),
+            11 => Node::new(NodeKind::Least, vec![self.number(d)]),
+            12 => Node::new(NodeKind::Signed, vec![self.number(d)]),
+            13..15 if !self.in_function => Node::leaf(NodeKind::Small),
+            15 if self.loops > 0 => Node::leaf(NodeKind::LoopIndex(self.random.below(self.loops))),
+            16 if depth > 0 => Node::new(NodeKind::Minus, vec![self.index(d)]),
             17..=19 if depth > 0 => {
                 let more = self.random.pick(&[1, 2, -1, -4, 8, 64]);
-                Node::new(Kind::Plus(more), vec![self.index(d)])
+                Node::new(NodeKind::Plus(more), vec![self.index(d)])
             }
-            _ => Node::new(Kind::Masked, vec![self.simple()]),
+            _ => Node::new(NodeKind::Masked, vec![self.simple()]),
         }
     }
 
     fn pointer(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
         let simple = Node::leaf(match self.random.below(3) {
-            0 => Kind::PointerVariable(self.random.below(POINTERS)),
-            _ if self.in_function => Kind::Parameter(5 + self.random.below(2)),
-            _ => Kind::Parameter(self.random.below(5)),
+            0 => NodeKind::PointerVariable(self.random.below(POINTERS)),
+            _ if self.in_function => NodeKind::Parameter(5 + self.random.below(2)),
+            _ => NodeKind::Parameter(self.random.below(5)),
         });
         match self.taste.pointer(self.random) {
-            Pointer::Variable => Node::leaf(Kind::PointerVariable(self.random.below(POINTERS))),
+            Pointer::Variable => Node::leaf(NodeKind::PointerVariable(self.random.below(POINTERS))),
             Pointer::TableEntry if !self.in_function && depth > 0 => {
-                Node::new(Kind::TableEntry, vec![self.index(d)])
+                Node::new(NodeKind::TableEntry, vec![self.index(d)])
             }
-            Pointer::Record if depth > 0 => Node::new(Kind::RecordPointer, vec![self.record(d)]),
+            Pointer::Record if depth > 0 => {
+                Node::new(NodeKind::RecordPointer, vec![self.record(d)])
+            }
             Pointer::Choose if depth > 0 => {
                 let children = vec![self.condition(d), self.pointer(d), self.pointer(d)];
-                Node::new(Kind::ChoosePointer, children)
+                Node::new(NodeKind::ChoosePointer, children)
             }
             Pointer::Advance if depth > 0 => {
-                Node::new(Kind::Advance, vec![self.pointer(d), self.index(d)])
+                Node::new(NodeKind::Advance, vec![self.pointer(d), self.index(d)])
             }
             Pointer::ThereAndBack if depth > 0 => {
-                let kind = Kind::ThereAndBack(self.random.chance(70));
+                let kind = NodeKind::ThereAndBack(self.random.chance(70));
                 Node::new(kind, vec![self.pointer(d), self.pointer(d)])
             }
             Pointer::Call if depth > 0 => self.call(d, true),
-            Pointer::Slot => Node::new(Kind::Slot, vec![self.index(d)]),
+            Pointer::Slot => Node::new(NodeKind::Slot, vec![self.index(d)]),
             _ => simple,
         }
     }
@@ -518,12 +525,12 @@ impl<'a> Draw<'a> {
     fn record(&mut self, depth: usize) -> Node {
         let d = depth.saturating_sub(1);
         match self.random.below(if depth > 0 { 10 } else { 8 }) {
-            0..8 if self.in_function => Node::leaf(Kind::FunctionRecord),
-            0..4 => Node::new(Kind::TableRecord, vec![self.index(d)]),
-            4..8 => Node::new(Kind::ParameterRecord, vec![self.index(d)]),
+            0..8 if self.in_function => Node::leaf(NodeKind::FunctionRecord),
+            0..4 => Node::new(NodeKind::TableRecord, vec![self.index(d)]),
+            4..8 => Node::new(NodeKind::ParameterRecord, vec![self.index(d)]),
             _ => {
                 let children = vec![self.condition(d), self.record(d), self.record(d)];
-                Node::new(Kind::ChooseRecord, children)
+                Node::new(NodeKind::ChooseRecord, children)
             }
         }
     }

@@ -12,6 +12,6 @@ mod smaller;
 mod taste;
 
 pub use generate::kernel;
-pub use node::{Kind, Node, Sort};
+pub use node::{Node, NodeKind, Sort};
 pub use print::{PRELUDE, source};
 pub use scene::scene;

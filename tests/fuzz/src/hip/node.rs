@@ -17,7 +17,7 @@ pub enum Sort {
 
 /// Width and signedness of a number in memory or in arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ScalarType {
     I8,
     U8,
     I16,
@@ -41,7 +41,7 @@ pub enum Mark {
 
 /// What a node is. In the comments: its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// The kernel: functions, then its block.
     Kernel,
     /// `int f(int* fp, int* fq, int fx, Record fr)`: block, number.
@@ -56,7 +56,7 @@ pub enum Kind {
     Block,
 
     /// Pointer, index, number.
-    Store(Type),
+    Store(ScalarType),
     /// Four ints at once: pointer, index, two numbers.
     StoreFour,
     /// Twice through a lambda that holds the pointer: pointer, index, number, number.
@@ -130,13 +130,13 @@ pub enum Kind {
     /// The parameter of the lambda around.
     Bound,
     /// Pointer, index.
-    Load(Type),
+    Load(ScalarType),
     /// Record.
     RecordNumber,
     /// Two numbers.
-    Binary(usize, Type),
+    Binary(usize, ScalarType),
     /// Two numbers.
-    Compare(usize, Type),
+    Compare(usize, ScalarType),
     /// A record's number, all of it, with a constant: comparison, constant; record.
     RecordIs(usize, i64),
     /// Number.
@@ -144,7 +144,7 @@ pub enum Kind {
     /// Number.
     Negate,
     /// Number.
-    Cast(Type),
+    Cast(ScalarType),
     /// Three numbers.
     Choose,
     /// Number, index of a lane.
@@ -225,18 +225,18 @@ pub enum Kind {
 /// A node and its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    pub kind: Kind,
+    pub kind: NodeKind,
     pub children: Vec<Node>,
 }
 
 impl Node {
     #[must_use]
-    pub fn new(kind: Kind, children: Vec<Node>) -> Self {
+    pub fn new(kind: NodeKind, children: Vec<Node>) -> Self {
         Self { kind, children }
     }
 
     #[must_use]
-    pub fn leaf(kind: Kind) -> Self {
+    pub fn leaf(kind: NodeKind) -> Self {
         Self::new(kind, Vec::new())
     }
 
@@ -247,7 +247,7 @@ impl Node {
     }
 }
 
-impl Kind {
+impl NodeKind {
     #[must_use]
     pub fn sort(self) -> Sort {
         match self {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::node::{Kind, Mark, Node, Type};
+use super::node::{Mark, Node, NodeKind, ScalarType};
 
 /// What the kernels need of HIP, in the compiler's own words.
 pub const PRELUDE: &str = "\
@@ -32,7 +32,7 @@ const ATOMICS: [&str; 5] = ["add", "and", "or", "xor", "nand"];
 const OPERATIONS: [&str; 10] = ["+", "-", "*", "&", "|", "^", "<<", ">>", "/", "%"];
 const COMPARISONS: [&str; 6] = ["<", "<=", ">", ">=", "==", "!="];
 
-impl Type {
+impl ScalarType {
     fn name(self) -> &'static str {
         match self {
             Self::I8 => "signed char",
@@ -86,8 +86,8 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn function(&mut self, number: usize, function: &Node) {
         let (inline, result, nothing) = match function.kind {
-            Kind::Function { inline } => (inline, "int", "0"),
-            Kind::PointerFunction { inline } => (inline, "int*", "fp"),
+            NodeKind::Function { inline } => (inline, "int", "0"),
+            NodeKind::PointerFunction { inline } => (inline, "int*", "fp"),
             other => unreachable!("{other:?} is no function"),
         };
         let inline = if inline { "inline" } else { "__noinline__" };
@@ -137,16 +137,16 @@ impl Printer<'_> {
             .children
             .iter()
             .map(|child| match child.kind {
-                Kind::Block => String::new(),
+                NodeKind::Block => String::new(),
                 _ => self.expression(child),
             })
             .collect();
         let line = match node.kind {
-            Kind::Store(ty) => {
+            NodeKind::Store(ty) => {
                 let name = ty.name();
                 format!("(({name}*){})[{}] = ({name}){};", text[0], text[1], text[2])
             }
-            Kind::Mark(mark) => {
+            NodeKind::Mark(mark) => {
                 let at = match mark {
                     Mark::One => String::new(),
                     Mark::Lane => " + tid()".to_owned(),
@@ -156,43 +156,43 @@ impl Printer<'_> {
                 self.marks += 1;
                 format!("marks[{slice}{at}] = {};", text[0])
             }
-            Kind::StoreFour => format!(
+            NodeKind::StoreFour => format!(
                 "{{ Four f = {{{{{}, {}, 1, 2}}}}; *(Four*)({} + {}) = f; }}",
                 text[2], text[3], text[0], text[1]
             ),
-            Kind::StoreLambda => format!(
+            NodeKind::StoreLambda => format!(
                 "{{ int* t = {}; auto put = [&](int at, int y) {{ if (at < 300) t[at] = y; }}; \
                  put({}, {}); put(v1 & 31, {}); }}",
                 text[0], text[1], text[2], text[3]
             ),
-            Kind::Set(variable) => format!("v{variable} = {};", text[0]),
-            Kind::SetPointer(variable) => format!("p{variable} = {};", text[0]),
-            Kind::SetSlot => format!("slots[{} & 3] = {};", text[0], text[1]),
-            Kind::Swap(a, b) => format!("{{ i64 t = v{a}; v{a} = v{b}; v{b} = t; }}"),
-            Kind::SwapPointers(a, b) => format!("{{ int* t = p{a}; p{a} = p{b}; p{b} = t; }}"),
-            Kind::If => {
+            NodeKind::Set(variable) => format!("v{variable} = {};", text[0]),
+            NodeKind::SetPointer(variable) => format!("p{variable} = {};", text[0]),
+            NodeKind::SetSlot => format!("slots[{} & 3] = {};", text[0], text[1]),
+            NodeKind::Swap(a, b) => format!("{{ i64 t = v{a}; v{a} = v{b}; v{b} = t; }}"),
+            NodeKind::SwapPointers(a, b) => format!("{{ int* t = p{a}; p{a} = p{b}; p{b} = t; }}"),
+            NodeKind::If => {
                 self.braces(&format!("if ({})", text[0]), of(1), depth);
                 if !of(2).children.is_empty() {
                     self.braces("else", of(2), depth);
                 }
                 return;
             }
-            Kind::For(i) => {
+            NodeKind::For(i) => {
                 let head = format!("for (i{i} = 0; i{i} < ({} & 7); ++i{i})", text[0]);
                 return self.braces(&head, of(1), depth);
             }
-            Kind::Down(i) => {
+            NodeKind::Down(i) => {
                 let head = format!("for (i{i} = ({} & 7); i{i}-- > 0;)", text[0]);
                 return self.braces(&head, of(1), depth);
             }
-            Kind::GridLoop(i) => {
+            NodeKind::GridLoop(i) => {
                 let head = format!(
                     "for (i{i} = gid(); i{i} < ({} & 255); i{i} += groups() * group_size())",
                     text[0]
                 );
                 return self.braces(&head, of(1), depth);
             }
-            Kind::MovingLoop(i, op, step, change) => {
+            NodeKind::MovingLoop(i, op, step, change) => {
                 let n = self.label();
                 let compare = COMPARISONS[op];
                 self.line(
@@ -205,7 +205,7 @@ impl Printer<'_> {
                 self.braces(&head, of(1), depth);
                 return self.line(depth, "}");
             }
-            Kind::MeetingLoop(i) => {
+            NodeKind::MeetingLoop(i) => {
                 let n = self.label();
                 self.line(depth, &format!("{{ int fuel{n} = 12;"));
                 let head = format!(
@@ -215,15 +215,15 @@ impl Printer<'_> {
                 self.braces(&head, of(1), depth);
                 return self.line(depth, "}");
             }
-            Kind::While(w) => {
+            NodeKind::While(w) => {
                 let head = format!("for (w{w} = 9; w{w} > 0 && {}; --w{w})", text[0]);
                 return self.braces(&head, of(1), depth);
             }
-            Kind::Break => format!("if ({}) break;", text[0]),
-            Kind::Continue => format!("if ({}) continue;", text[0]),
-            Kind::Return => format!("if ({}) return {};", text[0], self.nothing),
-            Kind::TwoEntries => return self.two_entries(node, &text, depth),
-            Kind::IntoLoop => {
+            NodeKind::Break => format!("if ({}) break;", text[0]),
+            NodeKind::Continue => format!("if ({}) continue;", text[0]),
+            NodeKind::Return => format!("if ({}) return {};", text[0], self.nothing),
+            NodeKind::TwoEntries => return self.two_entries(node, &text, depth),
+            NodeKind::IntoLoop => {
                 let n = self.label();
                 self.line(depth, &format!("{{ int fuel{n} = 6;"));
                 self.line(depth, &format!("switch ({} & 3) {{ case 0: do {{", text[0]));
@@ -235,12 +235,12 @@ impl Printer<'_> {
                 let end = format!("default:; }} while (--fuel{n} > 0 && {}); }} }}", text[1]);
                 return self.line(depth, &end);
             }
-            Kind::Walk(step) => format!(
+            NodeKind::Walk(step) => format!(
                 "{{ int* t = {} + {}; int* end = t + ({} & 15) * {step}; for (; t != end; t += {step}) \
                  *t = {}; }}",
                 text[0], text[1], text[2], text[3]
             ),
-            Kind::Switch => {
+            NodeKind::Switch => {
                 self.line(depth, &format!("switch ({} & 3) {{", text[0]));
                 for (case, label) in ["case 0:", "case 1:", "default:"].iter().enumerate() {
                     self.line(depth, label);
@@ -250,22 +250,22 @@ impl Printer<'_> {
                 }
                 return self.line(depth, "}");
             }
-            Kind::Atomic(_) => format!("{};", atomic(node.kind, &text)),
-            Kind::LdsStore => format!("lds[{} & 63] = {};", text[0], text[1]),
-            Kind::Barrier => "__builtin_amdgcn_s_barrier();".to_owned(),
-            Kind::Guarded => format!(
+            NodeKind::Atomic(_) => format!("{};", atomic(node.kind, &text)),
+            NodeKind::LdsStore => format!("lds[{} & 63] = {};", text[0], text[1]),
+            NodeKind::Barrier => "__builtin_amdgcn_s_barrier();".to_owned(),
+            NodeKind::Guarded => format!(
                 "{{ int g = {}; if (g > -9 && g < 70) {}[g] = {}; }}",
                 text[0], text[1], text[2]
             ),
-            Kind::WhenKind(op) => format!(
+            NodeKind::WhenKind(op) => format!(
                 "{{ Record e = {}; if (e.k {} {}) e.p[{}] = {}; }}",
                 text[0], COMPARISONS[op], text[3], text[1], text[2]
             ),
-            Kind::Strided => format!(
+            NodeKind::Strided => format!(
                 "{{ Record e = {}; if (e.k >= 0 && e.k < 9) e.p[({} & 15) * e.k] = {}; }}",
                 text[0], text[1], text[2]
             ),
-            Kind::Tagged(bits) => format!(
+            NodeKind::Tagged(bits) => format!(
                 "word = words[{} & 7]; if (word > 0xffffffu && (word & 7) {} {}) \
                  ((int*)(word & ~7ull))[{}] = {};",
                 text[0],
@@ -274,11 +274,11 @@ impl Printer<'_> {
                 text[1],
                 text[2]
             ),
-            Kind::Nullable => format!(
+            NodeKind::Nullable => format!(
                 "{{ Record e = {}; if (e.p) e.p[{}] = {} + (int)e.k; }}",
                 text[0], text[1], text[2]
             ),
-            Kind::OneBased => {
+            NodeKind::OneBased => {
                 format!("before[1 + ({} & 63)] = {};", text[0], text[1])
             }
             other => unreachable!("{other:?} is no statement"),
@@ -317,61 +317,65 @@ impl Printer<'_> {
         let text: Vec<String> = node.children.iter().map(|c| self.expression(c)).collect();
         let t = |at: usize| &text[at];
         match node.kind {
-            Kind::Const(value) => format!("{value}"),
-            Kind::Variable(v) => format!("(int)v{v}"),
-            Kind::Loop(i) | Kind::LoopIndex(i) => format!("i{i}"),
-            Kind::Argument(n) => {
+            NodeKind::Const(value) => format!("{value}"),
+            NodeKind::Variable(v) => format!("(int)v{v}"),
+            NodeKind::Loop(i) | NodeKind::LoopIndex(i) => format!("i{i}"),
+            NodeKind::Argument(n) => {
                 ["m", "(int)n", "(int)l", "c", "d", "(int)s.n", "fx"][n].to_owned()
             }
-            Kind::Tid => "tid()".to_owned(),
-            Kind::Gid => "gid()".to_owned(),
-            Kind::Group => "group()".to_owned(),
-            Kind::Groups => "groups()".to_owned(),
-            Kind::GroupSize => "group_size()".to_owned(),
-            Kind::Bound => "x".to_owned(),
-            Kind::Load(ty) => format!("(int)(({}*){})[{}]", ty.name(), t(0), t(1)),
-            Kind::RecordNumber => format!("(int){}.k", t(0)),
-            Kind::Binary(op, ty) => binary(op, ty, t(0), t(1)),
-            Kind::Compare(op, ty) => {
+            NodeKind::Tid => "tid()".to_owned(),
+            NodeKind::Gid => "gid()".to_owned(),
+            NodeKind::Group => "group()".to_owned(),
+            NodeKind::Groups => "groups()".to_owned(),
+            NodeKind::GroupSize => "group_size()".to_owned(),
+            NodeKind::Bound => "x".to_owned(),
+            NodeKind::Load(ty) => format!("(int)(({}*){})[{}]", ty.name(), t(0), t(1)),
+            NodeKind::RecordNumber => format!("(int){}.k", t(0)),
+            NodeKind::Binary(op, ty) => binary(op, ty, t(0), t(1)),
+            NodeKind::Compare(op, ty) => {
                 let ty = ty.name();
                 format!("(({ty})({}) {} ({ty})({}))", t(0), COMPARISONS[op], t(1))
             }
-            Kind::RecordIs(op, value) => format!("({}.k {} {value})", t(0), COMPARISONS[op]),
-            Kind::Not => format!("!({})", t(0)),
-            Kind::Negate => format!("(-({}))", t(0)),
-            Kind::Cast(ty) => format!("(int)({})({})", ty.name(), t(0)),
-            Kind::Choose => format!("(({}) ? ({}) : ({}))", t(0), t(1), t(2)),
-            Kind::Shuffle => format!("shuffle({}, {})", t(0), t(1)),
-            Kind::Hidden => format!("({{ int y = {}; __asm__(\"\" : \"+v\"(y)); y; }})", t(0)),
-            Kind::FirstLane => format!("__builtin_amdgcn_readfirstlane({})", t(0)),
-            Kind::Ballot => format!("(int)ballot({})", t(0)),
-            Kind::LdsLoad => format!("lds[{} & 63]", t(0)),
-            Kind::Call(f) | Kind::CallPointer(f) => {
+            NodeKind::RecordIs(op, value) => format!("({}.k {} {value})", t(0), COMPARISONS[op]),
+            NodeKind::Not => format!("!({})", t(0)),
+            NodeKind::Negate => format!("(-({}))", t(0)),
+            NodeKind::Cast(ty) => format!("(int)({})({})", ty.name(), t(0)),
+            NodeKind::Choose => format!("(({}) ? ({}) : ({}))", t(0), t(1), t(2)),
+            NodeKind::Shuffle => format!("shuffle({}, {})", t(0), t(1)),
+            NodeKind::Hidden => format!("({{ int y = {}; __asm__(\"\" : \"+v\"(y)); y; }})", t(0)),
+            NodeKind::FirstLane => format!("__builtin_amdgcn_readfirstlane({})", t(0)),
+            NodeKind::Ballot => format!("(int)ballot({})", t(0)),
+            NodeKind::LdsLoad => format!("lds[{} & 63]", t(0)),
+            NodeKind::Call(f) | NodeKind::CallPointer(f) => {
                 format!("{}_f{f}({}, {}, {}, {})", self.name, t(0), t(1), t(2), t(3))
             }
-            Kind::Lambda => format!("([&](int x) -> int {{ return {}; }})({})", t(0), t(1)),
-            Kind::SamePointer => format!("({} == {})", t(0), t(1)),
-            Kind::AtomicResult(_) => atomic(node.kind, &text),
-            Kind::Masked => format!("(({}) & 63)", t(0)),
-            Kind::Opaque => format!("shuffle(({}) & 63, tid())", t(0)),
-            Kind::Modulo => format!("(int)((u32)({}) % 61)", t(0)),
-            Kind::Least => format!("({{ u32 y = {}; (int)(y < 63u ? y : 63u); }})", t(0)),
-            Kind::Clamped => format!("({{ int y = {}; y < -20 ? -20 : y > 60 ? 60 : y; }})", t(0)),
-            Kind::Cell => format!("((({}) & 7) * 8 + (({}) & 7))", t(0), t(1)),
-            Kind::Divided(by) => format!("(({}) / {by})", t(0)),
-            Kind::RecordIndex => format!("((int){}.k & 31)", t(0)),
-            Kind::Signed => format!("(signed char)({})", t(0)),
-            Kind::Own(grid) => if grid { "gid()" } else { "tid()" }.to_owned(),
-            Kind::Small => "(int)small".to_owned(),
-            Kind::Minus => format!("-({})", t(0)),
-            Kind::Plus(value) => format!("({} + {value})", t(0)),
-            Kind::Parameter(n) => ["a", "b", "((int*)h)", "s.p", "s.q", "fp", "fq"][n].to_owned(),
-            Kind::PointerVariable(p) => format!("p{p}"),
-            Kind::TableEntry => format!("pointers[{} & 7]", t(0)),
-            Kind::RecordPointer => format!("{}.p", t(0)),
-            Kind::ChoosePointer => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
-            Kind::Advance => format!("({} + ({} & 15))", t(0), t(1)),
-            Kind::ThereAndBack(hidden) => {
+            NodeKind::Lambda => format!("([&](int x) -> int {{ return {}; }})({})", t(0), t(1)),
+            NodeKind::SamePointer => format!("({} == {})", t(0), t(1)),
+            NodeKind::AtomicResult(_) => atomic(node.kind, &text),
+            NodeKind::Masked => format!("(({}) & 63)", t(0)),
+            NodeKind::Opaque => format!("shuffle(({}) & 63, tid())", t(0)),
+            NodeKind::Modulo => format!("(int)((u32)({}) % 61)", t(0)),
+            NodeKind::Least => format!("({{ u32 y = {}; (int)(y < 63u ? y : 63u); }})", t(0)),
+            NodeKind::Clamped => {
+                format!("({{ int y = {}; y < -20 ? -20 : y > 60 ? 60 : y; }})", t(0))
+            }
+            NodeKind::Cell => format!("((({}) & 7) * 8 + (({}) & 7))", t(0), t(1)),
+            NodeKind::Divided(by) => format!("(({}) / {by})", t(0)),
+            NodeKind::RecordIndex => format!("((int){}.k & 31)", t(0)),
+            NodeKind::Signed => format!("(signed char)({})", t(0)),
+            NodeKind::Own(grid) => if grid { "gid()" } else { "tid()" }.to_owned(),
+            NodeKind::Small => "(int)small".to_owned(),
+            NodeKind::Minus => format!("-({})", t(0)),
+            NodeKind::Plus(value) => format!("({} + {value})", t(0)),
+            NodeKind::Parameter(n) => {
+                ["a", "b", "((int*)h)", "s.p", "s.q", "fp", "fq"][n].to_owned()
+            }
+            NodeKind::PointerVariable(p) => format!("p{p}"),
+            NodeKind::TableEntry => format!("pointers[{} & 7]", t(0)),
+            NodeKind::RecordPointer => format!("{}.p", t(0)),
+            NodeKind::ChoosePointer => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
+            NodeKind::Advance => format!("({} + ({} & 15))", t(0), t(1)),
+            NodeKind::ThereAndBack(hidden) => {
                 let hide = if hidden {
                     "__asm__(\"\" : \"+v\"(way));"
                 } else {
@@ -383,18 +387,18 @@ impl Printer<'_> {
                     t(1)
                 )
             }
-            Kind::Slot => format!("slots[{} & 3]", t(0)),
-            Kind::TableRecord => format!("table[{} & 7]", t(0)),
-            Kind::ParameterRecord => format!("rs.r[{} & 3]", t(0)),
-            Kind::FunctionRecord => "fr".to_owned(),
-            Kind::ChooseRecord => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
+            NodeKind::Slot => format!("slots[{} & 3]", t(0)),
+            NodeKind::TableRecord => format!("table[{} & 7]", t(0)),
+            NodeKind::ParameterRecord => format!("rs.r[{} & 3]", t(0)),
+            NodeKind::FunctionRecord => "fr".to_owned(),
+            NodeKind::ChooseRecord => format!("(({}) ? {} : {})", t(0), t(1), t(2)),
             other => unreachable!("{other:?} is no expression"),
         }
     }
 }
 
-fn atomic(kind: Kind, text: &[String]) -> String {
-    let (Kind::Atomic(op) | Kind::AtomicResult(op)) = kind else {
+fn atomic(kind: NodeKind, text: &[String]) -> String {
+    let (NodeKind::Atomic(op) | NodeKind::AtomicResult(op)) = kind else {
         unreachable!("{kind:?} is not atomic")
     };
     let at = format!("&{}[{}]", text[0], text[1]);
@@ -404,17 +408,17 @@ fn atomic(kind: Kind, text: &[String]) -> String {
     }
 }
 
-fn binary(op: usize, ty: Type, a: &str, b: &str) -> String {
+fn binary(op: usize, ty: ScalarType, a: &str, b: &str) -> String {
     let name = ty.name();
     match OPERATIONS[op] {
-        sign @ ("<<" | ">>") if ty != Type::F32 => {
+        sign @ ("<<" | ">>") if ty != ScalarType::F32 => {
             format!("(int)(({name})({a}) {sign} (({b}) & 7))")
         }
         // Never by zero.
-        sign @ ("/" | "%") if ty != Type::F32 => {
+        sign @ ("/" | "%") if ty != ScalarType::F32 => {
             format!("(int)((u32)({a}) {sign} (({b}) & 7 | 1))")
         }
-        "&" | "|" | "^" | "<<" | ">>" | "%" if ty == Type::F32 => {
+        "&" | "|" | "^" | "<<" | ">>" | "%" if ty == ScalarType::F32 => {
             format!("(int)({a} ^ {b})")
         }
         sign => format!("(int)(({name})({a}) {sign} ({name})({b}))"),

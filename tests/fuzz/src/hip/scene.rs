@@ -1,7 +1,7 @@
 //! Draws a launch for the parameters that all HIP kernels have.
 
 use crate::random::Random;
-use crate::scene::{Buffer, Scene, Value, Word};
+use crate::scene::{Scene, SceneBuffer, Value, Word};
 
 /// Buffers of numbers; tables follow: records, pointers, tagged words.
 const DATA: usize = 4;
@@ -20,7 +20,7 @@ pub fn scene(random: &mut Random) -> Scene {
     let all_known = random.chance(88);
     let calm = random.chance(40);
     for number in 0..=MARKS {
-        scene.buffers.push(Buffer {
+        scene.buffers.push(SceneBuffer {
             size: match number {
                 TABLE | POINTERS | WORDS => 256,
                 _ => SIZE as u64,

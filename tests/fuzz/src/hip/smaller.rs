@@ -1,6 +1,6 @@
 //! A kernel's tree with something left out.
 
-use super::node::{Kind, Node, Sort, Type};
+use super::node::{Node, NodeKind, ScalarType, Sort};
 use super::print;
 use crate::compile::Language;
 use crate::program::Program;
@@ -42,7 +42,7 @@ fn replacements(node: &Node, function: bool) -> Vec<Node> {
         Sort::Block => without_one(node),
         // Functions are called by number, so only those behind all others go.
         Sort::Function => match node.children.len() {
-            2.. if node.kind == Kind::Kernel && !calls(node, node.children.len() - 2) => {
+            2.. if node.kind == NodeKind::Kernel && !calls(node, node.children.len() - 2) => {
                 let mut node = node.clone();
                 node.children.remove(node.children.len() - 2);
                 vec![node]
@@ -50,10 +50,13 @@ fn replacements(node: &Node, function: bool) -> Vec<Node> {
             _ => Vec::new(),
         },
         Sort::Statement => Vec::new(),
-        Sort::Number => leaves(node, &[Kind::Const(0), Kind::Const(1), Kind::Tid]),
-        Sort::Index => leaves(node, &[Kind::Own(false)]),
-        Sort::Pointer if function => leaves(node, &[Kind::Parameter(5)]),
-        Sort::Pointer => leaves(node, &[Kind::Parameter(0), Kind::Parameter(1)]),
+        Sort::Number => leaves(
+            node,
+            &[NodeKind::Const(0), NodeKind::Const(1), NodeKind::Tid],
+        ),
+        Sort::Index => leaves(node, &[NodeKind::Own(false)]),
+        Sort::Pointer if function => leaves(node, &[NodeKind::Parameter(5)]),
+        Sort::Pointer => leaves(node, &[NodeKind::Parameter(0), NodeKind::Parameter(1)]),
         Sort::Record => Vec::new(),
     };
     if !matches!(sort, Sort::Function | Sort::Block) {
@@ -63,14 +66,17 @@ fn replacements(node: &Node, function: bool) -> Vec<Node> {
             .filter(|child| child.kind.sort() == sort);
         all.extend(same.cloned());
     }
-    if sort == Sort::Number && node.kind == Kind::Lambda {
+    if sort == Sort::Number && node.kind == NodeKind::Lambda {
         // The body's parameter means nothing outside.
         all.retain(|node| !bound(node));
     }
-    if let Kind::Store(ty) = node.kind
-        && ty != Type::I32
+    if let NodeKind::Store(ty) = node.kind
+        && ty != ScalarType::I32
     {
-        all.push(Node::new(Kind::Store(Type::I32), node.children.clone()));
+        all.push(Node::new(
+            NodeKind::Store(ScalarType::I32),
+            node.children.clone(),
+        ));
     }
     all
 }
@@ -81,8 +87,8 @@ fn without_one(block: &Node) -> Vec<Node> {
     if block.children.len() > 3 {
         let half = block.children.len() / 2;
         let (first, second) = block.children.split_at(half);
-        all.push(Node::new(Kind::Block, first.to_vec()));
-        all.push(Node::new(Kind::Block, second.to_vec()));
+        all.push(Node::new(NodeKind::Block, first.to_vec()));
+        all.push(Node::new(NodeKind::Block, second.to_vec()));
     }
     for (at, statement) in block.children.iter().enumerate() {
         let mut without = block.clone();
@@ -90,7 +96,7 @@ fn without_one(block: &Node) -> Vec<Node> {
         all.push(without);
         for inner in &statement.children {
             let leaves_loop = statement.kind.is_loop() && jumps(inner);
-            if inner.kind == Kind::Block && !inner.children.is_empty() && !leaves_loop {
+            if inner.kind == NodeKind::Block && !inner.children.is_empty() && !leaves_loop {
                 let mut with = block.clone();
                 with.children
                     .splice(at..=at, inner.children.iter().cloned());
@@ -102,26 +108,28 @@ fn without_one(block: &Node) -> Vec<Node> {
 }
 
 /// The leaves that are simpler than `node`.
-fn leaves(node: &Node, kinds: &[Kind]) -> Vec<Node> {
+fn leaves(node: &Node, kinds: &[NodeKind]) -> Vec<Node> {
     let rank = kinds.iter().position(|&kind| kind == node.kind);
     let kinds = &kinds[..rank.unwrap_or(kinds.len())];
     kinds.iter().map(|&kind| Node::leaf(kind)).collect()
 }
 
-fn any(node: &Node, what: &dyn Fn(Kind) -> bool) -> bool {
+fn any(node: &Node, what: &dyn Fn(NodeKind) -> bool) -> bool {
     what(node.kind) || node.children.iter().any(|child| any(child, what))
 }
 
 fn calls(node: &Node, function: usize) -> bool {
     any(node, &|kind| {
-        kind == Kind::Call(function) || kind == Kind::CallPointer(function)
+        kind == NodeKind::Call(function) || kind == NodeKind::CallPointer(function)
     })
 }
 
 fn bound(node: &Node) -> bool {
-    any(node, &|kind| kind == Kind::Bound)
+    any(node, &|kind| kind == NodeKind::Bound)
 }
 
 fn jumps(node: &Node) -> bool {
-    any(node, &|kind| matches!(kind, Kind::Break | Kind::Continue))
+    any(node, &|kind| {
+        matches!(kind, NodeKind::Break | NodeKind::Continue)
+    })
 }

@@ -1,6 +1,6 @@
 //! Machine code and what carries it: read from the program's files and from its memory.
 
-use strobe_code_object::{CodeObject, Limits, extract};
+use strobe_code_object::{CodeObject, ObjectLimits, extract};
 use strobe_footprint::analyse;
 use strobe_isa::Target;
 
@@ -44,16 +44,20 @@ pub fn instructions(bytes: &[u8]) {
 
 /// Takes a file apart, down to the footprints of its kernels.
 pub fn code_objects(bytes: &[u8]) {
-    let limits = Limits {
+    let limits = ObjectLimits {
         uncompressed: UNCOMPRESSED,
-        ..Limits::default()
+        ..ObjectLimits::default()
     };
     for found in extract(bytes, &limits).unwrap_or_default() {
         let Ok(object) = CodeObject::parse(&found.bytes, &limits) else {
             continue;
         };
         for kernel in &object.kernels {
-            let footprint = analyse(&object, kernel, &strobe_footprint::Limits::default());
+            let footprint = analyse(
+                &object,
+                kernel,
+                &strobe_footprint::AnalysisLimits::default(),
+            );
             std::hint::black_box(&footprint);
         }
     }
@@ -145,8 +149,9 @@ mod tests {
     #[test]
     fn the_seeds_are_taken() {
         for bytes in valid_code_objects() {
-            let found = extract(&bytes, &Limits::default()).expect("a file with code");
-            let object = CodeObject::parse(&found[0].bytes, &Limits::default()).expect("code");
+            let found = extract(&bytes, &ObjectLimits::default()).expect("a file with code");
+            let object =
+                CodeObject::parse(&found[0].bytes, &ObjectLimits::default()).expect("code");
             assert!(!object.kernels.is_empty());
         }
         assert!(valid_instructions().iter().all(|words| words.len() > 16));

@@ -7,7 +7,7 @@ use strobe_proto::amdgpu::{
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::{
     AsideRange, Begin, ByteRange, ChunkReady, FromAgent, HandOver, Hello, Missed, PluginStatistics,
-    Residual, ResidualRange, SetAside, Statistics, Suspect, Suspects, ToAgent, WritableFile,
+    Residual, ResidualRange, SetAsideAnswer, Statistics, Suspect, Suspects, ToAgent, WritableFile,
     WritableFiles, from_agent, to_agent,
 };
 
@@ -32,7 +32,7 @@ pub fn control(bytes: &[u8]) {
 /// Reads the agent's promise, and the plugin's answer to it.
 pub fn hand_over(bytes: &[u8]) {
     let _ = HandOver::decode(bytes);
-    let _ = SetAside::decode(bytes);
+    let _ = SetAsideAnswer::decode(bytes);
 }
 
 fn image(message: &impl Message) -> Vec<u8> {
@@ -185,7 +185,7 @@ pub fn valid_hand_overs() -> Vec<Vec<u8>> {
         }),
         ..HandOver::default()
     };
-    let answer = SetAside {
+    let answer = SetAsideAnswer {
         ranges: vec![AsideRange {
             extent: Some(SOME),
             room_offset: 256,

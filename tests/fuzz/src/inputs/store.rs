@@ -6,7 +6,7 @@ use strobe_proto::frame::Message;
 use strobe_proto::{
     ByteRange, ChunkRef, FileRecord, Manifest, SharedMemoryFile, TrackedExtent, WritableFile,
 };
-use strobe_store::{Checkpoint, FORMAT, Writer};
+use strobe_store::{Checkpoint, CheckpointWriter, FORMAT};
 use tempfile::TempDir;
 
 const MANIFEST: &str = "manifest.pb";
@@ -28,7 +28,8 @@ struct Stored {
 /// A checkpoint of two chunks.
 fn stored() -> Stored {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut writer = Writer::create(&folder.path().join("one"), None).expect("a checkpoint");
+    let mut writer =
+        CheckpointWriter::create(&folder.path().join("one"), None).expect("a checkpoint");
     let alike: Vec<u8> = (0..CHUNK).map(|at| (at / 256) as u8).collect();
     let mut random = crate::random::Random::new(1);
     let different: Vec<u8> = (0..CHUNK).map(|_| random.word() as u8).collect();
