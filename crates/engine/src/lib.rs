@@ -56,4 +56,4 @@ pub use ring::{RingSlot, SlotError};
 pub use statistics::EngineStatistics;
 pub use ticket::{Lane, Ticket, Waits};
 pub use validation::{Evidence, Validate};
-pub use waited::{KernelId, StreamId, Writer};
+pub use waited::{KernelId, Writer};

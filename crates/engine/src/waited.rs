@@ -2,10 +2,7 @@
 
 use crate::ticket::{Lane, Ticket, Waits};
 use std::collections::HashMap;
-
-/// Names a stream of the program. Never reused during a checkpoint, even when HIP reuses a handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StreamId(pub u64);
+use strobe_extent::StreamId;
 
 /// Names a kernel, as the driver numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

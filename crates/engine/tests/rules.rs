@@ -2,9 +2,9 @@
 
 use strobe_engine::{
     BeginError, Config, CopyAside, CopyOut, Engine, Mode, Proceed, RingSlot, SetAside, SlotError,
-    Source, StreamId, Ticket, Waits, Writer,
+    Source, Ticket, Waits, Writer,
 };
-use strobe_extent::{Extent, Reason, Side};
+use strobe_extent::{Extent, Reason, Side, StreamId};
 
 const A: Writer = Writer::Stream(StreamId(1));
 const B: Writer = Writer::Stream(StreamId(2));

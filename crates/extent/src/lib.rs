@@ -1,5 +1,5 @@
-//! Where memory is touched: extents of GPU virtual addresses, sets of them, chunks of them, and the
-//! one type that travels between the analysis and the engine, [`Access`].
+//! Where memory is touched: extents of GPU virtual addresses, sets of them, chunks of them, the one type
+//! that travels between the analysis and the engine, [`Access`], and the stream that does it.
 //!
 //! An [`Extent`] is never empty. An [`ExtentSet`] is sorted, disjoint and without adjacent members, so
 //! two sets of the same bytes are equal. A [`ChunkMap`] never lets a chunk cross the border of a
@@ -13,6 +13,7 @@ mod chunk_set;
 mod extent;
 mod map;
 mod set;
+mod stream;
 
 pub use access::{Access, Reason, Side};
 pub use chunk_map::{ChunkIndex, ChunkMap, ChunkMapError};
@@ -20,6 +21,7 @@ pub use chunk_set::ChunkSet;
 pub use extent::{Extent, ExtentError};
 pub use map::ExtentMap;
 pub use set::ExtentSet;
+pub use stream::StreamId;
 
 /// Content that is put beside other content (in a pool on the device, in a slot of a copier) begins on
 /// this boundary, in bytes: a cache line of every target, twice.

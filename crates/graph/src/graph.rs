@@ -1,13 +1,13 @@
 //! The DAG and how it grows.
 
-use crate::operation::{Edge, Event, Operation, Sequence, Stream, WorkKind};
+use crate::operation::{Edge, Event, Operation, Sequence, WorkKind};
 use crate::period::period;
 use crate::prediction::Prediction;
 use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use strobe_extent::{Access, Extent, ExtentMap, Side};
+use strobe_extent::{Access, Extent, ExtentMap, Side, StreamId};
 
 /// The operations of a window of the program's past, in the order enqueued, with happens-before
 /// edges. Methods are called in the order in which the program made its calls.
@@ -21,7 +21,7 @@ pub struct LaunchGraph {
     window: VecDeque<NodeIndex>,
     limit: usize,
     next: Sequence,
-    streams: HashMap<Stream, StreamState>,
+    streams: HashMap<StreamId, StreamState>,
     /// What each event stands for.
     events: HashMap<Event, Vec<Sequence>>,
     /// The latest wait of the host.
@@ -97,12 +97,12 @@ impl LaunchGraph {
     }
 
     /// A stream was created that does not synchronise with the legacy default stream.
-    pub fn create_non_blocking(&mut self, stream: Stream) {
+    pub fn create_non_blocking(&mut self, stream: StreamId) {
         self.streams.entry(stream).or_default().non_blocking = true;
     }
 
     /// A stream was destroyed.
-    pub fn destroy_stream(&mut self, stream: Stream) {
+    pub fn destroy_stream(&mut self, stream: StreamId) {
         self.streams.remove(&stream);
     }
 
@@ -145,7 +145,7 @@ impl LaunchGraph {
     }
 
     /// `event` was recorded on `stream`.
-    pub fn record(&mut self, event: Event, stream: Stream) {
+    pub fn record(&mut self, event: Event, stream: StreamId) {
         let tails = self.tails(stream);
         self.events.insert(event, tails);
     }
@@ -156,7 +156,7 @@ impl LaunchGraph {
     }
 
     /// What is enqueued on `stream` from now on waits for `event`.
-    pub fn wait(&mut self, stream: Stream, event: Event) {
+    pub fn wait(&mut self, stream: StreamId, event: Event) {
         let waits = &mut self.streams.entry(stream).or_default().waits;
         for recorded in self.events.get(&event).into_iter().flatten() {
             // Bounded: a stream that only ever waits needs the latest of each.
@@ -167,7 +167,7 @@ impl LaunchGraph {
     }
 
     /// The host waited for `stream`.
-    pub fn synchronise(&mut self, stream: Stream) {
+    pub fn synchronise(&mut self, stream: StreamId) {
         let tails = self.tails(stream);
         self.host_waits(&tails);
     }
@@ -265,7 +265,7 @@ impl LaunchGraph {
     }
 
     /// Makes `sequence` the tail of its stream; what it waits for there.
-    fn enter_stream(&mut self, stream: Stream, sequence: Sequence) -> Vec<(Sequence, Edge)> {
+    fn enter_stream(&mut self, stream: StreamId, sequence: Sequence) -> Vec<(Sequence, Edge)> {
         let state = self.streams.entry(stream).or_default();
         let mut before = std::mem::take(&mut state.waits);
         before.extend(
@@ -275,7 +275,7 @@ impl LaunchGraph {
                 .map(|tail| (tail, Edge::SameStream)),
         );
         let blocking = !state.non_blocking;
-        if stream == Stream::LEGACY {
+        if stream == StreamId::LEGACY {
             let others = self
                 .streams
                 .iter()
@@ -284,7 +284,7 @@ impl LaunchGraph {
         } else if blocking {
             let legacy = self
                 .streams
-                .get(&Stream::LEGACY)
+                .get(&StreamId::LEGACY)
                 .and_then(|legacy| legacy.tail);
             before.extend(legacy.map(|tail| (tail, Edge::Legacy)));
         }
@@ -293,15 +293,15 @@ impl LaunchGraph {
 
     /// What has to be over for all that was enqueued on a stream to be: its last operation, and what that
     /// stream waits for by itself.
-    fn tails(&self, stream: Stream) -> Vec<Sequence> {
+    fn tails(&self, stream: StreamId) -> Vec<Sequence> {
         let tail_of = |stream| self.streams.get(&stream).and_then(|state| state.tail);
-        if stream == Stream::LEGACY {
+        if stream == StreamId::LEGACY {
             let blocking = self.streams.values().filter(|state| !state.non_blocking);
             return blocking.filter_map(|state| state.tail).collect();
         }
         let blocks = !self.streams.get(&stream).is_some_and(|s| s.non_blocking);
         let tail = tail_of(stream);
-        let legacy = tail_of(Stream::LEGACY).filter(|legacy| blocks && Some(*legacy) > tail);
+        let legacy = tail_of(StreamId::LEGACY).filter(|legacy| blocks && Some(*legacy) > tail);
         tail.into_iter().chain(legacy).collect()
     }
 

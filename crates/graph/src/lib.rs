@@ -14,6 +14,6 @@ mod prediction;
 mod window;
 
 pub use graph::LaunchGraph;
-pub use operation::{Edge, Event, Operation, Sequence, Stream, WorkKind};
+pub use operation::{Edge, Event, Operation, Sequence, WorkKind};
 pub use prediction::Prediction;
 pub use window::{Race, Window, WindowError};

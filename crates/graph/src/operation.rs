@@ -1,19 +1,10 @@
 //! The nodes and edges of the DAG.
 
-use strobe_extent::Access;
+use strobe_extent::{Access, StreamId};
 
 /// The place of an operation in the order in which operations were enqueued, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub u64);
-
-/// A stream of the program; never reused, even when HIP reuses a handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stream(pub u64);
-
-impl Stream {
-    /// The legacy default stream: it waits for all blocking streams, and they wait for it.
-    pub const LEGACY: Stream = Stream(0);
-}
 
 /// An event of the program; never reused, even when HIP reuses a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +35,7 @@ pub struct Operation {
     /// A kernel's, as its code object names it; else what the field calls it.
     pub name: &'static str,
     /// Where it was enqueued; `None` for what the host does itself.
-    pub stream: Option<Stream>,
+    pub stream: Option<StreamId>,
     /// What identifies it when a loop comes round again: function and launch geometry, but no
     /// argument that changes from round to round.
     pub signature: u64,

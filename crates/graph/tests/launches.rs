@@ -1,19 +1,17 @@
 //! The DAG of small programs: what is ordered, what is not, and what is predicted.
 
-use strobe_extent::{Access, Extent, Reason, Side};
-use strobe_graph::{
-    Edge, Event, LaunchGraph, Operation, Sequence, Stream, Window, WindowError, WorkKind,
-};
+use strobe_extent::{Access, Extent, Reason, Side, StreamId};
+use strobe_graph::{Edge, Event, LaunchGraph, Operation, Sequence, Window, WindowError, WorkKind};
 
-const A: Stream = Stream(1);
-const B: Stream = Stream(2);
+const A: StreamId = StreamId(1);
+const B: StreamId = StreamId(2);
 const NAMES: [&str; 5] = ["zero", "one", "two", "three", "four"];
 
 fn e(start: u64, len: u64) -> Extent {
     Extent::with_len(start, len).unwrap()
 }
 
-fn kernel(stream: Stream, signature: u64, reads: Side, writes: Side) -> Operation {
+fn kernel(stream: StreamId, signature: u64, reads: Side, writes: Side) -> Operation {
     let access = Access { reads, writes };
     Operation {
         kind: WorkKind::Kernel,
@@ -26,7 +24,7 @@ fn kernel(stream: Stream, signature: u64, reads: Side, writes: Side) -> Operatio
 }
 
 /// A kernel that writes the 16 bytes at `start`.
-fn writer(stream: Stream, start: u64) -> Operation {
+fn writer(stream: StreamId, start: u64) -> Operation {
     kernel(stream, start, Side::none(), e(start, 16).into())
 }
 
@@ -104,11 +102,11 @@ fn the_host_orders_what_it_waited_for() {
     let b1 = graph.push(writer(B, 0));
     graph.synchronise(A);
     let b2 = graph.push(writer(B, 0x10));
-    let b3 = graph.push(writer(Stream(3), 0x10));
+    let b3 = graph.push(writer(StreamId(3), 0x10));
     assert!(before(&graph, a1, b2) && before(&graph, a1, b3));
     assert!(!before(&graph, b1, b3));
     graph.synchronise_all();
-    let b4 = graph.push(writer(Stream(4), 0));
+    let b4 = graph.push(writer(StreamId(4), 0));
     assert!(
         [a1, b1, b2, b3]
             .iter()
@@ -122,7 +120,7 @@ fn the_legacy_stream_joins_blocking_streams_only() {
     graph.create_non_blocking(B);
     let a1 = graph.push(writer(A, 0));
     let b1 = graph.push(writer(B, 0));
-    let legacy = graph.push(writer(Stream::LEGACY, 0));
+    let legacy = graph.push(writer(StreamId::LEGACY, 0));
     let a2 = graph.push(writer(A, 0));
     let b2 = graph.push(writer(B, 0));
     assert!(before(&graph, a1, legacy) && before(&graph, legacy, a2));
@@ -245,12 +243,12 @@ fn what_waits_for_the_default_stream_waits_for_all_that_this_one_waits_for() {
     let a1 = graph.push(writer(A, 0));
     let b1 = graph.push(writer(B, 0x10));
     // Nothing was enqueued on it, but it stands behind the others.
-    graph.record(Event(1), Stream::LEGACY);
+    graph.record(Event(1), StreamId::LEGACY);
     graph.wait(B, Event(1));
     let b2 = graph.push(writer(B, 0));
     assert!(before(&graph, a1, b2) && before(&graph, b1, b2));
     assert_eq!(races(&graph), []);
-    let legacy = graph.push(writer(Stream::LEGACY, 0x20));
+    let legacy = graph.push(writer(StreamId::LEGACY, 0x20));
     // A stream on which nothing came after the default stream's work waits for that, too.
     graph.synchronise(A);
     let b3 = graph.push(writer(B, 0x20));

@@ -13,7 +13,8 @@ use crate::seen::trace::{Effect, Trace};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use strobe_engine::{Proceed, StreamId, Waits, Writer};
+use strobe_engine::{Proceed, Waits, Writer};
+use strobe_extent::StreamId;
 
 /// How long a held-back thread sleeps between two looks at a lane.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);

@@ -10,10 +10,9 @@ use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Tra
 use crate::seen::tables::{Look, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use strobe_engine::StreamId;
-use strobe_extent::{Access, Extent, Reason, Side};
+use strobe_extent::{Access, Extent, Reason, Side, StreamId};
 use strobe_footprint::LaunchMemory;
-use strobe_graph::{Event, LaunchGraph, Operation, Stream, WorkKind};
+use strobe_graph::{Event, LaunchGraph, Operation, WorkKind};
 use strobe_proto::LaunchWindow;
 
 /// Operations that the graph remembers: some rounds of a training loop.
@@ -328,7 +327,7 @@ impl Trace {
             is_hull: false,
         });
         Effect {
-            stream: Some(StreamId(stream.0)),
+            stream: Some(stream),
             writes,
             kernel: Some(kernel),
         }
@@ -371,23 +370,23 @@ impl Trace {
             ..operation
         });
         Effect {
-            stream: stream.map(|stream| StreamId(stream.0)),
+            stream,
             writes,
             kernel: None,
         }
     }
 
     /// The number of a stream, never used twice.
-    fn stream(&mut self, stream: RawStream) -> Stream {
+    fn stream(&mut self, stream: RawStream) -> StreamId {
         match stream {
-            RawStream::LEGACY => Stream::LEGACY,
-            stream => Stream(self.streams.of(stream)),
+            RawStream::LEGACY => StreamId::LEGACY,
+            stream => StreamId(self.streams.of(stream)),
         }
     }
 
     fn forget_stream(&mut self, stream: RawStream) {
         if let Some(number) = self.streams.live.remove(&stream) {
-            self.graph.destroy_stream(Stream(number));
+            self.graph.destroy_stream(StreamId(number));
         }
         self.last.remove(&stream);
     }

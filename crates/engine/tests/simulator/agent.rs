@@ -6,9 +6,9 @@ use crate::random::{Random, mix};
 use std::collections::BTreeMap;
 use strobe_engine::{
     Config, CopyAside, CopyOut, Driver, Engine, KernelId, Lane, Lanes, Mode, Proceed, SlotError,
-    Source, StreamId, Ticket, Validate, Waits, Writer,
+    Source, Ticket, Validate, Waits, Writer,
 };
-use strobe_extent::{Extent, Side};
+use strobe_extent::{Extent, Side, StreamId};
 
 /// A rule of the engine that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
