@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::condition::{Condition, condition};
-use super::{State, Tables};
+use super::tables::{State, Tables};
 use crate::futex;
 
 /// How long an owner is seen stopped, at every look, before the caller gives up.
