@@ -11,6 +11,7 @@
 //! touched only under the state lock; everything else shared is atomic.
 
 mod condition;
+pub(crate) mod event;
 mod extents;
 pub(crate) mod fd;
 pub(crate) mod geometry;
@@ -25,6 +26,6 @@ pub(crate) use condition::is_stopped;
 pub(crate) use extents::{allocate, allocate_elsewhere, release};
 pub(crate) use initialise::initialise;
 pub(crate) use layout::*;
-pub(crate) use lock::{LockError, Locked};
+pub(crate) use lock::Locked;
 pub(crate) use open::Device;
 pub(crate) use tables::*;

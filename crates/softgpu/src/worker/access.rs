@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::memory::translate;
 use crate::device::Device;
-use crate::driver::report;
+use crate::report::report;
 use crate::space::Snapshot;
 use crate::wave::{AccessLog, Dispatch, Extent};
 

@@ -10,8 +10,9 @@ use super::memory::{read, signal_value, translate, word16, word64};
 use super::pool::Pool;
 use super::queue::{Progress, QueueState};
 use crate::clock;
+use crate::device::event;
 use crate::device::{Device, Queue};
-use crate::driver::{event, report};
+use crate::report::report;
 use crate::space::Snapshot;
 use crate::wave::{ComputeUnit, Stop};
 

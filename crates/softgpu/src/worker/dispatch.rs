@@ -11,7 +11,7 @@ use super::memory::read;
 use super::pool::Pool;
 use super::queue::QueueState;
 use crate::clock;
-use crate::driver::event;
+use crate::device::event;
 use crate::space::{Snapshot, View};
 use crate::wave::{
     AccessLog, ComputeUnit, Control, Descriptor, Dispatch, HELD, Host, Packet, Stop,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::dispatch::{Helpers, Job};
 use super::queue::{Progress, QueueState};
 use crate::device::Device;
-use crate::driver::report;
+use crate::report::report;
 use crate::space::Space;
 use crate::wave::{ComputeUnit, HELD, Program};
 
