@@ -19,10 +19,12 @@ mod modifiers;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::host::{Control, Host};
 use super::memory::{AddressSpace, Mapping};
-use super::state::{Lanes, Wave};
+use super::register::Lanes;
+use super::state::Wave;
 use super::stop::Stop;
-use super::unit::{ComputeUnit, Control, Host};
+use super::unit::ComputeUnit;
 use super::{AccessLog, Descriptor, Dispatch, Packet, Program};
 
 /// Where programs and data are, for the GPU. The mapping before it is read-only.
