@@ -55,7 +55,7 @@ mod vram;
 
 pub use access_log::{AccessLog, Extent};
 pub use aperture::{LDS_APERTURE, PRIVATE_APERTURE};
-pub use dispatch::{Descriptor, Dispatch, Packet};
+pub use dispatch::Dispatch;
 pub use host::{Control, HELD, Host};
 pub use memory::{AddressSpace, Mapping};
 pub use program::Program;

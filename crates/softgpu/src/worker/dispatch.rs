@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use strobe_code_object::{DESCRIPTOR_SIZE, Descriptor};
+use strobe_kfd::aql::KernelDispatch;
+
 use super::access;
 use super::job::Job;
 use super::memory::read;
@@ -11,7 +14,7 @@ use super::process::Process;
 use super::queue::QueueState;
 use crate::clock;
 use crate::space::Snapshot;
-use crate::wave::{ComputeUnit, Descriptor, Dispatch, Packet, Stop};
+use crate::wave::{ComputeUnit, Dispatch, Stop};
 
 /// Start and end of a dispatch in GPU ticks.
 pub(super) type Times = (u64, u64);
@@ -22,7 +25,7 @@ pub(super) struct Run<'a> {
     pub(super) offers: &'a Offers,
     pub(super) slot: usize,
     pub(super) queue: &'a QueueState,
-    pub(super) packet: &'a [u8; 64],
+    pub(super) packet: KernelDispatch,
     pub(super) address: u64,
     pub(super) queue_address: u64,
     pub(super) index: u64,
@@ -31,7 +34,7 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Runs all workgroups to their end.
     pub(super) fn execute(&self, space: &Snapshot, unit: &mut ComputeUnit) -> Result<Times, Stop> {
-        let packet = Packet::parse(self.packet);
+        let packet = self.packet;
         let begin = Instant::now();
         let start = clock::ticks();
         let fault = |addr: u64| Stop::Fault {
@@ -39,11 +42,12 @@ impl Run<'_> {
             write: false,
             pc: 0,
         };
-        let descriptor =
-            read::<64>(space, packet.kernel_object).ok_or(fault(packet.kernel_object))?;
+        let descriptor = read::<[u8; DESCRIPTOR_SIZE]>(space, packet.kernel_object)
+            .and_then(|bytes| Descriptor::parse(&bytes))
+            .ok_or(fault(packet.kernel_object))?;
         let dispatch = Dispatch {
             packet,
-            descriptor: Descriptor::parse(&descriptor),
+            descriptor,
             packet_address: self.address,
             queue_address: self.queue_address,
             dispatch_id: self.index,

@@ -1,36 +1,28 @@
 //! The packet processor: executes packets of the architected queueing language.
-//!
-//! Layouts: HSA platform system architecture specification 1.2, section 2.9; AMD's vendor packets
-//! as ROCr's `hsa_ext_amd.h` and `amd_hsa_queue.h` describe them.
+//! What they do: HSA platform system architecture specification 1.2, section 2.9.
 
 use std::sync::atomic::{Ordering, fence};
 
+use strobe_kfd::aql::{
+    BARRIER_AND, BARRIER_OR, Barrier, BarrierValue, FORMAT_BARRIER_VALUE, FORMAT_PM4_IB, INVALID,
+    KERNEL_DISPATCH, Packet, Pm4Ib, QUEUE_INACTIVE_SIGNAL, READ_DISPATCH_ID, Signal,
+    VENDOR_SPECIFIC,
+};
+use zerocopy::transmute;
+
 use super::dispatch::{self, Times};
-use super::memory::{read, signal_value, translate, word16, word64};
+use super::memory::{read, signal, word16, word64};
 use super::offers::Offers;
 use super::process::Process;
-use super::queue::{INVALID, Progress, QueueState};
+use super::queue::{Progress, QueueState};
 use crate::clock;
-use crate::device::{Device, event};
+use crate::device::event;
 use crate::report::report;
 use crate::space::Snapshot;
 use crate::wave::{ComputeUnit, Program, Stop};
 
-/// Packet types, bits 7:0 of the header.
-const VENDOR: u8 = 0;
-const KERNEL_DISPATCH: u8 = 2;
-const BARRIER_AND: u8 = 3;
-const BARRIER_OR: u8 = 5;
-/// Formats of vendor packets, byte 2.
-const FORMAT_PM4_IB: u8 = 1;
-const FORMAT_BARRIER_VALUE: u8 = 2;
-
 /// The bit by which a queue tells ROCr's error handler that a wave raised an exception.
 const ERROR_TRAP: i64 = 1 << 31;
-/// Offset of `queue_inactive_signal` in `amd_queue_t`.
-const QUEUE_INACTIVE_SIGNAL: u64 = 192;
-/// Offset of `read_dispatch_id` in `amd_queue_t`.
-const READ_DISPATCH_ID: u64 = 128;
 
 /// What is wrong with a packet.
 enum Failure {
@@ -52,17 +44,17 @@ impl Head<'_> {
     /// Executes the packet; it is consumed unless it waits.
     pub(super) fn execute(&self, offers: &Offers, unit: &mut ComputeUnit) -> Progress {
         let address = self.queue.packet(self.index);
-        let Some(packet) = read::<64>(self.space, address) else {
+        let Some(packet) = read::<Packet>(self.space, address) else {
             return self.stop(&Failure::Packet("its ring is not mapped".into()));
         };
-        let result = match (packet[0], packet[2]) {
+        let result = match (packet.kind, packet.format) {
             (KERNEL_DISPATCH, _) => {
                 let run = dispatch::Run {
                     process: self.process,
                     offers,
                     slot: self.slot,
                     queue: self.queue,
-                    packet: &packet,
+                    packet: transmute!(packet),
                     address,
                     queue_address: self.amd_queue(),
                     index: self.index,
@@ -70,23 +62,25 @@ impl Head<'_> {
                 let times = run.execute(self.space, unit);
                 times.map(Some).map_err(Failure::Wave)
             }
-            (BARRIER_AND, _) => match dependencies(self.space, &packet) {
+            (BARRIER_AND, _) => match dependencies(self.space, transmute!(packet)) {
                 Ok(values) if values.iter().all(|value| *value == 0) => Ok(None),
                 Ok(_) => return Progress::Waiting,
                 Err(failure) => Err(failure),
             },
-            (BARRIER_OR, _) => match dependencies(self.space, &packet) {
+            (BARRIER_OR, _) => match dependencies(self.space, transmute!(packet)) {
                 Ok(values) if values.is_empty() || values.contains(&0) => Ok(None),
                 Ok(_) => return Progress::Waiting,
                 Err(failure) => Err(failure),
             },
-            (VENDOR, FORMAT_BARRIER_VALUE) => match value_holds(self.space, &packet) {
-                Ok(true) => Ok(None),
-                Ok(false) => return Progress::Waiting,
-                Err(failure) => Err(failure),
-            },
-            (VENDOR, FORMAT_PM4_IB) => {
-                run_pm4(&self.process.program, self.space, &packet).map(|()| None)
+            (VENDOR_SPECIFIC, FORMAT_BARRIER_VALUE) => {
+                match value_holds(self.space, transmute!(packet)) {
+                    Ok(true) => Ok(None),
+                    Ok(false) => return Progress::Waiting,
+                    Err(failure) => Err(failure),
+                }
+            }
+            (VENDOR_SPECIFIC, FORMAT_PM4_IB) => {
+                run_pm4(&self.process.program, self.space, transmute!(packet)).map(|()| None)
             }
             (kind, format) => Err(Failure::Packet(format!(
                 "AQL packet type {kind} format {format} is not implemented"
@@ -96,7 +90,7 @@ impl Head<'_> {
             Ok(times) => times,
             Err(failure) => return self.stop(&failure),
         };
-        let completion = u64_at(&packet, 56);
+        let completion = packet.completion_signal;
         // Consumed before it is reported complete: the program may reuse the place then.
         if let Some(header) = word16(self.space, address) {
             header.store(u16::from(INVALID), Ordering::Release);
@@ -115,34 +109,33 @@ impl Head<'_> {
         self.queue.queue().read_pointer - READ_DISPATCH_ID
     }
 
-    /// Reports completion through `amd_signal_t`: value @8, event mailbox @16, event id @24, start @32,
-    /// end @40. False when the signal is not mapped. Whoever waits is woken when the packet is no longer
-    /// resident.
-    fn complete(&self, signal: u64, times: Option<Times>) -> bool {
-        let space = self.space;
-        let Some(value) = signal_value(space, signal + 8) else {
+    /// Reports completion. False when the signal is not mapped. Whoever waits is woken when the packet
+    /// is no longer resident.
+    fn complete(&self, address: u64, times: Option<Times>) -> bool {
+        let Some(signal) = signal(self.space, address) else {
             return false;
         };
         let (start, end) = times.unwrap_or_else(|| {
             let now = clock::ticks();
             (now, now)
         });
-        if let (Some(from), Some(to)) = (word64(space, signal + 32), word64(space, signal + 40)) {
-            from.store(start, Ordering::Relaxed);
-            to.store(end, Ordering::Relaxed);
-        }
+        signal.start_ts.store(start, Ordering::Relaxed);
+        signal.end_ts.store(end, Ordering::Relaxed);
         // Read before the value says "done": the program may free the signal after that.
-        let mailbox = word64(space, signal + 16).map_or(0, |word| word.load(Ordering::Relaxed));
-        let event_id =
-            word64(space, signal + 24).map_or(0, |word| word.load(Ordering::Relaxed)) as u32;
-        value.fetch_sub(1, Ordering::AcqRel);
-        if mailbox != 0 {
-            if let Some(mail) = word64(space, mailbox) {
-                mail.store(u64::from(event_id), Ordering::Release);
-            }
-            event::mark(self.process.device, self.slot, event_id);
-        }
+        let event = event_of(signal);
+        signal.value.fetch_sub(1, Ordering::AcqRel);
+        self.set(event);
         true
+    }
+
+    /// Sets a signal's event, if it has one.
+    fn set(&self, (mailbox, id): (u64, u32)) {
+        if mailbox != 0 {
+            if let Some(mail) = word64(self.space, mailbox) {
+                mail.store(u64::from(id), Ordering::Release);
+            }
+            event::mark(self.process.device, self.slot, id);
+        }
     }
 
     /// Ends the queue and says why on stderr. Faults and traps are the program's: its runtime hears of
@@ -167,9 +160,13 @@ impl Head<'_> {
             }
             Failure::Wave(Stop::Trap { .. }) => {
                 let signal = word64(space, self.amd_queue() + QUEUE_INACTIVE_SIGNAL)
-                    .map_or(0, |word| word.load(Ordering::Relaxed));
-                if signal != 0 && translate(space, signal, 64).is_some() {
-                    raise(device, self.slot, space, signal, ERROR_TRAP);
+                    .map(|word| word.load(Ordering::Relaxed))
+                    .filter(|address| *address != 0)
+                    .and_then(|address| signal(space, address));
+                if let Some(signal) = signal {
+                    signal.value.store(ERROR_TRAP, Ordering::Release);
+                    fence(Ordering::SeqCst);
+                    self.set(event_of(signal));
                 }
             }
             Failure::Wave(Stop::Evicted) => {}
@@ -181,32 +178,30 @@ impl Head<'_> {
     }
 }
 
-fn u64_at(packet: &[u8; 64], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&packet[at..at + 8]);
-    u64::from_le_bytes(bytes)
+/// Mailbox and id of the event that a signal sets.
+fn event_of(signal: &Signal) -> (u64, u32) {
+    let mailbox = signal.event_mailbox_ptr.load(Ordering::Relaxed);
+    (mailbox, signal.event_id.load(Ordering::Relaxed))
 }
 
 /// The values of a barrier's signals; absent ones are left out.
-fn dependencies(space: &Snapshot, packet: &[u8; 64]) -> Result<Vec<i64>, Failure> {
-    (0..5)
-        .map(|index| u64_at(packet, 8 + index * 8))
-        .filter(|signal| *signal != 0)
-        .map(|signal| {
-            signal_value(space, signal + 8)
-                .map(|value| value.load(Ordering::Acquire))
-                .ok_or(Failure::Signal(signal))
-        })
+fn dependencies(space: &Snapshot, packet: Barrier) -> Result<Vec<i64>, Failure> {
+    let signals = packet.dep_signal.into_iter();
+    signals
+        .filter(|address| *address != 0)
+        .map(|address| value(space, address))
         .collect()
 }
 
-/// The condition of a barrier-value packet: signal @8, value @16, mask @24, condition @32.
-fn value_holds(space: &Snapshot, packet: &[u8; 64]) -> Result<bool, Failure> {
-    let signal = u64_at(packet, 8);
-    let value = signal_value(space, signal + 8).ok_or(Failure::Signal(signal))?;
-    let masked = value.load(Ordering::Acquire) & u64_at(packet, 24).cast_signed();
-    let reference = u64_at(packet, 16).cast_signed();
-    match u64_at(packet, 32) as u32 {
+fn value(space: &Snapshot, address: u64) -> Result<i64, Failure> {
+    let signal = signal(space, address).ok_or(Failure::Signal(address))?;
+    Ok(signal.value.load(Ordering::Acquire))
+}
+
+/// The condition of a barrier-value packet.
+fn value_holds(space: &Snapshot, packet: BarrierValue) -> Result<bool, Failure> {
+    let (masked, reference) = (value(space, packet.signal)? & packet.mask, packet.value);
+    match packet.cond {
         0 => Ok(masked == reference),
         1 => Ok(masked != reference),
         2 => Ok(masked < reference),
@@ -218,25 +213,22 @@ fn value_holds(space: &Snapshot, packet: &[u8; 64]) -> Result<bool, Failure> {
 }
 
 /// Runs the command buffer of a vendor packet: cache control only.
-fn run_pm4(program: &Program, space: &Snapshot, packet: &[u8; 64]) -> Result<(), Failure> {
+fn run_pm4(program: &Program, space: &Snapshot, packet: Pm4Ib) -> Result<(), Failure> {
     const NOP: u32 = 0x10;
     const INDIRECT_BUFFER: u32 = 0x3f;
     const ACQUIRE_MEM: u32 = 0x58;
-    let word = |at: usize| u64_at(packet, at) as u32;
-    // The jump command stands at byte 4: header, address, size.
-    if word(4) >> 30 != 3 || word(4) >> 8 & 0xff != INDIRECT_BUFFER {
+    let [jump, low, high, size] = packet.ib_jump_cmd;
+    if jump >> 30 != 3 || jump >> 8 & 0xff != INDIRECT_BUFFER {
         return Err(Failure::Packet(format!(
-            "PM4 jump {:#010x} is not implemented",
-            word(4)
+            "PM4 jump {jump:#010x} is not implemented"
         )));
     }
-    let start = u64::from(word(8) & !3) | u64::from(word(12) & 0xffff) << 32;
-    let end = start + u64::from(word(16) & 0xf_ffff) * 4;
+    let start = u64::from(low & !3) | u64::from(high & 0xffff) << 32;
+    let end = start + u64::from(size & 0xf_ffff) * 4;
     let mut at = start;
     while at < end {
-        let bytes = read::<4>(space, at)
+        let header = read::<u32>(space, at)
             .ok_or_else(|| Failure::Packet(format!("PM4 buffer at {at:#x} is not mapped")))?;
-        let header = u32::from_le_bytes(bytes);
         match (header >> 30, header >> 8 & 0xff) {
             (3, ACQUIRE_MEM) => program.invalidate(),
             (3, NOP) => {}
@@ -249,20 +241,4 @@ fn run_pm4(program: &Program, space: &Snapshot, packet: &[u8; 64]) -> Result<(),
         at += u64::from(header >> 16 & 0x3fff) * 4 + 8;
     }
     Ok(())
-}
-
-/// Sets a signal to a value.
-fn raise(device: &Device, slot: usize, space: &Snapshot, signal: u64, code: i64) {
-    if let Some(value) = signal_value(space, signal + 8) {
-        value.store(code, Ordering::Release);
-    }
-    fence(Ordering::SeqCst);
-    let mailbox = word64(space, signal + 16).map_or(0, |word| word.load(Ordering::Relaxed));
-    let event_id = word64(space, signal + 24).map_or(0, |word| word.load(Ordering::Relaxed)) as u32;
-    if mailbox != 0 {
-        if let Some(mail) = word64(space, mailbox) {
-            mail.store(u64::from(event_id), Ordering::Release);
-        }
-        event::mark(device, slot, event_id);
-    }
 }

@@ -3,17 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use strobe_kfd::aql::{INVALID, PACKET_BYTES};
 use strobe_kfd::queue::COMPUTE_AQL;
 
 use super::job::Job;
 use super::memory::{word16, word64};
 use crate::device::{DOORBELLS, Device, Queue};
 use crate::space::Snapshot;
-
-/// Bytes of an AQL packet.
-const PACKET: u64 = 64;
-/// The type, bits 7:0 of the header, of a packet that is not there yet, or not any more.
-pub(super) const INVALID: u8 = 1;
 
 /// What became of the packet at the head of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +118,7 @@ impl QueueState {
 
     /// Where packet `index` of an AQL queue stands.
     pub(super) fn packet(&self, index: u64) -> u64 {
-        self.queue.ring + index * PACKET % u64::from(self.queue.ring_size)
+        self.queue.ring + index * PACKET_BYTES as u64 % u64::from(self.queue.ring_size)
     }
 
     /// Whether the producer has finished the packet.
