@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
-use strobe_softgpu::wave::{
-    AddressSpace, ComputeUnit, Control, Descriptor, Dispatch, Host, Mapping, Packet, Program,
-};
+use strobe_code_object::Descriptor;
+use strobe_kfd::aql::KernelDispatch;
+use strobe_softgpu::wave::{AddressSpace, ComputeUnit, Control, Dispatch, Host, Mapping, Program};
 
 /// Code, then data.
 const BASE: u64 = 0x10_0000_0000;
@@ -196,14 +196,14 @@ fn main() {
             host: &Nobody,
         };
         let dispatch = Dispatch {
-            packet: Packet {
+            packet: KernelDispatch {
                 workgroup_size: [256, 1, 1],
                 grid_size: [256, 1, 1],
                 group_segment_size: 8192,
                 kernel_object: BASE,
                 // What the program finds in s[0:1]: where its data begins.
                 kernarg_address: BASE + CODE_BYTES as u64,
-                ..Packet::default()
+                ..KernelDispatch::default()
             },
             descriptor: Descriptor {
                 // 32 vector registers, IEEE mode, subnormals kept.

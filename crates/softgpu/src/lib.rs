@@ -13,6 +13,7 @@ mod faults;
 mod futex;
 pub mod options;
 pub mod preload;
+mod report;
 mod sdma;
 mod space;
 mod target;

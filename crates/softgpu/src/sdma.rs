@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::device::Device;
-use crate::driver::event;
+use crate::device::event;
 use crate::space::Snapshot;
 use crate::time_model::{self, Path};
 

@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use strobe_code_object::{CodeObject, Kernel, ObjectLimits};
+use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet, Side};
 use strobe_footprint::{KernelFootprint, Launch, LaunchMemory};
-use strobe_softgpu::wave::{
-    AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Program, Stop, Vram,
-};
+use strobe_kfd::aql::KernelDispatch;
+use strobe_softgpu::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Program, Stop, Vram};
+use zerocopy::IntoBytes;
 
 use crate::scene::Scene;
 
@@ -120,20 +120,20 @@ impl Device {
 
     fn dispatch(&mut self, module: &Module, kernel: &Kernel, scene: &Scene) -> Dispatch {
         let address = module.base + kernel.descriptor_address;
-        let bytes = self.memory.read(address, 64);
-        let descriptor = Descriptor::parse(&bytes.try_into().expect("64 bytes"));
-        let mut packet = [0_u8; 64];
-        for d in 0..3 {
-            packet[4 + 2 * d..][..2].copy_from_slice(&(scene.block[d] as u16).to_le_bytes());
-            packet[12 + 4 * d..][..4].copy_from_slice(&scene.grid[d].to_le_bytes());
-        }
-        packet[24..28].copy_from_slice(&descriptor.private_segment_fixed_size.to_le_bytes());
-        packet[28..32].copy_from_slice(&descriptor.group_segment_fixed_size.to_le_bytes());
-        packet[32..40].copy_from_slice(&address.to_le_bytes());
-        packet[40..48].copy_from_slice(&LAUNCH.to_le_bytes());
-        self.memory.write(PACKET, &packet);
+        let bytes = self.memory.read(address, DESCRIPTOR_SIZE);
+        let descriptor = Descriptor::parse(&bytes).expect("a whole descriptor");
+        let packet = KernelDispatch {
+            workgroup_size: scene.block.map(|items| items as u16),
+            grid_size: scene.grid,
+            private_segment_size: descriptor.private_segment_size,
+            group_segment_size: descriptor.group_segment_size,
+            kernel_object: address,
+            kernarg_address: LAUNCH,
+            ..KernelDispatch::default()
+        };
+        self.memory.write(PACKET, packet.as_bytes());
         Dispatch {
-            packet: Packet::parse(&packet),
+            packet,
             descriptor,
             packet_address: PACKET,
             queue_address: QUEUE,

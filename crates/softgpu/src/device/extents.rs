@@ -2,7 +2,8 @@
 
 use nix::errno::Errno;
 
-use super::{Device, Object, Tables, place};
+use super::open::Device;
+use super::tables::{Object, Tables, place};
 
 const PAGE: u64 = 4096;
 

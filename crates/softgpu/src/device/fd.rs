@@ -6,7 +6,8 @@
 
 use nix::errno::Errno;
 
-use super::{Device, RENDER_NODE};
+use super::layout::RENDER_NODE;
+use super::open::Device;
 
 /// An open file of one of the two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,7 @@ fn seek(fd: i32, position: u64) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::{MINIMUM_MEMORY, STATE_BYTES};
     use super::*;
 
     #[test]
@@ -149,6 +151,6 @@ mod tests {
     #[test]
     fn positions_lie_inside_the_devices() {
         let highest = encode(DMA_BUF, u64::MAX, u8::MAX, usize::MAX);
-        assert!(highest < super::super::STATE_BYTES.min(super::super::MINIMUM_MEMORY));
+        assert!(highest < STATE_BYTES.min(MINIMUM_MEMORY));
     }
 }

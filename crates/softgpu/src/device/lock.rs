@@ -10,11 +10,13 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use thiserror::Error;
 
 use super::condition::{Condition, condition};
-use super::{State, Tables};
+use super::tables::{State, Tables};
 use crate::futex;
+use crate::report::report;
 
 /// How long an owner is seen stopped, at every look, before the caller gives up.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -29,6 +31,13 @@ const SLICE: Duration = Duration::from_millis(5);
 pub(crate) struct LockError {
     pid: u32,
     tid: u32,
+}
+
+impl From<LockError> for Errno {
+    fn from(error: LockError) -> Self {
+        report(&format!("{error}"));
+        Errno::EAGAIN
+    }
 }
 
 /// The tables, exclusively.

@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicU64;
 
 use nix::errno::Errno;
 
-use super::{
-    DOORBELL_STRIDE, Header, LockError, Locked, MAGIC, MEMORY_NODE, STATE_BYTES, STATE_NODE, State,
-    VERSION,
-};
+use super::layout::{MEMORY_NODE, STATE_BYTES, STATE_NODE, doorbell_page};
+use super::lock::{LockError, Locked};
+use super::tables::{Header, MAGIC, State, VERSION};
 
 /// The mappings of the software GPU in this process.
 #[derive(Debug)]
@@ -116,11 +115,6 @@ impl Device {
                 .write_bytes(0, size as usize)
         };
     }
-}
-
-/// Offset of a process's doorbells in the state device.
-pub(crate) fn doorbell_page(slot: usize) -> u64 {
-    (slot as u64 + 1) * DOORBELL_STRIDE
 }
 
 fn map(path: &std::ffi::CStr, bytes: u64) -> Option<NonNull<u8>> {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use super::link::Link;
 use crate::faults::{CallCounts, FaultPlan};
-use crate::time_model::Link;
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
 pub(crate) const VERSION: u32 = 2;

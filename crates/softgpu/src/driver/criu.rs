@@ -15,10 +15,11 @@ use strobe_kfd::criu::{
 use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::caller::{find, own_pid, render_file};
+use super::caller::{Caller, find, own_pid, render_file};
 use super::memory::{NewBuffer, create, map_buffer, share};
-use super::{Caller, event, queue, report};
-use crate::device::{Device, Event, Queue, Tables, fd, is_stopped};
+use super::queue;
+use crate::device::{Device, Event, Queue, Tables, event, fd, is_stopped};
+use crate::report::report;
 use crate::worker;
 
 /// How long a pause waits for packets that are being executed; on a busy machine one that is nearly

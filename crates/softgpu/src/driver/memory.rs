@@ -9,8 +9,7 @@ use strobe_kfd::memory::{
 };
 use strobe_kfd::render::gem::{PAGE_EXECUTABLE, PAGE_READABLE, PAGE_WRITEABLE};
 
-use super::Caller;
-use super::caller::{dma_buf_object, reap};
+use super::caller::{Caller, dma_buf_object, reap};
 use crate::device::{
     self, Buffer, DOORBELL_BYTES, Device, MMIO_OFFSET, Mapping, Object, Tables, doorbell_page, fd,
     place,

@@ -4,35 +4,20 @@
 //! is named on stderr once; nothing is ever answered with invented data.
 
 mod caller;
-pub(crate) mod criu;
-pub(crate) mod event;
-pub(crate) mod memory;
-pub(crate) mod process;
-pub(crate) mod queue;
+mod criu;
+mod event;
+mod memory;
+mod process;
+mod queue;
 mod render;
-
-use std::sync::atomic::{AtomicU64, Ordering};
+mod request;
 
 use nix::errno::Errno;
 use strobe_kfd::{self as kfd, Request, number_parts};
 
-pub(crate) use caller::Caller;
-
-use crate::device::{LockError, fd};
-
-impl From<LockError> for Errno {
-    fn from(error: LockError) -> Self {
-        report(&format!("{error}"));
-        Errno::EAGAIN
-    }
-}
-
-/// Largest argument block of any known request.
-const ARGUMENT: usize = 512;
-
-/// The driver's copy of an argument block.
-#[repr(C, align(8))]
-pub(crate) struct Block([u8; ARGUMENT]);
+use crate::device::fd;
+use caller::Caller;
+use request::{ARGUMENT, Block, Named, args, unknown};
 
 /// Answers a request on one of our nodes; `None` when `fd` is not one.
 ///
@@ -74,15 +59,6 @@ pub(crate) unsafe fn answer(fd: i32, request: u32, argument: *mut u8) -> Option<
 /// amdkfd always copies the block back; callers look at progress counters of failed requests.
 fn copies_back_on_error(kind: u8, number: u8) -> bool {
     kind == b'K' && number != <kfd::event::WaitEvents as Request>::NUMBER as u8
-}
-
-/// Views the block as a request's struct.
-pub(crate) fn args<R: Request + zerocopy::KnownLayout>(block: &mut Block) -> &mut R {
-    const { assert!(size_of::<R>() <= ARGUMENT && align_of::<R>() <= align_of::<Block>()) };
-    let Ok((args, _)) = R::mut_from_prefix(&mut block.0) else {
-        unreachable!("the assertion above makes a block large and aligned enough");
-    };
-    args
 }
 
 /// # Safety
@@ -129,36 +105,4 @@ unsafe fn compute(caller: &Caller<'_>, number: u8, block: &mut Block) -> Result<
             }
         }
     }
-}
-
-/// The numbers of one node's requests that were named already.
-struct Named([AtomicU64; 4]);
-
-impl Named {
-    const fn new() -> Self {
-        Self([const { AtomicU64::new(0) }; 4])
-    }
-
-    /// Whether `number` comes for the first time.
-    fn first(&self, number: u8) -> bool {
-        let bit = 1 << (number % 64);
-        let before = self.0[usize::from(number / 64)].fetch_or(bit, Ordering::Relaxed);
-        before & bit == 0
-    }
-}
-
-/// Names a request that nothing answers, once each. Each node numbers its own, so each has a `named`
-/// of its own.
-fn unknown(named: &Named, node: &str, number: u8) -> Errno {
-    if named.first(number) {
-        report(&format!("{node} request {number:#x} is not implemented"));
-    }
-    Errno::EINVAL
-}
-
-/// One line on stderr.
-pub(crate) fn report(message: &str) {
-    let line = format!("softgpu: {message}\n");
-    // SAFETY: writes a live buffer. A failing stderr leaves nothing to tell.
-    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
 }

@@ -6,8 +6,7 @@ use strobe_kfd::process::{
     GetTileConfig, GetVersion, SetScratchBackingVa, SetXnackMode,
 };
 
-use super::Caller;
-use super::caller::render_file;
+use super::caller::{Caller, render_file};
 use crate::device::fd;
 use crate::{clock, wave};
 

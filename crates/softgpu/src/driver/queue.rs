@@ -8,7 +8,7 @@ use strobe_kfd::queue::{
     SetCuMask, UpdateQueue,
 };
 
-use super::Caller;
+use super::caller::Caller;
 use crate::device::{DOORBELL_BYTES, DOORBELLS, Device, Queue, Tables, doorbell_page};
 use crate::wave::HELD;
 use crate::worker;

@@ -10,10 +10,12 @@ use super::atomics::Rmw;
 use super::flat::atomic_lanes;
 use super::group::Group;
 use super::lanes::compiled_twice;
-use super::memory::active;
+use super::mask::active;
 use super::private::{Private, WINDOW};
-use super::state::{Addresses, Lanes, Wave};
-use super::step::{Handler, Outcome, Src, Step};
+use super::register::{Addresses, Lanes};
+use super::source::Src;
+use super::state::Wave;
+use super::step::{Handler, Outcome, Step};
 use super::transfer::{Transfer, translated};
 use crate::target::{LANES, LaneMask};
 

@@ -5,13 +5,12 @@ use strobe_isa::{Op, OperandType};
 
 use super::float::{self, double, single};
 use super::group::Group;
-use super::lanes::{Kind, LaneOp, Value, bit, compiled_twice, halves, pack};
+use super::lanes::{Kind, LaneOp, Value, compiled_twice, halves};
+use super::mask::{bit, pack};
+use super::source::Src;
 use super::state::Wave;
-use super::step::{Handler, Outcome, Src, Step};
+use super::step::{Handler, NO_MASK, Outcome, Step};
 use crate::target::{LANES, LaneMask};
-
-/// `Step::sdst` of an operation that writes no mask.
-pub(super) const NO_MASK: u8 = 0xff;
 
 /// A table of operations `mnemonic mask-source (sources; bit of the mask) -> result`, where the
 /// expression gives the value and the bit of the mask that is written.
@@ -25,7 +24,7 @@ macro_rules! mask_ops {
                     #[inline(always)]
                     fn lanes(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
                         let mask = $mask(w, s);
-                        w.broadcast(s, 0 $( | u8::from(<$ty as Value>::WIDE) << $n )+);
+                        s.broadcast(w, 0 $( | u8::from(<$ty as Value>::WIDE) << $n )+);
                         let (v, lo, hi) = w.operands();
                         $(
                             let $arg = halves::<$ty>(s.reg[$n]);

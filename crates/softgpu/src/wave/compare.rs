@@ -12,7 +12,8 @@ use strobe_isa::Op;
 use super::f16::F16;
 use super::float::{double, single};
 use super::group::Group;
-use super::lanes::{LaneOp, Value, compiled_twice, halves, pack};
+use super::lanes::{LaneOp, Value, compiled_twice, halves};
+use super::mask::pack;
 use super::state::Wave;
 use super::step::{Handler, Outcome, Step};
 use crate::target::{LANES, LaneMask};
@@ -27,10 +28,9 @@ macro_rules! comparisons {
                 $( Op::$op | Op::$opx => {
                     #[inline(always)]
                     fn bits(w: &mut Wave, s: &Step) -> LaneMask {
-                        w.broadcast(
-                            s,
-                            u8::from(<$at as Value>::WIDE) | u8::from(<$bt as Value>::WIDE) << 1,
-                        );
+                        let wide =
+                            u8::from(<$at as Value>::WIDE) | u8::from(<$bt as Value>::WIDE) << 1;
+                        s.broadcast(w, wide);
                         let a = halves::<$at>(s.reg[0]);
                         let b = halves::<$bt>(s.reg[1]);
                         let (a, b) =

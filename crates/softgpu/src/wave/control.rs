@@ -4,11 +4,12 @@
 use strobe_isa::scalar_register::M0;
 use strobe_isa::{Inst, Op};
 
+use super::aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 use super::group::Group;
+use super::source::Src;
 use super::state::{Status, Wave};
-use super::step::{Handler, Outcome, Src, Step};
+use super::step::{Handler, Outcome, Step};
 use super::stop::Stop;
-use super::{LDS_APERTURE, PRIVATE_APERTURE};
 
 /// Waits for the wave's memory accesses.
 pub(super) fn settle(_: &mut Wave, g: &mut Group<'_>, _: &Step) -> Outcome {

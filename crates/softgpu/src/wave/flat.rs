@@ -2,15 +2,18 @@
 
 use strobe_isa::{Class, Inst, Operand, Space};
 
+use super::aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 use super::atomics::Rmw;
 use super::group::Group;
 use super::lanes::compiled_twice;
-use super::memory::{Fault, active};
+use super::mask::active;
+use super::memory::Fault;
 use super::private::Private;
-use super::state::{Addresses, Lanes, Wave};
-use super::step::{Handler, Outcome, Src, Step};
+use super::register::{Addresses, Lanes};
+use super::source::Src;
+use super::state::Wave;
+use super::step::{Handler, Outcome, Step};
 use super::transfer::{Transfer, translated};
-use super::{LDS_APERTURE, PRIVATE_APERTURE};
 use crate::target::{LANES, LaneMask};
 
 /// How the address is made, as kept in `Step::sdst`.

@@ -1,8 +1,8 @@
 //! What the waves of a workgroup share while they run.
 
+use super::host::Host;
 use super::lds::Lds;
 use super::memory::Memory;
-use super::unit::Host;
 
 pub(super) struct Group<'a> {
     pub memory: Memory<'a>,

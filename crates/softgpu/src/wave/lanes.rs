@@ -5,7 +5,6 @@
 
 use super::f16::F16;
 use super::step::Handler;
-use crate::target::LaneMask;
 
 /// How the bits of an operand are to be understood by constants and modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,31 +116,6 @@ pub(super) fn halves<V: Value>(reg: u16) -> (u16, u16) {
     (reg, if V::WIDE { reg + 1 } else { reg })
 }
 
-/// The bit of lane `i` (32-bit arithmetic vectorises better).
-#[inline(always)]
-pub(super) fn bit(mask: LaneMask, i: usize) -> bool {
-    let half = if i < 32 {
-        mask as u32
-    } else {
-        (mask >> 32) as u32
-    };
-    half >> (i & 31) & 1 != 0
-}
-
-/// A mask of lanes that hold 0 or 1.
-#[inline(always)]
-pub(super) fn pack(lanes: &super::state::Lanes) -> u64 {
-    let mut mask = 0;
-    for quarter in 0..4 {
-        let mut bits = 0;
-        for i in 0..16 {
-            bits |= lanes[16 * quarter + i] << i;
-        }
-        mask |= u64::from(bits) << (16 * quarter);
-    }
-    mask
-}
-
 /// Defines `fn body(wave, step)` as the portable handler, and the same for AVX-512; picks one.
 macro_rules! compiled_twice {
     ($wide:expr, $body:path) => {{
@@ -171,7 +145,7 @@ pub(super) use compiled_twice;
 /// Runs `$body` for each lane and writes the active lanes of the destination.
 macro_rules! each_lane {
     ($w:ident, $s:ident, $lane:ident, $ret:ty, $body:expr, $($n:tt $arg:ident $ty:ty),*) => {{
-        $w.broadcast($s, 0 $( | u8::from(<$ty as Value>::WIDE) << $n )*);
+        $s.broadcast($w, 0 $( | u8::from(<$ty as Value>::WIDE) << $n )*);
         let (v, lo, hi) = $w.operands();
         $(
             let $arg = halves::<$ty>($s.reg[$n]);

@@ -2,22 +2,14 @@
 //!
 //! Facts: LLVM's AMDGPU usage guide, "Initial Kernel Execution State" for GFX6 to GFX9.
 
+use strobe_code_object::Descriptor;
+
 use super::control::check_mode;
 use super::dispatch::Dispatch;
 use super::private::WINDOW;
 use super::state::Wave;
 use super::stop::Stop;
-use crate::target::{LaneMask, WAVE};
-
-/// `kernel_code_properties`, in the order in which their registers stand.
-const PRIVATE_SEGMENT_BUFFER: u16 = 1;
-const DISPATCH_PTR: u16 = 1 << 1;
-const QUEUE_PTR: u16 = 1 << 2;
-const KERNARG_PTR: u16 = 1 << 3;
-const DISPATCH_ID: u16 = 1 << 4;
-const FLAT_SCRATCH_INIT: u16 = 1 << 5;
-const PRIVATE_SEGMENT_SIZE: u16 = 1 << 6;
-const WAVEFRONT_SIZE_32: u16 = 1 << 10;
+use crate::target::{LaneMask, TARGET, WAVE};
 
 /// Work-items of workgroup `id` in each dimension: fewer at the far edge of the grid.
 pub(super) fn extent(dispatch: &Dispatch, id: [u32; 3]) -> [u32; 3] {
@@ -50,9 +42,9 @@ pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
         refuse("more than 64 KiB of LDS")
     } else if dispatch.packet.private_segment_size > 1 << 20 {
         refuse("more than 1 MiB of private memory a work-item")
-    } else if dispatch.descriptor.properties & WAVEFRONT_SIZE_32 != 0 {
+    } else if dispatch.descriptor.wave32() {
         refuse("32-lane waves")
-    } else if let Err(what) = check_mode(dispatch.descriptor.mode()) {
+    } else if let Err(what) = check_mode(mode(&dispatch.descriptor)) {
         refuse(what)
     } else {
         Ok(())
@@ -62,10 +54,10 @@ pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
 /// Prepares wave number `index` of workgroup `id`.
 pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32) {
     let (packet, descriptor) = (&dispatch.packet, &dispatch.descriptor);
-    w.reset(descriptor.vector_registers());
+    w.reset(descriptor.vgpr_granules() * usize::from(TARGET.vector_granule));
     w.private.reset(packet.private_segment_size);
     w.pc = dispatch.entry();
-    w.mode = descriptor.mode();
+    w.mode = mode(descriptor);
 
     let mut next = 0_u8;
     let mut put = |w: &mut Wave, enabled: bool, words: &[u32]| {
@@ -76,17 +68,28 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
             }
         }
     };
-    let has = |property: u16| descriptor.properties & property != 0;
     let pair = |value: u64| [value as u32, (value >> 32) as u32];
-    put(w, has(PRIVATE_SEGMENT_BUFFER), &private_segment_buffer());
-    put(w, has(DISPATCH_PTR), &pair(dispatch.packet_address));
-    put(w, has(QUEUE_PTR), &pair(dispatch.queue_address));
-    put(w, has(KERNARG_PTR), &pair(packet.kernarg_address));
-    put(w, has(DISPATCH_ID), &pair(dispatch.dispatch_id));
-    put(w, has(FLAT_SCRATCH_INIT), &pair(WINDOW));
-    put(w, has(PRIVATE_SEGMENT_SIZE), &[packet.private_segment_size]);
+    put(
+        w,
+        descriptor.private_segment_buffer(),
+        &private_segment_buffer(),
+    );
+    put(w, descriptor.dispatch_ptr(), &pair(dispatch.packet_address));
+    put(w, descriptor.queue_ptr(), &pair(dispatch.queue_address));
+    put(
+        w,
+        descriptor.kernarg_segment_ptr(),
+        &pair(packet.kernarg_address),
+    );
+    put(w, descriptor.dispatch_id(), &pair(dispatch.dispatch_id));
+    put(w, descriptor.flat_scratch_init(), &pair(WINDOW));
+    put(
+        w,
+        descriptor.private_segment_size_sgpr(),
+        &[packet.private_segment_size],
+    );
     // The system registers follow the number of user registers that the descriptor states.
-    next = (descriptor.rsrc2 >> 1 & 0x1f) as u8;
+    next = descriptor.user_sgprs() as u8;
     let mut put = |w: &mut Wave, enabled: bool, word: u32| {
         if enabled {
             w.set_scalar(next, word);
@@ -94,25 +97,25 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
         }
     };
     for (d, &number) in id.iter().enumerate() {
-        put(w, descriptor.rsrc2 >> (7 + d) & 1 != 0, number);
+        put(w, descriptor.workgroup_id(d), number);
     }
     // Workgroup info: only the ordered-append and wave-count fields of graphics.
-    put(w, descriptor.rsrc2 >> 10 & 1 != 0, 0);
+    put(w, descriptor.workgroup_info(), 0);
     // Private memory of each wave begins at the window: its offset is zero.
-    put(w, descriptor.rsrc2 & 1 != 0, 0);
+    put(w, descriptor.private_segment(), 0);
 
     let [x, y, z] = extent(dispatch, id);
     let items = x * y * z;
     let first = index * WAVE.lanes();
     let active = (items - first).min(WAVE.lanes());
-    let ids = descriptor.rsrc2 >> 11 & 3;
+    let ids = descriptor.workitem_ids();
     let (mut column, mut row, mut layer) = (first % x, first / x % y, first / (x * y));
     for lane in 0..active as usize {
         w.vector_mut(0)[lane] = column;
-        if ids >= 1 {
+        if ids >= 2 {
             w.vector_mut(1)[lane] = row;
         }
-        if ids >= 2 {
+        if ids >= 3 {
             w.vector_mut(2)[lane] = layer;
         }
         column += 1;
@@ -124,6 +127,13 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
         }
     }
     w.set_exec(LaneMask::MAX >> (WAVE.lanes() - active));
+}
+
+/// `FLOAT_ROUND_MODE_*` and `FLOAT_DENORM_MODE_*` as the low 8 bits of the MODE register,
+/// `DX10_CLAMP` as bit 8, `IEEE` as bit 9.
+fn mode(descriptor: &Descriptor) -> u32 {
+    let rsrc1 = descriptor.rsrc1;
+    (rsrc1 >> 12) & 0xff | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9
 }
 
 /// A swizzled buffer of words, one a lane, at the window (see [`super::private`]).

@@ -9,10 +9,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::access_log::AccessLog;
+use super::mask::active;
+use super::register::{Addresses, Lanes};
 use super::single::{Single, load_words, store_words};
-use super::state::{Addresses, Lanes};
+use super::stats::Stats;
 use super::stop::Stop;
-use super::unit::Stats;
 use crate::target::{LANES, LaneMask};
 
 /// Translates GPU virtual addresses. Implemented by the kfd model over its page tables.
@@ -399,18 +400,6 @@ impl<'a> Memory<'a> {
             _ => Err(fault),
         }
     }
-}
-
-/// The lanes of a mask, ascending.
-#[inline(always)]
-pub(super) fn active(mut mask: LaneMask) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            lane & (LANES - 1)
-        })
-    })
 }
 
 /// Whether the lanes' addresses follow each other, `stride` bytes apart.

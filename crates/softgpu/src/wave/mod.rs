@@ -9,28 +9,35 @@
 //!   same bits.
 
 mod access_log;
+mod aperture;
 mod atomics;
 mod buffer;
 mod carry;
 mod compare;
 mod control;
+mod data_share;
 mod dispatch;
 mod f16;
 mod flat;
 mod float;
 mod group;
+mod host;
 mod lanes;
 mod launch;
 mod lds;
+mod mask;
 mod memory;
 mod modifiers;
 mod operand;
 mod private;
 mod program;
+mod register;
 mod salu;
 mod single;
 mod smem;
+mod source;
 mod state;
+mod stats;
 mod step;
 mod stop;
 #[cfg(test)]
@@ -47,14 +54,12 @@ mod valu_int;
 mod vram;
 
 pub use access_log::{AccessLog, Extent};
-pub use dispatch::{Descriptor, Dispatch, Packet};
+pub use aperture::{LDS_APERTURE, PRIVATE_APERTURE};
+pub use dispatch::Dispatch;
+pub use host::{Control, HELD, Host};
 pub use memory::{AddressSpace, Mapping};
 pub use program::Program;
+pub use stats::Stats;
 pub use stop::Stop;
-pub use unit::{ComputeUnit, Control, HELD, Host, Stats};
+pub use unit::ComputeUnit;
 pub use vram::Vram;
-
-/// Start of the LDS aperture of flat addresses (`GET_PROCESS_APERTURES` reports the same).
-pub const LDS_APERTURE: u64 = 1 << 48;
-/// Start of the private (scratch) aperture of flat addresses.
-pub const PRIVATE_APERTURE: u64 = 2 << 48;

@@ -7,8 +7,10 @@ use super::f16::F16;
 use super::float;
 use super::group::Group;
 use super::lanes::{Kind, compiled_twice};
-use super::state::{Lanes, Wave};
-use super::step::{Handler, Outcome, Src, Step};
+use super::register::Lanes;
+use super::source::Src;
+use super::state::Wave;
+use super::step::{Handler, Outcome, Step};
 use crate::target::LANES;
 
 /// What happens to the bits of one 32-bit source: `((x << left) >> right) & and ^ xor`.

@@ -2,9 +2,9 @@
 
 use strobe_isa::{InlineFloat, Operand, OperandType, Special};
 
+use super::aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 use super::lanes::Kind;
-use super::step::Src;
-use super::{LDS_APERTURE, PRIVATE_APERTURE};
+use super::source::Src;
 
 /// The source that `operand` is for a value of this kind; `None` if it is not known.
 pub(super) fn source(operand: Operand, kind: Kind) -> Option<Src> {

@@ -6,7 +6,7 @@
 //! we set to [`WINDOW`]), flat addresses in the private aperture, and scratch instructions.
 
 use super::memory::Fault;
-use super::state::Lanes;
+use super::register::Lanes;
 use crate::target::LANES;
 
 /// Base address of private memory in buffer descriptors: a bit that no user address has.

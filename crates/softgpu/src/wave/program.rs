@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::control;
 use super::memory::Memory;
-use super::step::{Src, Step};
+use super::source::Src;
+use super::step::Step;
 use super::stop::Stop;
 use super::translate::{Context, translate};
 use crate::target::{TARGET, WAVE};

@@ -4,8 +4,9 @@ use strobe_isa::Op;
 use strobe_isa::scalar_register::M0;
 
 use super::group::Group;
+use super::source::Src;
 use super::state::Wave;
-use super::step::{Handler, Outcome, Src, Step};
+use super::step::{Handler, Outcome, Step};
 
 /// A value in one scalar register or two.
 trait Scalar: Copy {

@@ -3,6 +3,7 @@
 use strobe_isa::{Class, Inst, Op};
 
 use super::group::Group;
+use super::source::Src;
 use super::state::Wave;
 use super::step::{Handler, Outcome, Step};
 
@@ -44,7 +45,7 @@ fn load(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
 
 /// Words beyond the buffer's end read as zero.
 fn buffer_load(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
-    let super::step::Src::Scalar(first) = s.src[0] else {
+    let Src::Scalar(first) = s.src[0] else {
         return Ok(());
     };
     let word = |k: u8| w.scalar(first.wrapping_add(k));

@@ -3,21 +3,9 @@
 use strobe_isa::scalar_register::{CODES, EXEC, VCC};
 
 use super::private::Private;
-use super::step::{Src, Step};
+use super::register::{BROADCAST, Lanes, Register, VECTOR_REGISTERS, Vectors};
+use super::source::Src;
 use crate::target::{LANES, LaneMask, WAVE};
-
-/// One value a lane.
-pub(super) type Lanes = [u32; LANES];
-/// One address a lane.
-pub(super) type Addresses = [u64; LANES];
-
-/// Vector registers beyond the architecture's 256, for steps of one instruction.
-/// Three pairs for broadcast scalars, three for modified sources, one for unfinished results.
-pub(super) const BROADCAST: u16 = 256;
-pub(super) const MODIFIED: u16 = 262;
-pub(super) const RESULT: u16 = 268;
-/// Room for the four registers that the widest load would write from there on.
-const VECTOR_REGISTERS: usize = 272;
 
 /// What a wave does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,14 +36,6 @@ pub(super) struct Wave {
     hi: Register,
     pub private: Private,
 }
-
-/// A vector register, in as few cache lines as possible.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(super) struct Register(pub Lanes);
-
-/// All vector registers.
-pub(super) type Vectors = [Register; VECTOR_REGISTERS];
 
 impl Wave {
     pub(super) fn new() -> Self {
@@ -183,20 +163,6 @@ impl Wave {
             *self.vector_mut(reg + 1) = [(value >> 32) as u32; LANES];
         }
         reg
-    }
-
-    /// Broadcasts the scalar sources of a step to the registers that `Step::reg` names for them;
-    /// `wide` has a bit for each source of 64 bits.
-    #[inline(always)]
-    pub(super) fn broadcast(&mut self, step: &Step, wide: u8) {
-        if step.scalars == 0 {
-            return;
-        }
-        for n in 0..3 {
-            if step.scalars >> n & 1 != 0 {
-                self.stage(step.src[n], n as u16, wide >> n & 1 != 0);
-            }
-        }
     }
 
     /// The vector registers to read, and the place for the result's low and high words.

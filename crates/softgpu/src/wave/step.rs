@@ -4,10 +4,14 @@
 //! prepare the sources in temporary registers, the plain operation, a step that finishes the
 //! result. So each operation is written once, without modifiers.
 
-use super::carry::NO_MASK;
 use super::group::Group;
-use super::state::{BROADCAST, Wave};
+use super::register::BROADCAST;
+use super::source::Src;
+use super::state::Wave;
 use super::stop::Stop;
+
+/// `Step::sdst` of an operation that writes no mask.
+pub(super) const NO_MASK: u8 = 0xff;
 
 /// What a step comes to. The error is boxed to keep the common case in one register.
 pub(super) type Outcome = Result<(), Box<Stop>>;
@@ -15,19 +19,6 @@ pub(super) type Outcome = Result<(), Box<Stop>>;
 /// The code of a step. Unsafe to call because it may be compiled for AVX-512: a [`Step`] must only
 /// hold handlers that `Features::detect` allows.
 pub(super) type Handler = unsafe fn(&mut Wave, &mut Group<'_>, &Step) -> Outcome;
-
-/// Where a source value comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Src {
-    /// The same 64 bits for every lane; operations of 32 bits use the low half.
-    Const(u64),
-    /// A scalar register (pair) by operand code.
-    Scalar(u8),
-    /// A vector register (pair); from 256 up the temporaries of `state`.
-    Vector(u16),
-    #[default]
-    None,
-}
 
 /// One step of a basic block.
 #[derive(Clone, Copy, Debug)]
@@ -74,5 +65,19 @@ impl Step {
             }
         }
         step
+    }
+
+    /// Broadcasts the scalar sources to the registers that `reg` names for them;
+    /// `wide` has a bit for each source of 64 bits.
+    #[inline(always)]
+    pub(super) fn broadcast(&self, w: &mut Wave, wide: u8) {
+        if self.scalars == 0 {
+            return;
+        }
+        for n in 0..3 {
+            if self.scalars >> n & 1 != 0 {
+                w.stage(self.src[n], n as u16, wide >> n & 1 != 0);
+            }
+        }
     }
 }

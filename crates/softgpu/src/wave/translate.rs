@@ -3,15 +3,15 @@
 use strobe_isa::scalar_register::VCC;
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Sdwa, SdwaSelect, Space};
 
-use super::carry::{self, NO_MASK};
 use super::lanes::{Kind, LaneOp};
 use super::modifiers::{self, Bits, Place};
 use super::operand::{scalar_kind, source};
-use super::state::{MODIFIED, RESULT};
-use super::step::{Src, Step};
+use super::register::{MODIFIED, RESULT};
+use super::source::Src;
+use super::step::{NO_MASK, Step};
 use super::{
-    buffer, compare, control, flat, lds, salu, smem, valu_16, valu_cvt, valu_f32, valu_f64,
-    valu_int,
+    buffer, carry, compare, control, data_share, flat, salu, smem, valu_16, valu_cvt, valu_f32,
+    valu_f64, valu_int,
 };
 
 /// What translation depends on beside the instruction.
@@ -183,7 +183,7 @@ fn memory(inst: &Inst, pc: u64, context: &Context, steps: &mut Vec<Step>) -> Opt
         }
         Encoding::Ds => {
             step.src = [operand(0)?, operand(1)?, operand(2)?];
-            lds::translate(inst, step, context.wide)?
+            data_share::translate(inst, step, context.wide)?
         }
         Encoding::Mubuf => {
             step.src = [operand(0)?, operand(3)?, operand(2)?];

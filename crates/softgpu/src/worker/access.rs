@@ -14,14 +14,13 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use strobe_code_object::DESCRIPTOR_SIZE;
+
 use super::memory::translate;
 use crate::device::Device;
-use crate::driver::report;
+use crate::report::report;
 use crate::space::Snapshot;
 use crate::wave::{AccessLog, Dispatch, Extent};
-
-/// Bytes of a kernel descriptor.
-const DESCRIPTOR_BYTES: u32 = 64;
 
 /// Where to log, if anywhere.
 pub(super) fn path(device: &Device) -> Option<&Path> {
@@ -56,7 +55,7 @@ pub(super) fn record(
 fn line(space: &Snapshot, queue: u64, dispatch: &Dispatch, accesses: &mut AccessLog) -> String {
     let packet = &dispatch.packet;
     let pid = std::process::id();
-    let descriptor = hex(space, packet.kernel_object, DESCRIPTOR_BYTES);
+    let descriptor = hex(space, packet.kernel_object, DESCRIPTOR_SIZE as u32);
     let kernarg = hex(
         space,
         packet.kernarg_address,

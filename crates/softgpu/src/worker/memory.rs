@@ -1,6 +1,9 @@
 //! Single words and small structs in GPU-visible memory.
 
-use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64};
+use std::sync::atomic::{AtomicU16, AtomicU64};
+
+use strobe_kfd::aql::Signal;
+use zerocopy::FromBytes;
 
 use crate::space::Snapshot;
 
@@ -10,11 +13,11 @@ pub(super) fn translate(space: &Snapshot, va: u64, bytes: u64) -> Option<*mut u8
     (mapping.end - va >= bytes).then(|| mapping.host.wrapping_add((va - mapping.start) as usize))
 }
 
-/// Copies a fixed-size block out.
-pub(super) fn read<const N: usize>(space: &Snapshot, va: u64) -> Option<[u8; N]> {
-    let host = translate(space, va, N as u64)?;
-    // SAFETY: translated for N bytes; any bytes are valid.
-    Some(unsafe { host.cast::<[u8; N]>().read_unaligned() })
+/// Copies a struct out.
+pub(super) fn read<T: FromBytes>(space: &Snapshot, va: u64) -> Option<T> {
+    let host = translate(space, va, size_of::<T>() as u64)?;
+    // SAFETY: translated for as many bytes; any bytes are valid.
+    Some(unsafe { host.cast::<T>().read_unaligned() })
 }
 
 macro_rules! atomic {
@@ -32,4 +35,11 @@ macro_rules! atomic {
 
 atomic!(word16, AtomicU16);
 atomic!(word64, AtomicU64);
-atomic!(signal_value, AtomicI64);
+
+/// The signal at `va`. As for words, the reference must not outlive the packet.
+pub(super) fn signal(space: &Snapshot, va: u64) -> Option<&Signal> {
+    let host = translate(space, va, size_of::<Signal>() as u64)?;
+    let signal = host.cast::<Signal>();
+    // SAFETY: translated, and aligned as checked; all of it is atomic.
+    signal.is_aligned().then(|| unsafe { &*signal })
+}

@@ -12,11 +12,15 @@
 //! know of queues and read its tables.
 
 mod access;
-mod aql;
 mod dispatch;
+mod job;
 mod memory;
+mod offers;
+mod packet_processor;
 mod pool;
+mod process;
 mod queue;
+mod runner;
 
 use std::sync::Mutex;
 

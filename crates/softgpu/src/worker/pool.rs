@@ -1,16 +1,17 @@
 //! The threads of one process.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::dispatch::{Helpers, Job};
-use super::queue::{Progress, QueueState};
+use super::offers::Offers;
+use super::process::Process;
+use super::queue::QueueState;
+use super::runner::Runner;
 use crate::device::Device;
-use crate::driver::report;
-use crate::space::Space;
-use crate::wave::{ComputeUnit, HELD, Program};
+use crate::report::report;
+use crate::wave::{ComputeUnit, HELD};
 
 /// How long the poller sleeps, by how long nothing has happened.
 const POLL: [(Duration, Duration); 4] = [
@@ -19,8 +20,6 @@ const POLL: [(Duration, Duration); 4] = [
     (Duration::from_secs(5), Duration::from_micros(500)),
     (Duration::MAX, Duration::from_millis(2)),
 ];
-/// How long a runner stays with a queue that has run dry.
-const LINGER: Duration = Duration::from_micros(200);
 /// How long the destruction of a queue waits for the packet it is executing before its waves have to
 /// let go; likewise the loss of its share, before they are held.
 const RETIRE_LIMIT: Duration = Duration::from_millis(200);
@@ -28,19 +27,13 @@ const RETIRE_LIMIT: Duration = Duration::from_millis(200);
 /// The threads of one process, and what they share. Never freed: threads borrow it.
 #[derive(Debug)]
 pub(super) struct Pool {
-    pid: u32,
-    device: &'static Device,
-    space: Space,
-    program: Program,
+    process: Process,
     queues: Mutex<Queues>,
     ready: Mutex<VecDeque<Arc<QueueState>>>,
     ready_signal: Condvar,
     idle_runners: AtomicUsize,
     runners: AtomicUsize,
-    helpers: Helpers,
-    /// The process's slot, and the generation of the device on which it is that (0: on none).
-    slot: AtomicU32,
-    generation: AtomicU64,
+    offers: Offers,
 }
 
 /// The queues as last read from the tables.
@@ -54,20 +47,14 @@ struct Queues {
 impl Pool {
     /// Starts the poller; runners and helpers come with the first work.
     pub(super) fn launch(pid: u32) -> Option<&'static Self> {
-        let device = Device::get()?;
         let pool: &'static Self = Box::leak(Box::new(Self {
-            pid,
-            device,
-            space: Space::new(device, pid),
-            program: Program::new(),
+            process: Process::new(Device::get()?, pid),
             queues: Mutex::default(),
             ready: Mutex::default(),
             ready_signal: Condvar::new(),
             idle_runners: AtomicUsize::new(0),
             runners: AtomicUsize::new(0),
-            helpers: Helpers::new(),
-            slot: AtomicU32::new(0),
-            generation: AtomicU64::new(0),
+            offers: Offers::new(),
         }));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         spawn("softgpu-poll", move || pool.poll());
@@ -78,30 +65,7 @@ impl Pool {
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    pub(super) fn device(&self) -> &'static Device {
-        self.device
-    }
-
-    pub(super) fn space(&self) -> &Space {
-        &self.space
-    }
-
-    pub(super) fn program(&self) -> &Program {
-        &self.program
-    }
-
-    pub(super) fn helpers(&self) -> &Helpers {
-        &self.helpers
-    }
-
-    /// The process's slot. None right after a restore, until the poller has seen the new device.
-    pub(super) fn slot(&self) -> Option<usize> {
-        let current = self.device.header().generation;
-        let known = self.generation.load(Ordering::Acquire) == current;
-        known.then(|| self.slot.load(Ordering::Acquire) as usize)
+        self.process.pid
     }
 
     fn lock_queues(&self) -> MutexGuard<'_, Queues> {
@@ -110,27 +74,26 @@ impl Pool {
 
     /// Reads the queue table again when it has changed.
     fn refresh(&self, queues: &mut Queues) {
-        let generation = self.device.header().generation;
+        let generation = self.process.device.header().generation;
         if queues.generation != generation {
             queues.list.clear();
-            let Some(slot) = self.space.slot() else {
+            if !self.process.move_to(generation) {
                 // Restored memory on a device that does not know the process.
                 return;
-            };
-            self.slot.store(slot as u32, Ordering::Release);
-            self.generation.store(generation, Ordering::Release);
-            self.program.invalidate();
+            }
             queues.generation = generation;
             queues.epoch = 0;
         }
-        let Some(slot) = self.slot() else { return };
-        let epoch = self.device.state().live[slot]
+        let Some(slot) = self.process.slot() else {
+            return;
+        };
+        let epoch = self.process.device.state().live[slot]
             .queue_epoch
             .load(Ordering::Acquire);
         if queues.epoch == epoch {
             return;
         }
-        let Ok(tables) = self.device.lock() else {
+        let Ok(tables) = self.process.device.lock() else {
             return;
         };
         let old = std::mem::take(&mut queues.list);
@@ -168,20 +131,24 @@ impl Pool {
     fn pass(&'static self) -> bool {
         let mut queues = self.lock_queues();
         self.refresh(&mut queues);
-        let Some(slot) = self.slot() else {
+        let Some(slot) = self.process.slot() else {
             return false;
         };
-        if self.device.state().live[slot].pause.load(Ordering::Acquire) != 0 {
+        if self.process.device.state().live[slot]
+            .pause
+            .load(Ordering::Acquire)
+            != 0
+        {
             return false;
         }
-        let Ok(space) = self.space.snapshot(slot) else {
+        let Ok(space) = self.process.space.snapshot(slot) else {
             return false;
         };
         let mut found = false;
         for queue in &queues.list {
             if queue.is_busy() {
                 found = true;
-            } else if queue.has_work(self.device, slot, &space) && queue.claim() {
+            } else if queue.has_work(self.process.device, slot, &space) && queue.claim() {
                 found = true;
                 self.hand_over(Arc::clone(queue));
             }
@@ -201,7 +168,7 @@ impl Pool {
     }
 
     fn run(&'static self) {
-        let mut unit = ComputeUnit::new();
+        let mut runner = Runner::new(&self.process, &self.offers);
         loop {
             let queue = {
                 let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,21 +183,8 @@ impl Pool {
                 ready.pop_front()
             };
             if let Some(queue) = queue {
-                self.serve(&queue, &mut unit);
+                runner.serve(&queue);
                 queue.release();
-            }
-        }
-    }
-
-    /// Executes packets until the queue runs dry, is evicted, fails or goes away.
-    fn serve(&'static self, queue: &QueueState, unit: &mut ComputeUnit) {
-        let mut last = Instant::now();
-        loop {
-            match queue.step(self, unit) {
-                Progress::Executed => last = Instant::now(),
-                Progress::Waiting => std::thread::sleep(Duration::from_micros(20)),
-                Progress::Empty if last.elapsed() < LINGER => std::thread::yield_now(),
-                Progress::Empty | Progress::Stopped => return,
             }
         }
     }
@@ -238,8 +192,7 @@ impl Pool {
     fn help(&'static self) {
         let mut unit = ComputeUnit::new();
         loop {
-            let job: Arc<Job> = self.helpers.next();
-            job.work(self, &mut unit);
+            self.offers.next().work(&self.process, &mut unit);
         }
     }
 
@@ -253,10 +206,10 @@ impl Pool {
     /// Takes note of a queue's new share. When it has none, nothing of it is executed on return: a
     /// kernel that does not end soon is held where it is, as hardware saves its waves.
     pub(super) fn share(&self, id: u32) {
-        let (Some(queue), Some(slot)) = (self.find(id), self.slot()) else {
+        let (Some(queue), Some(slot)) = (self.find(id), self.process.slot()) else {
             return;
         };
-        let word = &self.device.state().live[slot].evict[queue.doorbell()];
+        let word = &self.process.device.state().live[slot].evict[queue.doorbell()];
         if queue.has_share() {
             word.fetch_and(!HELD, Ordering::AcqRel);
             return;
@@ -279,10 +232,10 @@ impl Pool {
         let start = Instant::now();
         while queue.is_busy() {
             if start.elapsed() > RETIRE_LIMIT
-                && let Some(slot) = self.slot()
+                && let Some(slot) = self.process.slot()
             {
                 // A kernel that does not end by itself: the program gave it up.
-                let word = &self.device.state().live[slot].evict[queue.doorbell()];
+                let word = &self.process.device.state().live[slot].evict[queue.doorbell()];
                 word.fetch_add(HELD + 1, Ordering::AcqRel);
             }
             std::thread::sleep(Duration::from_micros(50));

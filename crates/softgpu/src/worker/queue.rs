@@ -3,17 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use strobe_kfd::aql::{INVALID, PACKET_BYTES};
 use strobe_kfd::queue::COMPUTE_AQL;
 
-use super::aql;
-use super::dispatch::Job;
-use super::memory::word64;
-use super::pool::Pool;
+use super::job::Job;
+use super::memory::{word16, word64};
 use crate::device::{DOORBELLS, Device, Queue};
-use crate::driver::{event, report};
-use crate::sdma::{Engine, Outcome, SdmaError};
 use crate::space::Snapshot;
-use crate::wave::ComputeUnit;
 
 /// What became of the packet at the head of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +28,7 @@ pub(super) enum Progress {
 pub(super) struct QueueState {
     queue: Queue,
     /// Of the device that has it.
-    generation: u64,
+    pub generation: u64,
     busy: AtomicBool,
     stopped: AtomicBool,
     /// The percentage as last read; nothing is taken from a queue with none.
@@ -116,8 +112,19 @@ impl QueueState {
         self.stopped.store(true, Ordering::Release);
     }
 
-    fn may_run(&self) -> bool {
+    pub(super) fn may_run(&self) -> bool {
         !self.stopped.load(Ordering::Acquire) && self.queue.evicted == 0 && self.has_share()
+    }
+
+    /// Where packet `index` of an AQL queue stands.
+    pub(super) fn packet(&self, index: u64) -> u64 {
+        self.queue.ring + index * PACKET_BYTES as u64 % u64::from(self.queue.ring_size)
+    }
+
+    /// Whether the producer has finished the packet.
+    fn is_valid(&self, space: &Snapshot, index: u64) -> bool {
+        word16(space, self.packet(index))
+            .is_some_and(|header| header.load(Ordering::Acquire) as u8 != INVALID)
     }
 
     /// Whether a packet is there.
@@ -128,7 +135,7 @@ impl QueueState {
     /// The read pointer, when a packet is there, and the address space to execute that in. What a packet
     /// names was mapped before it was written, so the address space is looked at after the packet: in one
     /// that was read before it, memory may be missing.
-    fn head(
+    pub(super) fn head(
         &self,
         device: &Device,
         slot: usize,
@@ -141,11 +148,11 @@ impl QueueState {
     /// The read pointer, when something is behind it. Of AQL queues the doorbell says nothing: the
     /// threads that share one may ring in another order than that of their packets, so its last value
     /// may be an older packet's; and a packet whose header is valid may be executed.
-    fn ready(&self, device: &Device, slot: usize, space: &Snapshot) -> Option<u64> {
+    pub(super) fn ready(&self, device: &Device, slot: usize, space: &Snapshot) -> Option<u64> {
         let read = word64(space, self.queue.read_pointer)?.load(Ordering::Acquire);
         let write = word64(space, self.queue.write_pointer)?.load(Ordering::Acquire);
         if self.queue.kind == COMPUTE_AQL {
-            (read < write && aql::is_valid(space, &self.queue, read)).then_some(read)
+            (read < write && self.is_valid(space, read)).then_some(read)
         } else {
             let doorbell = device
                 .doorbell(slot, self.queue.doorbell)
@@ -154,82 +161,10 @@ impl QueueState {
         }
     }
 
-    /// Executes the packet at the head, if there is one and it may run.
-    pub(super) fn step(&self, pool: &'static Pool, unit: &mut ComputeUnit) -> Progress {
-        let device = pool.device();
-        let Some(slot) = pool.slot().filter(|_| self.may_run()) else {
-            return Progress::Stopped;
-        };
-        let live = &device.state().live[slot];
-        if live.pause.load(Ordering::Acquire) != 0 {
-            return Progress::Stopped;
-        }
-        let Ok(space) = pool.space().snapshot(slot) else {
-            return Progress::Stopped;
-        };
-        if self.ready(device, slot, &space).is_none() {
-            return Progress::Empty;
-        }
-        // Counted first, looked at afterwards: whoever stops the queues looks in the other order.
-        // Before it is counted, this thread may have been restored onto a device on which another
-        // thread serves the queue.
-        let events = event::sequence(device, slot);
-        live.resident.fetch_add(1, Ordering::SeqCst);
-        let ours = device.header().generation == self.generation;
-        let progress = if ours && live.pause.load(Ordering::SeqCst) == 0 {
-            match self.head(device, slot, || pool.space().snapshot(slot).ok()) {
-                Some((read, space)) if self.queue.kind == COMPUTE_AQL => {
-                    aql::execute(pool, self, slot, &space, read, unit)
-                }
-                Some((read, space)) => self.copy_packet(pool, slot, &space, read),
-                None => Progress::Empty,
-            }
-        } else {
-            Progress::Stopped
-        };
-        live.resident.fetch_sub(1, Ordering::SeqCst);
-        // Only now: who is woken may take this thread's place on the processor, and the process be
-        // frozen before it has it back, with a packet that is over and still counted.
-        if event::sequence(device, slot) != events {
-            event::wake(device, slot);
-        }
-        progress
-    }
-
-    fn copy_packet(&self, pool: &Pool, slot: usize, space: &Snapshot, read: u64) -> Progress {
-        let engine = Engine {
-            device: pool.device(),
-            snapshot: space,
-            slot: Some(slot),
-        };
-        let size = u64::from(self.queue.ring_size);
-        let fetch = |dword: u64| {
-            let at = (read + dword * 4) % size;
-            engine.read_u32(self.queue.ring + at)
-        };
-        match engine.execute(&fetch) {
-            Ok(Outcome::Done { dwords }) => {
-                if let Some(pointer) = word64(space, self.queue.read_pointer) {
-                    pointer.store(read + u64::from(dwords) * 4, Ordering::Release);
-                }
-                Progress::Executed
-            }
-            Ok(Outcome::Wait) => Progress::Waiting,
-            Err(error) => {
-                report(&format!("queue {}: {error}", self.queue.id));
-                if let SdmaError::Fault { va, write } = error {
-                    event::memory_fault(pool.device(), slot, va, write, space.find(va).is_some());
-                }
-                self.fail(pool, slot);
-                Progress::Stopped
-            }
-        }
-    }
-
     /// Marks the queue as one that never goes on.
-    pub(super) fn fail(&self, pool: &Pool, slot: usize) {
+    pub(super) fn fail(&self, device: &Device, slot: usize) {
         self.stop();
-        if let Ok(mut tables) = pool.device().lock()
+        if let Ok(mut tables) = device.lock()
             && let Some(queue) = tables.queue_mut(slot, self.queue.id)
         {
             queue.failed = 1;

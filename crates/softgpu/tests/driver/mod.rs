@@ -13,10 +13,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU32;
 
-use strobe_code_object::{CodeObject, ObjectLimits, extract};
+use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, ObjectLimits, extract};
+use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
-    AccessLog, ComputeUnit, Control, Descriptor, Dispatch, Host, Packet, Program, Stats, Stop, Vram,
+    AccessLog, ComputeUnit, Control, Dispatch, Host, Program, Stats, Stop, Vram,
 };
+use zerocopy::IntoBytes;
 
 /// GPU virtual address of the memory: not where the host has it.
 const BASE: u64 = 0x10_0000_0000;
@@ -189,21 +191,21 @@ impl Gpu {
             self.write_bytes(kernarg_address + u64::from(arg.offset), bytes);
         }
         let descriptor_address = module.base + kernel.descriptor_address;
-        let bytes = self.download::<u8>(descriptor_address, 64);
-        let descriptor = Descriptor::parse(&bytes.try_into().expect("64 bytes"));
-        let mut packet = [0_u8; 64];
-        for d in 0..3 {
-            packet[4 + 2 * d..][..2].copy_from_slice(&workgroup_size[d].to_le_bytes());
-            packet[12 + 4 * d..][..4].copy_from_slice(&grid_size[d].to_le_bytes());
-        }
-        packet[24..28].copy_from_slice(&descriptor.private_segment_fixed_size.to_le_bytes());
-        packet[28..32].copy_from_slice(&descriptor.group_segment_fixed_size.to_le_bytes());
-        packet[32..40].copy_from_slice(&descriptor_address.to_le_bytes());
-        packet[40..48].copy_from_slice(&kernarg_address.to_le_bytes());
-        let packet_address = self.upload(&packet);
+        let bytes = self.download::<u8>(descriptor_address, DESCRIPTOR_SIZE);
+        let descriptor = Descriptor::parse(&bytes).expect("a whole descriptor");
+        let packet = KernelDispatch {
+            workgroup_size,
+            grid_size,
+            private_segment_size: descriptor.private_segment_size,
+            group_segment_size: descriptor.group_segment_size,
+            kernel_object: descriptor_address,
+            kernarg_address,
+            ..KernelDispatch::default()
+        };
+        let packet_address = self.upload(packet.as_bytes());
         let queue_address = self.alloc(256);
         Dispatch {
-            packet: Packet::parse(&packet),
+            packet,
             descriptor,
             packet_address,
             queue_address,

@@ -8,8 +8,8 @@ use strobe_kfd::render::gem::{
 };
 use strobe_kfd::render::prime::{FdToHandle, HandleToFd};
 
+use super::super::caller::{self, Caller};
 use super::super::memory::{changed, insert_mapping, share};
-use super::super::{Caller, caller};
 use crate::device::{self, Device, GemHandle, Mapping, Object, Tables, place};
 
 const PAGE: u64 = 4096;

@@ -7,9 +7,9 @@ use strobe_kfd::render::info::{
 use strobe_kfd::render::submit::IP_DMA;
 use zerocopy::{Immutable, IntoBytes};
 
-use super::super::caller::reap;
-use super::super::{Caller, report};
+use super::super::caller::{Caller, reap};
 use crate::device::geometry::{CLOCK_HZ, COMPUTE_UNITS, DEVICE_ID};
+use crate::report::report;
 
 /// # Safety
 /// The answer's pointer must be valid for the number of bytes beside it.

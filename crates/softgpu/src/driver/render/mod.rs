@@ -7,7 +7,8 @@ mod submit;
 use nix::errno::Errno;
 use strobe_kfd::render::{GetCap, GetClient, Version};
 
-use super::{Block, Caller, Named, args, unknown};
+use super::caller::Caller;
+use super::request::{Block, Named, args, unknown};
 
 /// # Safety
 /// The block must be that of the request; pointers in it are the caller's promise.

@@ -7,7 +7,8 @@ use strobe_kfd::render::context::{
 };
 use strobe_kfd::render::submit::{CHUNK_IB, Chunk, ChunkIb, IP_DMA, Submit, WaitSubmit};
 
-use super::super::{Caller, report};
+use super::super::caller::Caller;
+use crate::report::report;
 use crate::sdma::{Engine, Outcome};
 use crate::space::Snapshot;
 

@@ -186,7 +186,7 @@ fn what_is_not_known_is_named_and_only_when_reached() {
 fn eviction_ends_an_endless_loop() {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use crate::wave::unit::{ComputeUnit, Control};
+    use crate::wave::{ComputeUnit, Control};
     use crate::wave::{Dispatch, Program};
 
     let words = [0xbf82_ffff_u32]; // s_branch to itself

@@ -19,11 +19,16 @@ mod modifiers;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use strobe_code_object::Descriptor;
+use strobe_kfd::aql::KernelDispatch;
+
+use super::host::{Control, Host};
 use super::memory::{AddressSpace, Mapping};
-use super::state::{Lanes, Wave};
+use super::register::Lanes;
+use super::state::Wave;
 use super::stop::Stop;
-use super::unit::{ComputeUnit, Control, Host};
-use super::{AccessLog, Descriptor, Dispatch, Packet, Program};
+use super::unit::ComputeUnit;
+use super::{AccessLog, Dispatch, Program};
 
 /// Where programs and data are, for the GPU. The mapping before it is read-only.
 const CODE: u64 = 0x10_0000_0000;
@@ -139,13 +144,14 @@ impl Test {
             cell.set(word);
         }
         let dispatch = Dispatch {
-            packet: Packet {
+            packet: KernelDispatch {
                 workgroup_size: [self.items, 1, 1],
                 grid_size: [u32::from(self.items), 1, 1],
                 private_segment_size: self.private,
                 group_segment_size: 4096,
                 kernel_object: CODE,
                 kernarg_address: DATA,
+                ..KernelDispatch::default()
             },
             descriptor: Descriptor {
                 rsrc1: 0x3f

@@ -1,0 +1,167 @@
+//! One dispatch's workgroups, and how whoever is free runs them.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::process::Process;
+use crate::clock;
+use crate::device::{Device, event};
+use crate::space::View;
+use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, HELD, Host, Stop};
+
+/// The workgroups of one dispatch, taken in order by whoever is free.
+#[derive(Debug)]
+pub(super) struct Job {
+    dispatch: Dispatch,
+    slot: usize,
+    doorbell: usize,
+    pub total: u64,
+    next: AtomicU64,
+    log: bool,
+    /// Threads whose waves are held where they are.
+    held: AtomicU32,
+    end: Mutex<End>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct End {
+    /// Threads that work on it.
+    workers: u32,
+    stop: Option<Stop>,
+    accesses: AccessLog,
+}
+
+impl Job {
+    /// All workgroups of a dispatch from the queue with this doorbell; `log` says whether their accesses
+    /// are wanted.
+    pub(super) fn new(dispatch: Dispatch, slot: usize, doorbell: usize, log: bool) -> Self {
+        let [x, y, z] = dispatch.workgroups().map(u64::from);
+        Self {
+            dispatch,
+            slot,
+            doorbell,
+            total: x * y * z,
+            next: AtomicU64::new(0),
+            log,
+            held: AtomicU32::new(0),
+            end: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes workgroups until there are none or one stopped.
+    pub(super) fn work(&self, process: &Process, unit: &mut ComputeUnit) {
+        self.lock().workers += 1;
+        let mut accesses = self.log.then(AccessLog::new);
+        let result = self.run(process, unit, accesses.as_mut());
+        let mut end = self.lock();
+        end.workers -= 1;
+        if let Err(stop) = result {
+            // The others take no more workgroups; the first reason is the one reported.
+            self.next.store(self.total, Ordering::Relaxed);
+            end.stop.get_or_insert(stop);
+        }
+        if let Some(accesses) = accesses {
+            end.accesses.absorb(accesses);
+        }
+        drop(end);
+        self.changed.notify_all();
+    }
+
+    fn run(
+        &self,
+        process: &Process,
+        unit: &mut ComputeUnit,
+        mut log: Option<&mut AccessLog>,
+    ) -> Result<(), Stop> {
+        let word = &process.device.state().live[self.slot].evict[self.doorbell];
+        let host = Interrupts {
+            device: process.device,
+            slot: self.slot,
+            held: &self.held,
+        };
+        let control = Control {
+            word,
+            generation: word.load(Ordering::Acquire) & !HELD,
+            host: &host,
+        };
+        let view = View {
+            space: &process.space,
+            slot: self.slot,
+        };
+        let [x, y, _] = self.dispatch.workgroups().map(u64::from);
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.total {
+                return Ok(());
+            }
+            let id = [index % x, index / x % y, index / (x * y)].map(|id| id as u32);
+            unit.run_workgroup(
+                &self.dispatch,
+                &process.program,
+                &view,
+                id,
+                &control,
+                log.as_deref_mut(),
+            )?;
+        }
+    }
+
+    /// Waits for the helpers that are still inside.
+    pub(super) fn join(&self) -> (Option<Stop>, AccessLog) {
+        let mut end = self.lock();
+        while end.workers > 0 {
+            end = self
+                .changed
+                .wait(end)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        (end.stop.take(), std::mem::take(&mut end.accesses))
+    }
+
+    /// Whether no thread executes anything of it, given that its waves were told to hold: whoever
+    /// comes to work on it after this was asked is held before the first instruction.
+    pub(super) fn is_held(&self) -> bool {
+        let end = self.lock();
+        self.held.load(Ordering::SeqCst) >= end.workers
+    }
+
+    /// Whether there are workgroups left.
+    pub(super) fn has_more(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.total
+    }
+}
+
+/// What a wave can ask for.
+struct Interrupts<'a> {
+    device: &'a Device,
+    slot: usize,
+    held: &'a AtomicU32,
+}
+
+impl Host for Interrupts<'_> {
+    fn interrupt(&self, m0: u32) {
+        let id = m0 & 0xff;
+        if id == 0 || !event::mark(self.device, self.slot, id) {
+            event::mark_all(self.device, self.slot);
+        }
+        event::wake(self.device, self.slot);
+    }
+
+    fn ticks(&self) -> u64 {
+        clock::ticks()
+    }
+
+    fn held(&self, begins: bool) {
+        if begins {
+            self.held.fetch_add(1, Ordering::SeqCst);
+        } else {
+            self.held.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
