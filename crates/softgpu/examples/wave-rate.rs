@@ -8,7 +8,9 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use strobe_code_object::Descriptor;
 use strobe_kfd::aql::KernelDispatch;
-use strobe_softgpu::wave::{AddressSpace, ComputeUnit, Control, Dispatch, Host, Mapping, Program};
+use strobe_softgpu::wave::{
+    AddressSpace, ComputeUnit, Control, Dispatch, Host, HostMapping, WaveProgram,
+};
 
 /// Code, then data.
 const BASE: u64 = 0x10_0000_0000;
@@ -20,10 +22,10 @@ struct Space(Box<[u64]>);
 
 // SAFETY: the memory is one allocation that lives as long as `self` and never moves.
 unsafe impl AddressSpace for Space {
-    fn find(&self, va: u64) -> Option<Mapping> {
+    fn find(&self, va: u64) -> Option<HostMapping> {
         let end = BASE + BYTES as u64;
         let host = self.0.as_ptr().cast_mut().cast();
-        (BASE..end).contains(&va).then_some(Mapping {
+        (BASE..end).contains(&va).then_some(HostMapping {
             start: BASE,
             end,
             host,
@@ -188,7 +190,7 @@ fn main() {
             memory[at] = u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;
         }
         let space = Space(memory);
-        let program = Program::new();
+        let program = WaveProgram::new();
         let word = AtomicU32::new(0);
         let control = Control {
             word: &word,

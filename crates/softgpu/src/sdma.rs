@@ -271,7 +271,7 @@ mod tests {
 
     use super::*;
     use crate::space::Region;
-    use crate::wave::Mapping;
+    use crate::wave::HostMapping;
 
     const A: u64 = 0x10_0000;
     const B: u64 = 0x20_0000;
@@ -288,7 +288,7 @@ mod tests {
         let mut a: Vec<u8> = (0..8192).map(|i| (i % 251) as u8).collect();
         let mut b = vec![0; 8192];
         let region = |start, host: *mut u8, bytes, writable| Region {
-            mapping: Mapping {
+            mapping: HostMapping {
                 start,
                 end: start + bytes,
                 host,

@@ -12,7 +12,7 @@ use crate::wave;
 /// A mapping and where its memory is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
-    pub(crate) mapping: wave::Mapping,
+    pub(crate) mapping: wave::HostMapping,
     /// In VRAM, not across the link.
     pub(crate) on_device: bool,
 }
@@ -39,7 +39,7 @@ impl Snapshot {
             .filter_map(|(_, mapping)| {
                 let object = tables.objects.get(mapping.object as usize)?;
                 let start = host_address(device, object)?;
-                let mapping = wave::Mapping {
+                let mapping = wave::HostMapping {
                     start: mapping.va,
                     end: mapping.va.checked_add(mapping.size)?,
                     host: start.wrapping_add(mapping.object_offset as usize),
@@ -141,7 +141,7 @@ pub(crate) struct View<'a> {
 // program frees it, which a program may do only when no kernel uses it any more. The epoch changes
 // with every change of the tables.
 unsafe impl wave::AddressSpace for View<'_> {
-    fn find(&self, va: u64) -> Option<wave::Mapping> {
+    fn find(&self, va: u64) -> Option<wave::HostMapping> {
         Some(self.space.snapshot(self.slot).ok()?.find(va)?.mapping)
     }
 

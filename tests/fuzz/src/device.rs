@@ -11,7 +11,9 @@ use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, Kernel, Object
 use strobe_extent::{Access, Extent, ExtentSet, Side};
 use strobe_footprint::{KernelFootprint, Launch, LaunchMemory};
 use strobe_kfd::aql::KernelDispatch;
-use strobe_softgpu::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Program, Stop, Vram};
+use strobe_softgpu::wave::{
+    AccessLog, ComputeUnit, Control, Dispatch, Host, Stop, Vram, WaveProgram,
+};
 use zerocopy::IntoBytes;
 
 use crate::scene::Scene;
@@ -37,7 +39,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Device {
     memory: Vram,
-    program: Program,
+    program: WaveProgram,
     unit: ComputeUnit,
     watchdog: Watchdog,
 }
@@ -69,7 +71,7 @@ impl Device {
     pub fn new() -> Self {
         Self {
             memory: Vram::new(CODE, BYTES, CODE_BYTES as usize),
-            program: Program::new(),
+            program: WaveProgram::new(),
             unit: ComputeUnit::new(),
             watchdog: Watchdog::start(),
         }
@@ -168,7 +170,7 @@ impl Device {
 fn observed(log: &mut AccessLog, places: &[Extent]) -> RunOutcome {
     let mut tracked = ExtentSet::new();
     places.iter().for_each(|&place| tracked.insert(place));
-    let set = |extents: &[strobe_softgpu::wave::Extent]| {
+    let set = |extents: &[strobe_softgpu::wave::AccessedRange]| {
         let mut set = ExtentSet::new();
         for extent in extents {
             if let Ok(extent) = Extent::new(extent.start, extent.end) {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// A byte range of GPU virtual addresses.
-pub type Extent = Range<u64>;
+pub type AccessedRange = Range<u64>;
 
 /// Reads and writes of one dispatch. Several workers keep one each, merged with [`Self::absorb`].
 #[derive(Clone, Debug, Default)]
@@ -38,12 +38,12 @@ impl AccessLog {
     }
 
     /// The extents read, ascending, disjoint and not adjacent.
-    pub fn reads(&mut self) -> &[Extent] {
+    pub fn reads(&mut self) -> &[AccessedRange] {
         self.reads.settle()
     }
 
     /// The extents written, ascending, disjoint and not adjacent.
-    pub fn writes(&mut self) -> &[Extent] {
+    pub fn writes(&mut self) -> &[AccessedRange] {
         self.writes.settle()
     }
 }
@@ -52,10 +52,10 @@ impl AccessLog {
 #[derive(Clone, Debug, Default)]
 struct Extents {
     /// Sorted, disjoint, not adjacent.
-    settled: Vec<Extent>,
-    pending: Vec<Extent>,
+    settled: Vec<AccessedRange>,
+    pending: Vec<AccessedRange>,
     /// The extents that accesses currently extend (a kernel streams through few buffers at once).
-    open: [Extent; 8],
+    open: [AccessedRange; 8],
     next_victim: usize,
 }
 
@@ -78,7 +78,7 @@ impl Extents {
         self.push(closed);
     }
 
-    fn push(&mut self, e: Extent) {
+    fn push(&mut self, e: AccessedRange) {
         if e.is_empty() {
             return;
         }
@@ -94,7 +94,7 @@ impl Extents {
         }
     }
 
-    fn settle(&mut self) -> &[Extent] {
+    fn settle(&mut self) -> &[AccessedRange] {
         for i in 0..self.open.len() {
             let e = std::mem::take(&mut self.open[i]);
             self.push(e);

@@ -24,14 +24,14 @@ use crate::target::{LANES, LaneMask};
 /// the workers that use it were evicted.
 pub unsafe trait AddressSpace: Sync {
     /// The mapping that contains `va`; `None` is a memory fault.
-    fn find(&self, va: u64) -> Option<Mapping>;
+    fn find(&self, va: u64) -> Option<HostMapping>;
     /// Changes whenever mappings change: cached translations are then dropped.
     fn epoch(&self) -> u64;
 }
 
 /// A contiguous range of GPU virtual addresses in contiguous host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct HostMapping {
     /// GPU address of the first byte.
     pub start: u64,
     /// One past the last byte.
@@ -42,7 +42,7 @@ pub struct Mapping {
     pub writable: bool,
 }
 
-const NOTHING: Mapping = Mapping {
+const NOTHING: HostMapping = HostMapping {
     start: 0,
     end: 0,
     host: std::ptr::null_mut(),
@@ -79,7 +79,7 @@ pub(super) struct Memory<'a> {
     space: &'a dyn AddressSpace,
     epoch: u64,
     /// Most recently used first.
-    recent: [Mapping; 4],
+    recent: [HostMapping; 4],
     pub log: Option<&'a mut AccessLog>,
     pub stats: Stats,
     /// Something was stored since the last wait.

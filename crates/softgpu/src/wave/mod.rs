@@ -53,12 +53,12 @@ mod valu_f64;
 mod valu_int;
 mod vram;
 
-pub use access_log::{AccessLog, Extent};
+pub use access_log::{AccessLog, AccessedRange};
 pub use aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 pub use dispatch::Dispatch;
 pub use host::{Control, HELD, Host};
-pub use memory::{AddressSpace, Mapping};
-pub use program::Program;
+pub use memory::{AddressSpace, HostMapping};
+pub use program::WaveProgram;
 pub use stats::Stats;
 pub use stop::Stop;
 pub use unit::ComputeUnit;

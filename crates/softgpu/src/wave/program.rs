@@ -29,13 +29,13 @@ pub(super) struct Block {
 
 /// The cache of decoded basic blocks.
 #[derive(Debug)]
-pub struct Program {
+pub struct WaveProgram {
     blocks: RwLock<HashMap<u64, Arc<Block>>>,
     /// Differs between programs and after each invalidation, in the whole process.
     stamp: AtomicU64,
 }
 
-impl Default for Program {
+impl Default for WaveProgram {
     fn default() -> Self {
         Self {
             blocks: RwLock::default(),
@@ -49,7 +49,7 @@ fn next_stamp() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Program {
+impl WaveProgram {
     /// Nothing is decoded yet.
     pub fn new() -> Self {
         Self::default()

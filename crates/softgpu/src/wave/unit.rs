@@ -11,7 +11,7 @@ use super::host::Control;
 use super::launch;
 use super::lds::Lds;
 use super::memory::{AddressSpace, Memory};
-use super::program::{Block, BlockKey, Program};
+use super::program::{Block, BlockKey, WaveProgram};
 use super::state::{Status, Wave};
 use super::stats::Stats;
 use super::stop::Stop;
@@ -54,11 +54,11 @@ impl ComputeUnit {
 
     /// Runs workgroup `id` of `dispatch` to its end.
     ///
-    /// All units that share a [`Program`] must be of the same kind, portable or not.
+    /// All units that share a [`WaveProgram`] must be of the same kind, portable or not.
     pub fn run_workgroup(
         &mut self,
         dispatch: &Dispatch,
-        program: &Program,
+        program: &WaveProgram,
         space: &dyn AddressSpace,
         id: [u32; 3],
         control: &Control<'_>,
@@ -87,7 +87,7 @@ impl ComputeUnit {
     pub(super) fn run(
         &mut self,
         count: usize,
-        program: &Program,
+        program: &WaveProgram,
         space: &dyn AddressSpace,
         control: &Control<'_>,
         log: Option<&mut AccessLog>,
@@ -130,7 +130,7 @@ fn has_avx512() -> bool {
     false
 }
 
-/// The blocks that this unit ran last, by address: a direct-mapped cache in front of [`Program`].
+/// The blocks that this unit ran last, by address: a direct-mapped cache in front of [`WaveProgram`].
 #[derive(Debug, Default)]
 struct BlockCache {
     stamp: u64,
@@ -143,7 +143,7 @@ const SLOTS: usize = 1024;
 const SLICE: u64 = 1 << 14;
 
 struct Runner<'a> {
-    program: &'a Program,
+    program: &'a WaveProgram,
     control: &'a Control<'a>,
     cache: &'a mut BlockCache,
     wide: bool,

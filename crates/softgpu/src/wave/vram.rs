@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 
-use super::memory::{AddressSpace, Mapping};
+use super::memory::{AddressSpace, HostMapping};
 
 /// One block of zeroed memory. Kernels may write all of it but the first part, which is for code.
 ///
@@ -25,7 +25,7 @@ unsafe impl Sync for Vram {}
 
 // SAFETY: the memory lives as long as `self` and stays where it is; both mappings are inside.
 unsafe impl AddressSpace for Vram {
-    fn find(&self, va: u64) -> Option<Mapping> {
+    fn find(&self, va: u64) -> Option<HostMapping> {
         let middle = self.base + self.read_only;
         let end = self.base + self.layout.size() as u64;
         let (start, end) = match va {
@@ -33,7 +33,7 @@ unsafe impl AddressSpace for Vram {
             _ if va < middle => (self.base, middle),
             _ => (middle, end),
         };
-        Some(Mapping {
+        Some(HostMapping {
             start,
             end,
             host: self.host.wrapping_add((start - self.base) as usize),

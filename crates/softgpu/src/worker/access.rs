@@ -20,7 +20,7 @@ use super::memory::translate;
 use crate::device::Device;
 use crate::report::report;
 use crate::space::Snapshot;
-use crate::wave::{AccessLog, Dispatch, Extent};
+use crate::wave::{AccessLog, AccessedRange, Dispatch};
 
 /// Where to log, if anywhere.
 pub(super) fn path(device: &Device) -> Option<&Path> {
@@ -90,7 +90,7 @@ fn hex(space: &Snapshot, va: u64, bytes: u32) -> String {
     text
 }
 
-fn extents(extents: &[Extent]) -> String {
+fn extents(extents: &[AccessedRange]) -> String {
     let texts: Vec<_> = extents
         .iter()
         .map(|extent| format!("[{},{}]", extent.start, extent.end))

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::device::event;
 use crate::report::report;
 use crate::space::Snapshot;
-use crate::wave::{ComputeUnit, Program, Stop};
+use crate::wave::{ComputeUnit, Stop, WaveProgram};
 
 /// The bit by which a queue tells ROCr's error handler that a wave raised an exception.
 const ERROR_TRAP: i64 = 1 << 31;
@@ -213,7 +213,7 @@ fn value_holds(space: &Snapshot, packet: BarrierValue) -> Result<bool, Failure> 
 }
 
 /// Runs the command buffer of a vendor packet: cache control only.
-fn run_pm4(program: &Program, space: &Snapshot, packet: Pm4Ib) -> Result<(), Failure> {
+fn run_pm4(program: &WaveProgram, space: &Snapshot, packet: Pm4Ib) -> Result<(), Failure> {
     const NOP: u32 = 0x10;
     const INDIRECT_BUFFER: u32 = 0x3f;
     const ACQUIRE_MEM: u32 = 0x58;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::device::Device;
 use crate::space::Space;
-use crate::wave::Program;
+use crate::wave::WaveProgram;
 
 /// A process: its device, its address space and its code.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Process {
     pub pid: u32,
     pub device: &'static Device,
     pub space: Space,
-    pub program: Program,
+    pub program: WaveProgram,
     /// Its slot, and the generation of the device on which it is that (0: on none).
     slot: AtomicU32,
     generation: AtomicU64,
@@ -24,7 +24,7 @@ impl Process {
             pid,
             device,
             space: Space::new(device, pid),
-            program: Program::new(),
+            program: WaveProgram::new(),
             slot: AtomicU32::new(0),
             generation: AtomicU64::new(0),
         }

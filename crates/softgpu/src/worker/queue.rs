@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
     use crate::space::Region;
-    use crate::wave::Mapping;
+    use crate::wave::HostMapping;
 
     /// The program maps memory and writes a packet that names it, at any moment between two looks.
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             0,
         );
         let region = |start| Region {
-            mapping: Mapping {
+            mapping: HostMapping {
                 start,
                 end: start + 128,
                 host: words.as_ptr().cast_mut().cast(),

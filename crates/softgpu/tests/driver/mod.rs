@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU32;
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, ObjectLimits, extract};
 use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
-    AccessLog, ComputeUnit, Control, Dispatch, Host, Program, Stats, Stop, Vram,
+    AccessLog, ComputeUnit, Control, Dispatch, Host, Stats, Stop, Vram, WaveProgram,
 };
 use zerocopy::IntoBytes;
 
@@ -28,7 +28,7 @@ pub struct Gpu {
     memory: Vram,
     bytes: u64,
     used: u64,
-    program: Program,
+    program: WaveProgram,
     /// Runs the portable build of the interpreter.
     pub portable: bool,
 }
@@ -95,7 +95,7 @@ impl Gpu {
             memory: Vram::new(BASE, bytes, 0),
             bytes: bytes as u64,
             used: 0,
-            program: Program::new(),
+            program: WaveProgram::new(),
             portable: false,
         }
     }

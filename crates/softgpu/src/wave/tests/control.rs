@@ -187,7 +187,7 @@ fn eviction_ends_an_endless_loop() {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use crate::wave::{ComputeUnit, Control};
-    use crate::wave::{Dispatch, Program};
+    use crate::wave::{Dispatch, WaveProgram};
 
     let words = [0xbf82_ffff_u32]; // s_branch to itself
     let space = super::Space(
@@ -214,7 +214,14 @@ fn eviction_ends_an_endless_loop() {
             word.store(4, Ordering::Relaxed);
         });
         let mut unit = ComputeUnit::new();
-        let stop = unit.run_workgroup(&dispatch, &Program::new(), &space, [0; 3], &control, None);
+        let stop = unit.run_workgroup(
+            &dispatch,
+            &WaveProgram::new(),
+            &space,
+            [0; 3],
+            &control,
+            None,
+        );
         assert_eq!(stop, Err(Stop::Evicted));
     });
 }

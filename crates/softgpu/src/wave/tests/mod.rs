@@ -23,12 +23,12 @@ use strobe_code_object::Descriptor;
 use strobe_kfd::aql::KernelDispatch;
 
 use super::host::{Control, Host};
-use super::memory::{AddressSpace, Mapping};
+use super::memory::{AddressSpace, HostMapping};
 use super::register::Lanes;
 use super::state::Wave;
 use super::stop::Stop;
 use super::unit::ComputeUnit;
-use super::{AccessLog, Dispatch, Program};
+use super::{AccessLog, Dispatch, WaveProgram};
 
 /// Where programs and data are, for the GPU. The mapping before it is read-only.
 const CODE: u64 = 0x10_0000_0000;
@@ -43,15 +43,15 @@ unsafe impl Sync for Space {}
 // SAFETY: the memory is one allocation that lives as long as `self` and never moves; the first
 // page is not written to.
 unsafe impl AddressSpace for Space {
-    fn find(&self, va: u64) -> Option<Mapping> {
+    fn find(&self, va: u64) -> Option<HostMapping> {
         let host: *mut u8 = self.0.as_ptr().cast_mut().cast();
-        let data = Mapping {
+        let data = HostMapping {
             start: DATA,
             end: DATA + 4 * DATA_WORDS as u64,
             host: host.wrapping_add(0x1000),
             writable: true,
         };
-        let code = Mapping {
+        let code = HostMapping {
             start: CODE,
             end: DATA,
             host,
@@ -182,7 +182,7 @@ impl Test {
         for (index, wave) in unit.waves[..count].iter_mut().enumerate() {
             setup(index, wave);
         }
-        unit.run(count, &Program::new(), &space, &control, Some(&mut log))?;
+        unit.run(count, &WaveProgram::new(), &space, &control, Some(&mut log))?;
         Ok(End {
             unit,
             data: space.0[0x400..].iter().map(Cell::get).collect(),
