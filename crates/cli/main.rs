@@ -17,7 +17,6 @@ mod inspect;
 mod interrupt;
 mod launches;
 mod link;
-mod log;
 mod missed;
 mod outcome;
 mod progress;
@@ -35,12 +34,16 @@ mod spool;
 mod verify;
 
 use std::process::ExitCode;
+use strobe_log::Wanted;
 
 use arguments::{Action, Arguments};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    log::start();
+    // Fails only where there is one already; nobody but us makes one.
+    let _ = tracing::dispatcher::set_global_default(
+        Wanted::from_environment().of_command(std::io::stderr),
+    );
     let arguments = Arguments::parse();
     let result = match arguments.action {
         Action::Run(a) => run::run(&a),

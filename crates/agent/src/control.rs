@@ -15,6 +15,7 @@ use crate::fault::{self, guarded};
 use crate::wire::page::{refuse, set_phase};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use strobe_log::Wanted;
 use strobe_proto::page::Phase;
 
 /// How often the page is looked at.
@@ -32,7 +33,9 @@ pub(crate) fn start(agent: &'static Agent) {
         std::thread::Builder::new()
             .name("strobe-agent".into())
             .spawn(move || {
-                if guarded(|| run(agent)).is_none() {
+                let phases = Wanted::from_environment().of_guest(|| fault::Stderr);
+                let run = || tracing::dispatcher::with_default(&phases, || run(agent));
+                if guarded(run).is_none() {
                     fail_open(agent);
                 }
                 agent.control.running.store(false, Ordering::Release);
@@ -60,7 +63,7 @@ extern "C" fn at_exit() {
         while agent.control.running.load(Ordering::Acquire) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(200));
         }
-        let reports = std::env::var_os("STROBE_LOG").is_some_and(|level| level == "debug");
+        let reports = Wanted::from_environment().phases();
         if reports || agent.trace.lock().has_log() {
             agent.drain_ring(usize::MAX);
         }

@@ -1,6 +1,6 @@
 //! Failing open: a fault in our code turns tracing off, and the program goes on.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,8 +37,25 @@ pub(crate) fn turn_off(why: &str) {
 
 /// One line on stderr, in one write, without the standard library's locks.
 pub(crate) fn say(line: &str) {
-    // SAFETY: a valid buffer; a failed write changes nothing.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    // A failed write changes nothing.
+    let _ = Stderr.write(line.as_bytes());
+}
+
+/// The same for whoever formats lines of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // SAFETY: a valid buffer.
+        let written =
+            unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Makes our panics (the hook belongs to this shared object only) say one line.

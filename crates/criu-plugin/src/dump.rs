@@ -178,6 +178,7 @@ impl Dump {
     }
 
     fn kfd(&mut self, fd: BorrowedFd<'_>, id: i32) -> Result<(), DumpError> {
+        let _phase = tracing::debug_span!("dump").entered();
         let own = devices::open_kfd().map_err(DumpError::Version)?;
         let (major, minor) = compute::version(own.as_fd()).map_err(DumpError::Version)?;
         if major != 1 || minor < MINIMUM_MINOR {
@@ -239,6 +240,7 @@ impl Dump {
         buckets: &[BoBucket],
         here: &[KfdDeviceEntry],
     ) -> Result<u64, DumpError> {
+        let _phase = tracing::debug_span!("content").entered();
         let mut jobs = Vec::new();
         let mut total = 0;
         for device in &state.devices {
@@ -273,6 +275,7 @@ impl Dump {
         here: &[KfdDeviceEntry],
         agent: usize,
     ) -> Result<u64, DumpError> {
+        let _phase = tracing::debug_span!("residual").entered();
         let AtCut { agent, promise, .. } = &self.agents[agent];
         let residual = contents::residual(buckets, promise)?;
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;

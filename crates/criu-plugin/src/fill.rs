@@ -35,6 +35,7 @@ pub(crate) fn fill(
     devices: &[DeviceBucket],
     here: &[KfdDeviceEntry],
 ) -> Result<(), RestoreError> {
+    let _phase = tracing::debug_span!("fill").entered();
     let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
     let plan = Plan::read(images, id, &buckets, devices)?;
     thread::scope(|scope| {

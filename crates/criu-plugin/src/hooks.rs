@@ -7,9 +7,11 @@ use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use nix::sys::stat::fstat;
+use strobe_log::Wanted;
+use tracing::{Dispatch, debug_span};
 
 use crate::dump::Dump;
 use crate::dump_error::DumpError;
@@ -36,7 +38,7 @@ fn guard(body: impl FnOnce(&mut Stage) -> Result<c_int, String>) -> c_int {
         let mut stage = STAGE
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        body(&mut stage)
+        tracing::dispatcher::with_default(phases(), || body(&mut stage))
     }));
     match result {
         Ok(Ok(value)) => value,
@@ -49,6 +51,12 @@ fn guard(body: impl FnOnce(&mut Stage) -> Result<c_int, String>) -> c_int {
             -1
         }
     }
+}
+
+/// To CRIU's log.
+fn phases() -> &'static Dispatch {
+    static PHASES: OnceLock<Dispatch> = OnceLock::new();
+    PHASES.get_or_init(|| Wanted::from_environment().of_guest(|| host::Log))
 }
 
 fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, DumpError>) -> c_int {
@@ -89,7 +97,10 @@ pub(crate) extern "C" fn exit(_stage: c_int, result: c_int) {
 }
 
 pub(crate) extern "C" fn pause_devices(pid: c_int) -> c_int {
-    in_dump(|dump| dump.pause(pid as u32).map(|()| NOT_OURS))
+    in_dump(|dump| {
+        let _phase = debug_span!("cut", pid).entered();
+        dump.pause(pid as u32).map(|()| NOT_OURS)
+    })
 }
 
 pub(crate) extern "C" fn checkpoint_devices(pid: c_int) -> c_int {
@@ -161,5 +172,10 @@ pub(crate) extern "C" fn update_vma_map(
 }
 
 pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
-    in_restore(|_| restore::resume(pid as u32).map(|()| NOT_OURS))
+    let resume = || restore::resume(pid as u32);
+    in_restore(|_| {
+        debug_span!("resume", pid)
+            .in_scope(resume)
+            .map(|()| NOT_OURS)
+    })
 }

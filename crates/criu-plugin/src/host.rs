@@ -50,6 +50,21 @@ pub(crate) fn log(level: Level, line: &str) {
     unsafe { print(level as u32, c"%s".as_ptr(), text.as_ptr()) };
 }
 
+/// CRIU's log, for whoever formats lines of its own: each write is a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        log(Level::Info, String::from_utf8_lossy(bytes).trim_end());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Our own copy of the descriptor of the image folder.
 pub(crate) fn image_folder() -> io::Result<OwnedFd> {
     type GetImageDir = unsafe extern "C" fn() -> c_int;

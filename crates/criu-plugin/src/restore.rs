@@ -161,6 +161,7 @@ impl Restore {
         id: i32,
         mut image: CriuKfd,
     ) -> Result<OwnedFd, RestoreError> {
+        let _phase = tracing::debug_span!("restore").entered();
         let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
         let here = topology::read()?;
         let mapping = mapping::map(&image.device_entries, &here, Checks::from_environment())?;

@@ -22,6 +22,7 @@ use crate::wire::page::{is_another_process, now_ns, refuse, set_phase, start_tim
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_proto::page::{Phase, Verdict};
+use tracing::debug_span;
 
 /// How long an armed agent waits for the dump to begin.
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
@@ -41,6 +42,7 @@ pub(crate) fn run(agent: &'static Agent) {
     page.attempts.store(0, Ordering::Relaxed);
     set_phase(page, Phase::Preparing);
     agent.control.begin_checkpoint();
+    let _whole = debug_span!("checkpoint").entered();
     match course(agent) {
         Ok(()) => set_phase(page, Phase::Idle),
         Err(why) => {
@@ -52,16 +54,16 @@ pub(crate) fn run(agent: &'static Agent) {
 }
 
 fn course(agent: &'static Agent) -> Result<(), Refusal> {
-    let Some(begin) = prepare(agent)? else {
+    let Some(begin) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
         return Ok(());
     };
     set_phase(agent.page, Phase::Armed);
-    wait_for_dump(agent)?;
+    debug_span!("armed").in_scope(|| wait_for_dump(agent))?;
     set_phase(agent.page, Phase::Closing);
-    close_and_drain(agent, &begin)?;
+    debug_span!("drain").in_scope(|| close_and_drain(agent, &begin))?;
     // From here on the gate is closed and empty and the GPU idle.
     agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
-    let cut = match Cut::take(agent, &begin) {
+    let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin)) {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();
@@ -75,11 +77,11 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     page.hand_over_len
         .store(hand_over.len() as u64, Ordering::Relaxed);
     set_phase(page, Phase::Cut);
-    let verdict = wait_for_verdict(agent);
+    let verdict = debug_span!("frozen").in_scope(|| wait_for_verdict(agent));
     page.hand_over_len.store(0, Ordering::Relaxed);
     drop(hand_over);
     match verdict {
-        Ok(Verdict::Dumped) => deliver::run(agent, &begin, cut),
+        Ok(Verdict::Dumped) => debug_span!("deliver").in_scope(|| deliver::run(agent, &begin, cut)),
         Ok(Verdict::Restored) => {
             restored(agent);
             Ok(())
