@@ -8,6 +8,7 @@
 use std::io;
 
 use strobe_extent::{CONTENT_ALIGN, Extent, ExtentSet};
+use strobe_kfd::client::copier::Piece;
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
 use strobe_kfd::touched::PageMap;
@@ -15,17 +16,6 @@ use strobe_proto::{AsideRange, ByteRange, HandOver, ResidualRange, SetAside};
 
 /// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
 const ANSWER_RANGE_BYTES: u64 = 48;
-
-/// Bytes of one buffer object, and their place in a file or another source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Index in the list of buffer objects.
-    pub(crate) bo: usize,
-    /// Offset in the buffer object.
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    pub(crate) place: u64,
-}
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ContentsError {

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
+use strobe_kfd::client::copier::Piece;
 use strobe_kfd::criu::{BoBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::maps;
@@ -17,7 +18,7 @@ use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{PluginStatistics, Residual, WritableFiles, files, frame};
 
-use crate::contents::{self, Piece};
+use crate::contents;
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use strobe_criu::failure::REFUSAL;
+use strobe_kfd::client::copier::SdmaError;
 use strobe_program::pipes::PipeError;
 use strobe_program::writable_files::WritableFileError;
 use strobe_program::zombies::ZombieError;
@@ -11,7 +12,6 @@ use strobe_program::zombies::ZombieError;
 use crate::contents::ContentsError;
 use crate::hand_over::GateError;
 use crate::images::ImageError;
-use crate::sdma::SdmaError;
 use crate::topology::TopologyError;
 
 #[derive(Debug, thiserror::Error)]

@@ -11,17 +11,17 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use strobe_kfd::client::compute::Bo;
+use strobe_kfd::client::copier::{Content, Copier, Piece};
 use strobe_kfd::client::render::RenderNode;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_proto::amdgpu::KfdDeviceEntry;
 use strobe_proto::{ChunkRef, Residual, files, frame};
 use strobe_store::{Checkpoint, Damage};
 
-use crate::contents::{self, Piece, has_content};
+use crate::contents::{self, has_content};
 use crate::devices;
 use crate::images::{self, Images};
 use crate::restore::{RestoreError, open_checkpoint};
-use crate::sdma::{Content, Copier};
 
 /// Threads that read chunks for one GPU, and how many each is ahead.
 const READERS: usize = 4;

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 use strobe_kfd::client::compute::{self, Bo};
+use strobe_kfd::client::copier::SdmaError;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_kfd::memory::{DOORBELL, GTT, MMIO_REMAP, VRAM};
 use strobe_program::agent::{AgentError, RemoteAgent};
@@ -25,7 +26,6 @@ use crate::fill;
 use crate::host::{self, Level};
 use crate::images::{ImageError, Images};
 use crate::mapping::{self, Checks, MappingError};
-use crate::sdma::SdmaError;
 use crate::topology::{self, TopologyError};
 use crate::vma::{self, Moved, Source};
 

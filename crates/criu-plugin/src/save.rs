@@ -9,16 +9,16 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 
 use strobe_kfd::client::compute::{Bo, Checkpoint};
+use strobe_kfd::client::copier::{self, Content, Copier, Piece};
 use strobe_kfd::client::render::{RenderNode, SystemMemory};
 use strobe_kfd::criu::DeviceBucket;
 use strobe_kfd::memory::GTT;
 use strobe_proto::amdgpu::KfdDeviceEntry;
 
-use crate::contents::{Aside, Piece, has_content};
+use crate::contents::{Aside, has_content};
 use crate::devices;
 use crate::dump_error::DumpError;
 use crate::images;
-use crate::sdma::{self, Content, Copier};
 use crate::topology;
 
 /// Bytes read from system memory at a time.
@@ -85,7 +85,7 @@ pub(crate) fn copy_aside(
     let gpu = state.bos[aside.room].bucket.gpu_id;
     let device = state.devices.iter().find(|d| d.user_gpu_id == gpu);
     let node = open(device.ok_or(DumpError::UnknownGpu(gpu))?, here)?;
-    sdma::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
+    copier::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
     Ok(())
 }
 

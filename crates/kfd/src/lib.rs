@@ -4,6 +4,8 @@
 //! the software GPU as a driver of its own. What must hold: sizes, offsets and request numbers are
 //! the kernel's (`include/uapi/linux/kfd_ioctl.h`, `include/uapi/drm/amdgpu_drm.h`,
 //! `include/uapi/drm/drm.h`), checked at compile time beside each struct.
+//!
+//! [`client`] has safe calls, and on top of them copies by the DMA engine.
 
 pub mod client;
 pub mod criu;

@@ -1,52 +1,41 @@
-//! Copies between buffer objects and files, by the GPU's DMA engine.
+//! Copies of the content of buffer objects, by the GPU's DMA engine: out, in, and inside the device.
 //!
 //! The content of VRAM is out of the CPU's reach, so it goes through staging memory of ours that
-//! the device writes or reads. There are two slots: while the device works on one, the other is
-//! written to its file or filled from it. Memory stays bounded however large a buffer object is.
+//! the device writes or reads. There are two slots: while the device works on one, whoever asked
+//! empties or fills the other. Memory stays bounded however large a buffer object is.
 //!
 //! Everything happens in the address space of a render node opened for this, which no other
 //! process shares.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::os::fd::BorrowedFd;
+mod error;
+mod packets;
+mod window;
 
-use strobe_extent::CONTENT_ALIGN;
-use strobe_kfd::client::render::{Buffer, Context, HostMemory, RenderNode, SharedMemory};
-use strobe_kfd::render::info::FAMILY_AI;
-use strobe_kfd::sdma::CopyLinear;
+use self::packets::{Copy, Packets};
+use self::window::{Window, address_space, take_address};
+use super::render::{Context, HostMemory, RenderNode, SharedMemory};
+use crate::sdma::CopyLinear;
 
-use crate::contents::Piece;
-use crate::packets::{self, Copy, Packets};
+pub use self::error::SdmaError;
+pub use self::window::Content;
 
 const SLOT_BYTES: u64 = 16 << 20;
 /// Segments a batch holds at most: each is at most one packet more than its whole 2 MiB parts.
 const SEGMENT_LIMIT: usize = 2000;
-/// Addresses are handed out from here on, in steps of this.
-const FIRST_ADDRESS: u64 = 4 << 30;
-const ADDRESS_STEP: u64 = 2 << 20;
+/// Where segments begin in a slot: no two have a cache line of the CPU's or the device's in common.
+const SEGMENT_ALIGN: u64 = 256;
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SdmaError {
-    #[error("the GPU's family {0} is older than Vega, whose DMA engine is the oldest known")]
-    Family(u32),
-    #[error("the GPU's DMA engine cannot be set up: {0}")]
-    SetUp(io::Error),
-    #[error("buffer object {bo} cannot be opened for copying: {error}")]
-    Import { bo: usize, error: io::Error },
-    #[error("the driver gave no content of buffer object {0}")]
-    NoContent(usize),
-    #[error("the GPU's DMA engine refuses a copy: {0}")]
-    Submit(io::Error),
-    #[error("the GPU's DMA engine does not finish a copy: {0}")]
-    Wait(io::Error),
-}
-
-/// The content of a buffer object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Content<'a> {
-    pub(crate) dmabuf: BorrowedFd<'a>,
-    pub(crate) size: u64,
+/// Bytes of one buffer object, and their place in a file or another source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Index in the list of buffer objects.
+    pub bo: usize,
+    /// Offset in the buffer object.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Where they come from or go to.
+    pub place: u64,
 }
 
 /// A contiguous copy inside one batch.
@@ -83,7 +72,7 @@ fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
                 piece_offset: done,
             });
             done += len;
-            used = (used + len).next_multiple_of(CONTENT_ALIGN);
+            used = (used + len).next_multiple_of(SEGMENT_ALIGN);
         }
     }
     if !batch.is_empty() {
@@ -92,23 +81,15 @@ fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
     batches
 }
 
+#[derive(Debug)]
 struct Slot<'n> {
     staging: SharedMemory<'n>,
     staging_address: u64,
     packets: Packets<'n>,
 }
 
-/// An address space of our own for the engine: where its free addresses begin.
-fn address_space(node: &RenderNode) -> Result<u64, SdmaError> {
-    let info = node.device_info().map_err(SdmaError::SetUp)?;
-    if info.family < FAMILY_AI {
-        return Err(SdmaError::Family(info.family));
-    }
-    Ok(info.virtual_address_offset.max(FIRST_ADDRESS))
-}
-
 /// Copies pieces into the buffer object `to`, at their places, without leaving the device.
-pub(crate) fn copy_inside(
+pub fn copy_inside(
     node: &RenderNode,
     contents: &[Option<Content<'_>>],
     pieces: &[Piece],
@@ -136,7 +117,8 @@ pub(crate) fn copy_inside(
 }
 
 /// The DMA engine of one GPU.
-pub(crate) struct Copier<'n> {
+#[derive(Debug)]
+pub struct Copier<'n> {
     node: &'n RenderNode,
     // Before the slots: no work may be in flight when they go.
     context: Context<'n>,
@@ -145,7 +127,8 @@ pub(crate) struct Copier<'n> {
 }
 
 impl<'n> Copier<'n> {
-    pub(crate) fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
+    /// Takes two slots of memory.
+    pub fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
         let mut next_address = address_space(node)?;
         let mut slot = || {
             let memory = HostMemory::anonymous(SLOT_BYTES as usize)?;
@@ -172,7 +155,7 @@ impl<'n> Copier<'n> {
     }
 
     /// Copies pieces out of buffer objects. `sink` gets each part with its place.
-    pub(crate) fn copy_out<E: From<SdmaError>>(
+    pub fn copy_out<E: From<SdmaError>>(
         &mut self,
         contents: &[Option<Content<'_>>],
         pieces: &[Piece],
@@ -209,7 +192,7 @@ impl<'n> Copier<'n> {
 
     /// Copies pieces into buffer objects. `source` fills a part of the piece of this number, from
     /// this offset in it on.
-    pub(crate) fn copy_in<E: From<SdmaError>>(
+    pub fn copy_in<E: From<SdmaError>>(
         &mut self,
         contents: &[Option<Content<'_>>],
         pieces: &[Piece],
@@ -278,61 +261,6 @@ impl Slot<'_> {
     }
 }
 
-/// Buffer objects mapped for the engine, when they are first used.
-struct Window<'n, 'c> {
-    node: &'n RenderNode,
-    contents: &'c [Option<Content<'c>>],
-    mapped: BTreeMap<usize, (Buffer<'n>, u64)>,
-    next_address: u64,
-}
-
-impl<'n, 'c> Window<'n, 'c> {
-    fn new(node: &'n RenderNode, contents: &'c [Option<Content<'c>>], next_address: u64) -> Self {
-        Self {
-            node,
-            contents,
-            mapped: BTreeMap::new(),
-            next_address,
-        }
-    }
-
-    fn address(&mut self, bo: usize) -> Result<u64, SdmaError> {
-        if let Some((_, address)) = self.mapped.get(&bo) {
-            return Ok(*address);
-        }
-        let content = self
-            .contents
-            .get(bo)
-            .copied()
-            .flatten()
-            .ok_or(SdmaError::NoContent(bo))?;
-        let address = take_address(&mut self.next_address, content.size);
-        let open = || {
-            let mut buffer = self.node.import(content.dmabuf)?;
-            buffer.map_at(address, content.size)?;
-            Ok(buffer)
-        };
-        let buffer = open().map_err(|error| SdmaError::Import { bo, error })?;
-        self.mapped.insert(bo, (buffer, address));
-        Ok(address)
-    }
-
-    /// All that have been used.
-    fn buffers(&self) -> Vec<&Buffer<'n>> {
-        self.mapped.values().map(|(buffer, _)| buffer).collect()
-    }
-
-    fn buffer(&self, bo: usize) -> Option<&Buffer<'n>> {
-        self.mapped.get(&bo).map(|(buffer, _)| buffer)
-    }
-}
-
-pub(crate) fn take_address(next: &mut u64, len: u64) -> u64 {
-    let address = next.next_multiple_of(ADDRESS_STEP);
-    *next = address + len;
-    address
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,7 +285,7 @@ mod tests {
             let mut end = 0;
             for segment in batch {
                 assert!(segment.slot_offset >= end, "segments overlap");
-                assert_eq!(segment.slot_offset % CONTENT_ALIGN, 0);
+                assert_eq!(segment.slot_offset % SEGMENT_ALIGN, 0);
                 end = segment.slot_offset + segment.len;
                 assert!(end <= SLOT_BYTES);
                 assert_eq!(covered[segment.piece], segment.piece_offset, "a gap");
