@@ -18,7 +18,7 @@ use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{PluginStatistics, Residual, WritableFiles, files, frame};
 
-use crate::contents;
+use crate::contents::{self, FileOffset};
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
@@ -310,7 +310,7 @@ impl Dump {
         let start = file.metadata().map_err(failed)?.len();
         let mut jobs = Vec::new();
         for device in &state.devices {
-            let pieces: Vec<Piece> = pieces
+            let pieces: Vec<Piece<FileOffset>> = pieces
                 .iter()
                 .filter(|piece| buckets[piece.bo].gpu_id == device.user_gpu_id)
                 .copied()

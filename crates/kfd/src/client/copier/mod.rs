@@ -25,18 +25,38 @@ const SEGMENT_LIMIT: usize = 2000;
 /// Where segments begin in a slot: no two have a cache line of the CPU's or the device's in common.
 const SEGMENT_ALIGN: u64 = 256;
 
-/// Bytes of one buffer object, and their place in a file or another source.
+/// Bytes of one buffer object, and the place where they come from or go to: each source has its own
+/// type of it, `()` where none is known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct Piece<P> {
     /// Index in the list of buffer objects.
     pub bo: usize,
     /// Offset in the buffer object.
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// Where they come from or go to.
-    pub place: u64,
+    /// The other end.
+    pub place: P,
 }
+
+impl<P> Piece<P> {
+    /// The same bytes with another place.
+    pub fn at<Q>(self, place: Q) -> Piece<Q> {
+        let Self {
+            bo, offset, len, ..
+        } = self;
+        Piece {
+            bo,
+            offset,
+            len,
+            place,
+        }
+    }
+}
+
+/// An offset in the buffer object that [`copy_inside`] fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomOffset(pub u64);
 
 /// A contiguous copy inside one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +71,7 @@ struct Segment {
 }
 
 /// Cuts pieces into batches that fill a slot. A piece is split only where it exceeds a slot.
-fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
+fn batches<P>(pieces: &[Piece<P>]) -> Vec<Vec<Segment>> {
     let mut batches = Vec::new();
     let mut batch: Vec<Segment> = Vec::new();
     let mut used = 0u64;
@@ -88,23 +108,23 @@ struct Slot<'n> {
     packets: Packets<'n>,
 }
 
-/// Copies pieces into the buffer object `to`, at their places, without leaving the device.
+/// Copies pieces into the buffer object `room`, at their places, without leaving the device.
 pub fn copy_inside(
     node: &RenderNode,
     contents: &[Option<Content<'_>>],
-    pieces: &[Piece],
-    to: usize,
+    pieces: &[Piece<RoomOffset>],
+    room: usize,
 ) -> Result<(), SdmaError> {
     let mut next_address = address_space(node)?;
     let context = node.context().map_err(SdmaError::SetUp)?;
     let mut packets = Packets::new(node, &mut next_address).map_err(SdmaError::SetUp)?;
     let mut window = Window::new(node, contents, next_address);
-    let room = window.address(to)?;
+    let room = window.address(room)?;
     let mut all = Vec::new();
     for piece in pieces {
         let copy = Copy {
             from: window.address(piece.bo)? + piece.offset,
-            to: room + piece.place,
+            to: room + piece.place.0,
             len: piece.len,
         };
         all.extend(copy.packets());
@@ -154,12 +174,12 @@ impl<'n> Copier<'n> {
         })
     }
 
-    /// Copies pieces out of buffer objects. `sink` gets each part with its place.
-    pub fn copy_out<E: From<SdmaError>>(
+    /// Copies pieces out of buffer objects. `sink` gets each part with its piece and its offset in that.
+    pub fn copy_out<P, E: From<SdmaError>>(
         &mut self,
         contents: &[Option<Content<'_>>],
-        pieces: &[Piece],
-        mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
+        pieces: &[Piece<P>],
+        mut sink: impl FnMut(&Piece<P>, u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut window = Window::new(self.node, contents, self.next_address);
         let batches = batches(pieces);
@@ -170,7 +190,7 @@ impl<'n> Copier<'n> {
             let bytes = unsafe { slot.staging.bytes(end as usize) };
             for segment in batch {
                 let part = &bytes[segment.slot_offset as usize..][..segment.len as usize];
-                sink(pieces[segment.piece].place + segment.piece_offset, part)?;
+                sink(&pieces[segment.piece], segment.piece_offset, part)?;
             }
             Ok::<(), E>(())
         };
@@ -192,10 +212,10 @@ impl<'n> Copier<'n> {
 
     /// Copies pieces into buffer objects. `source` fills a part of the piece of this number, from
     /// this offset in it on.
-    pub fn copy_in<E: From<SdmaError>>(
+    pub fn copy_in<P, E: From<SdmaError>>(
         &mut self,
         contents: &[Option<Content<'_>>],
-        pieces: &[Piece],
+        pieces: &[Piece<P>],
         mut source: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut window = Window::new(self.node, contents, self.next_address);
@@ -265,18 +285,18 @@ impl Slot<'_> {
 mod tests {
     use super::*;
 
-    fn piece(bo: usize, len: u64) -> Piece {
+    fn piece(bo: usize, len: u64) -> Piece<()> {
         Piece {
             bo,
             offset: 0,
             len,
-            place: 0,
+            place: (),
         }
     }
 
     #[test]
     fn batches_cover_every_byte_once_and_fit_a_slot() {
-        let mut pieces: Vec<Piece> = (1..5000).map(|n| piece(n % 7, n as u64 * 37)).collect();
+        let mut pieces: Vec<Piece<()>> = (1..5000).map(|n| piece(n % 7, n as u64 * 37)).collect();
         pieces.push(piece(3, 5 * SLOT_BYTES + 1));
         pieces.push(piece(4, 0));
         let mut covered = vec![0; pieces.len()];
