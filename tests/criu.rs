@@ -21,8 +21,8 @@ use harness::lethal::Lethal;
 use harness::{Folder, LIMIT, hip_program, strobe};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
-use strobe_criu::process;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
+use strobe_program::process;
 use strobe_proto::amdgpu::CriuKfd;
 use strobe_proto::frame;
 

@@ -11,17 +11,18 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use nix::time::{ClockId, clock_gettime};
-use strobe_criu::agent::{AgentError, RemoteAgent};
-use strobe_criu::awaited::{Awaited, Standstill};
-use strobe_criu::lease::Lease;
 use strobe_criu::locate::{self, Criu};
-use strobe_criu::namespaces::check_seen;
 use strobe_criu::plugin_folder::PluginFolder;
-use strobe_criu::process::{self, Identity};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
-use strobe_criu::{shared_memory, statistics, threads};
+use strobe_criu::statistics;
 use strobe_extent::Extent;
 use strobe_graph::Window;
+use strobe_program::agent::{AgentError, RemoteAgent};
+use strobe_program::awaited::{Awaited, Standstill};
+use strobe_program::lease::Lease;
+use strobe_program::namespaces::check_seen;
+use strobe_program::process::{self, Identity};
+use strobe_program::{shared_memory, threads};
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{

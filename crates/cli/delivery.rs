@@ -12,9 +12,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use strobe_criu::agent;
 use strobe_extent::{ChunkMap, Extent};
 use strobe_fingerprint::Fingerprint;
+use strobe_program::agent;
 use strobe_proto::{
     ByteRange, ChunkReady, ChunkRef, Ring, SlotFree, Statistics, TrackedExtent, from_agent,
     to_agent,

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use strobe_criu::agent::RemoteAgent;
-use strobe_criu::process::{self, Identity};
 use strobe_criu::run::{RunError, Running};
+use strobe_program::agent::RemoteAgent;
+use strobe_program::process::{self, Identity};
 use strobe_proto::page::Verdict;
 
 use crate::scratch::Scratch;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use strobe_criu::agent::RemoteAgent;
-use strobe_criu::lease::Lease;
-use strobe_criu::process::{self, Identity};
 use strobe_graph::Window;
+use strobe_program::agent::RemoteAgent;
+use strobe_program::lease::Lease;
+use strobe_program::process::{self, Identity};
 use strobe_proto::{LaunchWindow, ShowLaunches, files, frame, from_agent, to_agent};
 use strobe_store::Checkpoint;
 

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use strobe_criu::awaited::Awaited;
-use strobe_criu::namespaces;
-use strobe_criu::process::Identity;
+use strobe_program::awaited::Awaited;
+use strobe_program::namespaces;
+use strobe_program::process::Identity;
 use strobe_proto::{FromAgent, ToAgent, frame, from_agent, to_agent};
 
 /// Between two messages the agent copies at most one ring of chunks.

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use strobe_criu::agent::{RemoteAgent, Snapshot};
-use strobe_criu::process;
+use strobe_program::agent::{RemoteAgent, Snapshot};
+use strobe_program::process;
 
 use crate::arguments::PsArguments;
 use crate::outcome::Outcome;

@@ -8,9 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use strobe_criu::agent::RemoteAgent;
-use strobe_criu::awaited::Standstill;
-use strobe_criu::{process, release};
+use strobe_criu::release;
+use strobe_program::agent::RemoteAgent;
+use strobe_program::awaited::Standstill;
+use strobe_program::process;
 use strobe_proto::page::{Phase, Verdict};
 
 use crate::arguments::ReleaseArguments;

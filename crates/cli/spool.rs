@@ -18,7 +18,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::Pid;
-use strobe_criu::writable_files::is_written;
+use strobe_program::writable_files::is_written;
 use strobe_proto::WritableFile;
 
 /// Start of a folder's name; random letters and digits follow. (Containers may share the folder for

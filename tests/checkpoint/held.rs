@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use strobe_criu::agent::RemoteAgent;
 use strobe_evaluation::Session;
+use strobe_program::agent::RemoteAgent;
 use strobe_proto::page::Phase;
 
 use crate::harness::environment::{Environment, wait_until};

@@ -11,8 +11,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use strobe_criu::process::{self, Identity};
 use strobe_evaluation::{Session, session};
+use strobe_program::process::{self, Identity};
 
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::lethal::Lethal;

@@ -8,6 +8,7 @@
 use std::io;
 
 use strobe_extent::{CONTENT_ALIGN, Extent, ExtentSet};
+use strobe_kfd::client::copier::{Piece, RoomOffset};
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
 use strobe_kfd::touched::PageMap;
@@ -16,16 +17,13 @@ use strobe_proto::{AsideRange, ByteRange, HandOver, ResidualRange, SetAsideAnswe
 /// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
 const ANSWER_RANGE_BYTES: u64 = 48;
 
-/// Bytes of one buffer object, and their place in a file or another source.
+/// A place in the data area of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Index in the list of buffer objects.
-    pub(crate) bo: usize,
-    /// Offset in the buffer object.
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    pub(crate) place: u64,
-}
+pub(crate) struct FileOffset(pub(crate) u64);
+
+/// The index of a chunk among those of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkNumber(pub(crate) usize);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ContentsError {
@@ -55,8 +53,8 @@ pub(crate) fn has_content(bo: &BoBucket) -> bool {
 }
 
 /// All content of one GPU (the id the program knows), back to back.
-pub(crate) fn whole(bos: &[BoBucket], gpu: u32) -> Vec<Piece> {
-    let mut place = 0;
+pub(crate) fn whole(bos: &[BoBucket], gpu: u32) -> Vec<Piece<FileOffset>> {
+    let mut end = 0;
     bos.iter()
         .enumerate()
         .filter(|(_, bo)| bo.gpu_id == gpu && has_content(bo))
@@ -65,9 +63,9 @@ pub(crate) fn whole(bos: &[BoBucket], gpu: u32) -> Vec<Piece> {
                 bo: index,
                 offset: 0,
                 len: bo.size,
-                place,
+                place: FileOffset(end),
             };
-            place += bo.size;
+            end += bo.size;
             piece
         })
         .collect()
@@ -110,7 +108,7 @@ fn placed(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
 pub(crate) fn residual(
     bos: &[BoBucket],
     hand_over: &HandOver,
-) -> Result<Vec<Piece>, ContentsError> {
+) -> Result<Vec<Piece<()>>, ContentsError> {
     let placed = placed(bos)?;
     let known = set(&placed.iter().map(|(_, extent)| *extent).collect::<Vec<_>>());
     let tracked = extents(&hand_over.tracked)?;
@@ -131,7 +129,7 @@ pub(crate) fn residual(
             bo,
             offset: part.start() - extent.start(),
             len: part.len(),
-            place: 0,
+            place: (),
         }));
     }
     Ok(pieces)
@@ -157,8 +155,8 @@ pub(crate) fn touched(pid: u32, hand_over: &HandOver) -> io::Result<Vec<ByteRang
 pub(crate) struct Aside {
     /// Index of the buffer object that the agent's room is in.
     pub(crate) room: usize,
-    /// What to copy; `place` is the offset in that buffer object.
-    pub(crate) pieces: Vec<Piece>,
+    /// What to copy.
+    pub(crate) pieces: Vec<Piece<RoomOffset>>,
     /// What to tell the agent.
     pub(crate) answer: SetAsideAnswer,
 }
@@ -167,8 +165,8 @@ pub(crate) struct Aside {
 pub(crate) fn set_aside(
     bos: &[BoBucket],
     hand_over: &HandOver,
-    residual: Vec<Piece>,
-) -> Result<(Option<Aside>, Vec<Piece>), ContentsError> {
+    residual: Vec<Piece<()>>,
+) -> Result<(Option<Aside>, Vec<Piece<()>>), ContentsError> {
     let (Some(offered), Some(answer)) = (hand_over.aside_room, hand_over.answer) else {
         return Ok((None, residual));
     };
@@ -176,7 +174,7 @@ pub(crate) fn set_aside(
     let Some(&room) = room.first() else {
         return Ok((None, residual));
     };
-    let home = chunk_pieces(bos, std::iter::once((room.start(), room.len())))?[0];
+    let home = piece_of(&by_address(bos)?, room)?;
     let is_dead = set(&extents(&hand_over.dead)?).contains(room);
     if !is_dead || bos[home.bo].alloc_flags & VRAM == 0 {
         return Err(ContentsError::Room(room));
@@ -196,10 +194,7 @@ pub(crate) fn set_aside(
             rest.push(piece);
             continue;
         }
-        aside.pieces.push(Piece {
-            place: home.offset + used,
-            ..piece
-        });
+        aside.pieces.push(piece.at(RoomOffset(home.offset + used)));
         aside.answer.ranges.push(AsideRange {
             extent: Some(ByteRange {
                 start: bo.addr + piece.offset,
@@ -215,7 +210,7 @@ pub(crate) fn set_aside(
 }
 
 /// Pieces back to back in the residual image.
-pub(crate) fn ranges(pieces: &[Piece]) -> Vec<ResidualRange> {
+pub(crate) fn ranges(pieces: &[Piece<()>]) -> Vec<ResidualRange> {
     let mut end = 0;
     pieces
         .iter()
@@ -232,11 +227,11 @@ pub(crate) fn ranges(pieces: &[Piece]) -> Vec<ResidualRange> {
         .collect()
 }
 
-/// The pieces of a residual image; `place` is the offset in its data area.
+/// The pieces of a residual image.
 pub(crate) fn residual_pieces(
     bos: &[BoBucket],
     ranges: &[ResidualRange],
-) -> Result<Vec<Piece>, ContentsError> {
+) -> Result<Vec<Piece<FileOffset>>, ContentsError> {
     ranges
         .iter()
         .map(|range| {
@@ -252,7 +247,7 @@ pub(crate) fn residual_pieces(
             let place = range
                 .file_offset
                 .checked_add(range.len)
-                .map(|_| range.file_offset);
+                .map(|_| FileOffset(range.file_offset));
             match place {
                 Some(place) if inside => Ok(Piece {
                     bo: range.bo_index as usize,
@@ -266,29 +261,40 @@ pub(crate) fn residual_pieces(
         .collect()
 }
 
-/// The pieces of chunks that start at these addresses; `place` is the chunk's index.
+/// Where the content of each buffer object lies, in ascending order.
+fn by_address(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
+    let mut placed = placed(bos)?;
+    placed.sort_unstable_by_key(|(_, extent)| extent.start());
+    Ok(placed)
+}
+
+/// Bytes of the one buffer object, of those in ascending order, that they lie in.
+fn piece_of(placed: &[(usize, Extent)], bytes: Extent) -> Result<Piece<()>, ContentsError> {
+    let after = placed.partition_point(|(_, extent)| extent.start() <= bytes.start());
+    let home = after.checked_sub(1).map(|i| placed[i]);
+    match home {
+        Some((bo, extent)) if extent.contains(bytes) => Ok(Piece {
+            bo,
+            offset: bytes.start() - extent.start(),
+            len: bytes.len(),
+            place: (),
+        }),
+        _ => Err(ContentsError::Unknown(bytes)),
+    }
+}
+
+/// The pieces of chunks that start at these addresses.
 pub(crate) fn chunk_pieces(
     bos: &[BoBucket],
     chunks: impl Iterator<Item = (u64, u64)>,
-) -> Result<Vec<Piece>, ContentsError> {
-    let mut placed = placed(bos)?;
-    placed.sort_unstable_by_key(|(_, extent)| extent.start());
+) -> Result<Vec<Piece<ChunkNumber>>, ContentsError> {
+    let placed = by_address(bos)?;
     chunks
         .enumerate()
         .map(|(number, (start, len))| {
             let chunk =
                 Extent::with_len(start, len).map_err(|_| ContentsError::Range { start, len })?;
-            let after = placed.partition_point(|(_, extent)| extent.start() <= start);
-            let home = after.checked_sub(1).map(|i| placed[i]);
-            match home {
-                Some((bo, extent)) if extent.contains(chunk) => Ok(Piece {
-                    bo,
-                    offset: start - extent.start(),
-                    len,
-                    place: number as u64,
-                }),
-                _ => Err(ContentsError::Unknown(chunk)),
-            }
+            Ok(piece_of(&placed, chunk)?.at(ChunkNumber(number)))
         })
         .collect()
 }
@@ -381,7 +387,7 @@ mod tests {
                 bo: 0,
                 offset: 0x1800,
                 len: 0x1800,
-                place: 0x1000
+                place: FileOffset(0x1000)
             }
         );
     }
@@ -412,7 +418,7 @@ mod tests {
         let places: Vec<_> = aside
             .pieces
             .iter()
-            .map(|piece| (piece.bo, piece.offset, piece.len, piece.place))
+            .map(|piece| (piece.bo, piece.offset, piece.len, piece.place.0))
             .collect();
         assert_eq!(places, [(0, 0, 0x80, 0x1000), (2, 0, 0x800, 0x1100)]);
         let told: Vec<_> = aside
@@ -517,7 +523,7 @@ mod tests {
             bo,
             offset: 0,
             len,
-            place,
+            place: FileOffset(place),
         };
         assert_eq!(
             whole(&bos, 9),
@@ -554,13 +560,13 @@ mod tests {
                 bo: 0,
                 offset: 0x1000,
                 len: 0x2000,
-                place: 0,
+                place: ChunkNumber(0),
             },
             Piece {
                 bo: 1,
                 offset: 0,
                 len: 0x800,
-                place: 1,
+                place: ChunkNumber(1),
             },
         ];
         assert_eq!(pieces.unwrap(), expected);

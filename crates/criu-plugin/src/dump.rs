@@ -6,18 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use strobe_criu::agent::RemoteAgent;
-use strobe_criu::maps;
-use strobe_criu::pipes::Pipes;
-use strobe_criu::writable_files::Recorder;
-use strobe_criu::zombies;
 use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
+use strobe_kfd::client::copier::Piece;
 use strobe_kfd::criu::{BoBucket, MINIMUM_MINOR};
+use strobe_program::agent::RemoteAgent;
+use strobe_program::maps;
+use strobe_program::pipes::Pipes;
+use strobe_program::writable_files::Recorder;
+use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{PluginStatistics, Residual, WritableFiles, files, frame};
 
-use crate::contents::{self, Piece};
+use crate::contents::{self, FileOffset};
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
@@ -312,7 +313,7 @@ impl Dump {
         let start = file.metadata().map_err(failed)?.len();
         let mut jobs = Vec::new();
         for device in &state.devices {
-            let pieces: Vec<Piece> = pieces
+            let pieces: Vec<Piece<FileOffset>> = pieces
                 .iter()
                 .filter(|piece| buckets[piece.bo].gpu_id == device.user_gpu_id)
                 .copied()

@@ -4,14 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use strobe_criu::failure::REFUSAL;
-use strobe_criu::pipes::PipeError;
-use strobe_criu::writable_files::WritableFileError;
-use strobe_criu::zombies::ZombieError;
+use strobe_kfd::client::copier::SdmaError;
+use strobe_program::pipes::PipeError;
+use strobe_program::writable_files::WritableFileError;
+use strobe_program::zombies::ZombieError;
 
 use crate::contents::ContentsError;
 use crate::hand_over::GateError;
 use crate::images::ImageError;
-use crate::sdma::SdmaError;
 use crate::topology::TopologyError;
 
 #[derive(Debug, thiserror::Error)]

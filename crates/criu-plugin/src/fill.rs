@@ -11,17 +11,17 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use strobe_kfd::client::compute::Bo;
+use strobe_kfd::client::copier::{Content, Copier, Piece};
 use strobe_kfd::client::render::RenderNode;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_proto::amdgpu::KfdDeviceEntry;
 use strobe_proto::{ChunkRef, Residual, files, frame};
 use strobe_store::{Checkpoint, Damage};
 
-use crate::contents::{self, Piece, has_content};
+use crate::contents::{self, ChunkNumber, FileOffset, has_content};
 use crate::devices;
 use crate::images::{self, Images};
 use crate::restore::{RestoreError, open_checkpoint};
-use crate::sdma::{Content, Copier};
 
 /// Threads that read chunks for one GPU, and how many each is ahead.
 const READERS: usize = 4;
@@ -61,14 +61,14 @@ struct Stored {
     file: File,
     name: String,
     start: u64,
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<FileOffset>>,
 }
 
-/// Contents of the checkpoint's chunk store; `place` of a piece is an index into `chunks`.
+/// Contents of the checkpoint's chunk store.
 struct Chunks {
     checkpoint: Checkpoint,
     chunks: Vec<ChunkRef>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<ChunkNumber>>,
 }
 
 impl Plan {
@@ -175,7 +175,7 @@ fn fill_gpu(
     bos: &[Bo],
     here: &[KfdDeviceEntry],
 ) -> Result<(), RestoreError> {
-    let ours = |piece: &&Piece| bos[piece.bo].bucket.gpu_id == device.user_gpu_id;
+    let is_ours = |bo: usize| bos[bo].bucket.gpu_id == device.user_gpu_id;
     let entry = here
         .iter()
         .find(|node| node.gpu_id == device.actual_gpu_id)
@@ -194,16 +194,18 @@ fn fill_gpu(
         .collect();
     let mut copier = Copier::new(&node)?;
     for stored in &plan.files {
-        let pieces: Vec<Piece> = stored.pieces.iter().filter(ours).copied().collect();
+        let ours = stored.pieces.iter().filter(|piece| is_ours(piece.bo));
+        let pieces: Vec<_> = ours.copied().collect();
         copier.copy_in(&contents, &pieces, |piece, offset, bytes| {
             stored
                 .file
-                .read_exact_at(bytes, stored.start + pieces[piece].place + offset)
+                .read_exact_at(bytes, stored.start + pieces[piece].place.0 + offset)
                 .map_err(|e| RestoreError::from(images::read_error(&stored.name, e)))
         })?;
     }
     if let Some(chunks) = &plan.chunks {
-        let pieces: Vec<Piece> = chunks.pieces.iter().filter(ours).copied().collect();
+        let ours = chunks.pieces.iter().filter(|piece| is_ours(piece.bo));
+        let pieces: Vec<_> = ours.copied().collect();
         fill_from_chunks(&mut copier, &contents, &pieces, chunks)?;
     }
     Ok(())
@@ -213,7 +215,7 @@ fn fill_gpu(
 fn fill_from_chunks(
     copier: &mut Copier<'_>,
     contents: &[Option<Content<'_>>],
-    pieces: &[Piece],
+    pieces: &[Piece<ChunkNumber>],
     chunks: &Chunks,
 ) -> Result<(), RestoreError> {
     thread::scope(|scope| {
@@ -222,7 +224,7 @@ fn fill_from_chunks(
                 let (sender, receiver) = sync_channel(READ_AHEAD);
                 scope.spawn(move || {
                     for piece in pieces.iter().skip(reader).step_by(READERS) {
-                        let chunk = &chunks.chunks[piece.place as usize];
+                        let chunk = &chunks.chunks[piece.place.0];
                         // The other end is gone when the copy has failed.
                         if sender.send(chunks.checkpoint.read_chunk(chunk)).is_err() {
                             break;

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use strobe_criu::agent::{AgentError, RemoteAgent, Snapshot};
-use strobe_criu::awaited::{Awaited, Standstill};
-use strobe_criu::process;
+use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
+use strobe_program::awaited::{Awaited, Standstill};
+use strobe_program::process;
 use strobe_proto::HandOver;
 use strobe_proto::page::{Phase, Verdict};
 

@@ -15,7 +15,6 @@
 //! | `fill` | contents of restored buffer objects |
 //! | `contents` | which bytes of which buffer object go where |
 //! | `save` | contents on their way out |
-//! | `sdma`, `packets` | copies between buffer objects and files, by the GPU's DMA engine |
 //! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
 //! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
@@ -37,10 +36,8 @@ mod hooks;
 mod host;
 mod images;
 mod mapping;
-mod packets;
 mod restore;
 mod save;
-mod sdma;
 mod stops;
 mod topology;
 mod vma;

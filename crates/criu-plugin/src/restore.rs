@@ -8,12 +8,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
-use strobe_criu::agent::{AgentError, RemoteAgent};
-use strobe_criu::process::Identity;
-use strobe_criu::shared_memory::{self, SharedMemoryError};
 use strobe_kfd::client::compute::{self, Bo};
+use strobe_kfd::client::copier::SdmaError;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_kfd::memory::{DOORBELL, GTT, MMIO_REMAP, VRAM};
+use strobe_program::agent::{AgentError, RemoteAgent};
+use strobe_program::process::Identity;
+use strobe_program::shared_memory::{self, SharedMemoryError};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
 use strobe_proto::files;
 use strobe_proto::page::Verdict;
@@ -25,7 +26,6 @@ use crate::fill;
 use crate::host::{self, Level};
 use crate::images::{ImageError, Images};
 use crate::mapping::{self, Checks, MappingError};
-use crate::sdma::SdmaError;
 use crate::topology::{self, TopologyError};
 use crate::vma::{self, Moved, Source};
 

@@ -9,16 +9,16 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 
 use strobe_kfd::client::compute::{Bo, Checkpoint};
+use strobe_kfd::client::copier::{self, Content, Copier, Piece};
 use strobe_kfd::client::render::{RenderNode, SystemMemory};
 use strobe_kfd::criu::DeviceBucket;
 use strobe_kfd::memory::GTT;
 use strobe_proto::amdgpu::KfdDeviceEntry;
 
-use crate::contents::{Aside, Piece, has_content};
+use crate::contents::{Aside, FileOffset, has_content};
 use crate::devices;
 use crate::dump_error::DumpError;
 use crate::images;
-use crate::sdma::{self, Content, Copier};
 use crate::topology;
 
 /// Bytes read from system memory at a time.
@@ -27,7 +27,7 @@ const READ_BYTES: u64 = 1 << 20;
 /// What one GPU's buffer objects add to a file.
 pub(crate) struct Job {
     pub(crate) device: DeviceBucket,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<Piece<FileOffset>>,
     pub(crate) file: File,
     pub(crate) name: String,
     /// Where the pieces' places count from.
@@ -35,9 +35,10 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    fn write(&self, place: u64, bytes: &[u8]) -> Result<(), DumpError> {
+    /// Writes what is at `offset` of a piece.
+    fn write(&self, piece: &Piece<FileOffset>, offset: u64, bytes: &[u8]) -> Result<(), DumpError> {
         self.file
-            .write_all_at(bytes, self.start + place)
+            .write_all_at(bytes, self.start + piece.place.0 + offset)
             .map_err(|e| images::write_error(&self.name, e).into())
     }
 }
@@ -60,7 +61,9 @@ fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpEr
     let mut pieces = Vec::new();
     for piece in &job.pieces {
         match system_memory(&bos[piece.bo]) {
-            Some(memory) => read(&memory, piece, |place, bytes| job.write(place, bytes))?,
+            Some(memory) => read(&memory, piece, |offset, bytes| {
+                job.write(piece, offset, bytes)
+            })?,
             None => pieces.push(*piece),
         }
     }
@@ -68,8 +71,8 @@ fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpEr
         return Ok(());
     }
     let node = open(&job.device, here)?;
-    Copier::new(&node)?.copy_out(&contents(bos), &pieces, |place, bytes| {
-        job.write(place, bytes)
+    Copier::new(&node)?.copy_out(&contents(bos), &pieces, |piece, offset, bytes| {
+        job.write(piece, offset, bytes)
     })
 }
 
@@ -85,7 +88,7 @@ pub(crate) fn copy_aside(
     let gpu = state.bos[aside.room].bucket.gpu_id;
     let device = state.devices.iter().find(|d| d.user_gpu_id == gpu);
     let node = open(device.ok_or(DumpError::UnknownGpu(gpu))?, here)?;
-    sdma::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
+    copier::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
     Ok(())
 }
 
@@ -119,7 +122,7 @@ fn system_memory(bo: &Bo) -> Option<SystemMemory> {
 
 fn read(
     memory: &SystemMemory,
-    piece: &Piece,
+    piece: &Piece<FileOffset>,
     mut sink: impl FnMut(u64, &[u8]) -> Result<(), DumpError>,
 ) -> Result<(), DumpError> {
     let mut bytes = vec![0; piece.len.min(READ_BYTES) as usize];
@@ -127,7 +130,7 @@ fn read(
     while done < piece.len {
         let part = &mut bytes[..(piece.len - done).min(READ_BYTES) as usize];
         memory.read((piece.offset + done) as usize, part);
-        sink(piece.place + done, part)?;
+        sink(done, part)?;
         done += part.len() as u64;
     }
     Ok(())

@@ -24,10 +24,10 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use strobe_kfd::client::compute;
+use strobe_program::descriptor::{copy_descriptor, open_process};
+use strobe_program::namespaces::{NamespaceError, Namespaces};
+use strobe_program::process;
 
-use crate::descriptor::{copy_descriptor, open_process};
-use crate::namespaces::{NamespaceError, Namespaces};
-use crate::process;
 use crate::run;
 
 #[derive(Debug, thiserror::Error)]

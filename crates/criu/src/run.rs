@@ -8,11 +8,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, io, iter, thread};
 
+use strobe_program::maps;
+use strobe_program::namespaces::{NamespaceError, Namespaces};
+
 use crate::failure;
 use crate::ghosts::Turn;
 use crate::locate::Criu;
-use crate::maps;
-use crate::namespaces::{NamespaceError, Namespaces};
 
 /// File name of the library that puts the software GPU under a process.
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";

@@ -5,6 +5,8 @@
 //! sizes, offsets and request numbers are the kernel's (`include/uapi/linux/kfd_ioctl.h`,
 //! `include/uapi/drm/amdgpu_drm.h`, `include/uapi/drm/drm.h`), checked at compile time beside each
 //! struct.
+//!
+//! [`client`] has safe calls, and on top of them copies by the DMA engine.
 
 pub mod aql;
 pub mod client;

@@ -1,4 +1,5 @@
-//! Safe calls of a client of the real driver, as far as the CRIU plugin needs them.
+//! Safe calls of a client of the real driver, as far as checkpoints need them.
 
 pub mod compute;
+pub mod copier;
 pub mod render;

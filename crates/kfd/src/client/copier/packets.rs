@@ -1,33 +1,35 @@
 //! Packets for the DMA engine: a buffer of them, filled, submitted and waited for.
 
-use nix::time::{ClockId, clock_gettime};
 use std::io;
-use strobe_kfd::client::render::{Buffer, Context, Fence, HostMemory, RenderNode};
-use strobe_kfd::sdma::CopyLinear;
+
+use nix::time::{ClockId, clock_gettime};
 use zerocopy::IntoBytes;
 
-use crate::sdma::{SdmaError, take_address};
+use super::error::SdmaError;
+use super::window::take_address;
+use crate::client::render::{Buffer, Context, Fence, HostMemory, RenderNode};
+use crate::sdma::CopyLinear;
 
 const BYTES: usize = 64 << 10;
 /// Less than any engine's limit (4 MiB on Vega).
-pub(crate) const PACKET_LIMIT: u64 = 2 << 20;
+pub(super) const PACKET_LIMIT: u64 = 2 << 20;
 /// What is submitted ends on this boundary; a zero word is a no-operation.
 const ALIGN: usize = 32;
 /// Packets that fit.
-pub(crate) const MOST: usize = (BYTES - ALIGN) / size_of::<CopyLinear>();
+pub(super) const MOST: usize = (BYTES - ALIGN) / size_of::<CopyLinear>();
 const WAIT_SECONDS: u64 = 120;
 
 /// A copy between addresses of the engine's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Copy {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    pub(crate) len: u64,
+pub(super) struct Copy {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) len: u64,
 }
 
 impl Copy {
     /// The packets it takes.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = CopyLinear> + use<> {
+    pub(super) fn packets(&self) -> impl Iterator<Item = CopyLinear> + use<> {
         let Self { from, to, len } = *self;
         (0..len).step_by(PACKET_LIMIT as usize).map(move |done| {
             let part = (len - done).min(PACKET_LIMIT);
@@ -36,7 +38,8 @@ impl Copy {
     }
 }
 
-pub(crate) struct Packets<'n> {
+#[derive(Debug)]
+pub(super) struct Packets<'n> {
     buffer: Buffer<'n>,
     address: u64,
     memory: HostMemory,
@@ -45,7 +48,7 @@ pub(crate) struct Packets<'n> {
 
 impl<'n> Packets<'n> {
     /// `next_address` is where the next free address is.
-    pub(crate) fn new(node: &'n RenderNode, next_address: &mut u64) -> io::Result<Self> {
+    pub(super) fn new(node: &'n RenderNode, next_address: &mut u64) -> io::Result<Self> {
         let mut buffer = node.create_gtt(BYTES)?;
         let address = take_address(next_address, BYTES as u64);
         buffer.map_at(address, BYTES as u64)?;
@@ -60,7 +63,7 @@ impl<'n> Packets<'n> {
 
     /// Submits at most [`MOST`] packets, after those before are done. `buffers` are all buffers that
     /// they use.
-    pub(crate) fn submit(
+    pub(super) fn submit(
         &mut self,
         context: &Context<'_>,
         packets: &[CopyLinear],
@@ -80,7 +83,7 @@ impl<'n> Packets<'n> {
     }
 
     /// Waits until what was submitted is done.
-    pub(crate) fn wait(&mut self, context: &Context<'_>) -> Result<(), SdmaError> {
+    pub(super) fn wait(&mut self, context: &Context<'_>) -> Result<(), SdmaError> {
         let Some(fence) = self.pending.take() else {
             return Ok(());
         };

@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A handle of a process.
-pub(crate) fn open_process(pid: u32) -> io::Result<OwnedFd> {
+pub fn open_process(pid: u32) -> io::Result<OwnedFd> {
     // SAFETY: takes two numbers.
     descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) })
 }
 
 /// A copy of its descriptor of this number; the open file is the same.
-pub(crate) fn copy_descriptor(process: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
+pub fn copy_descriptor(process: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes three numbers.
     descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
 }

@@ -1,53 +1,62 @@
-//! Copies between buffer objects and files, by the GPU's DMA engine.
+//! Copies of the content of buffer objects, by the GPU's DMA engine: out, in, and inside the device.
 //!
 //! The content of VRAM is out of the CPU's reach, so it goes through staging memory of ours that
-//! the device writes or reads. There are two slots: while the device works on one, the other is
-//! written to its file or filled from it. Memory stays bounded however large a buffer object is.
+//! the device writes or reads. There are two slots: while the device works on one, whoever asked
+//! empties or fills the other. Memory stays bounded however large a buffer object is.
 //!
 //! Everything happens in the address space of a render node opened for this, which no other
 //! process shares.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::os::fd::BorrowedFd;
+mod error;
+mod packets;
+mod window;
 
-use strobe_extent::CONTENT_ALIGN;
-use strobe_kfd::client::render::{Buffer, Context, HostMemory, RenderNode, SharedMemory};
-use strobe_kfd::render::info::FAMILY_AI;
-use strobe_kfd::sdma::CopyLinear;
+use self::packets::{Copy, Packets};
+use self::window::{Window, address_space, take_address};
+use super::render::{Context, HostMemory, RenderNode, SharedMemory};
+use crate::sdma::CopyLinear;
 
-use crate::contents::Piece;
-use crate::packets::{self, Copy, Packets};
+pub use self::error::SdmaError;
+pub use self::window::Content;
 
 const SLOT_BYTES: u64 = 16 << 20;
 /// Segments a batch holds at most: each is at most one packet more than its whole 2 MiB parts.
 const SEGMENT_LIMIT: usize = 2000;
-/// Addresses are handed out from here on, in steps of this.
-const FIRST_ADDRESS: u64 = 4 << 30;
-const ADDRESS_STEP: u64 = 2 << 20;
+/// Where segments begin in a slot: no two have a cache line of the CPU's or the device's in common.
+const SEGMENT_ALIGN: u64 = 256;
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SdmaError {
-    #[error("the GPU's family {0} is older than Vega, whose DMA engine is the oldest known")]
-    Family(u32),
-    #[error("the GPU's DMA engine cannot be set up: {0}")]
-    SetUp(io::Error),
-    #[error("buffer object {bo} cannot be opened for copying: {error}")]
-    Import { bo: usize, error: io::Error },
-    #[error("the driver gave no content of buffer object {0}")]
-    NoContent(usize),
-    #[error("the GPU's DMA engine refuses a copy: {0}")]
-    Submit(io::Error),
-    #[error("the GPU's DMA engine does not finish a copy: {0}")]
-    Wait(io::Error),
+/// Bytes of one buffer object, and the place where they come from or go to: each source has its own
+/// type of it, `()` where none is known yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<P> {
+    /// Index in the list of buffer objects.
+    pub bo: usize,
+    /// Offset in the buffer object.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// The other end.
+    pub place: P,
 }
 
-/// The content of a buffer object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Content<'a> {
-    pub(crate) dmabuf: BorrowedFd<'a>,
-    pub(crate) size: u64,
+impl<P> Piece<P> {
+    /// The same bytes with another place.
+    pub fn at<Q>(self, place: Q) -> Piece<Q> {
+        let Self {
+            bo, offset, len, ..
+        } = self;
+        Piece {
+            bo,
+            offset,
+            len,
+            place,
+        }
+    }
 }
+
+/// An offset in the buffer object that [`copy_inside`] fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomOffset(pub u64);
 
 /// A contiguous copy inside one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +71,7 @@ struct Segment {
 }
 
 /// Cuts pieces into batches that fill a slot. A piece is split only where it exceeds a slot.
-fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
+fn batches<P>(pieces: &[Piece<P>]) -> Vec<Vec<Segment>> {
     let mut batches = Vec::new();
     let mut batch: Vec<Segment> = Vec::new();
     let mut used = 0u64;
@@ -83,7 +92,7 @@ fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
                 piece_offset: done,
             });
             done += len;
-            used = (used + len).next_multiple_of(CONTENT_ALIGN);
+            used = (used + len).next_multiple_of(SEGMENT_ALIGN);
         }
     }
     if !batch.is_empty() {
@@ -92,38 +101,30 @@ fn batches(pieces: &[Piece]) -> Vec<Vec<Segment>> {
     batches
 }
 
+#[derive(Debug)]
 struct Slot<'n> {
     staging: SharedMemory<'n>,
     staging_address: u64,
     packets: Packets<'n>,
 }
 
-/// An address space of our own for the engine: where its free addresses begin.
-fn address_space(node: &RenderNode) -> Result<u64, SdmaError> {
-    let info = node.device_info().map_err(SdmaError::SetUp)?;
-    if info.family < FAMILY_AI {
-        return Err(SdmaError::Family(info.family));
-    }
-    Ok(info.virtual_address_offset.max(FIRST_ADDRESS))
-}
-
-/// Copies pieces into the buffer object `to`, at their places, without leaving the device.
-pub(crate) fn copy_inside(
+/// Copies pieces into the buffer object `room`, at their places, without leaving the device.
+pub fn copy_inside(
     node: &RenderNode,
     contents: &[Option<Content<'_>>],
-    pieces: &[Piece],
-    to: usize,
+    pieces: &[Piece<RoomOffset>],
+    room: usize,
 ) -> Result<(), SdmaError> {
     let mut next_address = address_space(node)?;
     let context = node.context().map_err(SdmaError::SetUp)?;
     let mut packets = Packets::new(node, &mut next_address).map_err(SdmaError::SetUp)?;
     let mut window = Window::new(node, contents, next_address);
-    let room = window.address(to)?;
+    let room = window.address(room)?;
     let mut all = Vec::new();
     for piece in pieces {
         let copy = Copy {
             from: window.address(piece.bo)? + piece.offset,
-            to: room + piece.place,
+            to: room + piece.place.0,
             len: piece.len,
         };
         all.extend(copy.packets());
@@ -136,7 +137,8 @@ pub(crate) fn copy_inside(
 }
 
 /// The DMA engine of one GPU.
-pub(crate) struct Copier<'n> {
+#[derive(Debug)]
+pub struct Copier<'n> {
     node: &'n RenderNode,
     // Before the slots: no work may be in flight when they go.
     context: Context<'n>,
@@ -145,7 +147,8 @@ pub(crate) struct Copier<'n> {
 }
 
 impl<'n> Copier<'n> {
-    pub(crate) fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
+    /// Takes two slots of memory.
+    pub fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
         let mut next_address = address_space(node)?;
         let mut slot = || {
             let memory = HostMemory::anonymous(SLOT_BYTES as usize)?;
@@ -171,12 +174,12 @@ impl<'n> Copier<'n> {
         })
     }
 
-    /// Copies pieces out of buffer objects. `sink` gets each part with its place.
-    pub(crate) fn copy_out<E: From<SdmaError>>(
+    /// Copies pieces out of buffer objects. `sink` gets each part with its piece and its offset in that.
+    pub fn copy_out<P, E: From<SdmaError>>(
         &mut self,
         contents: &[Option<Content<'_>>],
-        pieces: &[Piece],
-        mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
+        pieces: &[Piece<P>],
+        mut sink: impl FnMut(&Piece<P>, u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut window = Window::new(self.node, contents, self.next_address);
         let batches = batches(pieces);
@@ -187,7 +190,7 @@ impl<'n> Copier<'n> {
             let bytes = unsafe { slot.staging.bytes(end as usize) };
             for segment in batch {
                 let part = &bytes[segment.slot_offset as usize..][..segment.len as usize];
-                sink(pieces[segment.piece].place + segment.piece_offset, part)?;
+                sink(&pieces[segment.piece], segment.piece_offset, part)?;
             }
             Ok::<(), E>(())
         };
@@ -209,10 +212,10 @@ impl<'n> Copier<'n> {
 
     /// Copies pieces into buffer objects. `source` fills a part of the piece of this number, from
     /// this offset in it on.
-    pub(crate) fn copy_in<E: From<SdmaError>>(
+    pub fn copy_in<P, E: From<SdmaError>>(
         &mut self,
         contents: &[Option<Content<'_>>],
-        pieces: &[Piece],
+        pieces: &[Piece<P>],
         mut source: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut window = Window::new(self.node, contents, self.next_address);
@@ -278,77 +281,22 @@ impl Slot<'_> {
     }
 }
 
-/// Buffer objects mapped for the engine, when they are first used.
-struct Window<'n, 'c> {
-    node: &'n RenderNode,
-    contents: &'c [Option<Content<'c>>],
-    mapped: BTreeMap<usize, (Buffer<'n>, u64)>,
-    next_address: u64,
-}
-
-impl<'n, 'c> Window<'n, 'c> {
-    fn new(node: &'n RenderNode, contents: &'c [Option<Content<'c>>], next_address: u64) -> Self {
-        Self {
-            node,
-            contents,
-            mapped: BTreeMap::new(),
-            next_address,
-        }
-    }
-
-    fn address(&mut self, bo: usize) -> Result<u64, SdmaError> {
-        if let Some((_, address)) = self.mapped.get(&bo) {
-            return Ok(*address);
-        }
-        let content = self
-            .contents
-            .get(bo)
-            .copied()
-            .flatten()
-            .ok_or(SdmaError::NoContent(bo))?;
-        let address = take_address(&mut self.next_address, content.size);
-        let open = || {
-            let mut buffer = self.node.import(content.dmabuf)?;
-            buffer.map_at(address, content.size)?;
-            Ok(buffer)
-        };
-        let buffer = open().map_err(|error| SdmaError::Import { bo, error })?;
-        self.mapped.insert(bo, (buffer, address));
-        Ok(address)
-    }
-
-    /// All that have been used.
-    fn buffers(&self) -> Vec<&Buffer<'n>> {
-        self.mapped.values().map(|(buffer, _)| buffer).collect()
-    }
-
-    fn buffer(&self, bo: usize) -> Option<&Buffer<'n>> {
-        self.mapped.get(&bo).map(|(buffer, _)| buffer)
-    }
-}
-
-pub(crate) fn take_address(next: &mut u64, len: u64) -> u64 {
-    let address = next.next_multiple_of(ADDRESS_STEP);
-    *next = address + len;
-    address
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn piece(bo: usize, len: u64) -> Piece {
+    fn piece(bo: usize, len: u64) -> Piece<()> {
         Piece {
             bo,
             offset: 0,
             len,
-            place: 0,
+            place: (),
         }
     }
 
     #[test]
     fn batches_cover_every_byte_once_and_fit_a_slot() {
-        let mut pieces: Vec<Piece> = (1..5000).map(|n| piece(n % 7, n as u64 * 37)).collect();
+        let mut pieces: Vec<Piece<()>> = (1..5000).map(|n| piece(n % 7, n as u64 * 37)).collect();
         pieces.push(piece(3, 5 * SLOT_BYTES + 1));
         pieces.push(piece(4, 0));
         let mut covered = vec![0; pieces.len()];
@@ -357,7 +305,7 @@ mod tests {
             let mut end = 0;
             for segment in batch {
                 assert!(segment.slot_offset >= end, "segments overlap");
-                assert_eq!(segment.slot_offset % CONTENT_ALIGN, 0);
+                assert_eq!(segment.slot_offset % SEGMENT_ALIGN, 0);
                 end = segment.slot_offset + segment.len;
                 assert!(end <= SLOT_BYTES);
                 assert_eq!(covered[segment.piece], segment.piece_offset, "a gap");

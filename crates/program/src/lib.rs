@@ -1,0 +1,28 @@
+//! A program as seen from outside: what another process finds of it and may do to it.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`agent`] | the agent's page in another process |
+//! | [`lease`] | one checkpoint of a program at a time |
+//! | [`process`], [`maps`] | facts of /proc/PID |
+//! | [`awaited`] | a process that may end or be stopped while somebody waits for it |
+//! | [`namespaces`] | enter the program's namespaces |
+//! | [`descriptor`] | copies of its descriptors |
+//! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
+//! | [`pipes`] | pipes whose other end is outside of the program |
+//! | [`shared_memory`], [`writable_files`] | files of the program that CRIU leaves where they are |
+//!
+//! What must hold: nothing here runs CRIU or knows how it is run.
+
+pub mod agent;
+pub mod awaited;
+pub mod descriptor;
+pub mod lease;
+pub mod maps;
+pub mod namespaces;
+pub mod pipes;
+pub mod process;
+pub mod shared_memory;
+pub mod threads;
+pub mod writable_files;
+pub mod zombies;
