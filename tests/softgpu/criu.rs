@@ -125,7 +125,7 @@ mod on_device {
         }
     }
 
-    fn restored(saved: &compute::Checkpoint, info: &compute::ProcessInfo, event_id: u32) {
+    fn restored(saved: &compute::ProcessState, info: &compute::ProcessInfo, event_id: u32) {
         let gpu = Gpu::open();
         let mut device = saved.devices[0];
         device.drm_fd = gpu.render.as_raw_fd().cast_unsigned();

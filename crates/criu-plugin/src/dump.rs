@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use strobe_kfd::client::compute::{self, Checkpoint, ProcessInfo};
+use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
 use strobe_kfd::client::copier::Piece;
 use strobe_kfd::criu::{BoBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
@@ -237,7 +237,7 @@ impl Dump {
     fn pages(
         &mut self,
         id: i32,
-        state: &Checkpoint,
+        state: &ProcessState,
         buckets: &[BoBucket],
         here: &[KfdDeviceEntry],
     ) -> Result<u64, DumpError> {
@@ -271,7 +271,7 @@ impl Dump {
     fn residual(
         &mut self,
         id: i32,
-        state: &Checkpoint,
+        state: &ProcessState,
         buckets: &[BoBucket],
         here: &[KfdDeviceEntry],
         agent: usize,
@@ -396,7 +396,7 @@ fn has_no_device_memory(pid: u32) -> Result<(), DumpError> {
 
 fn kfd_image(
     info: &ProcessInfo,
-    state: &Checkpoint,
+    state: &ProcessState,
     here: &[KfdDeviceEntry],
 ) -> Result<CriuKfd, DumpError> {
     let mut entries = Vec::new();

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::thread;
 
-use strobe_kfd::client::compute::{Bo, Checkpoint};
+use strobe_kfd::client::compute::{Bo, ProcessState};
 use strobe_kfd::client::copier::{self, Content, Copier, Piece};
 use strobe_kfd::client::render::{RenderNode, SystemMemory};
 use strobe_kfd::criu::DeviceBucket;
@@ -79,7 +79,7 @@ fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpEr
 /// Copies content into the agent's room, inside the device.
 pub(crate) fn copy_aside(
     aside: &Aside,
-    state: &Checkpoint,
+    state: &ProcessState,
     here: &[KfdDeviceEntry],
 ) -> Result<(), DumpError> {
     if aside.pieces.is_empty() {

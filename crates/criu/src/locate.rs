@@ -12,14 +12,14 @@ pub const PLUGIN_VARIABLE: &str = "STROBE_CRIU_PLUGIN";
 
 /// CRIU's version: major, minor, sub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u32, pub u32, pub u32);
+pub struct CriuVersion(pub u32, pub u32, pub u32);
 
-impl Version {
+impl CriuVersion {
     /// The oldest CRIU whose plugin interface has what we need, and that runs on current kernels.
     pub const OLDEST: Self = Self(4, 1, 0);
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for CriuVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(major, minor, sub) = self;
         write!(f, "{major}.{minor}.{sub}")
@@ -32,7 +32,7 @@ pub struct Criu {
     /// The program.
     pub path: PathBuf,
     /// As it says.
-    pub version: Version,
+    pub version: CriuVersion,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +44,8 @@ pub enum LocateError {
     Start(PathBuf, io::Error),
     #[error("{0} does not say which version of CRIU it is")]
     NoVersion(PathBuf),
-    #[error("{path} is CRIU {version}; at least {oldest} is needed", oldest = Version::OLDEST)]
-    TooOld { path: PathBuf, version: Version },
+    #[error("{path} is CRIU {version}; at least {oldest} is needed", oldest = CriuVersion::OLDEST)]
+    TooOld { path: PathBuf, version: CriuVersion },
     #[error("Strobe's CRIU plugin is missing (looked for {})", list(.0))]
     NoPlugin(Vec<PathBuf>),
 }
@@ -92,7 +92,7 @@ impl Criu {
         let Some(version) = parse_version(says) else {
             return Err(LocateError::NoVersion(path));
         };
-        if version < Version::OLDEST {
+        if version < CriuVersion::OLDEST {
             return Err(LocateError::TooOld { path, version });
         }
         Ok(Self { path, version })
@@ -143,7 +143,7 @@ fn first_file(candidates: &[PathBuf]) -> Option<PathBuf> {
     candidates.iter().find(|path| path.is_file()).cloned()
 }
 
-fn parse_version(text: &str) -> Option<Version> {
+fn parse_version(text: &str) -> Option<CriuVersion> {
     let version = text
         .lines()
         .find_map(|line| line.strip_prefix("Version:"))?
@@ -152,7 +152,11 @@ fn parse_version(text: &str) -> Option<Version> {
         .split(|c: char| !c.is_ascii_digit())
         .map(|n| n.parse().ok());
     let (major, minor) = (parts.next()??, parts.next()??);
-    Some(Version(major, minor, parts.next().flatten().unwrap_or(0)))
+    Some(CriuVersion(
+        major,
+        minor,
+        parts.next().flatten().unwrap_or(0),
+    ))
 }
 
 #[cfg(test)]
@@ -163,12 +167,12 @@ mod tests {
     fn versions_are_read_as_criu_prints_them() {
         assert_eq!(
             parse_version("Version: 4.1.1\nGitID: 0\n"),
-            Some(Version(4, 1, 1))
+            Some(CriuVersion(4, 1, 1))
         );
-        assert_eq!(parse_version("Version: 4.3"), Some(Version(4, 3, 0)));
+        assert_eq!(parse_version("Version: 4.3"), Some(CriuVersion(4, 3, 0)));
         assert_eq!(
             parse_version("Version: 3.17.1 (x)"),
-            Some(Version(3, 17, 1))
+            Some(CriuVersion(3, 17, 1))
         );
         assert_eq!(parse_version("criu 4"), None);
     }
@@ -190,6 +194,6 @@ mod tests {
     #[test]
     fn a_current_criu_is_accepted() {
         let criu = Criu::accept("/a/criu".into(), "Version: 4.2.1\n").unwrap();
-        assert_eq!(criu.version, Version(4, 2, 1));
+        assert_eq!(criu.version, CriuVersion(4, 2, 1));
     }
 }

@@ -7,6 +7,7 @@ mod ignored;
 mod imports;
 mod licences;
 mod named_files;
+mod names;
 mod promises;
 mod sources;
 mod toolchain;
@@ -24,6 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     broken.extend(imports::check(workspace)?);
     broken.extend(ignored::check(workspace)?);
     broken.extend(toolchain::check(workspace)?);
+    broken.extend(names::check(workspace)?);
     broken.extend(named_files::check(&workspace.root)?);
     broken.extend(promises::check(&workspace.root)?);
     for rule in &broken {

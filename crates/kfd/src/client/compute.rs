@@ -42,7 +42,7 @@ pub struct Bo {
 
 /// The state of a process.
 #[derive(Debug)]
-pub struct Checkpoint {
+pub struct ProcessState {
     /// In the kernel's order.
     pub devices: Vec<DeviceBucket>,
     /// In the kernel's order.
@@ -77,7 +77,7 @@ pub fn process_info(kfd: BorrowedFd<'_>) -> io::Result<ProcessInfo> {
 }
 
 /// Reads the state of a process whose queues stand still.
-pub fn checkpoint(kfd: BorrowedFd<'_>, info: &ProcessInfo) -> io::Result<Checkpoint> {
+pub fn checkpoint(kfd: BorrowedFd<'_>, info: &ProcessInfo) -> io::Result<ProcessState> {
     if info.devices > DEVICE_LIMIT || info.bos > BO_LIMIT || info.private_bytes > PRIVATE_LIMIT {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -105,7 +105,7 @@ pub fn checkpoint(kfd: BorrowedFd<'_>, info: &ProcessInfo) -> io::Result<Checkpo
     };
     // SAFETY: the three pointers are to live vectors of exactly the lengths given beside them.
     unsafe { crate::ioctl::call(kfd, &mut args) }?;
-    Ok(Checkpoint {
+    Ok(ProcessState {
         devices,
         bos: adopt(bos),
         private,
