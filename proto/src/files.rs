@@ -16,10 +16,10 @@ pub const WRITABLE_FILES: &str = "strobe-files.img";
 /// In the folder of images: the latest launches, [`crate::LaunchWindow`].
 pub const LAUNCHES: &str = "strobe-launches.img";
 
-/// The residual of the process that CRIU gave the file of `/dev/kfd` this number:
-/// [`crate::Residual`], then the bytes.
-pub fn residual(id: i32) -> String {
-    format!("strobe-residual-{id}.img")
+/// The residual of a GPU (the id that the program knows), of the process that CRIU gave the file of
+/// `/dev/kfd` this number: [`crate::Residual`], then the bytes.
+pub fn residual(id: i32, gpu: u32) -> String {
+    format!("strobe-residual-{id}-{gpu:04x}.img")
 }
 
 const KFD: &str = "amdgpu-kfd-";

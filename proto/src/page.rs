@@ -12,7 +12,6 @@
 //! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller) |
 //! | 112 | `phase`, `attempts`, `hand_over`, `hand_over_len` | agent; `phase` last |
 //! | 136 | times and counters | agent |
-//! | 208 | `answer_len` | plugin, before `verdict` |
 //! | 256 | `reason_len`, `reason` | agent, before `phase` becomes `Refused` |
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
@@ -24,7 +23,7 @@ pub const PAGE_BYTES: usize = 4096;
 /// "STROBE\x01\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
 /// Of this layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +109,8 @@ pub struct AgentPage {
     pub tracked_bytes: AtomicU64,
     /// Checkpoints committed in this process.
     pub checkpoints: AtomicU64,
-    /// Bytes of the encoded [`crate::SetAsideAnswer`] at [`crate::HandOver::answer`].
-    pub answer_len: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 5],
+    pub reserved: [AtomicU64; 6],
     /// Bytes of `reason`.
     pub reason_len: AtomicU32,
     /// Zero.
@@ -154,7 +151,7 @@ mod tests {
         assert_eq!(offset_of!(AgentPage, gate_request), 104);
         assert_eq!(offset_of!(AgentPage, phase), 112);
         assert_eq!(offset_of!(AgentPage, gate_closed_ns), 136);
-        assert_eq!(offset_of!(AgentPage, answer_len), 208);
+        assert_eq!(offset_of!(AgentPage, reserved), 208);
         assert_eq!(offset_of!(AgentPage, reason_len), 256);
     }
 }

@@ -17,24 +17,34 @@ pub struct HandOver {
     pub mode: i32,
     #[prost(uint64, tag = "3")]
     pub chunk_bytes: u64,
-    /// The agent delivers the content of these.
-    #[prost(message, repeated, tag = "4")]
-    pub tracked: ::prost::alloc::vec::Vec<ByteRange>,
-    /// Nobody needs the content of these.
-    #[prost(message, repeated, tag = "5")]
-    pub dead: ::prost::alloc::vec::Vec<ByteRange>,
-    /// Target of the code the program loaded, for example "gfx906".
-    #[prost(string, tag = "6")]
-    pub target: ::prost::alloc::string::String,
-    /// Dead device memory in which the plugin may put residual content aside; may be absent.
-    #[prost(message, optional, tag = "7")]
-    pub aside_room: ::core::option::Option<ByteRange>,
-    /// Host memory of the program for the plugin's answer, an encoded SetAsideAnswer; may be absent.
-    #[prost(message, optional, tag = "8")]
-    pub answer: ::core::option::Option<ByteRange>,
     /// Begin.kill: after the dump the plugin keeps all processes frozen until the command has ended them.
     #[prost(bool, tag = "9")]
     pub kill: bool,
+    /// One for each GPU of which the agent promises something.
+    #[prost(message, repeated, tag = "10")]
+    pub devices: ::prost::alloc::vec::Vec<DeviceHandOver>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DeviceHandOver {
+    /// As the program knows it (gpu_id of /sys/class/kfd).
+    #[prost(uint32, tag = "1")]
+    pub gpu_id: u32,
+    /// The agent delivers the content of these.
+    #[prost(message, repeated, tag = "2")]
+    pub tracked: ::prost::alloc::vec::Vec<ByteRange>,
+    /// Nobody needs the content of these.
+    #[prost(message, repeated, tag = "3")]
+    pub dead: ::prost::alloc::vec::Vec<ByteRange>,
+    /// Target of the code the program loaded, for example "gfx906".
+    #[prost(string, tag = "4")]
+    pub target: ::prost::alloc::string::String,
+    /// Dead device memory in which the plugin may put residual content aside; may be absent.
+    #[prost(message, optional, tag = "5")]
+    pub aside_room: ::core::option::Option<ByteRange>,
+    /// Host memory of the program for the plugin's answer: a u64 length (little-endian), which is 0 now,
+    /// then an encoded SetAsideAnswer; may be absent.
+    #[prost(message, optional, tag = "6")]
+    pub answer: ::core::option::Option<ByteRange>,
 }
 /// What the plugin has copied inside the device while the program was frozen. The agent delivers
 /// it, as if it had promised it.
@@ -340,7 +350,7 @@ pub struct PluginStatistics {
     pub cut_seen_ns: u64,
     #[prost(uint64, tag = "6")]
     pub finished_ns: u64,
-    /// HandOver.target
+    /// DeviceHandOver.target of the first
     #[prost(string, tag = "7")]
     pub target: ::prost::alloc::string::String,
     /// residual content that stayed on the device, for the agent
@@ -369,7 +379,7 @@ pub struct WritableFiles {
     #[prost(message, repeated, tag = "1")]
     pub files: ::prost::alloc::vec::Vec<WritableFile>,
 }
-/// ---- The residual: strobe-residual-ID.img, content the plugin copied itself. Header message, then the bytes.
+/// ---- The residual: strobe-residual-ID-GPU.img, content the plugin copied itself. Header message, then the bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Residual {
     #[prost(message, repeated, tag = "1")]

@@ -12,8 +12,10 @@ use strobe_kfd::client::copier::{Piece, RoomOffset};
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
 use strobe_kfd::touched::PageMap;
-use strobe_proto::{AsideRange, ByteRange, HandOver, ResidualRange, SetAsideAnswer};
+use strobe_proto::{AsideRange, ByteRange, DeviceHandOver, ResidualRange, SetAsideAnswer};
 
+/// Bytes before the encoded answer: its length.
+const ANSWER_HEAD_BYTES: u64 = 8;
 /// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
 const ANSWER_RANGE_BYTES: u64 = 48;
 
@@ -85,11 +87,11 @@ fn set(extents: &[Extent]) -> ExtentSet {
     extents.iter().copied().collect()
 }
 
-/// Where the content of each buffer object lies in the program's address space.
-fn placed(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
+/// Where the content of each buffer object (of one GPU, or of all) lies in the program's address space.
+fn placed(bos: &[BoBucket], gpu: Option<u32>) -> Result<Vec<(usize, Extent)>, ContentsError> {
     bos.iter()
         .enumerate()
-        .filter(|(_, bo)| has_content(bo))
+        .filter(|(_, bo)| has_content(bo) && gpu.is_none_or(|gpu| bo.gpu_id == gpu))
         .map(
             |(index, bo)| match (bo.addr, Extent::with_len(bo.addr, bo.size)) {
                 (0, _) => Err(ContentsError::NoAddress { size: bo.size }),
@@ -103,13 +105,13 @@ fn placed(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
         .collect()
 }
 
-/// What is neither promised nor dead, in the order of the buffer objects; without a place yet. A
-/// promise about memory the driver does not know is refused: it would be kept by nobody.
+/// What of a GPU's content is neither promised nor dead, in the order of the buffer objects; without a place
+/// yet. A promise about memory the driver does not know is refused: it would be kept by nobody.
 pub(crate) fn residual(
     bos: &[BoBucket],
-    hand_over: &HandOver,
+    hand_over: &DeviceHandOver,
 ) -> Result<Vec<Piece<()>>, ContentsError> {
-    let placed = placed(bos)?;
+    let placed = placed(bos, Some(hand_over.gpu_id))?;
     let known = set(&placed.iter().map(|(_, extent)| *extent).collect::<Vec<_>>());
     let tracked = extents(&hand_over.tracked)?;
     let dead = extents(&hand_over.dead)?;
@@ -137,7 +139,7 @@ pub(crate) fn residual(
 
 /// Of what the agent promises, what the process `pid` has touched by the CPU. The agent promises nothing
 /// that had been touched when it looked; but the threads of the program run on until they are frozen.
-pub(crate) fn touched(pid: u32, hand_over: &HandOver) -> io::Result<Vec<ByteRange>> {
+pub(crate) fn touched(pid: u32, hand_over: &DeviceHandOver) -> io::Result<Vec<ByteRange>> {
     let map = PageMap::of(pid)?;
     let mut touched = Vec::new();
     for promised in &hand_over.tracked {
@@ -164,7 +166,7 @@ pub(crate) struct Aside {
 /// Divides the residual into what fits the room that the agent offers, and what we copy ourselves.
 pub(crate) fn set_aside(
     bos: &[BoBucket],
-    hand_over: &HandOver,
+    hand_over: &DeviceHandOver,
     residual: Vec<Piece<()>>,
 ) -> Result<(Option<Aside>, Vec<Piece<()>>), ContentsError> {
     let (Some(offered), Some(answer)) = (hand_over.aside_room, hand_over.answer) else {
@@ -184,7 +186,7 @@ pub(crate) fn set_aside(
         pieces: Vec::new(),
         answer: SetAsideAnswer::default(),
     };
-    let most = (answer.len / ANSWER_RANGE_BYTES) as usize;
+    let most = (answer.len.saturating_sub(ANSWER_HEAD_BYTES) / ANSWER_RANGE_BYTES) as usize;
     let mut used = 0u64;
     let mut rest = Vec::new();
     for piece in residual {
@@ -263,7 +265,7 @@ pub(crate) fn residual_pieces(
 
 /// Where the content of each buffer object lies, in ascending order.
 fn by_address(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
-    let mut placed = placed(bos)?;
+    let mut placed = placed(bos, None)?;
     placed.sort_unstable_by_key(|(_, extent)| extent.start());
     Ok(placed)
 }
@@ -330,9 +332,10 @@ mod tests {
         ByteRange { start, len }
     }
 
-    fn hand_over(tracked: &[(u64, u64)], dead: &[(u64, u64)]) -> HandOver {
+    fn hand_over(tracked: &[(u64, u64)], dead: &[(u64, u64)]) -> DeviceHandOver {
         let messages = |list: &[(u64, u64)]| list.iter().map(|&(s, l)| message(s, l)).collect();
-        HandOver {
+        DeviceHandOver {
+            gpu_id: 9,
             tracked: messages(tracked),
             dead: messages(dead),
             ..Default::default()
@@ -392,17 +395,46 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_promise_is_about_one_gpu_and_leaves_the_others_alone() {
+        let other = BoBucket {
+            gpu_id: 8,
+            ..bo(0x40000, 0x1000, VRAM)
+        };
+        let bos = [bo(0x10000, 0x2000, VRAM), other];
+        let of = |gpu_id, tracked: &[(u64, u64)]| {
+            let promise = DeviceHandOver {
+                gpu_id,
+                ..hand_over(tracked, &[])
+            };
+            residual(&bos, &promise).map(|pieces| ranges(&pieces))
+        };
+        assert_eq!(
+            of(9, &[(0x10000, 0x1000)]),
+            Ok(vec![range(0, 0x1000, 0x1000, 0)])
+        );
+        assert_eq!(of(8, &[]), Ok(vec![range(1, 0, 0x1000, 0)]));
+        let foreign = of(9, &[(0x40000, 0x1000)]);
+        assert!(
+            matches!(foreign, Err(ContentsError::Unknown(_))),
+            "{foreign:?}"
+        );
+    }
+
     /// A pool at 0x50000 in the fourth object, half of it offered; room for `most` ranges.
-    fn offer(most: u64) -> ([BoBucket; 4], HandOver) {
+    fn offer(most: u64) -> ([BoBucket; 4], DeviceHandOver) {
         let bos = [
             bo(0x10000, 0x3000, VRAM),
             bo(0x20000, 0x1000, GTT),
             bo(0x30000, 0x800, VRAM),
             bo(0x4f000, 0x3000, VRAM),
         ];
-        let promise = HandOver {
+        let promise = DeviceHandOver {
             aside_room: Some(message(0x50000, 0x1000)),
-            answer: Some(message(0x7000, most * ANSWER_RANGE_BYTES)),
+            answer: Some(message(
+                0x7000,
+                ANSWER_HEAD_BYTES + most * ANSWER_RANGE_BYTES,
+            )),
             ..hand_over(&[(0x10080, 0x2000)], &[(0x50000, 0x2000)])
         };
         (bos, promise)
@@ -461,7 +493,7 @@ mod tests {
     #[test]
     fn room_that_is_not_the_agents_own_is_refused() {
         let (bos, promise) = offer(9);
-        let refused = |change: &dyn Fn(&mut HandOver)| {
+        let refused = |change: &dyn Fn(&mut DeviceHandOver)| {
             let mut promise = promise.clone();
             change(&mut promise);
             let all = residual(&bos, &promise).unwrap();
@@ -476,7 +508,7 @@ mod tests {
         assert!(matches!(host, ContentsError::Room(_)), "{host}");
         let nowhere = refused(&|promise| promise.aside_room = Some(message(0x60000, 0x1000)));
         assert!(matches!(nowhere, ContentsError::Unknown(_)), "{nowhere}");
-        let nothing = HandOver {
+        let nothing = DeviceHandOver {
             aside_room: None,
             ..promise.clone()
         };

@@ -7,8 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
-use strobe_kfd::client::copier::Piece;
-use strobe_kfd::criu::{BoBucket, MINIMUM_MINOR};
+use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::maps;
 use strobe_program::pipes::Pipes;
@@ -16,9 +15,9 @@ use strobe_program::writable_files::Recorder;
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{PluginStatistics, Residual, WritableFiles, files, frame};
+use strobe_proto::{DeviceHandOver, PluginStatistics, Residual, WritableFiles, files, frame};
 
-use crate::contents::{self, FileOffset};
+use crate::contents;
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
@@ -103,7 +102,9 @@ impl Dump {
             );
             self.statistics.gate_wait_ns += at_cut.waited.as_nanos() as u64;
             self.statistics.cut_seen_ns = at_cut.seen_ns;
-            self.statistics.target.clone_from(&at_cut.promise.target);
+            let devices = &at_cut.promise.devices;
+            let target = devices.first().map(|device| device.target.clone());
+            self.statistics.target = target.unwrap_or_default();
             self.agents.push(at_cut);
         }
         Ok(())
@@ -277,7 +278,45 @@ impl Dump {
         agent: usize,
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("residual").entered();
+        let known = |gpu: u32| state.devices.iter().any(|device| device.user_gpu_id == gpu);
+        let promised = &self.agents[agent].promise.devices;
+        if let Some(unknown) = promised.iter().find(|device| !known(device.gpu_id)) {
+            return Err(DumpError::PromisedGpu(unknown.gpu_id));
+        }
+        let mut jobs = Vec::new();
+        for device in &state.devices {
+            jobs.push(self.residual_of(id, device, state, buckets, here, agent)?);
+        }
+        jobs.retain(|job| !job.pieces.is_empty());
+        let total = jobs
+            .iter()
+            .flat_map(|job| &job.pieces)
+            .map(|piece| piece.len)
+            .sum();
+        save::save(jobs, &state.bos, here)?;
+        Ok(total)
+    }
+
+    /// The same of one GPU: its image, and what is to be written into that.
+    fn residual_of(
+        &mut self,
+        id: i32,
+        device: &DeviceBucket,
+        state: &ProcessState,
+        buckets: &[BoBucket],
+        here: &[KfdDeviceEntry],
+        agent: usize,
+    ) -> Result<Job, DumpError> {
         let AtCut { agent, promise, .. } = &self.agents[agent];
+        let gpu_id = device.user_gpu_id;
+        let mut devices = promise.devices.iter();
+        let nothing = DeviceHandOver {
+            gpu_id,
+            ..DeviceHandOver::default()
+        };
+        let promise = devices
+            .find(|device| device.gpu_id == gpu_id)
+            .unwrap_or(&nothing);
         let residual = contents::residual(buckets, promise)?;
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
         let touched =
@@ -296,14 +335,13 @@ impl Dump {
         }
         let ranges = contents::ranges(&rest);
         let pieces = contents::residual_pieces(buckets, &ranges)?;
-        let total = pieces.iter().map(|piece| piece.len).sum();
         let image = Residual {
             ranges,
             tracked,
             dead: promise.dead.clone(),
         };
         promised.tracked.extend(&image.tracked);
-        let name = files::residual(id);
+        let name = files::residual(id, gpu_id);
         let file = self.images()?.create(&name)?;
         let failed = |e| DumpError::from(images::write_error(&name, e));
         let mut writer = BufWriter::new(&file);
@@ -311,26 +349,13 @@ impl Dump {
         writer.flush().map_err(failed)?;
         drop(writer);
         let start = file.metadata().map_err(failed)?.len();
-        let mut jobs = Vec::new();
-        for device in &state.devices {
-            let pieces: Vec<Piece<FileOffset>> = pieces
-                .iter()
-                .filter(|piece| buckets[piece.bo].gpu_id == device.user_gpu_id)
-                .copied()
-                .collect();
-            if !pieces.is_empty() {
-                let file = file.try_clone().map_err(failed)?;
-                jobs.push(Job {
-                    device: *device,
-                    pieces,
-                    file,
-                    name: name.clone(),
-                    start,
-                });
-            }
-        }
-        save::save(jobs, &state.bos, here)?;
-        Ok(total)
+        Ok(Job {
+            device: *device,
+            pieces,
+            file,
+            name,
+            start,
+        })
     }
 
     /// The last word, with the processes still frozen: queues run again, agents learn the verdict.

@@ -36,6 +36,10 @@ pub(crate) enum DumpError {
     Folder(io::Error),
     #[error("CRIU does not take note of the plugin: {0}")]
     Inventory(io::Error),
+    #[error(
+        "the agent promises content of GPU {0:#x}, which the driver does not know in the program"
+    )]
+    PromisedGpu(u32),
     #[error("the GPU driver cannot be asked for its version: {0}")]
     Version(io::Error),
     #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]

@@ -15,7 +15,7 @@ use strobe_kfd::client::copier::{Content, Copier, Piece};
 use strobe_kfd::client::render::RenderNode;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
 use strobe_proto::amdgpu::KfdDeviceEntry;
-use strobe_proto::{ChunkRef, Residual, files, frame};
+use strobe_proto::{ByteRange, ChunkRef, Residual, files, frame};
 use strobe_store::{Checkpoint, Damage};
 
 use crate::contents::{self, ChunkNumber, FileOffset, has_content};
@@ -78,12 +78,16 @@ impl Plan {
         buckets: &[BoBucket],
         devices: &[DeviceBucket],
     ) -> Result<Self, RestoreError> {
-        let name = files::residual(id);
-        if let Some(file) = images.open(&name)? {
-            return Self::with_residual(images, name, file, buckets);
-        }
         let mut files = Vec::new();
+        let mut left_out = Vec::new();
         for device in devices {
+            let name = files::residual(id, device.user_gpu_id);
+            if let Some(file) = images.open(&name)? {
+                let (stored, delivered) = residual(name, file, buckets)?;
+                files.push(stored);
+                left_out.extend(delivered);
+                continue;
+            }
             let pieces = contents::whole(buckets, device.user_gpu_id);
             let bytes: u64 = pieces.iter().map(|piece| piece.len).sum();
             if bytes == 0 {
@@ -105,51 +109,44 @@ impl Plan {
                 pieces,
             });
         }
-        Ok(Self {
-            files,
-            chunks: None,
-        })
-    }
-
-    fn with_residual(
-        images: &Images,
-        name: String,
-        mut file: File,
-        buckets: &[BoBucket],
-    ) -> Result<Self, RestoreError> {
-        let residual: Residual =
-            frame::read_image(&mut file).map_err(|e| images::read_error(&name, e))?;
-        let start = file
-            .stream_position()
-            .map_err(|e| images::read_error(&name, e))?;
-        let pieces = contents::residual_pieces(buckets, &residual.ranges)?;
-        let chunks = if residual.tracked.is_empty() {
-            None
-        } else {
-            Some(Chunks::find(images, &residual, buckets)?)
+        let chunks = match left_out.as_slice() {
+            [] => None,
+            left_out => Some(Chunks::find(images, left_out, buckets)?),
         };
-        Ok(Self {
-            files: vec![Stored {
-                file,
-                name,
-                start,
-                pieces,
-            }],
-            chunks,
-        })
+        Ok(Self { files, chunks })
     }
+}
+
+/// A residual image, and what it leaves to the chunks.
+fn residual(
+    name: String,
+    mut file: File,
+    buckets: &[BoBucket],
+) -> Result<(Stored, Vec<ByteRange>), RestoreError> {
+    let residual: Residual =
+        frame::read_image(&mut file).map_err(|e| images::read_error(&name, e))?;
+    let start = file
+        .stream_position()
+        .map_err(|e| images::read_error(&name, e))?;
+    let stored = Stored {
+        file,
+        name,
+        start,
+        pieces: contents::residual_pieces(buckets, &residual.ranges)?,
+    };
+    Ok((stored, residual.tracked))
 }
 
 impl Chunks {
     fn find(
         images: &Images,
-        residual: &Residual,
+        left_out: &[ByteRange],
         buckets: &[BoBucket],
     ) -> Result<Self, RestoreError> {
         let checkpoint = open_checkpoint(images)?.ok_or(RestoreError::NoCheckpoint)?;
         let tracked = &checkpoint.manifest().tracked;
         let delivered: Vec<_> = tracked.iter().filter_map(|t| t.extent).collect();
-        contents::check_delivered(&residual.tracked, &delivered)?;
+        contents::check_delivered(left_out, &delivered)?;
         let mut chunks = Vec::new();
         let mut places = Vec::new();
         for extent in tracked {

@@ -235,15 +235,16 @@ impl RemoteAgent {
         prost::Message::decode(bytes.as_slice()).map_err(|_| damaged)
     }
 
-    /// Tells the agent what was set aside for it. `room` is [`HandOver::answer`].
+    /// Tells the agent what was set aside for it. `room` is [`strobe_proto::DeviceHandOver::answer`].
     pub fn answer(&self, room: ByteRange, set_aside: &SetAsideAnswer) -> Result<(), AgentError> {
-        let bytes = prost::Message::encode_to_vec(set_aside);
+        let answer = prost::Message::encode_to_vec(set_aside);
+        let mut bytes = (answer.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(answer);
         let (pid, len) = (self.identity.pid, bytes.len() as u64);
         if len > room.len {
             return Err(AgentError::Answer { pid, len });
         }
-        write(pid, room.start, &bytes)?;
-        self.write(offset_of!(AgentPage, answer_len), &len.to_le_bytes())
+        write(pid, room.start, &bytes)
     }
 
     fn page(&self) -> Result<[u8; PAGE_BYTES], AgentError> {
@@ -360,7 +361,7 @@ fn symbol_address(pid: u32, first: &Mapping) -> Result<u64, AgentError> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU8, Ordering};
-    use strobe_proto::AsideRange;
+    use strobe_proto::{AsideRange, DeviceHandOver};
 
     fn page() -> Box<AgentPage> {
         // SAFETY: every field is an atomic integer, for which zero is a value.
@@ -419,8 +420,11 @@ mod tests {
         assert_eq!(agent.snapshot().unwrap().reason.len(), 1024);
 
         let promise = HandOver {
-            target: "gfx906".into(),
-            ..Default::default()
+            devices: vec![DeviceHandOver {
+                target: "gfx906".into(),
+                ..DeviceHandOver::default()
+            }],
+            ..HandOver::default()
         };
         let bytes = prost::Message::encode_to_vec(&promise);
         page.hand_over
@@ -428,10 +432,10 @@ mod tests {
         page.hand_over_len
             .store(bytes.len() as u64, Ordering::Relaxed);
         assert_eq!(agent.hand_over().unwrap(), promise);
-        let room: Vec<AtomicU8> = (0..16).map(|_| AtomicU8::new(0)).collect();
+        let room: Vec<AtomicU8> = (0..24).map(|_| AtomicU8::new(0)).collect();
         let place = ByteRange {
             start: room.as_ptr() as u64,
-            len: 16,
+            len: 24,
         };
         let range = |len| AsideRange {
             extent: Some(ByteRange { start: 0x1000, len }),
@@ -441,12 +445,13 @@ mod tests {
             ranges: vec![range(0x80)],
         };
         agent.answer(place, &set_aside).unwrap();
-        let len = page.answer_len.load(Ordering::Relaxed) as usize;
-        let written: Vec<u8> = room[..len]
+        let written: Vec<u8> = room
             .iter()
             .map(|byte| byte.load(Ordering::Relaxed))
             .collect();
-        assert_eq!(prost::Message::decode(&*written), Ok(set_aside.clone()));
+        let (len, written) = written.split_first_chunk().expect("a length");
+        let written = &written[..u64::from_le_bytes(*len) as usize];
+        assert_eq!(prost::Message::decode(written), Ok(set_aside.clone()));
         set_aside.ranges.push(range(0x80));
         let error = agent.answer(place, &set_aside).unwrap_err();
         assert!(matches!(error, AgentError::Answer { .. }), "{error}");

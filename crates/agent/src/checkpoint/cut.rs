@@ -5,6 +5,7 @@ use crate::call::gate::GATE;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::saving::Saving;
 use crate::checkpoint::set_aside::Answer;
+use crate::device::error::DeviceError;
 use crate::device::link::ring_slots;
 use crate::device::resources::Resources;
 use crate::seen::reach;
@@ -18,7 +19,7 @@ use strobe_engine::{Config, Engine, Validate};
 use strobe_extent::Extent;
 use strobe_fingerprint::Fingerprint;
 use strobe_kfd::touched::PageMap;
-use strobe_proto::{Begin, ByteRange, CheckpointMode, HandOver};
+use strobe_proto::{Begin, ByteRange, CheckpointMode, DeviceHandOver, HandOver};
 
 /// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
 /// slowest software GPU does it in a fraction.
@@ -28,6 +29,8 @@ const FINGERPRINTS_PATIENCE: (Duration, Duration) =
 /// What is known of a checkpoint at its cut.
 #[derive(Debug)]
 pub(crate) struct Cut {
+    /// The driver's name of the GPU.
+    gpu_id: u32,
     config: Config,
     pool: Option<Extent>,
     /// Memory of ours whose content is nobody's.
@@ -103,6 +106,12 @@ impl Cut {
             copy_order: agent.trace.lock().copy_order(),
         };
         Ok(Cut {
+            gpu_id: agent
+                .device
+                .handle
+                .gpu()
+                .map_err(DeviceError::from)?
+                .driver_id,
             config,
             pool,
             scratch,
@@ -116,22 +125,25 @@ impl Cut {
     pub(crate) fn hand_over(&self, agent: &Agent, begin: &Begin) -> Vec<u8> {
         let message = |extent: &Extent| ByteRange::from(*extent);
         let (aside_room, answer) = self.answer.as_ref().map(Answer::places).unzip();
-        let hand_over = HandOver {
-            checkpoint_id: begin.checkpoint_id.clone(),
-            mode: begin.mode,
-            chunk_bytes: begin.chunk_bytes,
+        let device = &agent.device.handle;
+        let of_device = DeviceHandOver {
+            gpu_id: self.gpu_id,
             tracked: self.config.tracked.iter().map(message).collect(),
             dead: self.pool.iter().chain(&self.scratch).map(message).collect(),
-            target: agent
-                .device
-                .handle
+            target: device
                 .target()
                 .map(|name| TargetName::new(name).processor())
                 .unwrap_or_default()
                 .to_owned(),
             aside_room,
             answer,
+        };
+        let hand_over = HandOver {
+            checkpoint_id: begin.checkpoint_id.clone(),
+            mode: begin.mode,
+            chunk_bytes: begin.chunk_bytes,
             kill: begin.kill,
+            devices: vec![of_device],
         };
         hand_over.encode_to_vec()
     }
@@ -140,7 +152,7 @@ impl Cut {
     pub(crate) fn keep(&mut self, agent: &Agent) -> Result<(), Refusal> {
         let mut config = self.config.clone();
         if let Some(answer) = &self.answer {
-            config.set_aside = answer.read(agent.page)?;
+            config.set_aside = answer.read()?;
         }
         let engine = Engine::begin(config)?;
         let resources = agent.device.spare.lock().take();

@@ -38,7 +38,6 @@ pub(crate) fn run(agent: &'static Agent) {
     page.verdict
         .store(Verdict::Pending as u32, Ordering::Release);
     page.gate_request.store(0, Ordering::Release);
-    page.answer_len.store(0, Ordering::Relaxed);
     page.attempts.store(0, Ordering::Relaxed);
     set_phase(page, Phase::Preparing);
     agent.control.begin_checkpoint();

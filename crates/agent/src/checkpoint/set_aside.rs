@@ -8,7 +8,6 @@ use prost::Message;
 use std::sync::atomic::{AtomicU8, Ordering};
 use strobe_engine::SetAside;
 use strobe_extent::Extent;
-use strobe_proto::page::AgentPage;
 use strobe_proto::{ByteRange, SetAsideAnswer};
 
 /// Bytes of an answer: about two thousand ranges.
@@ -43,18 +42,15 @@ impl Answer {
     }
 
     /// What was set aside. The engine checks that it fits the pool and contradicts nothing.
-    pub(crate) fn read(&self, page: &AgentPage) -> Result<Vec<SetAside>, Refusal> {
+    pub(crate) fn read(&self) -> Result<Vec<SetAside>, Refusal> {
         let wrong = || Refusal::WrongAnswer;
-        let len = page.answer_len.load(Ordering::Acquire);
-        let bytes = usize::try_from(len)
-            .ok()
-            .and_then(|len| self.bytes.get(..len));
-        let bytes: Vec<u8> = bytes
-            .ok_or_else(wrong)?
-            .iter()
-            .map(|byte| byte.load(Ordering::Relaxed))
-            .collect();
-        let answer = SetAsideAnswer::decode(bytes.as_slice()).map_err(|_| wrong())?;
+        // Written before the verdict, which has been read.
+        let bytes = self.bytes.iter().map(|byte| byte.load(Ordering::Relaxed));
+        let bytes: Vec<u8> = bytes.collect();
+        let (len, rest) = bytes.split_first_chunk().ok_or_else(wrong)?;
+        let len = usize::try_from(u64::from_le_bytes(*len)).ok();
+        let message = len.and_then(|len| rest.get(..len)).ok_or_else(wrong)?;
+        let answer = SetAsideAnswer::decode(message).map_err(|_| wrong())?;
         let range = |range: strobe_proto::AsideRange| {
             let extent = range.extent?;
             let in_room = range.room_offset.checked_add(extent.len)? <= self.room.len();
@@ -76,11 +72,6 @@ mod tests {
     use super::*;
     use strobe_proto::AsideRange;
 
-    fn page() -> Box<AgentPage> {
-        // SAFETY: every field is an atomic integer, for which zero is a value.
-        unsafe { Box::<AgentPage>::new_zeroed().assume_init() }
-    }
-
     fn answer_with(ranges: &[(u64, u64, u64)]) -> Result<Vec<SetAside>, Refusal> {
         let answer = Answer::expect(Extent::with_len(0x10_0000, 0x3000).unwrap()).unwrap();
         let message = SetAsideAnswer {
@@ -92,18 +83,21 @@ mod tests {
                 })
                 .collect(),
         };
-        let bytes = message.encode_to_vec();
-        for (place, byte) in answer.bytes.iter().zip(&bytes) {
-            place.store(*byte, Ordering::Relaxed);
+        let message = message.encode_to_vec();
+        write(&answer, message.len() as u64, &message);
+        answer.read()
+    }
+
+    fn write(answer: &Answer, len: u64, message: &[u8]) {
+        let bytes = len.to_le_bytes().into_iter().chain(message.iter().copied());
+        for (place, byte) in answer.bytes.iter().zip(bytes) {
+            place.store(byte, Ordering::Relaxed);
         }
-        let page = page();
-        page.answer_len.store(bytes.len() as u64, Ordering::Relaxed);
-        answer.read(&page)
     }
 
     #[test]
     fn an_answer_is_believed_only_inside_the_room() {
-        assert!(answer_with(&[]).unwrap().is_empty(), "no answer is one");
+        assert!(answer_with(&[]).unwrap().is_empty());
         let good = answer_with(&[(0x5000, 0x800, 0x800), (0x9000, 0x800, 0)]).unwrap();
         assert_eq!(good[0].pool_offset, 0x800);
         assert_eq!(good[1].extent, Extent::with_len(0x9000, 0x800).unwrap());
@@ -120,8 +114,10 @@ mod tests {
     #[test]
     fn an_answer_that_is_longer_than_its_room_is_none() {
         let answer = Answer::expect(Extent::with_len(0x10_0000, 0x3000).unwrap()).unwrap();
-        let page = page();
-        page.answer_len.store(BYTES as u64 + 1, Ordering::Relaxed);
-        assert!(answer.read(&page).is_err());
+        assert!(answer.read().unwrap().is_empty(), "nothing is said yet");
+        for len in [BYTES as u64 - 7, u64::MAX] {
+            write(&answer, len, &[]);
+            assert!(answer.read().is_err());
+        }
     }
 }

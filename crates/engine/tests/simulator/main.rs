@@ -123,6 +123,20 @@ fn every_broken_rule_is_found() {
     }
 }
 
+/// An engine is a GPU's: what happens on one changes nothing on the other.
+#[test]
+fn two_devices_at_once_are_as_each_alone() {
+    let said = |seed: u64| format!("{:?}", run(seed, lying(Validate::Full)));
+    for seed in 0..200 {
+        let alone = [said(seed), said(seed + 1)];
+        let together = std::thread::scope(|scope| {
+            let runs = [seed, seed + 1].map(|seed| scope.spawn(move || said(seed)));
+            runs.map(|run| run.join().expect("no panic"))
+        });
+        assert_eq!(alone, together, "seed {seed}");
+    }
+}
+
 /// Footprints lie about a byte, a buffer or everything, and the CPU writes unseen.
 const LYING_RUNS: u64 = 5000;
 

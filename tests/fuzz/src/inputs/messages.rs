@@ -6,9 +6,9 @@ use strobe_proto::amdgpu::{
 };
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::{
-    AsideRange, Begin, ByteRange, ChunkReady, FromAgent, HandOver, Hello, Missed, PluginStatistics,
-    Residual, ResidualRange, SetAsideAnswer, Statistics, Suspect, Suspects, ToAgent, WritableFile,
-    WritableFiles, from_agent, to_agent,
+    AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FromAgent, HandOver, Hello, Missed,
+    PluginStatistics, Residual, ResidualRange, SetAsideAnswer, Statistics, Suspect, Suspects,
+    ToAgent, WritableFile, WritableFiles, from_agent, to_agent,
 };
 
 /// Reads an image of CRIU's folder as each kind that there is.
@@ -169,20 +169,23 @@ pub fn valid_hand_overs() -> Vec<Vec<u8>> {
     let promise = HandOver {
         checkpoint_id: vec![5; 16],
         chunk_bytes: 1 << 21,
-        tracked: vec![SOME],
-        dead: vec![ByteRange {
-            start: 1 << 40,
-            len: 4096,
+        devices: vec![DeviceHandOver {
+            gpu_id: 4711,
+            tracked: vec![SOME],
+            dead: vec![ByteRange {
+                start: 1 << 40,
+                len: 4096,
+            }],
+            target: "gfx906".into(),
+            aside_room: Some(ByteRange {
+                start: 1 << 41,
+                len: 1 << 24,
+            }),
+            answer: Some(ByteRange {
+                start: 1 << 20,
+                len: 1 << 16,
+            }),
         }],
-        target: "gfx906".into(),
-        aside_room: Some(ByteRange {
-            start: 1 << 41,
-            len: 1 << 24,
-        }),
-        answer: Some(ByteRange {
-            start: 1 << 20,
-            len: 1 << 16,
-        }),
         ..HandOver::default()
     };
     let answer = SetAsideAnswer {
