@@ -13,7 +13,7 @@ const CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (nothing was changed).
 run, softgpu and restore --wait pass on the program's own code.
 STROBE_LOG=error|warn|info|debug|trace says how much is reported on stderr; from debug on,
-how long each phase took. STROBE_LOG_FORMAT=json makes it JSON.";
+how long each phase took, by programs under strobe run too. STROBE_LOG_FORMAT=json makes it JSON.";
 
 /// Takes checkpoints of GPU programs while they run, and brings them back.
 #[derive(Debug, Parser)]

@@ -394,12 +394,13 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let work = Scratch::create(&writer.criu_dir().with_file_name("work"))?;
     let mut plugins = vec![plugin.as_path()];
     plugins.extend(softgpu.as_deref());
-    let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
+    let folder = work.path().to_owned();
+    let plugins = PluginFolder::create(folder.join("plugins"), &plugins)?;
     let drain = Duration::from_secs(arguments.drain_timeout.into()) * DRAIN_ATTEMPTS;
     let setting = Setting {
         criu,
         images: &writer.criu_dir(),
-        work: work.path(),
+        work: &folder,
         plugins: plugins.path(),
         plugin,
         softgpu: softgpu.as_deref(),
@@ -419,6 +420,10 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
             }
         });
     bar.finish_and_clear();
+    // As the plugin has formatted them, which does so where it is asked to.
+    for phase in setting.dump_phases() {
+        eprintln!("{phase}");
+    }
     let held = result.map_err(|error| match error {
         RunError::Refused(why) => freed(pid, refused(why)),
         // CRIU's words for it are many.

@@ -277,6 +277,9 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
     let turn = Turn::take().context("cannot take turns with other restores")?;
     let result = setting.restore().and_then(|running| running.finish(|| {}));
     bar.finish_and_clear();
+    for phase in setting.restore_phases() {
+        eprintln!("{phase}");
+    }
     let pid = checkpoint.manifest().pid;
     if let Err(error) = result {
         // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.

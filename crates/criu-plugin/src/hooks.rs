@@ -56,7 +56,7 @@ fn guard(body: impl FnOnce(&mut Stage) -> Result<c_int, String>) -> c_int {
 /// To CRIU's log.
 fn phases() -> &'static Dispatch {
     static PHASES: OnceLock<Dispatch> = OnceLock::new();
-    PHASES.get_or_init(|| Wanted::from_environment().of_guest(|| host::Log))
+    PHASES.get_or_init(|| Wanted::from_environment().of_guest(|| host::PhaseLog))
 }
 
 fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, DumpError>) -> c_int {

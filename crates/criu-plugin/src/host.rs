@@ -32,15 +32,19 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
 
 /// Writes one line to CRIU's log.
 pub(crate) fn log(level: Level, line: &str) {
-    type Print = unsafe extern "C" fn(u32, *const c_char, ...);
-    // SAFETY: the signature is CRIU's.
-    let Some(print) = (unsafe { function::<Print>(c"print_on_level") }) else {
-        return;
-    };
     let prefix = match level {
         Level::Error => strobe_criu::failure::PLUGIN_PREFIX,
         Level::Warning => "Warn  (strobe): ",
         Level::Info => "(strobe): ",
+    };
+    write(level, prefix, line);
+}
+
+fn write(level: Level, prefix: &str, line: &str) {
+    type Print = unsafe extern "C" fn(u32, *const c_char, ...);
+    // SAFETY: the signature is CRIU's.
+    let Some(print) = (unsafe { function::<Print>(c"print_on_level") }) else {
+        return;
     };
     let line = line.replace(['\0', '\n'], " ");
     let Ok(text) = CString::new(format!("{prefix}{line}\n")) else {
@@ -50,13 +54,14 @@ pub(crate) fn log(level: Level, line: &str) {
     unsafe { print(level as u32, c"%s".as_ptr(), text.as_ptr()) };
 }
 
-/// CRIU's log, for whoever formats lines of its own: each write is a line.
+/// CRIU's log, for reports of phases: each write is a line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log;
+pub(crate) struct PhaseLog;
 
-impl io::Write for Log {
+impl io::Write for PhaseLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        log(Level::Info, String::from_utf8_lossy(bytes).trim_end());
+        let line = String::from_utf8_lossy(bytes);
+        write(Level::Info, strobe_criu::phases::PREFIX, line.trim_end());
         Ok(bytes.len())
     }
 

@@ -7,6 +7,7 @@
 //! | [`run`] | spawn `criu dump` and `criu restore` |
 //! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
+//! | [`phases`] | what the plugin says of its phases there |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`statistics`] | CRIU's own times |
 //! | [`wrapper`] | what a command owes to the program it stands for |
@@ -14,6 +15,7 @@
 pub mod failure;
 pub mod ghosts;
 pub mod locate;
+pub mod phases;
 pub mod plugin_folder;
 pub mod release;
 pub mod run;

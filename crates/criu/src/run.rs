@@ -14,11 +14,13 @@ use strobe_program::namespaces::{NamespaceError, Namespaces};
 use crate::failure;
 use crate::ghosts::Turn;
 use crate::locate::Criu;
+use crate::phases;
 
 /// File name of the library that puts the software GPU under a process.
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
 /// Tells that library that it is in CRIU, not in a program.
 const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
+const DUMP_LOG: &str = "dump.log";
 const RESTORE_LOG: &str = "restore.log";
 /// The end of a log that is read for its errors.
 const LOG_LIMIT: usize = 64 << 20;
@@ -96,7 +98,7 @@ pub struct Running {
 impl Setting<'_> {
     /// Starts a dump of the process tree under `pid`, in its namespaces.
     pub fn dump(&self, pid: u32, leave_running: bool) -> Result<Running, RunError> {
-        let mut command = self.command("dump", "dump.log");
+        let mut command = self.command("dump", DUMP_LOG);
         preload(&mut command, iter::once(self.plugin).chain(self.softgpu));
         command.args(["-t", &pid.to_string()]);
         if leave_running {
@@ -104,7 +106,17 @@ impl Setting<'_> {
         }
         command.stdin(Stdio::null());
         Namespaces::of(pid)?.enter_on_spawn(&mut command);
-        self.spawn(command, "dump.log")
+        self.spawn(command, DUMP_LOG)
+    }
+
+    /// How long the plugin's phases of a dump took so far, if it was asked to report that.
+    pub fn dump_phases(&self) -> Vec<String> {
+        phases::of(&self.work.join(DUMP_LOG))
+    }
+
+    /// The same of a restore.
+    pub fn restore_phases(&self) -> Vec<String> {
+        phases::of(&self.work.join(RESTORE_LOG))
     }
 
     /// Starts a restore; the program becomes a child of ours ([`Self::restored_pid`]).
