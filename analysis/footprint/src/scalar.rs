@@ -7,6 +7,7 @@ use strobe_isa::{Inst, Op, Operand, Special};
 
 use crate::expr::{Binary, Compare, Id, Lost, Node, Symbolic, ZERO};
 use crate::masks::MaskOp;
+use crate::operations;
 use crate::registers::SCALARS;
 use crate::state::State;
 use crate::walk::Walk;
@@ -261,60 +262,68 @@ impl Walk<'_> {
     }
 
     fn value32(&mut self, state: &mut State, inst: &Inst) -> Id {
-        use Op::*;
-        let [x, y] = [inst.srcs[0], inst.srcs[1]];
-        let immediate = self.arena.constant(inst.imm as u32);
-        let simple = match inst.op {
-            s_and_b32 | s_andn2_b32 => Some(Binary::And),
-            s_or_b32 | s_orn2_b32 => Some(Binary::Or),
-            s_xor_b32 => Some(Binary::Xor),
-            s_lshl_b32 => Some(Binary::Shl),
-            s_lshr_b32 => Some(Binary::Shr),
-            s_ashr_i32 => Some(Binary::Sar),
-            _ => None,
-        };
-        if let Some(op) = simple {
-            let (a, mut b) = (self.word(state, x), self.word(state, y));
-            if matches!(inst.op, s_andn2_b32 | s_orn2_b32) {
+        if let Some(op) = operations::scalar_logic(inst.op) {
+            let (a, mut b) = self.two_words(state, inst);
+            if matches!(inst.op, Op::s_andn2_b32 | Op::s_orn2_b32) {
                 b = self.complement(b);
             }
             let value = self.shift_aware(op, a, b);
             state.scc = self.arena.compare(Compare::Ne, value, ZERO);
             return value;
         }
-        let mut scc = None;
-        let value = match inst.op {
-            s_mov_b32 => return self.word(state, x),
-            s_movk_i32 => return immediate,
+        if let Some(value) = self.value_without_scc(state, inst) {
+            return value;
+        }
+        let (value, scc) = self.value_with_scc(state, inst);
+        if inst.op.info().flags.contains(strobe_isa::Flags::WRITES_SCC) {
+            state.scc = scc.unwrap_or_else(|| self.arena.unknown());
+        }
+        value
+    }
+
+    fn two_words(&mut self, state: &State, inst: &Inst) -> (Id, Id) {
+        let a = self.word(state, inst.srcs[0]);
+        (a, self.word(state, inst.srcs[1]))
+    }
+
+    /// Of instructions that leave SCC as it is: moves, choices, products, packing.
+    fn value_without_scc(&mut self, state: &State, inst: &Inst) -> Option<Id> {
+        use Op::*;
+        let x = inst.srcs[0];
+        let immediate = self.arena.constant(inst.imm as u32);
+        if let Some(op) = operations::scalar_product(inst.op) {
+            let (a, b) = self.two_words(state, inst);
+            return Some(self.arena.binary(op, a, b));
+        }
+        Some(match inst.op {
+            s_mov_b32 => self.word(state, x),
+            s_movk_i32 => immediate,
             s_cmov_b32 => {
                 let (yes, no) = (self.word(state, x), self.word(state, inst.dsts[0]));
-                return self.arena.select(state.scc, yes, no);
+                self.arena.select(state.scc, yes, no)
             }
             s_cmovk_i32 => {
                 let no = self.word(state, inst.dsts[0]);
-                return self.arena.select(state.scc, immediate, no);
+                self.arena.select(state.scc, immediate, no)
             }
             s_cselect_b32 => {
-                let (yes, no) = (self.word(state, x), self.word(state, y));
-                return self.arena.select(state.scc, yes, no);
+                let (yes, no) = self.two_words(state, inst);
+                self.arena.select(state.scc, yes, no)
             }
-            s_mul_i32 => return self.two(state, inst, Binary::Mul),
-            s_mul_hi_u32 => return self.two(state, inst, Binary::MulHighU),
-            s_mul_hi_i32 => return self.two(state, inst, Binary::MulHighS),
             s_mulk_i32 => {
                 let a = self.word(state, inst.dsts[0]);
-                return self.arena.binary(Binary::Mul, a, immediate);
+                self.arena.binary(Binary::Mul, a, immediate)
             }
             s_sext_i32_i8 => {
                 let a = self.word(state, x);
-                return self.arena.sign(a, 8);
+                self.arena.sign(a, 8)
             }
             s_sext_i32_i16 => {
                 let a = self.word(state, x);
-                return self.arena.sign(a, 16);
+                self.arena.sign(a, 16)
             }
             s_pack_ll_b32_b16 | s_pack_lh_b32_b16 | s_pack_hh_b32_b16 => {
-                let (mut a, mut b) = (self.word(state, x), self.word(state, y));
+                let (mut a, mut b) = self.two_words(state, inst);
                 let sixteen = self.arena.constant(16);
                 if inst.op == s_pack_hh_b32_b16 {
                     a = self.arena.binary(Binary::Shr, a, sixteen);
@@ -323,94 +332,84 @@ impl Walk<'_> {
                     b = self.arena.binary(Binary::Shr, b, sixteen);
                 }
                 let (low, high) = (self.arena.and(a, 0xffff), self.arena.shl(b, 16));
-                return self.arena.binary(Binary::Or, low, high);
+                self.arena.binary(Binary::Or, low, high)
             }
             s_bfm_b32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
-                return match (self.arena.as_const(a), self.arena.as_const(b)) {
+                let (a, b) = self.two_words(state, inst);
+                match (self.arena.as_const(a), self.arena.as_const(b)) {
                     (Some(a), Some(b)) => {
                         self.arena.constant(((1_u32 << (a & 31)) - 1) << (b & 31))
                     }
                     _ => self.arena.opaque(Lost::Arithmetic),
-                };
+                }
             }
-            s_getreg_b32 => return self.hardware_register(inst),
+            s_getreg_b32 => self.hardware_register(inst),
+            _ => return None,
+        })
+    }
+
+    /// Of the others, with what SCC is then, if that is known.
+    fn value_with_scc(&mut self, state: &State, inst: &Inst) -> (Id, Option<Id>) {
+        use Op::*;
+        if let Some((op, compare, changes)) = operations::scalar_extreme(inst.op) {
+            let (a, b) = self.two_words(state, inst);
+            let (first, second) = if changes { (b, a) } else { (a, b) };
+            let scc = self.arena.compare(compare, first, second);
+            return (self.arena.binary(op, a, b), Some(scc));
+        }
+        if let Some(by) = operations::scalar_shift_and_add(inst.op) {
+            let (a, b) = self.two_words(state, inst);
+            let a = self.arena.shl(a, by);
+            return (self.arena.add(a, b), None);
+        }
+        let value = match inst.op {
             s_add_u32 | s_add_i32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
-                scc = (inst.op == s_add_u32).then(|| self.arena.carry(a, b));
-                self.arena.add(a, b)
+                let (a, b) = self.two_words(state, inst);
+                let scc = (inst.op == s_add_u32).then(|| self.arena.carry(a, b));
+                return (self.arena.add(a, b), scc);
             }
             s_addk_i32 => {
                 let a = self.word(state, inst.dsts[0]);
+                let immediate = self.arena.constant(inst.imm as u32);
                 self.arena.add(a, immediate)
             }
             s_sub_u32 | s_sub_i32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
-                scc = (inst.op == s_sub_u32).then(|| self.arena.borrow(a, b));
-                self.arena.binary(Binary::Sub, a, b)
+                let (a, b) = self.two_words(state, inst);
+                let scc = (inst.op == s_sub_u32).then(|| self.arena.borrow(a, b));
+                return (self.arena.binary(Binary::Sub, a, b), scc);
             }
             s_addc_u32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
+                let (a, b) = self.two_words(state, inst);
                 self.arena.add_carry(a, b, state.scc)
             }
             s_subb_u32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
+                let (a, b) = self.two_words(state, inst);
                 self.arena.sub_borrow(a, b, state.scc)
             }
-            s_min_i32 | s_min_u32 | s_max_i32 | s_max_u32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
-                let (op, compare, first, second) = match inst.op {
-                    s_min_i32 => (Binary::MinS, Compare::LtS, a, b),
-                    s_min_u32 => (Binary::MinU, Compare::LtU, a, b),
-                    s_max_i32 => (Binary::MaxS, Compare::LtS, b, a),
-                    _ => (Binary::MaxU, Compare::LtU, b, a),
-                };
-                scc = Some(self.arena.compare(compare, first, second));
-                self.arena.binary(op, a, b)
-            }
-            s_lshl1_add_u32 | s_lshl2_add_u32 | s_lshl3_add_u32 | s_lshl4_add_u32 => {
-                let (a, b) = (self.word(state, x), self.word(state, y));
-                let by = match inst.op {
-                    s_lshl1_add_u32 => 1,
-                    s_lshl2_add_u32 => 2,
-                    s_lshl3_add_u32 => 3,
-                    _ => 4,
-                };
-                let a = self.arena.shl(a, by);
-                self.arena.add(a, b)
-            }
             s_bfe_u32 | s_bfe_i32 => {
-                let (a, field) = (self.word(state, x), self.word(state, y));
+                let (a, field) = self.two_words(state, inst);
                 let value = match self.arena.as_const(field) {
                     Some(field) => {
                         self.field(a, field & 31, field >> 16 & 127, inst.op == s_bfe_i32)
                     }
                     None => self.arena.opaque(Lost::Arithmetic),
                 };
-                scc = Some(self.arena.compare(Compare::Ne, value, ZERO));
-                value
+                return (value, Some(self.arena.compare(Compare::Ne, value, ZERO)));
             }
             s_not_b32 => {
-                let a = self.word(state, x);
+                let a = self.word(state, inst.srcs[0]);
                 let value = self.complement(a);
-                scc = Some(self.arena.compare(Compare::Ne, value, ZERO));
-                value
+                return (value, Some(self.arena.compare(Compare::Ne, value, ZERO)));
             }
             s_abs_i32 => {
-                let a = self.word(state, x);
+                let a = self.word(state, inst.srcs[0]);
                 let negated = self.arena.binary(Binary::Sub, ZERO, a);
                 self.arena.binary(Binary::MaxS, a, negated)
             }
             s_bcnt0_i32_b32 | s_bcnt0_i32_b64 | s_bcnt1_i32_b32 | s_bcnt1_i32_b64 => self.up_to(64),
             _ => self.arena.opaque(Lost::Arithmetic),
         };
-        if inst.op.info().flags.contains(strobe_isa::Flags::WRITES_SCC) {
-            state.scc = match scc {
-                Some(scc) => scc,
-                None => self.arena.unknown(),
-            };
-        }
-        value
+        (value, None)
     }
 
     /// Some number from 0 to `most`.
@@ -418,14 +417,6 @@ impl Walk<'_> {
         let lost = self.arena.opaque(Lost::Arithmetic);
         let most = self.arena.constant(most);
         self.arena.binary(Binary::MinU, lost, most)
-    }
-
-    fn two(&mut self, state: &State, inst: &Inst, op: Binary) -> Id {
-        let (a, b) = (
-            self.word(state, inst.srcs[0]),
-            self.word(state, inst.srcs[1]),
-        );
-        self.arena.binary(op, a, b)
     }
 
     /// A shift that knows the halves of aperture addresses.

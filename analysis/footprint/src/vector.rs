@@ -6,7 +6,8 @@ use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 
 use crate::broken::Rule;
-use crate::expr::{BOTTOM, Binary, Compare, FactId, Id, Lost, Node, ONES};
+use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
+use crate::operations;
 use crate::state::{NONE_PARKED, Parked, State};
 use crate::walk::Walk;
 
@@ -140,124 +141,127 @@ impl Walk<'_> {
     /// The destination's value, and the carry if it is one.
     fn vector_value(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
         use Op::*;
-        let simple = |op| Some((op, 0, 1));
-        // Operation, left and right source.
-        let two = match inst.op {
-            v_add_u32 | v_add_i32 => simple(Binary::Add),
-            v_sub_u32 | v_sub_i32 => simple(Binary::Sub),
-            v_subrev_u32 => Some((Binary::Sub, 1, 0)),
-            v_mul_lo_u32 => simple(Binary::Mul),
-            v_mul_hi_u32 => simple(Binary::MulHighU),
-            v_mul_hi_i32 => simple(Binary::MulHighS),
-            v_lshlrev_b32 => Some((Binary::Shl, 1, 0)),
-            v_lshrrev_b32 => Some((Binary::Shr, 1, 0)),
-            v_ashrrev_i32 => Some((Binary::Sar, 1, 0)),
-            v_and_b32 => simple(Binary::And),
-            v_or_b32 => simple(Binary::Or),
-            v_xor_b32 => simple(Binary::Xor),
-            v_min_u32 => simple(Binary::MinU),
-            v_max_u32 => simple(Binary::MaxU),
-            v_min_i32 => simple(Binary::MinS),
-            v_max_i32 => simple(Binary::MaxS),
-            _ => None,
-        };
-        if let Some((op, left, right)) = two {
-            let (mut a, b) = (
-                self.source(state, inst, left),
-                self.source(state, inst, right),
-            );
+        if let Some((operation, left, right)) = operations::vector_pair(inst.op) {
+            let mut a = self.source(state, inst, left);
+            let b = self.source(state, inst, right);
             if inst.clamp {
                 // Saturates at 0.
                 a = self.arena.binary(Binary::MaxU, a, b);
             }
-            return Some((self.shift_aware(op, a, b), None));
+            return Some((self.shift_aware(operation, a, b), None));
         }
-        let src = |walk: &mut Self, index: usize| walk.source(state, inst, index);
+        if let Some((first, second)) = operations::vector_triple(inst.op) {
+            return Some((self.three(state, inst, first, second), None));
+        }
         let value = match inst.op {
+            v_add_co_u32 | v_sub_co_u32 | v_subrev_co_u32 => {
+                return Some(self.with_carry(state, inst));
+            }
+            v_addc_co_u32 | v_subb_co_u32 | v_subbrev_co_u32 => self.after_carry(state, inst),
+            v_mul_u32_u24 | v_mad_u32_u24 | v_mul_i32_i24 | v_mad_i32_i24 | v_mul_hi_u32_u24
+            | v_mad_u64_u32 | v_mad_i64_i32 | v_mad_u32_u16 => self.vector_product(state, inst)?,
+            v_lshlrev_b64 | v_lshrrev_b64 | v_ashrrev_i64 => self.vector_shift64(state, inst),
+            _ if operations::half_words(inst.op).is_some() => self.half_words(state, inst)?,
+            _ => self.vector_bits(state, inst)?,
+        };
+        Some((value, None))
+    }
+
+    /// Sum or difference, and the carry or borrow that comes of it.
+    fn with_carry(&mut self, state: &State, inst: &Inst) -> (Id, Option<Id>) {
+        let (mut a, mut b) = (self.source(state, inst, 0), self.source(state, inst, 1));
+        if inst.op == Op::v_add_co_u32 {
+            let carry = self.arena.carry(a, b);
+            return (self.arena.add(a, b), Some(carry));
+        }
+        if inst.op == Op::v_subrev_co_u32 {
+            (a, b) = (b, a);
+        }
+        let borrow = self.arena.borrow(a, b);
+        (self.arena.binary(Binary::Sub, a, b), Some(borrow))
+    }
+
+    /// Sum or difference with the carry or borrow of another.
+    fn after_carry(&mut self, state: &State, inst: &Inst) -> Id {
+        let (mut a, mut b) = (self.source(state, inst, 0), self.source(state, inst, 1));
+        let carry = self.lane_choice(state, inst);
+        if inst.op == Op::v_addc_co_u32 {
+            return self.arena.add_carry(a, b, carry);
+        }
+        if inst.op == Op::v_subbrev_co_u32 {
+            (a, b) = (b, a);
+        }
+        self.arena.sub_borrow(a, b, carry)
+    }
+
+    /// What the third source, a mask, says of an active lane.
+    fn lane_choice(&mut self, state: &State, inst: &Inst) -> Id {
+        let mask = self
+            .mask(state, inst.srcs[2])
+            .unwrap_or_else(|| self.arena.unknown());
+        self.for_active(state, mask)
+    }
+
+    /// Products of parts of words, and of words with 64 bits.
+    fn vector_product(&mut self, state: &State, inst: &Inst) -> Option<Id> {
+        use Op::*;
+        let (a, b) = (self.source(state, inst, 0), self.source(state, inst, 1));
+        Some(match inst.op {
+            v_mul_u32_u24 | v_mad_u32_u24 | v_mul_hi_u32_u24 => {
+                let (a, b) = (self.arena.and(a, 0xff_ffff), self.arena.and(b, 0xff_ffff));
+                if inst.op == v_mul_hi_u32_u24 {
+                    return Some(self.arena.binary(Binary::MulHighU, a, b));
+                }
+                let product = self.arena.binary(Binary::Mul, a, b);
+                self.plus(state, inst, product, inst.op == v_mad_u32_u24)
+            }
+            v_mul_i32_i24 | v_mad_i32_i24 => {
+                let (a, b) = (self.arena.sign(a, 24), self.arena.sign(b, 24));
+                let product = self.arena.binary(Binary::Mul, a, b);
+                self.plus(state, inst, product, inst.op == v_mad_i32_i24)
+            }
+            v_mad_u32_u16 => {
+                if inst.op_sel != 0 {
+                    return None;
+                }
+                let (a, b) = (self.arena.and(a, 0xffff), self.arena.and(b, 0xffff));
+                let product = self.arena.binary(Binary::Mul, a, b);
+                self.plus(state, inst, product, true)
+            }
+            _ => {
+                let c = self.source64(state, inst, 2);
+                let product = self.product(a, b, inst.op == v_mad_i64_i32);
+                self.arena.add64(product, c)
+            }
+        })
+    }
+
+    fn vector_shift64(&mut self, state: &State, inst: &Inst) -> Id {
+        let by = self.source(state, inst, 0);
+        let value = self.source64(state, inst, 1);
+        let make = match inst.op {
+            Op::v_lshlrev_b64 => Node::Shl64,
+            Op::v_lshrrev_b64 => Node::Shr64,
+            _ => Node::Sar64,
+        };
+        self.arena.shift64(make, value, by)
+    }
+
+    /// Moves, choices, and parts of words.
+    fn vector_bits(&mut self, state: &State, inst: &Inst) -> Option<Id> {
+        use Op::*;
+        let src = |walk: &mut Self, index: usize| walk.source(state, inst, index);
+        Some(match inst.op {
             v_mov_b32 => src(self, 0),
             v_not_b32 => {
                 let a = src(self, 0);
                 self.complement(a)
             }
-            v_add_co_u32 => {
-                let (a, b) = (src(self, 0), src(self, 1));
-                let carry = self.arena.carry(a, b);
-                return Some((self.arena.add(a, b), Some(carry)));
-            }
-            v_sub_co_u32 | v_subrev_co_u32 => {
-                let (mut a, mut b) = (src(self, 0), src(self, 1));
-                if inst.op == v_subrev_co_u32 {
-                    (a, b) = (b, a);
-                }
-                let borrow = self.arena.borrow(a, b);
-                return Some((self.arena.binary(Binary::Sub, a, b), Some(borrow)));
-            }
-            v_addc_co_u32 | v_subb_co_u32 | v_subbrev_co_u32 => {
-                let (mut a, mut b) = (src(self, 0), src(self, 1));
-                let carry = self
-                    .mask(state, inst.srcs[2])
-                    .unwrap_or_else(|| self.arena.unknown());
-                let carry = self.for_active(state, carry);
-                if inst.op == v_addc_co_u32 {
-                    return Some((self.arena.add_carry(a, b, carry), None));
-                }
-                if inst.op == v_subbrev_co_u32 {
-                    (a, b) = (b, a);
-                }
-                return Some((self.arena.sub_borrow(a, b, carry), None));
-            }
             v_cndmask_b32 => {
                 let (no, yes) = (src(self, 0), src(self, 1));
-                let mask = self
-                    .mask(state, inst.srcs[2])
-                    .unwrap_or_else(|| self.arena.unknown());
-                let condition = self.for_active(state, mask);
+                let condition = self.lane_choice(state, inst);
                 self.arena.select(condition, yes, no)
             }
-            v_mul_u32_u24 | v_mad_u32_u24 => {
-                let (a, b) = (src(self, 0), src(self, 1));
-                let (a, b) = (self.arena.and(a, 0xff_ffff), self.arena.and(b, 0xff_ffff));
-                let product = self.arena.binary(Binary::Mul, a, b);
-                self.plus(state, inst, product, inst.op == v_mad_u32_u24)
-            }
-            v_mul_i32_i24 | v_mad_i32_i24 => {
-                let (a, b) = (src(self, 0), src(self, 1));
-                let (a, b) = (self.arena.sign(a, 24), self.arena.sign(b, 24));
-                let product = self.arena.binary(Binary::Mul, a, b);
-                self.plus(state, inst, product, inst.op == v_mad_i32_i24)
-            }
-            v_mul_hi_u32_u24 => {
-                let (a, b) = (src(self, 0), src(self, 1));
-                let (a, b) = (self.arena.and(a, 0xff_ffff), self.arena.and(b, 0xff_ffff));
-                self.arena.binary(Binary::MulHighU, a, b)
-            }
-            v_mad_u64_u32 | v_mad_i64_i32 => {
-                let (a, b) = (src(self, 0), src(self, 1));
-                let c = self.source64(state, inst, 2);
-                let product = self.product(a, b, inst.op == v_mad_i64_i32);
-                return Some((self.arena.add64(product, c), None));
-            }
-            v_lshlrev_b64 | v_lshrrev_b64 | v_ashrrev_i64 => {
-                let by = src(self, 0);
-                let value = self.source64(state, inst, 1);
-                let make = match inst.op {
-                    v_lshlrev_b64 => Node::Shl64,
-                    v_lshrrev_b64 => Node::Shr64,
-                    _ => Node::Sar64,
-                };
-                self.arena.shift64(make, value, by)
-            }
-            v_lshl_add_u32 => self.three(state, inst, Binary::Shl, Binary::Add),
-            v_add_lshl_u32 => self.three(state, inst, Binary::Add, Binary::Shl),
-            v_add3_u32 => self.three(state, inst, Binary::Add, Binary::Add),
-            v_lshl_or_b32 => self.three(state, inst, Binary::Shl, Binary::Or),
-            v_and_or_b32 => self.three(state, inst, Binary::And, Binary::Or),
-            v_or3_b32 => self.three(state, inst, Binary::Or, Binary::Or),
-            v_xad_u32 => self.three(state, inst, Binary::Xor, Binary::Add),
-            v_min3_u32 => self.three(state, inst, Binary::MinU, Binary::MinU),
-            v_max3_u32 => self.three(state, inst, Binary::MaxU, Binary::MaxU),
-            v_min3_i32 => self.three(state, inst, Binary::MinS, Binary::MinS),
-            v_max3_i32 => self.three(state, inst, Binary::MaxS, Binary::MaxS),
             v_med3_i32 | v_med3_u32 => {
                 let (low, high) = if inst.op == v_med3_i32 {
                     (Binary::MinS, Binary::MaxS)
@@ -271,12 +275,8 @@ impl Walk<'_> {
             }
             v_bfe_u32 | v_bfe_i32 => {
                 let (a, offset, width) = (src(self, 0), src(self, 1), src(self, 2));
-                match (self.arena.as_const(offset), self.arena.as_const(width)) {
-                    (Some(offset), Some(width)) => {
-                        self.field(a, offset & 31, width & 31, inst.op == v_bfe_i32)
-                    }
-                    _ => return None,
-                }
+                let (offset, width) = (self.arena.as_const(offset)?, self.arena.as_const(width)?);
+                self.field(a, offset & 31, width & 31, inst.op == v_bfe_i32)
             }
             v_bfi_b32 => {
                 let (mask, a, b) = (src(self, 0), src(self, 1), src(self, 2));
@@ -305,47 +305,26 @@ impl Walk<'_> {
                 let count = self.up_to(32);
                 self.arena.add(count, more)
             }
-            v_add_u16 | v_sub_u16 | v_subrev_u16 | v_mul_lo_u16 | v_min_u16 | v_max_u16
-            | v_lshlrev_b16 | v_lshrrev_b16 => return self.half_words(state, inst),
-            v_mad_u32_u16 => {
-                let (a, b) = (src(self, 0), src(self, 1));
-                if inst.op_sel != 0 {
-                    return None;
-                }
-                let (a, b) = (self.arena.and(a, 0xffff), self.arena.and(b, 0xffff));
-                let product = self.arena.binary(Binary::Mul, a, b);
-                self.plus(state, inst, product, true)
-            }
             _ => return None,
-        };
-        Some((value, None))
+        })
     }
 
     /// Arithmetic on the low 16 bits of the sources; the upper half of the destination becomes 0.
-    fn half_words(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
-        use Op::*;
+    fn half_words(&mut self, state: &State, inst: &Inst) -> Option<Id> {
+        let (operation, changes) = operations::half_words(inst.op)?;
         if inst.op_sel != 0 {
             return None;
         }
         let (mut a, mut b) = (self.source(state, inst, 0), self.source(state, inst, 1));
         (a, b) = (self.arena.and(a, 0xffff), self.arena.and(b, 0xffff));
-        let op = match inst.op {
-            v_add_u16 => Binary::Add,
-            v_sub_u16 | v_subrev_u16 => Binary::Sub,
-            v_mul_lo_u16 => Binary::Mul,
-            v_min_u16 => Binary::MinU,
-            v_max_u16 => Binary::MaxU,
-            v_lshlrev_b16 => Binary::Shl,
-            _ => Binary::Shr,
-        };
-        if matches!(inst.op, v_subrev_u16 | v_lshlrev_b16 | v_lshrrev_b16) {
+        if changes {
             (a, b) = (b, a);
         }
-        if matches!(op, Binary::Shl | Binary::Shr) {
+        if matches!(operation, Binary::Shl | Binary::Shr) {
             b = self.arena.and(b, 15);
         }
-        let value = self.arena.binary(op, a, b);
-        Some((self.arena.and(value, 0xffff), None))
+        let value = self.arena.binary(operation, a, b);
+        Some(self.arena.and(value, 0xffff))
     }
 
     fn product(&mut self, a: Id, b: Id, signed: bool) -> Id {
@@ -381,40 +360,8 @@ impl Walk<'_> {
     }
 
     fn vector_comparison(&mut self, state: &mut State, inst: &Inst) {
-        use Op::*;
-        let (op, swap) = match inst.op {
-            v_cmp_eq_u32 | v_cmp_eq_i32 | v_cmp_eq_u64 | v_cmp_eq_i64 | v_cmpx_eq_u32
-            | v_cmpx_eq_i32 | v_cmpx_eq_u64 | v_cmpx_eq_i64 => (Some(Compare::Eq), false),
-            v_cmp_ne_u32 | v_cmp_ne_i32 | v_cmp_ne_u64 | v_cmp_ne_i64 | v_cmpx_ne_u32
-            | v_cmpx_ne_i32 | v_cmpx_ne_u64 | v_cmpx_ne_i64 => (Some(Compare::Ne), false),
-            v_cmp_lt_u32 | v_cmp_lt_u64 | v_cmpx_lt_u32 | v_cmpx_lt_u64 => {
-                (Some(Compare::LtU), false)
-            }
-            v_cmp_le_u32 | v_cmp_le_u64 | v_cmpx_le_u32 | v_cmpx_le_u64 => {
-                (Some(Compare::LeU), false)
-            }
-            v_cmp_gt_u32 | v_cmp_gt_u64 | v_cmpx_gt_u32 | v_cmpx_gt_u64 => {
-                (Some(Compare::LtU), true)
-            }
-            v_cmp_ge_u32 | v_cmp_ge_u64 | v_cmpx_ge_u32 | v_cmpx_ge_u64 => {
-                (Some(Compare::LeU), true)
-            }
-            v_cmp_lt_i32 | v_cmp_lt_i64 | v_cmpx_lt_i32 | v_cmpx_lt_i64 => {
-                (Some(Compare::LtS), false)
-            }
-            v_cmp_le_i32 | v_cmp_le_i64 | v_cmpx_le_i32 | v_cmpx_le_i64 => {
-                (Some(Compare::LeS), false)
-            }
-            v_cmp_gt_i32 | v_cmp_gt_i64 | v_cmpx_gt_i32 | v_cmpx_gt_i64 => {
-                (Some(Compare::LtS), true)
-            }
-            v_cmp_ge_i32 | v_cmp_ge_i64 | v_cmpx_ge_i32 | v_cmpx_ge_i64 => {
-                (Some(Compare::LeS), true)
-            }
-            _ => (None, false),
-        };
-        let condition = match op {
-            Some(op) => {
+        let condition = match operations::vector_comparison(inst.op) {
+            Some((op, swap)) => {
                 let wide = inst.op.info().srcs[0].dwords(inst.wave) == 2;
                 let (a, b) = if wide {
                     (self.source64(state, inst, 0), self.source64(state, inst, 1))

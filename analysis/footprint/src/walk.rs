@@ -13,58 +13,16 @@ use strobe_isa::{Class, Op, Operand};
 
 use crate::block::{FlowError, Located, target};
 use crate::epoch::Epochs;
-use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Lost, Map, Node, TRUE, ZERO};
-use crate::facts::{Facts, NOTHING};
-use crate::flow::{Function, Loop};
+use crate::expr::{Arena, FALSE, Id, Map, Node, TRUE};
+use crate::facts::Facts;
+use crate::flow::Function;
 use crate::limits::AnalysisLimits;
+use crate::loop_run::LoopRun;
 use crate::machine::Machine;
-use crate::merge::{Merges, Point, Way};
-use crate::registers::{Defined, SCALARS, VCC};
+use crate::merge::Merges;
+use crate::registers::VCC;
 use crate::site::{Load, Site};
-use crate::state::{Parked, ParkedId, ParkedLists, Snapshot, State};
-
-/// A place whose value a loop's phi stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
-    Scalar(usize),
-    Vector(usize),
-    Slot(i64),
-    Spill(u8, u32),
-}
-
-/// One walk through a loop.
-#[derive(Debug)]
-pub(crate) struct LoopRun {
-    pub(crate) parent: Option<u32>,
-    pub(crate) defined: Defined,
-    /// [`crate::expr::Traits::loops`] bit.
-    pub(crate) bit: u64,
-    point: u32,
-    ends: usize,
-    phis: Vec<(Place, u32)>,
-    /// The point whose ways are the snapshots taken in the loop, and its phis.
-    pub(crate) parked_point: Option<u32>,
-    pub(crate) parked_phis: Vec<(Place, u32)>,
-    facts: FactId,
-    wave: FactId,
-    /// The lanes that came to the loop, if it is taken for granted that no others come to its head
-    /// later.
-    entered: Option<u32>,
-    /// Masks that are taken to be part of those lanes at the head.
-    masks: Vec<usize>,
-    /// What was parked at the head, and what is still parked where the loop goes round.
-    parked: ParkedId,
-    pub(crate) carried: Vec<Parked>,
-    /// The function's entry and the loop in it.
-    which: (u64, usize),
-}
-
-impl LoopRun {
-    /// What held before the loop holds for every lane that it switched off.
-    pub(crate) fn parked_facts(&self) -> FactId {
-        self.facts
-    }
-}
+use crate::state::{ParkedLists, Snapshot, State};
 
 pub(crate) struct Walk<'a> {
     pub(crate) object: &'a CodeObject,
@@ -93,9 +51,9 @@ pub(crate) struct Walk<'a> {
     /// Some were found when lanes had been parked already: it has to be done again.
     late: bool,
     /// Loops that more lanes come to the head of than came to the loop.
-    loose: Vec<(u64, usize)>,
+    pub(crate) loose: Vec<(u64, usize)>,
     /// One of them, found on this walk: it has to be done again.
-    broken: Option<(u64, usize)>,
+    pub(crate) broken: Option<(u64, usize)>,
 }
 
 /// Functions that one call may lead to.
@@ -384,212 +342,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The state at a loop's head.
-    fn head(
-        &mut self,
-        states: Vec<State>,
-        shape: &Loop,
-        ends: usize,
-        which: (u64, usize),
-    ) -> (u32, State) {
-        let run = self.loops.len() as u32;
-        let bit = 1 << (run % 64);
-        let (mut facts, wave) = self.meet(&states);
-        // Lanes will come to the head that never came to the loop: of them is known what holds for the
-        // wave, and any register may be another one's.
-        let loose = shape.masks && self.loose.contains(&which);
-        if loose {
-            facts = wave;
-        }
-        let mut ways: Vec<Way> = states
-            .iter()
-            .map(|s| Way {
-                facts: s.facts,
-                wave: s.wave,
-                back: false,
-                taken: true,
-                occupied: false,
-            })
-            .collect();
-        ways.extend((0..ends).map(|_| Way {
-            facts: NOTHING,
-            wave: NOTHING,
-            back: true,
-            taken: false,
-            occupied: false,
-        }));
-        let point = self.merges.point(Point {
-            ways,
-            facts,
-            wave,
-            loops: bit,
-        });
-        let none = vec![BOTTOM; ends];
-        let parked = self.arena.opaque(Lost::Arithmetic);
-        let mut state = states[0].clone();
-        state.scalars = self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &none);
-        state.vectors =
-            self.join_registers(&states, point, true, self.vectors, |s| &s.vectors, &none);
-        state.scratch = Rc::new(self.join_slots(&states, point, ends));
-        self.join_rest(&mut state, &states, point, ends);
-        state.idle = states.iter().all(|state| state.idle);
-        (state.facts, state.wave) = (facts, wave);
-        let entered = (!loose).then(|| self.snapshot(&state));
-        let mut phis = Vec::new();
-        let mut phi = |walk: &mut Self, place: Place, scalar: bool, inputs: Vec<Id>| {
-            let mut inputs = inputs;
-            inputs.extend(&none);
-            let id = walk.merges.phi(&mut walk.arena, point, inputs, scalar, bit);
-            phis.push((place, walk.merges.phis.len() as u32 - 1));
-            id
-        };
-        let mut masks = Vec::new();
-        let scalars = Rc::make_mut(&mut state.scalars);
-        let mut register = 0;
-        while register < SCALARS {
-            let defined = |register: usize| shape.defined.scalar(register);
-            // Masks of lanes that have left the loop are empty at first.
-            if let Some(entered) = entered
-                && register + 1 < SCALARS
-                && shape.masks
-                && defined(register)
-                && defined(register + 1)
-                && states
-                    .iter()
-                    .all(|s| s.scalars[register..register + 2] == [ZERO, ZERO])
-                && shape.keeps_mask(register)
-            {
-                let unique = self.arena.unique();
-                let mask = self.arena.intern(Node::PartOf(entered, unique));
-                scalars[register] = self.arena.intern(Node::Mask(mask, false));
-                scalars[register + 1] = self.arena.intern(Node::Mask(mask, true));
-                masks.push(register);
-                register += 2;
-                continue;
-            }
-            if defined(register) {
-                let inputs = states.iter().map(|s| s.scalars[register]).collect();
-                scalars[register] = phi(self, Place::Scalar(register), true, inputs);
-            }
-            register += 1;
-        }
-        let vectors = Rc::make_mut(&mut state.vectors);
-        for register in (0..self.vectors).filter(|&v| loose || shape.defined.vector(v)) {
-            let inputs = states.iter().map(|s| match s.vectors[register] {
-                // With no lane active, lane 0 is read: it is parked, and holds something.
-                BOTTOM if s.idle => parked,
-                value => value,
-            });
-            vectors[register] = phi(self, Place::Vector(register), false, inputs.collect());
-        }
-        if shape.scratch || loose {
-            let slots = Rc::make_mut(&mut state.scratch);
-            for (offset, value) in slots {
-                let inputs = states
-                    .iter()
-                    .map(|s| s.scratch.get(offset).copied().unwrap_or(BOTTOM));
-                *value = phi(self, Place::Slot(*offset), false, inputs.collect());
-            }
-        }
-        for ((register, lane), value) in Rc::make_mut(&mut state.spills) {
-            if shape.defined.vector((*register).into()) {
-                let inputs = states
-                    .iter()
-                    .map(|s| s.spills.get(&(*register, *lane)).copied());
-                let inputs = inputs.map(|value| value.unwrap_or(BOTTOM)).collect();
-                *value = phi(self, Place::Spill(*register, *lane), true, inputs);
-            }
-        }
-        state.scc = self.arena.unknown();
-        state.bound = if shape.masks { entered } else { state.bound };
-        state.epoch = self.epochs.unrelated(state.bound);
-        state.idle = false;
-        // Whether some are at the loop's end is not known yet.
-        state.occupied &= !shape.masks;
-        let parked = state.parked;
-        if shape.masks {
-            state.parked = self.parked.push(state.parked, Parked::Loop(run));
-        }
-        self.loops.push(LoopRun {
-            parent: self.inside,
-            defined: if loose { Defined::ALL } else { shape.defined },
-            bit,
-            point,
-            ends: states.len(),
-            phis,
-            parked_point: None,
-            parked_phis: Vec::new(),
-            facts,
-            wave,
-            entered: if shape.masks { entered } else { None },
-            masks,
-            parked,
-            carried: Vec::new(),
-            which,
-        });
-        (run, state)
-    }
-
-    /// A way from a loop's end back to its head.
-    fn close(&mut self, run: u32, state: &State) {
-        let lost = self.arena.opaque(Lost::Scratch);
-        self.check_lanes(run, state);
-        let run = &mut self.loops[run as usize];
-        for entry in self.parked.since(state.parked, run.parked) {
-            if !run.carried.contains(&entry) {
-                run.carried.push(entry);
-            }
-        }
-        let way = run.ends;
-        run.ends += 1;
-        if let Some(way) = self.merges.points[run.point as usize].ways.get_mut(way) {
-            *way = Way {
-                facts: state.facts,
-                wave: state.wave,
-                back: true,
-                taken: true,
-                occupied: state.occupied,
-            };
-        }
-        for &(place, phi) in &run.phis {
-            let value = match place {
-                Place::Scalar(register) => state.scalars[register],
-                Place::Vector(register) => state.vectors[register],
-                Place::Slot(_) if state.idle => BOTTOM,
-                Place::Slot(offset) => state.scratch.get(&offset).copied().unwrap_or(lost),
-                Place::Spill(register, lane) => {
-                    state.spills.get(&(register, lane)).copied().unwrap_or(lost)
-                }
-            };
-            if let Some(input) = self.merges.phis[phi as usize].inputs.get_mut(way) {
-                *input = value;
-            }
-        }
-    }
-
-    /// What was taken for granted at a loop's head must be true where the loop goes round.
-    fn check_lanes(&mut self, run: u32, state: &State) {
-        let run = &self.loops[run as usize];
-        let Some(entered) = run.entered else { return };
-        let (which, masks) = (run.which, run.masks.clone());
-        let mut holds = state.idle
-            || state
-                .bound
-                .is_some_and(|bound| self.inside_of(bound, entered));
-        for register in masks {
-            holds &= match self.mask(state, Operand::Scalar(register as u8)) {
-                None => false,
-                Some(FALSE) => true,
-                Some(mask) => self
-                    .origin(mask)
-                    .is_some_and(|origin| self.inside_of(origin, entered)),
-            };
-        }
-        if !holds {
-            self.broken = Some(which);
-        }
-    }
-
     /// Whether the lanes of a snapshot are among those of another.
     pub(crate) fn inside_of(&self, snapshot: u32, other: u32) -> bool {
         let mut at = Some(snapshot);
@@ -626,104 +378,5 @@ impl<'a> Walk<'a> {
             occupied: state.occupied,
         });
         self.snapshots.len() as u32 - 1
-    }
-
-    /// Whether the loop `run` is `inside` or around it.
-    pub(crate) fn within(&self, mut inside: Option<u32>, run: u32) -> bool {
-        while let Some(at) = inside {
-            if at == run {
-                return true;
-            }
-            inside = self.loops[at as usize].parent;
-        }
-        false
-    }
-
-    /// The value of a place in the lanes that were switched off in earlier iterations of a loop.
-    pub(crate) fn parked_in_loop(&mut self, run: u32, place: Place) -> Id {
-        let (facts, wave) = (
-            self.loops[run as usize].facts,
-            self.loops[run as usize].wave,
-        );
-        let point = match self.loops[run as usize].parked_point {
-            Some(point) => point,
-            None => {
-                let point = self.merges.point(Point {
-                    ways: Vec::new(),
-                    facts,
-                    wave,
-                    loops: 0,
-                });
-                self.loops[run as usize].parked_point = Some(point);
-                point
-            }
-        };
-        let known = &self.loops[run as usize].parked_phis;
-        if let Some((_, phi)) = known.iter().find(|(known, _)| *known == place) {
-            return self.arena.phi(*phi);
-        }
-        let bit = self.loops[run as usize].bit;
-        let id = self
-            .merges
-            .phi(&mut self.arena, point, Vec::new(), false, bit);
-        let phi = self.merges.phis.len() as u32 - 1;
-        self.loops[run as usize].parked_phis.push((place, phi));
-        id
-    }
-
-    /// Snapshots still parked when the loop goes round.
-    fn carried(&self, run: u32) -> Vec<usize> {
-        let mut found: Vec<usize> = Vec::new();
-        let mut loops = vec![run];
-        let mut at = 0;
-        while let Some(&run) = loops.get(at) {
-            at += 1;
-            for entry in &self.loops[run as usize].carried {
-                match *entry {
-                    Parked::Snapshot(snapshot) if !found.contains(&(snapshot as usize)) => {
-                        found.push(snapshot as usize);
-                    }
-                    Parked::Loop(inner) if !loops.contains(&inner) => loops.push(inner),
-                    _ => {}
-                }
-            }
-        }
-        found.retain(|&snapshot| !self.snapshots[snapshot].idle);
-        found
-    }
-
-    /// When the walk is over, all snapshots of each loop are known.
-    fn fill_parked(&mut self) {
-        let lost = self.arena.opaque(Lost::Scratch);
-        for run in 0..self.loops.len() {
-            let Some(point) = self.loops[run].parked_point else {
-                continue;
-            };
-            let taken = self.carried(run as u32);
-            let ways = taken.iter().map(|&s| {
-                let facts = self.snapshots[s].facts;
-                Way {
-                    facts,
-                    wave: NOTHING,
-                    back: false,
-                    taken: true,
-                    occupied: false,
-                }
-            });
-            self.merges.points[point as usize].ways = ways.collect();
-            for &(place, phi) in &self.loops[run].parked_phis {
-                let values = taken.iter().map(|&s| {
-                    let snapshot = &self.snapshots[s];
-                    match place {
-                        Place::Vector(register) => snapshot.vectors[register],
-                        Place::Slot(offset) => {
-                            snapshot.scratch.get(&offset).copied().unwrap_or(lost)
-                        }
-                        Place::Scalar(_) | Place::Spill(..) => ZERO,
-                    }
-                });
-                self.merges.phis[phi as usize].inputs = values.collect();
-            }
-        }
     }
 }

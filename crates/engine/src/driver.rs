@@ -12,7 +12,7 @@ use crate::ring::{RingSlot, SlotError};
 use crate::statistics::EngineStatistics;
 use crate::ticket::{Ticket, Waits};
 use crate::validation::Evidence;
-use crate::waited::{KernelId, Writer};
+use crate::writer::{KernelId, Writer};
 use std::collections::VecDeque;
 use strobe_extent::Side;
 

@@ -7,8 +7,8 @@ use crate::ring::{RingSlot, SlotError};
 use crate::statistics::EngineStatistics;
 use crate::ticket::{Lane, Ticket, Waits};
 use crate::validation::Evidence;
-use crate::waited::Waited;
-use crate::waited::{KernelId, Writer};
+use crate::writer::Waited;
+use crate::writer::{KernelId, Writer};
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
 

@@ -47,7 +47,7 @@ mod ring;
 mod statistics;
 mod ticket;
 mod validation;
-mod waited;
+mod writer;
 
 pub use config::{BeginError, Config, Mode, SetAside};
 pub use driver::{Driver, Lanes};
@@ -56,4 +56,4 @@ pub use ring::{RingSlot, SlotError};
 pub use statistics::EngineStatistics;
 pub use ticket::{Lane, Ticket, Waits};
 pub use validation::{Evidence, Validate};
-pub use waited::{KernelId, Writer};
+pub use writer::{KernelId, Writer};

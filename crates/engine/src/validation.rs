@@ -10,7 +10,7 @@
 //!
 //! What [`crate::SetAside`] names is not fingerprinted: it was copied while everything stood still.
 
-use crate::waited::KernelId;
+use crate::writer::KernelId;
 use std::collections::BTreeMap;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkMapError, Extent, Side};
 

@@ -8,7 +8,7 @@ use super::modifiers::{self, Bits, Place};
 use super::operand::{scalar_kind, source};
 use super::register::{MODIFIED, RESULT};
 use super::source::Src;
-use super::step::{NO_MASK, Step};
+use super::step::{Handler, NO_MASK, Step};
 use super::{
     buffer, carry, compare, control, data_share, flat, salu, smem, valu_16, valu_cvt, valu_f32,
     valu_f64, valu_int,
@@ -241,27 +241,11 @@ fn indexed(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opt
 }
 
 fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Option<()> {
-    let wide = context.wide;
     if matches!(inst.op, Op::v_nop | Op::v_clrexcp) {
         return Some(());
     }
     if let Some(run) = carry::exchange(inst.op) {
-        let plain = inst.sdwa.is_none() && inst.dpp.is_none() && inst.abs | inst.neg == 0;
-        let src = [
-            source(inst.srcs[0], Kind::Int32)?,
-            source(inst.srcs[1], Kind::Int32)?,
-            Src::None,
-        ];
-        let (dst, sdst) = match inst.dsts[0] {
-            Operand::Vector(reg) => (u16::from(reg), NO_MASK),
-            Operand::Scalar(reg) => (0, reg),
-            _ => return None,
-        };
-        steps.push(Step {
-            sdst,
-            ..Step::new(run, pc, src, dst)
-        });
-        return plain.then_some(());
+        return exchange(run, inst, pc, steps);
     }
     // Output modifiers have no effect where subnormals or IEEE mode are on: compilers do not use
     // them there, and nobody else should.
@@ -274,6 +258,7 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
     ) {
         return mixed(inst, pc, context, steps);
     }
+    let wide = context.wide;
     let mut clamp = inst.clamp;
     let mut op = lane_op(inst.op, wide)?;
     if clamp && let Some(saturating) = valu_int::saturating(inst.op, wide) {
@@ -282,33 +267,7 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
     if inst.encoding == Encoding::Vopc || inst.op.name().starts_with("v_cmp") {
         clamp = false;
     }
-
-    let mut src = [Src::None; 3];
-    for (i, &kind) in op.src.iter().enumerate() {
-        src[i] = source(inst.srcs[i], kind)?;
-    }
-    if matches!(
-        inst.op,
-        Op::v_mac_f32 | Op::v_fmac_f32 | Op::v_mac_f16 | Op::v_cvt_pk_u8_f32
-    ) && inst.srcs[2] == Operand::None
-    {
-        src[2] = source(inst.dsts[0], op.src[2])?;
-    }
-    if op.src.get(2) == Some(&Kind::Mask) && src[2] == Src::None {
-        src[2] = Src::Scalar(VCC);
-    }
-
-    if let Some(dpp) = inst.dpp {
-        if op.src[0].wide() || op.dst.wide() {
-            return None;
-        }
-        steps.push(modifiers::dpp_step(pc, src[0], MODIFIED, dpp)?);
-        src[0] = Src::Vector(MODIFIED);
-    }
-    for (i, &kind) in op.src.iter().enumerate() {
-        src[i] = modified_source(inst, i, kind, src[i], pc, context, steps)?;
-    }
-
+    let src = vector_sources(inst, &op, pc, context, steps)?;
     let (dst, sdst) = match (inst.dsts[0], inst.dsts[1]) {
         (Operand::Vector(dst), Operand::Scalar(mask)) => (u16::from(dst), mask),
         (Operand::Vector(dst), _) if carry::writes_mask(inst.op) => (u16::from(dst), VCC),
@@ -320,29 +279,24 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
     let place = placement(inst, op.dst)?;
     let flush = context.flush && op.dst == Kind::F32;
     let finishing = place.is_some() || clamp || flush;
-    let target = if finishing { RESULT } else { dst };
     let mut step = Step {
         sdst,
-        ..Step::new(op.run, pc, src, target)
+        ..Step::new(op.run, pc, src, if finishing { RESULT } else { dst })
     };
     if op.src.get(2) == Some(&Kind::Mask) {
         // A mask is read as it is.
         step.scalars &= !(1 << 2);
     }
     steps.push(step);
+    // Each leaves its result for the next; the last for the program.
     if flush {
         let to = if place.is_some() || clamp {
             RESULT
         } else {
             dst
         };
-        steps.push(modifiers::flush_step(
-            wide,
-            pc,
-            Src::Vector(RESULT),
-            to,
-            true,
-        ));
+        let result = Src::Vector(RESULT);
+        steps.push(modifiers::flush_step(wide, pc, result, to, true));
     }
     if clamp {
         let to = if place.is_some() { RESULT } else { dst };
@@ -355,6 +309,61 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
         steps.push(modifiers::dpp_end(pc));
     }
     Some(())
+}
+
+/// An instruction that moves values between lanes, or between a lane and a scalar register.
+fn exchange(run: Handler, inst: &Inst, pc: u64, steps: &mut Vec<Step>) -> Option<()> {
+    let plain = inst.sdwa.is_none() && inst.dpp.is_none() && inst.abs | inst.neg == 0;
+    let src = [
+        source(inst.srcs[0], Kind::Int32)?,
+        source(inst.srcs[1], Kind::Int32)?,
+        Src::None,
+    ];
+    let (dst, sdst) = match inst.dsts[0] {
+        Operand::Vector(reg) => (u16::from(reg), NO_MASK),
+        Operand::Scalar(reg) => (0, reg),
+        _ => return None,
+    };
+    steps.push(Step {
+        sdst,
+        ..Step::new(run, pc, src, dst)
+    });
+    plain.then_some(())
+}
+
+/// Sources, those that an instruction does not name among them, after their modifiers.
+fn vector_sources(
+    inst: &Inst,
+    op: &LaneOp,
+    pc: u64,
+    context: Context,
+    steps: &mut Vec<Step>,
+) -> Option<[Src; 3]> {
+    let mut src = [Src::None; 3];
+    for (i, &kind) in op.src.iter().enumerate() {
+        src[i] = source(inst.srcs[i], kind)?;
+    }
+    let accumulates = matches!(
+        inst.op,
+        Op::v_mac_f32 | Op::v_fmac_f32 | Op::v_mac_f16 | Op::v_cvt_pk_u8_f32
+    );
+    if accumulates && inst.srcs[2] == Operand::None {
+        src[2] = source(inst.dsts[0], op.src[2])?;
+    }
+    if op.src.get(2) == Some(&Kind::Mask) && src[2] == Src::None {
+        src[2] = Src::Scalar(VCC);
+    }
+    if let Some(dpp) = inst.dpp {
+        if op.src[0].wide() || op.dst.wide() {
+            return None;
+        }
+        steps.push(modifiers::dpp_step(pc, src[0], MODIFIED, dpp)?);
+        src[0] = Src::Vector(MODIFIED);
+    }
+    for (i, &kind) in op.src.iter().enumerate() {
+        src[i] = modified_source(inst, i, kind, src[i], pc, context, steps)?;
+    }
+    Some(src)
 }
 
 /// Source `i` after selection, sign modifiers and flushing, which become steps of their own.

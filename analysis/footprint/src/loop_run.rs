@@ -1,0 +1,431 @@
+//! A walk through a loop: its head, its ends, and what it leaves parked.
+//!
+//! A loop that switches lanes off and on keeps them in masks, which are empty when it begins. That all lanes
+//! at its head are among those that came to the loop is taken for granted there, and checked at each
+//! of its ends; where it does not hold, the walk is done again with the loop as a *loose* one.
+
+use std::rc::Rc;
+
+use strobe_isa::Operand;
+
+use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ZERO};
+use crate::facts::NOTHING;
+use crate::flow::Loop;
+use crate::merge::{Point, Way};
+use crate::registers::{Defined, SCALARS};
+use crate::state::{Parked, ParkedId, State};
+use crate::walk::Walk;
+
+/// A place whose value a loop's phi stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    Scalar(usize),
+    Vector(usize),
+    Slot(i64),
+    Spill(u8, u32),
+}
+
+/// One walk through a loop.
+#[derive(Debug)]
+pub(crate) struct LoopRun {
+    pub(crate) parent: Option<u32>,
+    pub(crate) defined: Defined,
+    /// [`crate::expr::Traits::loops`] bit.
+    pub(crate) bit: u64,
+    point: u32,
+    ends: usize,
+    phis: Vec<(Place, u32)>,
+    /// The point whose ways are the snapshots taken in the loop, and its phis.
+    pub(crate) parked_point: Option<u32>,
+    pub(crate) parked_phis: Vec<(Place, u32)>,
+    facts: FactId,
+    wave: FactId,
+    /// The lanes that came to the loop, if it is taken for granted that no others come to its head
+    /// later.
+    entered: Option<u32>,
+    /// Masks that are taken to be part of those lanes at the head.
+    masks: Vec<usize>,
+    /// What was parked at the head, and what is still parked where the loop goes round.
+    parked: ParkedId,
+    pub(crate) carried: Vec<Parked>,
+    /// The function's entry and the loop in it.
+    which: (u64, usize),
+}
+
+impl LoopRun {
+    /// What held before the loop holds for every lane that it switched off.
+    pub(crate) fn parked_facts(&self) -> FactId {
+        self.facts
+    }
+}
+
+/// A loop's head, while it is made.
+struct Head<'a> {
+    /// At the ways into the loop.
+    states: &'a [State],
+    shape: &'a Loop,
+    /// What is known of its ends: nothing, for each.
+    none: Vec<Id>,
+    point: u32,
+    bit: u64,
+    loose: bool,
+    /// The lanes that came to the loop, if no others come to its head.
+    entered: Option<u32>,
+    /// What a parked lane holds.
+    parked: Id,
+    phis: Vec<(Place, u32)>,
+    masks: Vec<usize>,
+}
+
+impl Head<'_> {
+    /// Whether the loop collects lanes that have left it in this register and the next: empty at first.
+    fn begins_mask(&self, register: usize) -> bool {
+        let Self { shape, states, .. } = self;
+        let both = register..register + 2;
+        both.end <= SCALARS
+            && shape.masks
+            && both.clone().all(|register| shape.defined.scalar(register))
+            && states
+                .iter()
+                .all(|s| s.scalars[both.clone()] == [ZERO, ZERO])
+            && shape.keeps_mask(register)
+    }
+}
+
+impl Walk<'_> {
+    /// The state at a loop's head: each register that the loop defines is a phi, of the ways into the loop and of
+    /// its ends, which are not known yet.
+    pub(crate) fn head(
+        &mut self,
+        states: Vec<State>,
+        shape: &Loop,
+        ends: usize,
+        which: (u64, usize),
+    ) -> (u32, State) {
+        let run = self.loops.len() as u32;
+        let bit = 1 << (run % 64);
+        let (mut facts, wave) = self.meet(&states);
+        // Lanes will come to the head that never came to the loop: of them is known what holds for the
+        // wave, and any register may be another one's.
+        let loose = shape.masks && self.loose.contains(&which);
+        if loose {
+            facts = wave;
+        }
+        let ways = states.iter().map(|state| Way {
+            facts: state.facts,
+            wave: state.wave,
+            back: false,
+            taken: true,
+            occupied: false,
+        });
+        let open = (0..ends).map(|_| Way {
+            facts: NOTHING,
+            wave: NOTHING,
+            back: true,
+            taken: false,
+            occupied: false,
+        });
+        let point = self.merges.point(Point {
+            ways: ways.chain(open).collect(),
+            facts,
+            wave,
+            loops: bit,
+        });
+        let mut head = Head {
+            states: &states,
+            shape,
+            none: vec![BOTTOM; ends],
+            point,
+            bit,
+            loose,
+            entered: None,
+            parked: self.arena.opaque(Lost::Arithmetic),
+            phis: Vec::new(),
+            masks: Vec::new(),
+        };
+        let mut state = states[0].clone();
+        state.scalars =
+            self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &head.none);
+        state.vectors = self.join_registers(
+            &states,
+            point,
+            true,
+            self.vectors,
+            |s| &s.vectors,
+            &head.none,
+        );
+        state.scratch = Rc::new(self.join_slots(&states, point, ends));
+        self.join_rest(&mut state, &states, point, ends);
+        state.idle = states.iter().all(|state| state.idle);
+        (state.facts, state.wave) = (facts, wave);
+        head.entered = (!loose).then(|| self.snapshot(&state));
+        self.head_scalars(&mut state, &mut head);
+        self.head_vectors(&mut state, &mut head);
+        self.head_slots(&mut state, &mut head);
+        state.scc = self.arena.unknown();
+        let entered = head.entered.filter(|_| shape.masks);
+        state.bound = if shape.masks { entered } else { state.bound };
+        state.epoch = self.epochs.unrelated(state.bound);
+        state.idle = false;
+        // Whether some are at the loop's end is not known yet.
+        state.occupied &= !shape.masks;
+        let parked = state.parked;
+        if shape.masks {
+            state.parked = self.parked.push(state.parked, Parked::Loop(run));
+        }
+        let Head { phis, masks, .. } = head;
+        self.loops.push(LoopRun {
+            parent: self.inside,
+            defined: if loose { Defined::ALL } else { shape.defined },
+            bit,
+            point,
+            ends: states.len(),
+            phis,
+            parked_point: None,
+            parked_phis: Vec::new(),
+            facts,
+            wave,
+            entered,
+            masks,
+            parked,
+            carried: Vec::new(),
+            which,
+        });
+        (run, state)
+    }
+
+    /// A phi for a place at the head; `inputs` are those of the ways into the loop.
+    fn head_phi(
+        &mut self,
+        head: &mut Head<'_>,
+        place: Place,
+        scalar: bool,
+        mut inputs: Vec<Id>,
+    ) -> Id {
+        inputs.extend(&head.none);
+        let id = self
+            .merges
+            .phi(&mut self.arena, head.point, inputs, scalar, head.bit);
+        head.phis.push((place, self.merges.phis.len() as u32 - 1));
+        id
+    }
+
+    fn head_scalars(&mut self, state: &mut State, head: &mut Head<'_>) {
+        let scalars = Rc::make_mut(&mut state.scalars);
+        let mut register = 0;
+        while register < SCALARS {
+            if let Some(entered) = head.entered
+                && head.begins_mask(register)
+            {
+                let unique = self.arena.unique();
+                let mask = self.arena.intern(Node::PartOf(entered, unique));
+                scalars[register] = self.arena.intern(Node::Mask(mask, false));
+                scalars[register + 1] = self.arena.intern(Node::Mask(mask, true));
+                head.masks.push(register);
+                register += 2;
+                continue;
+            }
+            if head.shape.defined.scalar(register) {
+                let inputs = head.states.iter().map(|s| s.scalars[register]).collect();
+                scalars[register] = self.head_phi(head, Place::Scalar(register), true, inputs);
+            }
+            register += 1;
+        }
+    }
+
+    fn head_vectors(&mut self, state: &mut State, head: &mut Head<'_>) {
+        let vectors = Rc::make_mut(&mut state.vectors);
+        for register in 0..self.vectors {
+            if !head.loose && !head.shape.defined.vector(register) {
+                continue;
+            }
+            let inputs = head.states.iter().map(|s| match s.vectors[register] {
+                // With no lane active, lane 0 is read: it is parked, and holds something.
+                BOTTOM if s.idle => head.parked,
+                value => value,
+            });
+            let inputs = inputs.collect();
+            vectors[register] = self.head_phi(head, Place::Vector(register), false, inputs);
+        }
+    }
+
+    /// Scratch, and scalar registers that are kept in lanes of vector registers.
+    fn head_slots(&mut self, state: &mut State, head: &mut Head<'_>) {
+        if head.shape.scratch || head.loose {
+            for (offset, value) in Rc::make_mut(&mut state.scratch) {
+                let inputs = head.states.iter();
+                let inputs = inputs.map(|s| s.scratch.get(offset).copied().unwrap_or(BOTTOM));
+                let inputs = inputs.collect();
+                *value = self.head_phi(head, Place::Slot(*offset), false, inputs);
+            }
+        }
+        for (spill, value) in Rc::make_mut(&mut state.spills) {
+            let (register, lane) = *spill;
+            if head.shape.defined.vector(register.into()) {
+                let inputs = head.states.iter();
+                let inputs = inputs.map(|s| s.spills.get(spill).copied().unwrap_or(BOTTOM));
+                let inputs = inputs.collect();
+                *value = self.head_phi(head, Place::Spill(register, lane), true, inputs);
+            }
+        }
+    }
+
+    /// A way from a loop's end back to its head.
+    pub(crate) fn close(&mut self, run: u32, state: &State) {
+        let lost = self.arena.opaque(Lost::Scratch);
+        self.check_lanes(run, state);
+        let run = &mut self.loops[run as usize];
+        for entry in self.parked.since(state.parked, run.parked) {
+            if !run.carried.contains(&entry) {
+                run.carried.push(entry);
+            }
+        }
+        let way = run.ends;
+        run.ends += 1;
+        if let Some(way) = self.merges.points[run.point as usize].ways.get_mut(way) {
+            *way = Way {
+                facts: state.facts,
+                wave: state.wave,
+                back: true,
+                taken: true,
+                occupied: state.occupied,
+            };
+        }
+        for &(place, phi) in &run.phis {
+            let value = match place {
+                Place::Scalar(register) => state.scalars[register],
+                Place::Vector(register) => state.vectors[register],
+                Place::Slot(_) if state.idle => BOTTOM,
+                Place::Slot(offset) => state.scratch.get(&offset).copied().unwrap_or(lost),
+                Place::Spill(register, lane) => {
+                    state.spills.get(&(register, lane)).copied().unwrap_or(lost)
+                }
+            };
+            if let Some(input) = self.merges.phis[phi as usize].inputs.get_mut(way) {
+                *input = value;
+            }
+        }
+    }
+
+    /// What was taken for granted at a loop's head must be true where the loop goes round.
+    fn check_lanes(&mut self, run: u32, state: &State) {
+        let run = &self.loops[run as usize];
+        let Some(entered) = run.entered else { return };
+        let (which, masks) = (run.which, run.masks.clone());
+        let mut holds = state.idle
+            || state
+                .bound
+                .is_some_and(|bound| self.inside_of(bound, entered));
+        for register in masks {
+            holds &= match self.mask(state, Operand::Scalar(register as u8)) {
+                None => false,
+                Some(FALSE) => true,
+                Some(mask) => self
+                    .origin(mask)
+                    .is_some_and(|origin| self.inside_of(origin, entered)),
+            };
+        }
+        if !holds {
+            self.broken = Some(which);
+        }
+    }
+
+    /// Whether the loop `run` is `inside` or around it.
+    pub(crate) fn within(&self, mut inside: Option<u32>, run: u32) -> bool {
+        while let Some(at) = inside {
+            if at == run {
+                return true;
+            }
+            inside = self.loops[at as usize].parent;
+        }
+        false
+    }
+
+    /// The value of a place in the lanes that were switched off in earlier iterations of a loop.
+    pub(crate) fn parked_in_loop(&mut self, run: u32, place: Place) -> Id {
+        let (facts, wave) = (
+            self.loops[run as usize].facts,
+            self.loops[run as usize].wave,
+        );
+        let point = match self.loops[run as usize].parked_point {
+            Some(point) => point,
+            None => {
+                let point = self.merges.point(Point {
+                    ways: Vec::new(),
+                    facts,
+                    wave,
+                    loops: 0,
+                });
+                self.loops[run as usize].parked_point = Some(point);
+                point
+            }
+        };
+        let known = &self.loops[run as usize].parked_phis;
+        if let Some((_, phi)) = known.iter().find(|(known, _)| *known == place) {
+            return self.arena.phi(*phi);
+        }
+        let bit = self.loops[run as usize].bit;
+        let id = self
+            .merges
+            .phi(&mut self.arena, point, Vec::new(), false, bit);
+        let phi = self.merges.phis.len() as u32 - 1;
+        self.loops[run as usize].parked_phis.push((place, phi));
+        id
+    }
+
+    /// Snapshots still parked when the loop goes round.
+    fn carried(&self, run: u32) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        let mut loops = vec![run];
+        let mut at = 0;
+        while let Some(&run) = loops.get(at) {
+            at += 1;
+            for entry in &self.loops[run as usize].carried {
+                match *entry {
+                    Parked::Snapshot(snapshot) if !found.contains(&(snapshot as usize)) => {
+                        found.push(snapshot as usize);
+                    }
+                    Parked::Loop(inner) if !loops.contains(&inner) => loops.push(inner),
+                    _ => {}
+                }
+            }
+        }
+        found.retain(|&snapshot| !self.snapshots[snapshot].idle);
+        found
+    }
+
+    /// When the walk is over, all snapshots of each loop are known.
+    pub(crate) fn fill_parked(&mut self) {
+        let lost = self.arena.opaque(Lost::Scratch);
+        for run in 0..self.loops.len() {
+            let Some(point) = self.loops[run].parked_point else {
+                continue;
+            };
+            let taken = self.carried(run as u32);
+            let ways = taken.iter().map(|&s| {
+                let facts = self.snapshots[s].facts;
+                Way {
+                    facts,
+                    wave: NOTHING,
+                    back: false,
+                    taken: true,
+                    occupied: false,
+                }
+            });
+            self.merges.points[point as usize].ways = ways.collect();
+            for &(place, phi) in &self.loops[run].parked_phis {
+                let values = taken.iter().map(|&s| {
+                    let snapshot = &self.snapshots[s];
+                    match place {
+                        Place::Vector(register) => snapshot.vectors[register],
+                        Place::Slot(offset) => {
+                            snapshot.scratch.get(&offset).copied().unwrap_or(lost)
+                        }
+                        Place::Scalar(_) | Place::Spill(..) => ZERO,
+                    }
+                });
+                self.merges.phis[phi as usize].inputs = values.collect();
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Lanes that come back.
+//!
+//! The walk follows one active lane. Where code switches lanes off, the state is kept as a snapshot: it is
+//! *parked*, and stands for the lanes that are not active. Three things are known of what is parked, and
+//! change together:
+//!
+//! - `parked`, a list: which snapshots, and which loops, some of whose lanes have left them and wait
+//!   behind. Switching off adds to it; a loop with masks adds itself.
+//! - `bound`, a snapshot whose lanes contain those that are active: nobody else can be.
+//! - the `epoch`, a name for the set of active lanes ([`crate::epoch`]): what "not in this mask" says
+//!   is known only of lanes that were active when the mask was made.
+//!
+//! Where code switches lanes on, any of those parked since a snapshot may become active: the active lane is
+//! from then on one of these or one that was active before. So each register and each slot of scratch is
+//! what it is in one of the states that come together: a join of the active state, of the snapshots, and of
+//! what the loops' lanes had when they left. The epoch is nobody's child then, because the lanes
+//! are not some of those before.
+
+use std::rc::Rc;
+
+use crate::broken::Rule;
+use crate::expr::{BOTTOM, FactId, Id, Lost};
+use crate::loop_run::Place;
+use crate::merge::{Point, Way};
+use crate::state::{NONE_PARKED, Parked, Slots, State};
+use crate::walk::Walk;
+
+/// States that come together.
+struct Return {
+    /// Where they do.
+    point: u32,
+    /// Registers and scratch of the lanes that are active, where there are any.
+    own: Option<(Rc<Vec<Id>>, Rc<Slots>)>,
+    snapshots: Vec<u32>,
+    loops: Vec<u32>,
+    /// Loops that these lanes were in and that are over, a bit for each: their registers are of some
+    /// iteration.
+    over: u64,
+}
+
+impl Walk<'_> {
+    /// Lanes come back: those parked since a snapshot, or any.
+    pub(crate) fn unpark(&mut self, state: &mut State, since: Option<u32>, bound: Option<u32>) {
+        let tail = since.map_or(NONE_PARKED, |since| self.snapshots[since as usize].parked);
+        let (mut snapshots, mut loops) = (Vec::new(), Vec::new());
+        for entry in self.parked.since(state.parked, tail) {
+            match entry {
+                Parked::Snapshot(snapshot) => snapshots.push(snapshot),
+                Parked::Loop(run) => loops.push(run),
+            }
+        }
+        state.bound = bound;
+        state.epoch = if Rule::SwitchingOnMakesAnEpoch.is_broken() {
+            self.epochs.narrower(state)
+        } else {
+            self.epochs.unrelated(bound)
+        };
+        if snapshots.is_empty() && loops.is_empty() {
+            if let (true, Some(since)) = (state.idle, since) {
+                self.as_at(state, since);
+            }
+            return;
+        }
+        let (point, common) = self.meeting(state, &snapshots, &loops);
+        let returning = Return {
+            point,
+            own: (!state.idle).then(|| (Rc::clone(&state.vectors), Rc::clone(&state.scratch))),
+            over: self.loops_over(&snapshots),
+            snapshots,
+            loops,
+        };
+        self.rejoin_vectors(state, &returning);
+        self.rejoin_slots(state, &returning);
+        state.facts = common;
+        state.idle = false;
+        self.lose_lane_written(state);
+    }
+
+    /// No lane was active, and none was parked since the snapshot: they are as they were at it.
+    fn as_at(&mut self, state: &mut State, since: u32) {
+        let snapshot = self.snapshots[since as usize].clone();
+        state.vectors = snapshot.vectors;
+        state.scratch = snapshot.scratch;
+        state.facts = snapshot.facts;
+        state.idle = snapshot.idle;
+        state.occupied = snapshot.occupied;
+        self.lose_lane_written(state);
+    }
+
+    /// Where the states come together, and the facts that hold in all of them.
+    fn meeting(&mut self, state: &State, snapshots: &[u32], loops: &[u32]) -> (u32, FactId) {
+        let mut facts: Vec<FactId> = Vec::new();
+        if !state.idle {
+            facts.push(state.facts);
+        }
+        let parked = snapshots
+            .iter()
+            .map(|&snapshot| self.snapshots[snapshot as usize].facts);
+        facts.extend(parked);
+        let common = facts.iter().copied().reduce(|a, b| self.facts.common(a, b));
+        let mut common = common.unwrap_or(state.wave);
+        for &run in loops {
+            // Whatever held before the loop.
+            let before = self.loops[run as usize].parked_facts();
+            common = self.facts.common(common, before);
+            facts.push(before);
+        }
+        let ways = facts.into_iter().map(|facts| Way {
+            facts,
+            wave: FactId(0),
+            back: false,
+            taken: true,
+            occupied: false,
+        });
+        let point = self.merges.point(Point {
+            ways: ways.collect(),
+            facts: common,
+            wave: state.wave,
+            loops: 0,
+        });
+        (point, common)
+    }
+
+    fn loops_over(&self, snapshots: &[u32]) -> u64 {
+        let mut over = 0;
+        for &snapshot in snapshots {
+            let mut inside = self.snapshots[snapshot as usize].inside;
+            while let Some(run) = inside {
+                if !self.within(self.inside, run) {
+                    over |= self.loops[run as usize].bit;
+                }
+                inside = self.loops[run as usize].parent;
+            }
+        }
+        over
+    }
+
+    fn rejoin_vectors(&mut self, state: &mut State, returning: &Return) {
+        let Return {
+            own,
+            snapshots,
+            loops,
+            over,
+            ..
+        } = returning;
+        let own = own.iter().map(|(vectors, _)| Rc::clone(vectors));
+        let parked = snapshots
+            .iter()
+            .map(|&s| Rc::clone(&self.snapshots[s as usize].vectors));
+        let sources: Vec<Rc<Vec<Id>>> = own.chain(parked).collect();
+        let mut vectors = sources
+            .first()
+            .map_or_else(|| (*state.vectors).clone(), |v| (**v).clone());
+        let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
+        for (register, joined) in vectors.iter_mut().enumerate() {
+            let carried = loops
+                .iter()
+                .any(|&run| self.loops[run as usize].defined.vector(register));
+            let same = sources.iter().all(|source| source[register] == *joined);
+            if same && !carried && self.arena.traits(*joined).loops & over == 0 {
+                continue;
+            }
+            values.clear();
+            values.extend(sources.iter().map(|source| source[register]));
+            for &run in loops {
+                values.push(if self.loops[run as usize].defined.vector(register) {
+                    self.parked_in_loop(run, Place::Vector(register))
+                } else {
+                    BOTTOM
+                });
+            }
+            *joined = self.rejoin(returning, &values);
+        }
+        state.vectors = Rc::new(vectors);
+    }
+
+    fn rejoin_slots(&mut self, state: &mut State, returning: &Return) {
+        let Return {
+            own,
+            snapshots,
+            loops,
+            ..
+        } = returning;
+        let mut slots = match (own, snapshots.first()) {
+            (Some((_, slots)), _) => (**slots).clone(),
+            (None, Some(&first)) => (*self.snapshots[first as usize].scratch).clone(),
+            (None, None) => (*state.scratch).clone(),
+        };
+        let lost = self.arena.opaque(Lost::Scratch);
+        for (offset, joined) in &mut slots {
+            let slot = |slots: &Slots| slots.get(offset).copied().unwrap_or(lost);
+            let mut values: Vec<Id> = own.iter().map(|(_, slots)| slot(slots)).collect();
+            let parked = snapshots.iter();
+            values.extend(parked.map(|&s| slot(&self.snapshots[s as usize].scratch)));
+            for &run in loops {
+                values.push(self.parked_in_loop(run, Place::Slot(*offset)));
+            }
+            *joined = self.rejoin(returning, &values);
+        }
+        state.scratch = Rc::new(slots);
+    }
+
+    fn rejoin(&mut self, returning: &Return, values: &[Id]) -> Id {
+        let point = returning.point;
+        let is_of_some_iteration =
+            |value: &Id| self.arena.traits(*value).loops & returning.over != 0;
+        if values.iter().any(is_of_some_iteration) {
+            let values = values.to_vec();
+            return self.merges.phi(&mut self.arena, point, values, false, 0);
+        }
+        self.merges.join(&mut self.arena, point, values, false)
+    }
+
+    /// Lanes that come back may have been written while they were parked.
+    fn lose_lane_written(&mut self, state: &mut State) {
+        if self.lane_written.is_empty() {
+            return;
+        }
+        let vectors = Rc::make_mut(&mut state.vectors);
+        for &register in &self.lane_written {
+            if let Some(value) = vectors.get_mut(register) {
+                *value = self.arena.opaque(Lost::Arithmetic);
+            }
+        }
+    }
+}
