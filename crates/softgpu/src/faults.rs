@@ -9,27 +9,42 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::errno::Errno;
-use strobe_kfd::criu::{CHECKPOINT, PROCESS_INFO, RESTORE, RESUME};
+use strobe_kfd::criu::{CHECKPOINT, CriuOp, PROCESS_INFO, RESTORE, RESUME};
+use strobe_kfd::memory::AvailableMemory;
+use strobe_kfd::render::context::Ctx;
+use strobe_kfd::render::gem::{Create, Mmap, Userptr, Va};
+use strobe_kfd::render::prime::FdToHandle;
+use strobe_kfd::render::submit::{Submit, WaitSubmit};
+use strobe_kfd::{Request, number_parts};
 use thiserror::Error;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Requests that can fail: name, type, number, and the operation of those that have several. By all
 /// of them but the last a process is saved and brought back.
 const CALLS: [(&str, u8, u8, Option<u32>); 13] = [
-    ("criu-process-info", b'K', 0x22, Some(PROCESS_INFO)),
-    ("criu-checkpoint", b'K', 0x22, Some(CHECKPOINT)),
-    ("criu-restore", b'K', 0x22, Some(RESTORE)),
-    ("criu-resume", b'K', 0x22, Some(RESUME)),
-    ("import", b'd', 0x2e, None),
-    ("create", b'd', 0x40, None),
-    ("mmap", b'd', 0x41, None),
-    ("context", b'd', 0x42, None),
-    ("submit", b'd', 0x44, None),
-    ("map", b'd', 0x48, None),
-    ("wait", b'd', 0x49, None),
-    ("userptr", b'd', 0x51, None),
-    ("available", b'K', 0x23, None),
+    call::<CriuOp>("criu-process-info", Some(PROCESS_INFO)),
+    call::<CriuOp>("criu-checkpoint", Some(CHECKPOINT)),
+    call::<CriuOp>("criu-restore", Some(RESTORE)),
+    call::<CriuOp>("criu-resume", Some(RESUME)),
+    call::<FdToHandle>("import", None),
+    call::<Create>("create", None),
+    call::<Mmap>("mmap", None),
+    call::<Ctx>("context", None),
+    call::<Submit>("submit", None),
+    call::<Va>("map", None),
+    call::<WaitSubmit>("wait", None),
+    call::<Userptr>("userptr", None),
+    call::<AvailableMemory>("available", None),
 ];
+
+const fn call<R: Request>(
+    name: &'static str,
+    operation: Option<u32>,
+) -> (&'static str, u8, u8, Option<u32>) {
+    let (kind, number) = number_parts(R::NUMBER);
+    (name, kind, number, operation)
+}
+
 /// Of these as many are drawn as a random plan says.
 const DRAWN: usize = 12;
 

@@ -13,11 +13,22 @@ mod render;
 mod request;
 
 use nix::errno::Errno;
-use strobe_kfd::{self as kfd, Request, number_parts};
+use strobe_kfd::criu::CriuOp;
+use strobe_kfd::event::{CreateEvent, DestroyEvent, ResetEvent, SetEvent, WaitEvents};
+use strobe_kfd::memory::{
+    AllocMemory, AvailableMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf, MapMemory,
+    UnmapMemory,
+};
+use strobe_kfd::number_parts;
+use strobe_kfd::process::{
+    AcquireVm, GetClockCounters, GetProcessApertures, GetProcessAperturesNew, GetTileConfig,
+    GetVersion, RuntimeEnable, SetMemoryPolicy, SetScratchBackingVa, SetTrapHandler, SetXnackMode,
+};
+use strobe_kfd::queue::{CreateQueue, DestroyQueue, SetCuMask, UpdateQueue};
 
 use crate::device::fd;
 use caller::Caller;
-use request::{ARGUMENT, Block, Named, args, unknown};
+use request::{ARGUMENT, Block, Named, args, by_request, number_of, unknown};
 
 /// Answers a request on one of our nodes; `None` when `fd` is not one.
 ///
@@ -37,7 +48,7 @@ pub(crate) unsafe fn answer(fd: i32, request: u32, argument: *mut u8) -> Option<
     let caller = Caller { device, fd };
     let (kind, number) = number_parts(request);
     let (faults, calls) = (&device.header().faults, &device.state().calls);
-    let operation = || args::<kfd::criu::CriuOp>(&mut block).op;
+    let operation = || args::<CriuOp>(&mut block).op;
     if let Some(errno) = faults.strike(calls, (kind, number), operation) {
         return Some(Err(errno));
     }
@@ -58,8 +69,11 @@ pub(crate) unsafe fn answer(fd: i32, request: u32, argument: *mut u8) -> Option<
 
 /// amdkfd always copies the block back; callers look at progress counters of failed requests.
 fn copies_back_on_error(kind: u8, number: u8) -> bool {
-    kind == b'K' && number != <kfd::event::WaitEvents as Request>::NUMBER as u8
+    kind == b'K' && number != number_of::<WaitEvents>()
 }
+
+/// The debugger interface of AMD's out-of-tree driver, which runtimes probe for.
+const DEBUGGER: u8 = 0x82;
 
 /// # Safety
 /// As for [`answer`].
@@ -67,42 +81,42 @@ unsafe fn compute(caller: &Caller<'_>, number: u8, block: &mut Block) -> Result<
     // SAFETY: each function gets the block of its own request; pointers in it are the caller's
     // promise.
     unsafe {
-        match number {
-            0x01 => process::version(args(block)),
-            0x02 => queue::create(caller, args(block)),
-            0x03 => queue::destroy(caller, args(block)),
-            0x04 => caller.own_slot().map(drop),
-            0x05 => process::clocks(args(block)),
-            0x06 => process::apertures_old(caller, args(block)),
-            0x07 => queue::update(caller, args(block)),
-            0x08 => event::create(caller, args(block)),
-            0x09 => event::destroy(caller, args(block)),
-            0x0a => event::set(caller, args(block)),
-            0x0b => event::reset(caller, args(block)),
-            0x0c => event::wait(caller, args(block)),
-            0x11 => process::scratch(caller, args(block)),
-            0x12 => process::tile_config(args(block)),
-            0x13 => caller.own_slot().map(drop),
-            0x14 => process::apertures(caller, args(block)),
-            0x15 => process::acquire_vm(caller, args(block)),
-            0x16 => memory::allocate(caller, args(block)),
-            0x17 => memory::free(caller, args(block)),
-            0x18 => memory::map(caller, args(block)),
-            0x19 => memory::unmap(caller, args(block)),
-            0x1a => queue::set_cu_mask(caller, args(block)),
-            0x1c => memory::dma_buf_info(caller, args(block)),
-            0x1d => memory::import_dma_buf(caller, args(block)),
-            0x21 => process::xnack(caller, args(block)),
-            0x22 => criu::operate(caller, args(block)),
-            0x23 => memory::available(caller, args(block)),
-            0x24 => memory::export_dma_buf(caller, args(block)),
-            0x25 => caller.own_slot().map(drop),
-            // The debugger interface of AMD's out-of-tree driver, which runtimes probe for.
-            0x82 => Err(Errno::EINVAL),
+        by_request!(number {
+            GetVersion => process::version(args(block)),
+            CreateQueue => queue::create(caller, args(block)),
+            DestroyQueue => queue::destroy(caller, args(block)),
+            SetMemoryPolicy => caller.own_slot().map(drop),
+            GetClockCounters => process::clocks(args(block)),
+            GetProcessApertures => process::apertures_old(caller, args(block)),
+            UpdateQueue => queue::update(caller, args(block)),
+            CreateEvent => event::create(caller, args(block)),
+            DestroyEvent => event::destroy(caller, args(block)),
+            SetEvent => event::set(caller, args(block)),
+            ResetEvent => event::reset(caller, args(block)),
+            WaitEvents => event::wait(caller, args(block)),
+            SetScratchBackingVa => process::scratch(caller, args(block)),
+            GetTileConfig => process::tile_config(args(block)),
+            SetTrapHandler => caller.own_slot().map(drop),
+            GetProcessAperturesNew => process::apertures(caller, args(block)),
+            AcquireVm => process::acquire_vm(caller, args(block)),
+            AllocMemory => memory::allocate(caller, args(block)),
+            FreeMemory => memory::free(caller, args(block)),
+            MapMemory => memory::map(caller, args(block)),
+            UnmapMemory => memory::unmap(caller, args(block)),
+            SetCuMask => queue::set_cu_mask(caller, args(block)),
+            GetDmabufInfo => memory::dma_buf_info(caller, args(block)),
+            ImportDmabuf => memory::import_dma_buf(caller, args(block)),
+            SetXnackMode => process::xnack(caller, args(block)),
+            CriuOp => criu::operate(caller, args(block)),
+            AvailableMemory => memory::available(caller, args(block)),
+            ExportDmabuf => memory::export_dma_buf(caller, args(block)),
+            RuntimeEnable => caller.own_slot().map(drop),
+        } else match number {
+            DEBUGGER => Err(Errno::EINVAL),
             _ => {
                 static NAMED: Named = Named::new();
                 Err(unknown(&NAMED, "KFD", number))
             }
-        }
+        })
     }
 }

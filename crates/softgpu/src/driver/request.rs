@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
-use strobe_kfd::Request;
+use strobe_kfd::{Request, number_parts};
 
 use crate::report::report;
 
@@ -22,6 +22,22 @@ pub(super) fn args<R: Request + zerocopy::KnownLayout>(block: &mut Block) -> &mu
     };
     args
 }
+
+/// A request's number among those of its node.
+pub(super) const fn number_of<R: Request>() -> u8 {
+    number_parts(R::NUMBER).1
+}
+
+/// Answers the request of a number: what each type's is answered with, then any other's.
+macro_rules! by_request {
+    ($number:ident { $($request:path => $answer:expr,)* } else $other:expr) => {
+        match $number {
+            $(number if number == $crate::driver::request::number_of::<$request>() => $answer,)*
+            _ => $other,
+        }
+    };
+}
+pub(super) use by_request;
 
 /// The numbers of one node's requests that were named already.
 pub(super) struct Named([AtomicU64; 4]);

@@ -58,9 +58,13 @@ impl Counts {
         }
     }
 
-    /// Takes one line of libtest's output into account.
+    /// Takes one line of libtest's output into account, or of cargo's.
     pub(crate) fn line(&mut self, line: &str) {
         keep(&mut self.latest, line);
+        if let Some(name) = line.trim_start().strip_prefix("Compiling ") {
+            // Libraries that other tests use at the moment would be replaced.
+            self.fail(format!("{name} is built again, while tests run"));
+        }
         if let Some(rest) = line.strip_prefix("test result: ") {
             self.passed += number_before(rest, " passed").unwrap_or(0);
         } else if let Some(rest) = line.strip_prefix("test ") {
@@ -147,6 +151,13 @@ mod tests {
             ["thread 'a::c' panicked at x.rs:1:1:", "no luck"]
         );
         assert!(counts.failures[1].said.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_built_while_tests_run() {
+        let mut counts = Counts::default();
+        counts.line("   Compiling strobe-agent v0.1.0 (/here)");
+        assert_eq!(counts.failed(), 1);
     }
 
     #[test]

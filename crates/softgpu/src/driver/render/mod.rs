@@ -5,10 +5,15 @@ mod info;
 mod submit;
 
 use nix::errno::Errno;
+use strobe_kfd::render::context::{BoList, Ctx};
+use strobe_kfd::render::gem::{Close, Create, GemOp, ListHandles, Mmap, Userptr, Va, WaitIdle};
+use strobe_kfd::render::info::Info;
+use strobe_kfd::render::prime::{FdToHandle, HandleToFd};
+use strobe_kfd::render::submit::{Submit, WaitSubmit};
 use strobe_kfd::render::{GetCap, GetClient, Version};
 
 use super::caller::Caller;
-use super::request::{Block, Named, args, unknown};
+use super::request::{Block, Named, args, by_request, unknown};
 
 /// # Safety
 /// The block must be that of the request; pointers in it are the caller's promise.
@@ -19,30 +24,29 @@ pub(super) unsafe fn answer(
 ) -> Result<(), Errno> {
     // SAFETY: each function gets the block of its own request.
     unsafe {
-        match number {
-            0x00 => version(args(block)),
-            0x05 => client(args(block)),
-            0x09 => gem::close(caller, args(block)),
-            0x0c => capability(args(block)),
-            0x2d => gem::handle_to_fd(caller, args(block)),
-            0x2e => gem::fd_to_handle(caller, args(block)),
-            0x40 => gem::create(caller, args(block)),
-            0x41 => gem::mmap(caller, args(block)),
-            0x42 => submit::context(caller, args(block)),
-            0x43 => submit::bo_list(args(block)),
-            0x44 => submit::submit(caller, args(block)),
-            0x45 => info::answer(caller, args(block)),
-            0x47 => gem::wait_idle(args(block)),
-            0x48 => gem::va(caller, args(block)),
-            0x49 => submit::wait(args(block)),
-            0x50 => gem::operate(caller, args(block)),
-            0x51 => gem::userptr(caller, args(block)),
-            0x59 => gem::list(caller, args(block)),
-            _ => {
-                static NAMED: Named = Named::new();
-                Err(unknown(&NAMED, "DRM", number))
-            }
-        }
+        by_request!(number {
+            Version => version(args(block)),
+            GetClient => client(args(block)),
+            Close => gem::close(caller, args(block)),
+            GetCap => capability(args(block)),
+            HandleToFd => gem::handle_to_fd(caller, args(block)),
+            FdToHandle => gem::fd_to_handle(caller, args(block)),
+            Create => gem::create(caller, args(block)),
+            Mmap => gem::mmap(caller, args(block)),
+            Ctx => submit::context(caller, args(block)),
+            BoList => submit::bo_list(args(block)),
+            Submit => submit::submit(caller, args(block)),
+            Info => info::answer(caller, args(block)),
+            WaitIdle => gem::wait_idle(args(block)),
+            Va => gem::va(caller, args(block)),
+            WaitSubmit => submit::wait(args(block)),
+            GemOp => gem::operate(caller, args(block)),
+            Userptr => gem::userptr(caller, args(block)),
+            ListHandles => gem::list(caller, args(block)),
+        } else {
+            static NAMED: Named = Named::new();
+            Err(unknown(&NAMED, "DRM", number))
+        })
     }
 }
 
