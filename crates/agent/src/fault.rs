@@ -1,6 +1,7 @@
 //! Failing open: a fault in our code turns tracing off, and the program goes on.
 
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,21 +42,35 @@ pub(crate) fn say(line: &str) {
     let _ = Stderr.write(line.as_bytes());
 }
 
-/// The same for whoever formats lines of its own.
+/// The same for whoever formats lines of its own: a write is a line. One that would have to wait for a
+/// reader of the program's is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // SAFETY: a valid buffer.
-        let written =
-            unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) };
-        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+        write_at_once(libc::STDERR_FILENO, bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn write_at_once(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    let mut room = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // A pipe that is ready takes a line of up to PIPE_BUF bytes at once.
+    // SAFETY: one entry, alive during the call.
+    if unsafe { libc::poll(&mut room, 1, 0) } != 1 {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    // SAFETY: a valid buffer.
+    let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    usize::try_from(written).map_err(|_| io::Error::last_os_error())
 }
 
 /// Makes our panics (the hook belongs to this shared object only) say one line.
@@ -79,4 +94,24 @@ pub(crate) fn install_hook() {
                 .unwrap_or("strobe: internal error\n"));
         }));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_line_waits_for_no_reader() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let line = [b'x'; 1000];
+        let mut lines = 0;
+        while write_at_once(writer.as_raw_fd(), &line).is_ok() {
+            lines += 1;
+            assert!(lines < 10_000, "a pipe that is never full");
+        }
+        assert!(lines > 1);
+        drop(reader);
+        assert!(write_at_once(-1, &line).is_err());
+    }
 }

@@ -58,7 +58,9 @@ impl Wanted {
         let lines = tracing_subscriber::fmt()
             .with_writer(writer)
             .with_max_level(self.level.unwrap_or(LevelFilter::WARN))
-            .with_span_events(spans);
+            .with_span_events(spans)
+            // A line that cannot be written is lost: nobody is told on another way.
+            .log_internal_errors(false);
         match (self.is_json, self.phases()) {
             (true, _) => lines.json().into(),
             (false, true) => lines.into(),
