@@ -13,6 +13,9 @@
 //! - While a thread's registers are CRIU's, CRIU hears of no stop but those that it has asked for: the
 //!   thread goes on as CRIU had let it. The program is sent the signal again when CRIU lets go of the
 //!   thread, unless it has got a SIGCONT since.
+//! - CRIU does not see a SIGCONT or a SIGSTOP that is pending: brought back, it would stop a thread in the middle
+//!   of its restoration, which fails then, always. What SIGCONT does to a process it does when it is sent;
+//!   only a handler of it is not called in the restored program.
 //! - A thread that CRIU wants to move on before that, without a signal, is one it has found stopped:
 //!   that fails, and with it the dump, while nothing of the program has been changed. CRIU would send
 //!   the stop again that it believes to have taken away: it is still there, or a SIGCONT has ended
@@ -26,7 +29,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
 
-use libc::{pid_t, rusage};
+use libc::{pid_t, rusage, siginfo_t};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 
@@ -80,6 +83,10 @@ pub(crate) unsafe extern "C" fn ptrace(
         error.set();
         return -1;
     }
+    if request == libc::PTRACE_PEEKSIGINFO {
+        // SAFETY: as the kernel takes it: `address` is the arguments, `data` has room for `nr` entries.
+        return unsafe { peek_signals(pid, address.cast(), data.cast()) };
+    }
     // Where the kernel writes what it was asked for, the C library returns it.
     let is_asked = matches!(
         request,
@@ -97,6 +104,54 @@ pub(crate) unsafe extern "C" fn ptrace(
     }
     Errno::clear();
     word
+}
+
+/// `PTRACE_PEEKSIGINFO`, of the signals that can be brought back.
+///
+/// # Safety
+///
+/// `wanted` is valid, and `into` has room for as many entries as it asks for.
+unsafe fn peek_signals(
+    pid: pid_t,
+    wanted: *const libc::ptrace_peeksiginfo_args,
+    into: *mut siginfo_t,
+) -> c_long {
+    /// Of one request; a queue is read in several.
+    const SOME: usize = 32;
+    // SAFETY: the caller's promise.
+    let wanted = unsafe { wanted.read() };
+    let (mut at, mut kept, mut written) = (0, 0, 0);
+    loop {
+        let mut part = libc::ptrace_peeksiginfo_args {
+            off: at,
+            nr: SOME as i32,
+            ..wanted
+        };
+        // SAFETY: plain numbers, of which zero is a value.
+        let mut signals: [siginfo_t; SOME] = unsafe { std::mem::zeroed() };
+        let (part, place) = (&raw mut part, signals.as_mut_ptr());
+        // SAFETY: room for as many as are asked for.
+        let found =
+            unsafe { libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKSIGINFO, pid, part, place) };
+        let Ok(count @ 1..) = usize::try_from(found) else {
+            return if found < 0 { found } else { written };
+        };
+        for signal in signals.iter().take(count) {
+            if matches!(signal.si_signo, libc::SIGCONT | libc::SIGSTOP) {
+                continue;
+            }
+            if kept >= wanted.off {
+                if written >= c_long::from(wanted.nr) {
+                    return written;
+                }
+                // SAFETY: the caller gives room for `nr`, of which this is one.
+                unsafe { into.add(written as usize).write(*signal) };
+                written += 1;
+            }
+            kept += 1;
+        }
+        at += count as u64;
+    }
 }
 
 /// Keeps account of a request. An error where it must not be made.
