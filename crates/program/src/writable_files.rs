@@ -339,10 +339,18 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    /// Other tests of this process open files and remove them meanwhile.
     fn record() -> Vec<WritableFile> {
-        let mut recorder = Recorder::default();
-        recorder.add(std::process::id()).unwrap();
-        recorder.finish()
+        let recorded = || {
+            let mut recorder = Recorder::default();
+            recorder.add(std::process::id()).map(|()| recorder.finish())
+        };
+        let mut tries = (0..1000).map(|_| recorded());
+        let gone = |tried: &Result<_, WritableFileError>| matches!(tried, Err(WritableFileError::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound);
+        tries
+            .find(|tried| !gone(tried))
+            .expect("a moment of rest")
+            .unwrap()
     }
 
     fn ours(path: &Path) -> Vec<WritableFile> {
