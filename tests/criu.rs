@@ -163,6 +163,39 @@ fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     assert_eq!(text(&count), expected);
 }
 
+/// Brought back, a pending SIGCONT would stop the thread that gets it in the middle of that.
+#[test]
+fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
+    let folder = Folder::new("criu-pending");
+    let output = folder.join("output");
+    let script = "import os, signal as s, time\nos.closerange(3, 1024)\n\
+                  s.pthread_sigmask(s.SIG_BLOCK, [s.SIGCONT, s.SIGUSR1, s.SIGUSR2])\n\
+                  [os.kill(os.getpid(), n) for n in (s.SIGUSR1, s.SIGCONT, s.SIGUSR2)]\n\
+                  print('ready', flush=True)\n\
+                  while not os.path.exists('go'): time.sleep(0.02)\n\
+                  print(sorted(n.name for n in s.sigpending()), flush=True)";
+    let child = Command::new("setsid")
+        .args(["python3", "-c", script])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(File::create(&output).expect("a file"))
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python3 starts");
+    let mut program = Program(child);
+    wait_until("signals", || text(&output) == "ready\n");
+    let run = Run::new(&folder, "images", None);
+    let pid = program.0.id();
+    run.dump(pid, false).expect("CRIU dumps it");
+    program.0.wait().expect("it was ours");
+    wait_until("free process number", || !process::exists(pid));
+    let restored = run.setting().restore().expect("CRIU starts");
+    restored.finish(|| {}).expect("CRIU restores it");
+    fs::write(folder.join("go"), "").expect("a file");
+    wait_until("answer", || text(&output).lines().count() == 2);
+    assert_eq!(text(&output), "ready\n['SIGUSR1', 'SIGUSR2']\n");
+}
+
 #[test]
 fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
     let folder = Folder::new("criu-bare");
