@@ -5,6 +5,7 @@
 //! program goes on.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -422,7 +423,8 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     bar.finish_and_clear();
     // As the plugin has formatted them, which does so where it is asked to.
     for phase in setting.dump_phases() {
-        eprintln!("{phase}");
+        // A report that nobody can read changes nothing.
+        let _ = writeln!(std::io::stderr(), "{phase}");
     }
     let held = result.map_err(|error| match error {
         RunError::Refused(why) => freed(pid, refused(why)),

@@ -4,6 +4,7 @@
 //! and put forward again if CRIU then fails.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -278,7 +279,8 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
     let result = setting.restore().and_then(|running| running.finish(|| {}));
     bar.finish_and_clear();
     for phase in setting.restore_phases() {
-        eprintln!("{phase}");
+        // A report that nobody can read changes nothing.
+        let _ = writeln!(std::io::stderr(), "{phase}");
     }
     let pid = checkpoint.manifest().pid;
     if let Err(error) = result {

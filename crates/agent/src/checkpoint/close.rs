@@ -16,7 +16,7 @@ use strobe_proto::Begin;
 const GRACE: Duration = Duration::from_millis(100);
 /// Pause after a gate that could not be drained, times the number of the attempt.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
-/// How often the page is looked at while the program goes on, and while it stands still.
+/// Between two looks at what has to end first.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long.

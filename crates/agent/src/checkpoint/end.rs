@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long giving back waits for who makes the resources.
 const SPARE_PATIENCE: Duration = Duration::from_secs(1);
-/// How often the page is looked at while the program goes on, and while it stands still.
+/// Between two looks at copies under way, when nobody waits for them, and when somebody does.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN_AT_CUT: Duration = Duration::from_micros(500);
 
