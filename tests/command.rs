@@ -40,6 +40,28 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
 }
 
 #[test]
+fn a_text_that_cannot_be_written_is_a_failure_and_a_reader_that_goes_away_is_none() {
+    for command in [&["ps"][..], &["ps", "--json"], &["doctor"]] {
+        let told = output(command).status.code();
+        let full = fs::File::options().write(true).open("/dev/full");
+        let mut unwritable = strobe(command);
+        let ended = unwritable.stdout(full.expect("it is there")).output();
+        let ended = ended.expect("strobe starts");
+        assert_eq!(ended.status.code(), Some(1), "{command:?}");
+        assert_eq!(
+            text(&ended.stderr),
+            "strobe: cannot write to stdout: No space left on device (os error 28)\n"
+        );
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ended = strobe(command).stdout(writer).output();
+        let ended = ended.expect("strobe starts");
+        assert_eq!(ended.status.code(), told, "{command:?}");
+        assert_eq!(text(&ended.stderr), "");
+    }
+}
+
+#[test]
 fn run_passes_on_output_and_exit_code() {
     let ended = output(&["run", "--", "sh", "-c", "echo one; echo two >&2; exit 41"]);
     assert_eq!(ended.status.code(), Some(41));

@@ -67,6 +67,7 @@ const CASES: &[Case] = &[
     case("ctypes_hip.py", &[]),
     case("interpose/forks.cpp", &[]),
     case("interpose/graph.cpp", &[]),
+    case("interpose/late_stderr.cpp", &[]),
     case("interpose/launch.py", &[]),
     case("interpose/looked_up.cpp", &["local"]),
     case("interpose/looked_up.cpp", &["deepbind"]),

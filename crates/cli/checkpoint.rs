@@ -5,7 +5,6 @@
 //! program goes on.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -40,6 +39,7 @@ use crate::held::Held;
 use crate::link::{Link, Listener};
 use crate::missed::{MissedWrite, MissedWriteReport, Residual, pieces};
 use crate::outcome::{Outcome, Refused};
+use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::{interrupt, launches, progress, release};
@@ -64,10 +64,9 @@ const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     interrupt::watch().context("cannot wait for signals")?;
     let report = take_validated(arguments)?;
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print();
+    match arguments.json {
+        true => tell(serde_json::to_string_pretty(&report)?),
+        false => tell(report.text()),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -122,7 +121,7 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
             return Err(refused(missed));
         }
         if !arguments.json {
-            println!("{missed}; taken again");
+            notice(format_args!("{missed}; taken again"));
         }
         residual.add(missed);
         wait_until_idle(arguments.pid)?;
@@ -424,7 +423,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     // As the plugin has formatted them, which does so where it is asked to.
     for phase in setting.dump_phases() {
         // A report that nobody can read changes nothing.
-        let _ = writeln!(std::io::stderr(), "{phase}");
+        pass_on(phase);
     }
     let held = result.map_err(|error| match error {
         RunError::Refused(why) => freed(pid, refused(why)),

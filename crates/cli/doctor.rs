@@ -3,12 +3,14 @@
 mod machine;
 mod tools;
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
 use crate::arguments::DoctorArguments;
 use crate::outcome::Outcome;
+use crate::output::answer;
 
 /// One thing that was looked for.
 #[derive(Debug, Serialize)]
@@ -56,29 +58,27 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Outcome {
     let mut checks = Vec::new();
     checks.extend(tools::checks());
     checks.extend(machine::checks());
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&checks)?);
-    } else {
-        for check in &checks {
-            print(check);
-        }
-    }
-    let missing = checks.iter().any(|check| !check.ok && !check.optional);
-    Ok(if missing {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&checks)?,
+        false => checks.iter().map(shown).collect::<Vec<_>>().join("\n"),
+    };
+    let is_missing = checks.iter().any(|check| !check.ok && !check.optional);
+    let code = match is_missing {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    };
+    answer(text, code)
 }
 
-fn print(check: &Check) {
+fn shown(check: &Check) -> String {
     let mark = match (check.ok, check.optional) {
         (true, _) => "ok",
         (false, true) => "-",
         (false, false) => "NO",
     };
-    println!("{mark:<3} {:<16} {}", check.name, check.found);
+    let mut text = format!("{mark:<3} {:<16} {}", check.name, check.found);
     if !check.remedy.is_empty() {
-        println!("    {:<16} -> {}", "", check.remedy);
+        let _ = write!(text, "\n    {:<16} -> {}", "", check.remedy);
     }
+    text
 }

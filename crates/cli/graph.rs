@@ -11,6 +11,7 @@ use strobe_proto::{LaunchedOperation, OperationKind, OrderedBy, Touched};
 use crate::arguments::GraphArguments;
 use crate::launches;
 use crate::outcome::{Outcome, Refused};
+use crate::output::answer;
 use crate::size::show_size;
 
 /// What is shown of a program that is in no loop.
@@ -41,8 +42,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Outcome {
     } else {
         as_table(&window, &shown, &races)
     };
-    print!("{text}");
-    Ok(ExitCode::SUCCESS)
+    answer(text.trim_end(), ExitCode::SUCCESS)
 }
 
 fn kind(operation: &LaunchedOperation) -> &'static str {

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::output::notice;
+
 const INTERRUPTS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 /// CRIU may write while its folder goes away.
 const TURNS: u32 = 50;
@@ -67,7 +69,7 @@ fn take(signal: Signal) {
     if let Staged::Here(path) = &*staged {
         remove(path);
     }
-    eprintln!("strobe: interrupted; the program goes on");
+    notice("interrupted; the program goes on");
     std::process::exit(128 + signal as i32);
 }
 

@@ -4,6 +4,8 @@
 //! and a `restore` that waits pass on the program's own code, 128 plus the signal when one ended it.
 
 #![forbid(unsafe_code)]
+// These panic where nothing can be written.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
 mod checkpoint;
@@ -19,6 +21,7 @@ mod launches;
 mod link;
 mod missed;
 mod outcome;
+mod output;
 mod progress;
 mod ps;
 mod release;
@@ -42,7 +45,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     // Fails only where there is one already; nobody but us makes one.
     let _ = tracing::dispatcher::set_global_default(
-        Wanted::from_environment().of_command(std::io::stderr),
+        Wanted::from_environment().of_command(|| strobe_log::Stderr),
     );
     let arguments = Arguments::parse();
     let result = match arguments.action {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::{ExitCode, ExitStatus};
 
+use crate::output::notice;
+
 /// What each command answers.
 pub(crate) type Outcome = anyhow::Result<ExitCode>;
 
@@ -28,7 +30,7 @@ pub(crate) fn exit(outcome: Outcome) -> ExitCode {
         Err(error) => {
             // One line, whatever the causes say.
             let sentence = format!("{error:#}").replace('\n', " ");
-            eprintln!("strobe: {sentence}");
+            notice(sentence);
             let refused = error.chain().any(|cause| cause.is::<Refused>());
             ExitCode::from(if refused { REFUSED } else { FAILED })
         }

@@ -1,5 +1,6 @@
 //! `strobe ps`: the programs that run under strobe.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use strobe_program::process;
 
 use crate::arguments::PsArguments;
 use crate::outcome::Outcome;
+use crate::output::answer;
 use crate::size::show_size;
 
 #[derive(Debug, Serialize)]
@@ -23,12 +25,11 @@ struct Row {
 
 pub(crate) fn run(arguments: &PsArguments) -> Outcome {
     let rows: Vec<Row> = process::all()?.into_iter().filter_map(row).collect();
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&rows)?);
-    } else {
-        print_table(&rows);
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&rows)?,
+        false => table(&rows),
+    };
+    answer(text, ExitCode::SUCCESS)
 }
 
 /// `None`: no agent, gone meanwhile, or somebody else's.
@@ -48,16 +49,18 @@ fn row(pid: u32) -> Option<Row> {
     })
 }
 
-fn print_table(rows: &[Row]) {
-    println!(
+fn table(rows: &[Row]) -> String {
+    let mut text = format!(
         "{:>7}  {:<9} {:>10} {:>9} {:>11}  COMMAND",
         "PID", "PHASE", "MEMORY", "LAUNCHES", "CHECKPOINTS"
     );
     for row in rows {
         let (memory, launches) = (show_size(row.tracked_bytes), row.launches);
-        println!(
-            "{:>7}  {:<9} {memory:>10} {launches:>9} {:>11}  {}",
+        let _ = write!(
+            text,
+            "\n{:>7}  {:<9} {memory:>10} {launches:>9} {:>11}  {}",
             row.pid, row.phase, row.checkpoints, row.command
         );
     }
+    text
 }

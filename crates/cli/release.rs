@@ -16,6 +16,7 @@ use strobe_proto::page::{Phase, Verdict};
 
 use crate::arguments::ReleaseArguments;
 use crate::outcome::{Outcome, Refused};
+use crate::output::{answer, notice, tell};
 
 /// Nothing in it waits, except for a driver that does not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,8 +29,7 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Outcome {
     let pid = arguments.pid;
     if arguments.inside {
         let freed = release::release(pid)?;
-        println!("{}", serde_json::to_string(&freed)?);
-        return Ok(ExitCode::SUCCESS);
+        return answer(serde_json::to_string(&freed)?, ExitCode::SUCCESS);
     }
     let refused = |sentence: String| Err(Refused(sentence).into());
     if !process::exists(pid) {
@@ -40,12 +40,14 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Outcome {
     }
     let freed = let_go_on(pid)?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&freed)?);
+        tell(serde_json::to_string(&freed)?);
     } else if freed.is_empty() {
-        println!("the queues of {pid} were not stopped");
+        tell(format_args!("the queues of {pid} were not stopped"));
     }
     for pid in &freed {
-        eprintln!("strobe: the queues of {pid} were stopped and run again");
+        notice(format_args!(
+            "the queues of {pid} were stopped and run again"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -53,33 +53,36 @@ pub(crate) struct CheckpointReport {
 }
 
 impl CheckpointReport {
-    pub(crate) fn print(&self) {
-        println!("checkpoint of {} in {}", self.pid, self.directory);
-        println!("  state          {}", show_size(self.state_bytes));
-        println!("  stall          {:.1} ms", self.stall_ms);
-        println!("    GPU work     {:.1} ms", self.drain_ms);
-        println!("    fingerprints {:.1} ms", self.fingerprints_ms);
-        println!("    CRIU freeze  {:.1} ms", self.criu_freeze_ms);
-        println!("    residual     {:.1} ms", self.residual_ms);
-        println!("    copying      {:.1} ms", self.copy_added_ms);
-        println!(
-            "  copied         {}/s",
-            show_size(self.copy_bytes_per_s as u64)
-        );
-        println!("  copied aside   {}", show_size(self.copied_aside_bytes));
-        println!(
-            "  validated      {}: {} in {:.1} ms",
-            self.validate,
-            show_size(self.fingerprinted_bytes),
-            self.fingerprints_ms
-        );
-        println!(
-            "  launches       {} ({} exact, {} conservative)",
-            self.launches, self.footprints_exact, self.footprints_conservative
-        );
-        for warning in &self.warnings {
-            println!("  warning        {warning}");
-        }
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = vec![
+            format!("checkpoint of {} in {}", self.pid, self.directory),
+            format!("  state          {}", show_size(self.state_bytes)),
+            format!("  stall          {:.1} ms", self.stall_ms),
+            format!("    GPU work     {:.1} ms", self.drain_ms),
+            format!("    fingerprints {:.1} ms", self.fingerprints_ms),
+            format!("    CRIU freeze  {:.1} ms", self.criu_freeze_ms),
+            format!("    residual     {:.1} ms", self.residual_ms),
+            format!("    copying      {:.1} ms", self.copy_added_ms),
+            format!(
+                "  copied         {}/s",
+                show_size(self.copy_bytes_per_s as u64)
+            ),
+            format!("  copied aside   {}", show_size(self.copied_aside_bytes)),
+            format!(
+                "  validated      {}: {} in {:.1} ms",
+                self.validate,
+                show_size(self.fingerprinted_bytes),
+                self.fingerprints_ms
+            ),
+            format!(
+                "  launches       {} ({} exact, {} conservative)",
+                self.launches, self.footprints_exact, self.footprints_conservative
+            ),
+        ];
+        let warnings = self.warnings.iter();
+        lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
+        lines.join("\n")
     }
 }
 

@@ -4,7 +4,6 @@
 //! and put forward again if CRIU then fails.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -31,6 +30,7 @@ use strobe_store::Checkpoint;
 use crate::arguments::RestoreArguments;
 use crate::checkpoint::hex;
 use crate::outcome::{Outcome, Refused, of_program};
+use crate::output::{notice, pass_on, tell};
 use crate::report::RestoreReport;
 use crate::scratch::Scratch;
 use crate::spool::{self, Spool};
@@ -90,10 +90,12 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         pid,
         restore_ms: started.elapsed().as_secs_f64() * 1e3,
     };
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        eprintln!("restored {pid} in {:.0} ms", report.restore_ms);
+    match arguments.json {
+        true => tell(serde_json::to_string_pretty(&report)?),
+        false => notice(format_args!(
+            "restored {pid} in {:.0} ms",
+            report.restore_ms
+        )),
     }
     let spooled = manifest
         .writable_files
@@ -101,7 +103,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         .filter(|f| spool::is_spooled(f));
     if !arguments.wait {
         for file in spooled {
-            eprintln!("strobe: the program writes to {}", file.path);
+            notice(format_args!("the program writes to {}", file.path));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -242,16 +244,16 @@ fn bring_back(checkpoint: &Checkpoint, tools: &Tools, growths: &[Growth]) -> any
     let result = restored();
     for growth in cut {
         match &result {
-            Ok(_) => eprintln!(
-                "strobe: {} was cut back to {} bytes; the {} bytes beyond are in {}",
+            Ok(_) => notice(format_args!(
+                "{} was cut back to {} bytes; the {} bytes beyond are in {}",
                 growth.path.display(),
                 growth.size,
                 growth.grown,
                 growth.tail.display()
-            ),
+            )),
             Err(_) => {
                 if let Err(error) = growth.undo() {
-                    eprintln!("strobe: {error}");
+                    notice(error);
                 }
             }
         }
@@ -280,7 +282,7 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
     bar.finish_and_clear();
     for phase in setting.restore_phases() {
         // A report that nobody can read changes nothing.
-        let _ = writeln!(std::io::stderr(), "{phase}");
+        pass_on(phase);
     }
     let pid = checkpoint.manifest().pid;
     if let Err(error) = result {

@@ -9,6 +9,7 @@ use strobe_store::{Checkpoint, Damage};
 
 use crate::arguments::VerifyArguments;
 use crate::outcome::Outcome;
+use crate::output::answer;
 use crate::progress;
 use crate::size::show_size;
 
@@ -19,7 +20,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
     if !arguments.json {
         let (checkpoint, summary) = result?;
         let manifest = checkpoint.manifest();
-        println!(
+        let text = format!(
             "{} is complete: {} of GPU memory, {} chunks, {} files, target {}",
             arguments.directory.display(),
             show_size(summary.tracked_bytes + residual_bytes(manifest)),
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
             summary.files,
             manifest.target,
         );
-        return Ok(ExitCode::SUCCESS);
+        return answer(text, ExitCode::SUCCESS);
     }
     let (report, code) = match result {
         Ok((checkpoint, summary)) => {
@@ -51,8 +52,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
             )
         }
     };
-    println!("{report:#}");
-    Ok(code)
+    answer(format!("{report:#}"), code)
 }
 
 /// Of GPU memory, what is in an image of the plugin's.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
 use crate::strobe::Strobe;
@@ -198,7 +198,10 @@ impl Session {
 
     /// Kills the program as hard as can be, and waits until it and its device are gone.
     pub fn kill(mut self) -> anyhow::Result<()> {
-        self.signal("KILL")?;
+        if let Err(error) = self.signal("KILL") {
+            // It may just have ended by itself.
+            ensure!(!self.is_alive(), error);
+        }
         self.device.wait()?;
         let deadline = Instant::now() + Duration::from_secs(10);
         while Path::new(&format!("/proc/{}", self.pid)).exists() {

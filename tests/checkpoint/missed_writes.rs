@@ -226,7 +226,7 @@ fn what_was_missed_is_said_in_a_sentence() {
             .wait_for("log", "round 8 ", LIMIT)
             .expect("it works");
         let images = folder.join("images");
-        let said = checkpoint_of(session.pid(), &images, &[]).well().stdout;
+        let said = checkpoint_of(session.pid(), &images, &[]).well().stderr;
         if said.contains("written unannounced") {
             for words in ["taken again", "stray_buffer"] {
                 assert!(said.contains(words), "{said}");

@@ -1,12 +1,15 @@
 //! Output that goes to a pipe, whose other end CRIU cannot restore.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Ended, Folder, LIMIT, hip_program, restore, run, start, strobe};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+use crate::harness::{Ended, Folder, LIMIT, hip_program, restore, run, start, strobe, verify};
 
 /// `mixed` with its output in a pipe.
 fn piped(pid_file: &Path, stdin: Stdio) -> Child {
@@ -122,6 +125,74 @@ fn two_programs_of_one_number_in_two_containers_each_have_their_output() {
         let all: String = (1..=15).map(|i| format!("{name} {i}\n")).collect();
         assert_eq!(ended.stdout, all);
         assert_eq!(ended.stderr, "");
+    }
+}
+
+/// What a command's stdout and stderr can be when nothing can be written there.
+fn unwritable() -> [(&'static str, OwnedFd); 3] {
+    let full = File::options().write(true).open("/dev/full");
+    let (reader, without_reader) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    [
+        ("full", full.expect("it is there").into()),
+        ("without a reader", without_reader.into()),
+        ("a full pipe", full_pipe().into()),
+    ]
+}
+
+/// A pipe that nobody reads and that takes no more.
+fn full_pipe() -> PipeWriter {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).expect("a flag");
+    while writer.write(&[0; 4096]).is_ok() {}
+    while writer.write(&[0]).is_ok() {}
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).expect("a flag");
+    // Whoever writes would otherwise learn that it is gone.
+    std::mem::forget(reader);
+    writer
+}
+
+/// Checkpoints, and restores that cut the program's log back, with all phases reported.
+#[test]
+fn what_cannot_be_told_is_done_all_the_same() {
+    for (name, file) in unwritable() {
+        let stderr = file.try_clone();
+        let folder = Folder::new(&format!("untold-{}", name.replace(' ', "-")));
+        let program = hip_program("mixed.cpp");
+        let mut session = start(&folder, &[&program, "1000000", "log"]);
+        session
+            .wait_for("log", "round 1 ", LIMIT)
+            .expect("it works");
+        let images = folder.join("images");
+        let full = File::options().write(true).open("/dev/full");
+        let mut command = strobe().command();
+        let status = command
+            .env("STROBE_LOG", "debug")
+            .args(["checkpoint", &session.pid().to_string(), "-o"])
+            .arg(&images)
+            .stdout(full.expect("it is there"))
+            .stderr(file)
+            .status();
+        assert_eq!(status.expect("strobe starts").code(), Some(0), "{name}");
+        verify(&images).well();
+        let staged = fs::read_dir(folder.path()).expect("a folder").flatten();
+        let staged = staged.filter(|entry| entry.file_name().as_encoded_bytes()[0] == b'.');
+        assert_eq!(staged.count(), 0, "{name}: something was left behind");
+        let rounds = fs::read_to_string(folder.join("log")).expect("its log");
+        let later = format!("round {} ", rounds.lines().count() + 2);
+        session.wait_for("log", &later, LIMIT).expect("it goes on");
+        session.kill().expect("it is there");
+        folder.rounds_enough();
+        let strobe = strobe();
+        let mut command = strobe.command();
+        command.args(["softgpu", "--"]).arg(strobe.path());
+        let status = command
+            .env("STROBE_LOG", "debug")
+            .args(["restore", "--wait"])
+            .arg(&images)
+            .stderr(stderr.expect("another like it"))
+            .status();
+        assert_eq!(status.expect("strobe starts").code(), Some(0), "{name}");
     }
 }
 

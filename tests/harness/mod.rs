@@ -148,12 +148,12 @@ pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> En
 #[track_caller]
 pub(crate) fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
     let ended = checkpoint_of(session.pid(), images, options);
-    let text = &ended.stdout;
-    let missed = match serde_json::from_str::<serde_json::Value>(text) {
+    let (stdout, stderr) = (&ended.stdout, &ended.stderr);
+    let missed = match serde_json::from_str::<serde_json::Value>(stdout) {
         Ok(report) => report["missed_writes"] != serde_json::json!([]),
-        Err(_) => text.contains("unannounced"),
+        Err(_) => stderr.contains("unannounced"),
     };
-    assert!(!missed, "written unannounced: {text}");
+    assert!(!missed, "written unannounced: {stdout}{stderr}");
     ended
 }
 

@@ -124,6 +124,19 @@ fn what_hip_does_not_have_is_not_there_with_us_either() {
     );
 }
 
+/// A program may have anything as descriptor 2: a file of its own, or the GPU's driver.
+#[test]
+fn what_has_become_descriptor_2_gets_none_of_our_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    let path = file.to_str().expect("UTF-8");
+    let ended = run(&program("late_stderr.cpp"), &[path]).well();
+    assert_eq!((&*ended.stdout(), &*ended.stderr()), ("last 189\n", ""));
+    assert_eq!(std::fs::read_to_string(file).expect("its file"), "mine\n");
+    let ended = run(&program("late_stderr.cpp"), &[]).well();
+    assert_eq!((&*ended.stdout(), &*ended.stderr()), ("last 189\n", ""));
+}
+
 #[test]
 fn python_reaches_hip_through_us() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/interpose/launch.py");

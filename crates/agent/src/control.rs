@@ -33,7 +33,7 @@ pub(crate) fn start(agent: &'static Agent) {
         std::thread::Builder::new()
             .name("strobe-agent".into())
             .spawn(move || {
-                let phases = Wanted::from_environment().of_guest(|| fault::Stderr);
+                let phases = Wanted::from_environment().of_guest(|| fault::ProgramStderr);
                 let run = || tracing::dispatcher::with_default(&phases, || run(agent));
                 if guarded(run).is_none() {
                     fail_open(agent);

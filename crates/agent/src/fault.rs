@@ -1,10 +1,11 @@
 //! Failing open: a fault in our code turns tracing off, and the program goes on.
 
+use parking_lot::Mutex;
 use std::io::{self, Write};
-use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use strobe_log::{FileId, Stderr};
 
 static OFF: AtomicBool = AtomicBool::new(false);
 
@@ -36,41 +37,54 @@ pub(crate) fn turn_off(why: &str) {
     }
 }
 
+/// The program's stderr as it was when this library was loaded: what is descriptor 2 later may be any
+/// file of the program's, the GPU's driver included, and gets none of our lines.
+static STDERR: Mutex<Option<FileId>> = Mutex::new(None);
+
+extern "C" fn note_stderr() {
+    *STDERR.lock() = FileId::of_stderr();
+}
+
+/// Before anything of the program runs.
+#[used]
+// SAFETY: the loader calls what is in this section with arguments that this does not look at.
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = note_stderr;
+
+/// Whether descriptor 2 is still the stderr of the beginning.
+pub(crate) fn has_stderr() -> bool {
+    // Not waited for: a forked child may have it locked for good.
+    let noted = STDERR.try_lock().and_then(|noted| *noted);
+    noted.is_some() && noted == FileId::of_stderr()
+}
+
+/// In a restored process, which had it at the cut: it may be another file that does the same.
+pub(crate) fn stderr_came_back() {
+    note_stderr();
+}
+
 /// One line on stderr, in one write, without the standard library's locks.
 pub(crate) fn say(line: &str) {
     // A failed write changes nothing.
-    let _ = Stderr.write(line.as_bytes());
+    let _ = ProgramStderr.write(line.as_bytes());
 }
 
 /// The same for whoever formats lines of its own: a write is a line. One that would have to wait for a
 /// reader of the program's is lost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stderr;
+pub(crate) struct ProgramStderr;
 
-impl Write for Stderr {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        write_at_once(libc::STDERR_FILENO, bytes)
+impl Write for ProgramStderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if !has_stderr() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Stderr.write(line)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn write_at_once(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    let mut room = libc::pollfd {
-        fd,
-        events: libc::POLLOUT,
-        revents: 0,
-    };
-    // A pipe that is ready takes a line of up to PIPE_BUF bytes at once.
-    // SAFETY: one entry, alive during the call.
-    if unsafe { libc::poll(&mut room, 1, 0) } != 1 {
-        return Err(io::ErrorKind::WouldBlock.into());
-    }
-    // SAFETY: a valid buffer.
-    let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
-    usize::try_from(written).map_err(|_| io::Error::last_os_error())
 }
 
 /// Makes our panics (the hook belongs to this shared object only) say one line.
@@ -94,24 +108,4 @@ pub(crate) fn install_hook() {
                 .unwrap_or("strobe: internal error\n"));
         }));
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::fd::AsRawFd;
-
-    #[test]
-    fn a_line_waits_for_no_reader() {
-        let (reader, writer) = io::pipe().expect("a pipe");
-        let line = [b'x'; 1000];
-        let mut lines = 0;
-        while write_at_once(writer.as_raw_fd(), &line).is_ok() {
-            lines += 1;
-            assert!(lines < 10_000, "a pipe that is never full");
-        }
-        assert!(lines > 1);
-        drop(reader);
-        assert!(write_at_once(-1, &line).is_err());
-    }
 }

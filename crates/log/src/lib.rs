@@ -5,6 +5,10 @@
 //! plugin to CRIU's log, the agent to the program's stderr, and both of these only from `debug` on.
 #![forbid(unsafe_code)]
 
+mod stderr;
+
+pub use stderr::{FileId, Stderr};
+
 use std::env;
 
 use tracing::level_filters::LevelFilter;

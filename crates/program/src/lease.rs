@@ -10,12 +10,17 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 
 /// Where only root writes: checkpoints need root anyway.
 const FILE: &str = "/run/strobe-checkpoint.lock";
+
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Numbers of processes are below this power of two (`PID_MAX_LIMIT`, linux/threads.h).
 const PID_BITS: u32 = 22;
@@ -27,7 +32,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// `None` if somebody else has it.
+    /// Waits a little: who only looks at the launches is done in a moment. `None` if somebody else
+    /// still has it then.
     pub fn take(pid: u32) -> io::Result<Option<Self>> {
         let byte = byte_of(pid)?;
         let file = OpenOptions::new()
@@ -44,11 +50,17 @@ impl Lease {
             l_len: 1,
             l_pid: 0,
         };
-        // Of this open file: children that inherit nothing of it do not keep it.
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)) {
-            Ok(_) => Ok(Some(Self { _file: file })),
-            Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
-            Err(error) => Err(error.into()),
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // Of this open file: children that inherit nothing of it do not keep it.
+            match fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)) {
+                Ok(_) => return Ok(Some(Self { _file: file })),
+                Err(Errno::EAGAIN | Errno::EACCES) if Instant::now() < deadline => {
+                    thread::sleep(LOOK_AGAIN);
+                }
+                Err(Errno::EAGAIN | Errno::EACCES) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }

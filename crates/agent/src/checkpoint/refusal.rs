@@ -53,8 +53,8 @@ pub(crate) enum Refusal {
     Device(#[from] Arc<DeviceError>),
     #[error("the copy queues are gone: the device was reset")]
     QueuesAreGone,
-    #[error(transparent)]
-    Stuck(#[from] Stuck),
+    #[error("{stuck}; of the copies have arrived: {arrived}")]
+    Stuck { stuck: Stuck, arrived: String },
     #[error("the agent has failed")]
     Failed,
 
@@ -166,8 +166,12 @@ mod tests {
                 "the agent's queue on the device is full",
             ),
             (
-                Stuck::Link(Duration::from_secs(5)).into(),
-                "the program is held back: copies over the link make no progress for 5 s (--max-hold)",
+                Refusal::Stuck {
+                    stuck: Stuck::Link(Duration::from_secs(5)),
+                    arrived: "aside 2 of 2, link 3 of 4".into(),
+                },
+                "the program is held back: copies over the link make no progress for 5 s (--max-hold); \
+                 of the copies have arrived: aside 2 of 2, link 3 of 4",
             ),
             (
                 SlotError::NoSuchSlot(9).into(),

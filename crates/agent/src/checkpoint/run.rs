@@ -18,6 +18,7 @@ use crate::checkpoint::prepare::prepare;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::checkpoint::{deliver, paused};
+use crate::fault;
 use crate::wire::page::{is_another_process, now_ns, refuse, set_phase, start_time, verdict};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -75,6 +76,7 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
         .store(hand_over.as_ptr() as u64, Ordering::Relaxed);
     page.hand_over_len
         .store(hand_over.len() as u64, Ordering::Relaxed);
+    let has_stderr = fault::has_stderr();
     set_phase(page, Phase::Cut);
     let verdict = debug_span!("frozen").in_scope(|| wait_for_verdict(agent));
     page.hand_over_len.store(0, Ordering::Relaxed);
@@ -82,6 +84,9 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     match verdict {
         Ok(Verdict::Dumped) => debug_span!("deliver").in_scope(|| deliver::run(agent, &begin, cut)),
         Ok(Verdict::Restored) => {
+            if has_stderr {
+                fault::stderr_came_back();
+            }
             restored(agent);
             Ok(())
         }

@@ -5,7 +5,7 @@
 //! [`crate::checkpoint::progress`].
 
 use crate::call::gate::GATE;
-use crate::checkpoint::progress::{Progress, Since};
+use crate::checkpoint::progress::{Progress, Since, Stuck};
 use crate::checkpoint::refusal::Refusal;
 use crate::device::error::DeviceError;
 use crate::device::resources::Resources;
@@ -108,7 +108,7 @@ impl Saving {
         let (now, issued) = (Instant::now(), self.driver.issued());
         let look = self.progress.look(now, GATE.is_closed(), issued, passed);
         if let Err(stuck) = look {
-            self.give_up(&stuck.into());
+            self.give_up(&self.held_back(stuck));
         }
     }
 
@@ -121,7 +121,21 @@ impl Saving {
     pub(crate) fn look_at_call(&mut self, since: Since) {
         self.look_at_progress();
         if let Err(stuck) = self.progress.look_at_call(since) {
-            self.give_up(&stuck.into());
+            self.give_up(&self.held_back(stuck));
+        }
+    }
+
+    /// With where the lanes stand: whether the device has stopped, or only its word of what it has done.
+    fn held_back(&self, stuck: Stuck) -> Refusal {
+        let (aside, link) = self.driver.issued();
+        let (aside_passed, link_passed) = self.resources.passed().unwrap_or_default();
+        let (kernels, ended) = self.resources.aside.kernels();
+        Refusal::Stuck {
+            stuck,
+            arrived: format!(
+                "aside {} of {} ({ended} of {kernels} kernels), link {} of {}",
+                aside_passed.0, aside.0, link_passed.0, link.0
+            ),
         }
     }
 

@@ -98,6 +98,14 @@ impl Lane {
         Ok(self.tickets.passed())
     }
 
+    /// How many kernels it was given, and how many of them have ended.
+    pub(crate) fn kernels(&self) -> (u64, u64) {
+        (
+            self.queue.submitted(),
+            self.queue.completed().unwrap_or_default(),
+        )
+    }
+
     /// Nobody waits for any ticket any more.
     pub(crate) fn release(&self) {
         self.tickets.release();

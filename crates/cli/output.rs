@@ -1,0 +1,50 @@
+//! What a command says.
+//!
+//! No deed hangs on it: a checkpoint is taken and a program comes back whether or not anybody can read
+//! of it. So a text that was all that was asked for can fail the command, what is told of a deed
+//! cannot, and a line on stderr waits for no reader.
+
+use std::fmt::Display;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use strobe_log::Stderr;
+
+use crate::outcome::Outcome;
+
+/// The text that was asked for, on stdout, and then `code`. A reader that goes away has seen enough.
+pub(crate) fn answer(text: impl Display, code: ExitCode) -> Outcome {
+    match write(text) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
+        written => {
+            written.context("cannot write to stdout")?;
+            Ok(code)
+        }
+    }
+}
+
+/// Tells of what has been done, on stdout.
+pub(crate) fn tell(text: impl Display) {
+    if let Err(error) = write(text) {
+        notice(format_args!(
+            "it is done, but stdout cannot be written: {error}"
+        ));
+    }
+}
+
+/// A line on stderr, or none.
+pub(crate) fn notice(sentence: impl Display) {
+    pass_on(format_args!("strobe: {sentence}"));
+}
+
+/// The same of a line that others have made.
+pub(crate) fn pass_on(line: impl Display) {
+    let _ = Stderr.write(format!("{line}\n").as_bytes());
+}
+
+fn write(text: impl Display) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}")?;
+    stdout.flush()
+}
