@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use strobe_evaluation::Session;
+use strobe_evaluation::{Session, session};
 
-use crate::harness::{Ended, Folder, LIMIT, checkpoint, hip_program, start, strobe, verify};
+use crate::harness::{
+    Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify,
+};
 
 /// Milliseconds into a checkpoint. One takes a few hundred.
 const POINTS: [u64; 12] = [0, 10, 25, 50, 75, 100, 140, 180, 230, 300, 400, 600];
@@ -168,6 +170,38 @@ fn a_program_may_become_another_during_a_checkpoint() {
             .any(|said| said.contains("has become another program")),
         "{said:?}"
     );
+}
+
+/// SIGCONT has threads of the program stop that run CRIU's code, and CRIU is told of each. It takes them up
+/// also while the plugin saves with threads of its own, which a slow link has take seconds.
+#[test]
+fn a_storm_of_signals_while_memory_is_saved_holds_nothing_up() {
+    let folder = Folder::new("storm");
+    let program = hip_program("mixed.cpp");
+    let slow = ["--link-rate", "1M"].map(str::to_owned);
+    let command = [&*program, "100000", "log"];
+    let session = Session::start(&strobe(), &slow, &command, folder.path());
+    let mut session = session.expect("it starts");
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let pid = session.pid().to_string();
+    let mut dump = strobe().command();
+    let dump = dump.args(["checkpoint", &pid, "--kill", "-o"]).arg(&images);
+    let mut dump = dump.spawn().expect("strobe starts");
+    let script = "while kill -CONT $0 2>&-; do :; done";
+    let storm = Command::new("sh").args(["-c", script, &pid]).spawn();
+    let mut storm = storm.expect("sh starts");
+    let ended = session::wait(&mut dump, LIMIT).expect("it was ours");
+    let _ = storm.kill();
+    storm.wait().expect("it was ours");
+    if ended.is_none() {
+        dump.kill().expect("it was ours");
+    }
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
+    folder.rounds_enough();
+    restore(&images).well();
 }
 
 #[test]

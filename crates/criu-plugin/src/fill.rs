@@ -22,6 +22,7 @@ use crate::contents::{self, ChunkNumber, FileOffset, has_content};
 use crate::devices;
 use crate::images::{self, Images};
 use crate::restore::{RestoreError, open_checkpoint};
+use crate::signals::without_signals;
 
 /// Threads that read chunks for one GPU, and how many each is ahead.
 const READERS: usize = 4;
@@ -33,16 +34,16 @@ pub(crate) fn fill(
     id: i32,
     bos: &[Bo],
     devices: &[DeviceBucket],
-    here: &[KfdDeviceEntry],
+    present: &[KfdDeviceEntry],
 ) -> Result<(), RestoreError> {
     let _phase = tracing::debug_span!("fill").entered();
     let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
     let plan = Plan::read(images, id, &buckets, devices)?;
     thread::scope(|scope| {
-        let threads: Vec<_> = devices
+        let started = devices
             .iter()
-            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, here)))
-            .collect();
+            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, present)));
+        let threads: Vec<_> = without_signals(|| started.collect());
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or(Err(RestoreError::Thread)))
@@ -170,10 +171,10 @@ fn fill_gpu(
     plan: &Plan,
     device: &DeviceBucket,
     bos: &[Bo],
-    here: &[KfdDeviceEntry],
+    present: &[KfdDeviceEntry],
 ) -> Result<(), RestoreError> {
     let is_ours = |bo: usize| bos[bo].bucket.gpu_id == device.user_gpu_id;
-    let entry = here
+    let entry = present
         .iter()
         .find(|node| node.gpu_id == device.actual_gpu_id)
         .ok_or(RestoreError::UnknownGpu(device.actual_gpu_id))?;

@@ -38,6 +38,7 @@ mod images;
 mod mapping;
 mod restore;
 mod save;
+mod signals;
 mod stops;
 mod topology;
 mod vma;

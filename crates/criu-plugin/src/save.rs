@@ -19,6 +19,7 @@ use crate::contents::{Aside, FileOffset, has_content};
 use crate::devices;
 use crate::dump_error::DumpError;
 use crate::images;
+use crate::signals::without_signals;
 use crate::topology;
 
 /// Bytes read from system memory at a time.
@@ -44,12 +45,16 @@ impl Job {
 }
 
 /// Does the jobs of all GPUs at the same time.
-pub(crate) fn save(jobs: Vec<Job>, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+pub(crate) fn save(
+    jobs: Vec<Job>,
+    bos: &[Bo],
+    present: &[KfdDeviceEntry],
+) -> Result<(), DumpError> {
     thread::scope(|scope| {
-        let threads: Vec<_> = jobs
+        let started = jobs
             .iter()
-            .map(|job| scope.spawn(|| save_gpu(job, bos, here)))
-            .collect();
+            .map(|job| scope.spawn(|| save_gpu(job, bos, present)));
+        let threads: Vec<_> = without_signals(|| started.collect());
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or(Err(DumpError::Thread)))
@@ -57,7 +62,7 @@ pub(crate) fn save(jobs: Vec<Job>, bos: &[Bo], here: &[KfdDeviceEntry]) -> Resul
     })
 }
 
-fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+fn save_gpu(job: &Job, bos: &[Bo], present: &[KfdDeviceEntry]) -> Result<(), DumpError> {
     let mut pieces = Vec::new();
     for piece in &job.pieces {
         match system_memory(&bos[piece.bo]) {
@@ -70,7 +75,7 @@ fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpEr
     if pieces.is_empty() {
         return Ok(());
     }
-    let node = open(&job.device, here)?;
+    let node = open(&job.device, present)?;
     Copier::new(&node)?.copy_out(&contents(bos), &pieces, |piece, offset, bytes| {
         job.write(piece, offset, bytes)
     })
@@ -80,21 +85,21 @@ fn save_gpu(job: &Job, bos: &[Bo], here: &[KfdDeviceEntry]) -> Result<(), DumpEr
 pub(crate) fn copy_aside(
     aside: &Aside,
     state: &ProcessState,
-    here: &[KfdDeviceEntry],
+    present: &[KfdDeviceEntry],
 ) -> Result<(), DumpError> {
     if aside.pieces.is_empty() {
         return Ok(());
     }
     let gpu = state.bos[aside.room].bucket.gpu_id;
     let device = state.devices.iter().find(|d| d.user_gpu_id == gpu);
-    let node = open(device.ok_or(DumpError::UnknownGpu(gpu))?, here)?;
+    let node = open(device.ok_or(DumpError::UnknownGpu(gpu))?, present)?;
     copier::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
     Ok(())
 }
 
-fn open(device: &DeviceBucket, here: &[KfdDeviceEntry]) -> Result<RenderNode, DumpError> {
+fn open(device: &DeviceBucket, present: &[KfdDeviceEntry]) -> Result<RenderNode, DumpError> {
     let gpu = device.actual_gpu_id;
-    let minor = topology::render_minor(here, gpu).ok_or(DumpError::UnknownGpu(gpu))?;
+    let minor = topology::render_minor(present, gpu).ok_or(DumpError::UnknownGpu(gpu))?;
     let path = devices::render_path(minor);
     RenderNode::open(&path).map_err(|error| DumpError::RenderNode { path, error })
 }

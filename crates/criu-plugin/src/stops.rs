@@ -22,8 +22,8 @@
 //!   it since; so it is not sent.
 //!
 //! Of ptrace(2): a stop because of a signal (signal-delivery-stop) is told from others by the upper half of
-//! the status, and only the tracer lets the signal through. CRIU has one thread, and waits in its
-//! handler of SIGCHLD too; so whoever holds the lock has signals blocked.
+//! the status, and only the tracer lets the signal through. CRIU waits in its handler of SIGCHLD too; so
+//! whoever holds the lock has signals blocked, and so have all threads of ours.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_uint, c_void};
@@ -31,7 +31,9 @@ use std::sync::{Mutex, PoisonError};
 
 use libc::{pid_t, rusage, siginfo_t};
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::Signal;
+
+use crate::signals::without_signals;
 
 /// A thread that CRIU traces.
 #[derive(Debug, Default)]
@@ -53,18 +55,7 @@ struct Thread {
 static THREADS: Mutex<BTreeMap<pid_t, Thread>> = Mutex::new(BTreeMap::new());
 
 fn with_threads<R>(body: impl FnOnce(&mut BTreeMap<pid_t, Thread>) -> R) -> R {
-    let mut before = SigSet::empty();
-    // Fails for a wrong first argument only.
-    let blocked = sigprocmask(
-        SigmaskHow::SIG_BLOCK,
-        Some(&SigSet::all()),
-        Some(&mut before),
-    );
-    let result = body(&mut THREADS.lock().unwrap_or_else(PoisonError::into_inner));
-    if blocked.is_ok() {
-        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    }
-    result
+    without_signals(|| body(&mut THREADS.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// As ptrace(2) in the C library.
