@@ -143,8 +143,8 @@ impl Dump {
     }
 
     fn render_node(&mut self, minor: u32, id: i32) -> Result<(), DumpError> {
-        let here = topology::read()?;
-        let gpu_id = here
+        let present = topology::read()?;
+        let gpu_id = present
             .iter()
             .find(|node| node.gpu_id != 0 && node.drm_render_minor == minor)
             .map_or(0, |node| node.gpu_id);
@@ -163,9 +163,9 @@ impl Dump {
     /// The driver tells the ids the program knows only with the process: whichever of the two
     /// descriptors comes first, the images end up with those.
     fn write_render_nodes(&mut self) -> Result<(), DumpError> {
-        for (here, image) in &mut self.render_nodes {
-            let known = self.gpu_ids.iter().find(|(actual, _)| actual == here);
-            image.gpu_id = known.map_or(*here, |(_, user)| *user);
+        for (present, image) in &mut self.render_nodes {
+            let known = self.gpu_ids.iter().find(|(actual, _)| actual == present);
+            image.gpu_id = known.map_or(*present, |(_, user)| *user);
         }
         let written: Vec<CriuRenderNode> = self
             .render_nodes
@@ -214,11 +214,11 @@ impl Dump {
                 .map(|d| (d.actual_gpu_id, d.user_gpu_id)),
         );
         self.write_render_nodes()?;
-        let here = topology::read()?;
+        let present = topology::read()?;
         let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
         self.statistics.buffer_objects += buckets.len() as u64;
 
-        let image = kfd_image(&info, &state, &here)?;
+        let image = kfd_image(&info, &state, &present)?;
         self.images()?.write(&files::kfd(id), &image)?;
         let started = now_ns();
         let promise = self
@@ -226,8 +226,8 @@ impl Dump {
             .iter()
             .position(|a| a.agent.identity().pid == info.pid);
         let copied = match promise {
-            Some(agent) => self.residual(id, &state, &buckets, &here, agent)?,
-            None => self.pages(id, &state, &buckets, &here)?,
+            Some(agent) => self.residual(id, &state, &buckets, &present, agent)?,
+            None => self.pages(id, &state, &buckets, &present)?,
         };
         self.statistics.residual_bytes += copied;
         self.statistics.residual_ns += now_ns() - started;
@@ -240,7 +240,7 @@ impl Dump {
         id: i32,
         state: &ProcessState,
         buckets: &[BoBucket],
-        here: &[KfdDeviceEntry],
+        present: &[KfdDeviceEntry],
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("content").entered();
         let mut jobs = Vec::new();
@@ -264,7 +264,7 @@ impl Dump {
             });
             total += bytes;
         }
-        save::save(jobs, &state.bos, here)?;
+        save::save(jobs, &state.bos, present)?;
         Ok(total)
     }
 
@@ -274,7 +274,7 @@ impl Dump {
         id: i32,
         state: &ProcessState,
         buckets: &[BoBucket],
-        here: &[KfdDeviceEntry],
+        present: &[KfdDeviceEntry],
         agent: usize,
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("residual").entered();
@@ -285,7 +285,7 @@ impl Dump {
         }
         let mut jobs = Vec::new();
         for device in &state.devices {
-            jobs.push(self.residual_of(id, device, state, buckets, here, agent)?);
+            jobs.push(self.residual_of(id, device, state, buckets, present, agent)?);
         }
         jobs.retain(|job| !job.pieces.is_empty());
         let total = jobs
@@ -293,7 +293,7 @@ impl Dump {
             .flat_map(|job| &job.pieces)
             .map(|piece| piece.len)
             .sum();
-        save::save(jobs, &state.bos, here)?;
+        save::save(jobs, &state.bos, present)?;
         Ok(total)
     }
 
@@ -304,7 +304,7 @@ impl Dump {
         device: &DeviceBucket,
         state: &ProcessState,
         buckets: &[BoBucket],
-        here: &[KfdDeviceEntry],
+        present: &[KfdDeviceEntry],
         agent: usize,
     ) -> Result<Job, DumpError> {
         let AtCut { agent, promise, .. } = &self.agents[agent];
@@ -325,7 +325,7 @@ impl Dump {
         promised.touched.extend(touched);
         let mut tracked = promise.tracked.clone();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
-            save::copy_aside(&aside, state, here)?;
+            save::copy_aside(&aside, state, present)?;
             agent
                 .answer(answer, &aside.answer)
                 .map_err(GateError::Agent)?;
@@ -422,10 +422,10 @@ fn has_no_device_memory(pid: u32) -> Result<(), DumpError> {
 fn kfd_image(
     info: &ProcessInfo,
     state: &ProcessState,
-    here: &[KfdDeviceEntry],
+    present: &[KfdDeviceEntry],
 ) -> Result<CriuKfd, DumpError> {
     let mut entries = Vec::new();
-    for node in here {
+    for node in present {
         let mut entry = node.clone();
         if node.gpu_id != 0 {
             // A program may see only some of the machine's GPUs.
@@ -441,7 +441,7 @@ fn kfd_image(
         entries.push(entry);
     }
     for device in &state.devices {
-        if topology::render_minor(here, device.actual_gpu_id).is_none() {
+        if topology::render_minor(present, device.actual_gpu_id).is_none() {
             return Err(DumpError::UnknownGpu(device.actual_gpu_id));
         }
     }

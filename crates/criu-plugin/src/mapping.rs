@@ -13,8 +13,8 @@ const LINK_XGMI: u32 = 11;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MappingError {
-    #[error("the checkpoint needs {needed} GPUs, this machine has {here}")]
-    Count { needed: usize, here: usize },
+    #[error("the checkpoint needs {needed} GPUs, this machine has {present}")]
+    Count { needed: usize, present: usize },
     #[error("no GPU of this machine can stand in for GPU {gpu:#x} of the checkpoint: {difference}")]
     NoMatch { gpu: u32, difference: String },
     #[error("the GPUs of this machine are linked in another way than those of the checkpoint")]
@@ -52,19 +52,19 @@ impl Checks {
 /// For each GPU id of the checkpoint, the entry of the GPU here.
 pub(crate) type Mapping<'a> = BTreeMap<u32, &'a KfdDeviceEntry>;
 
-/// Finds a mapping of all GPUs of `there` onto those of `here`; CPUs in both lists only carry links.
+/// Finds a mapping of all GPUs of `saved` onto those that are `present`; CPUs in both lists only carry links.
 pub(crate) fn map<'a>(
-    there: &[KfdDeviceEntry],
-    here: &'a [KfdDeviceEntry],
+    saved: &[KfdDeviceEntry],
+    present: &'a [KfdDeviceEntry],
     checks: Checks,
 ) -> Result<Mapping<'a>, MappingError> {
     let gpus = |nodes: &'a [KfdDeviceEntry]| nodes.iter().filter(|n| n.gpu_id != 0);
-    let sources: Vec<_> = there.iter().filter(|n| n.gpu_id != 0).collect();
-    let targets: Vec<_> = gpus(here).collect();
+    let sources: Vec<_> = saved.iter().filter(|n| n.gpu_id != 0).collect();
+    let targets: Vec<_> = gpus(present).collect();
     if sources.len() != targets.len() {
         return Err(MappingError::Count {
             needed: sources.len(),
-            here: targets.len(),
+            present: targets.len(),
         });
     }
     // A GPU that has no match alone is the clearer message.
@@ -134,24 +134,24 @@ fn is_xgmi(from: &KfdDeviceEntry, to: &KfdDeviceEntry) -> bool {
         .any(|l| l.r#type == LINK_XGMI && l.node_to_id == to.node_id)
 }
 
-/// The first property that keeps `here` from standing in for `there`.
-fn difference(there: &KfdDeviceEntry, here: &KfdDeviceEntry, checks: Checks) -> Option<String> {
+/// The first property that keeps `present` from standing in for `saved`.
+fn difference(saved: &KfdDeviceEntry, present: &KfdDeviceEntry, checks: Checks) -> Option<String> {
     macro_rules! equal {
         ($($field:ident)*) => {$(
-            if there.$field != here.$field {
+            if saved.$field != present.$field {
                 return Some(format!(
                     concat!(stringify!($field), " was {:#x} and is {:#x} here"),
-                    there.$field, here.$field,
+                    saved.$field, present.$field,
                 ));
             }
         )*};
     }
     macro_rules! at_least {
         ($($check:ident: $field:ident)*) => {$(
-            if checks.$check && there.$field > here.$field {
+            if checks.$check && saved.$field > present.$field {
                 return Some(format!(
                     concat!(stringify!($field), " was {} and is only {} here"),
-                    there.$field, here.$field,
+                    saved.$field, present.$field,
                 ));
             }
         )*};
@@ -214,16 +214,19 @@ mod tests {
             cpu_cores_count: 8,
             ..Default::default()
         };
-        let there = [cpu.clone(), gpu(1, 10)];
-        let here = [cpu, gpu(1, 77)];
-        assert_eq!(ids(&map(&there, &here, ALL).unwrap()), [(10, 77)]);
+        let saved = [cpu.clone(), gpu(1, 10)];
+        let present = [cpu, gpu(1, 77)];
+        assert_eq!(ids(&map(&saved, &present, ALL).unwrap()), [(10, 77)]);
     }
 
     #[test]
     fn the_same_gpu_is_preferred() {
-        let there = [gpu(1, 10), gpu(2, 20)];
-        let here = [gpu(1, 20), gpu(2, 10)];
-        assert_eq!(ids(&map(&there, &here, ALL).unwrap()), [(10, 10), (20, 20)]);
+        let saved = [gpu(1, 10), gpu(2, 20)];
+        let present = [gpu(1, 20), gpu(2, 10)];
+        assert_eq!(
+            ids(&map(&saved, &present, ALL).unwrap()),
+            [(10, 10), (20, 20)]
+        );
     }
 
     #[test]
@@ -238,7 +241,13 @@ mod tests {
             "{error}"
         );
         let error = map(&[gpu(1, 10)], &[], ALL).unwrap_err();
-        assert_eq!(error, MappingError::Count { needed: 1, here: 0 });
+        assert_eq!(
+            error,
+            MappingError::Count {
+                needed: 1,
+                present: 0
+            }
+        );
     }
 
     #[test]
@@ -263,21 +272,21 @@ mod tests {
     #[test]
     fn fast_links_are_kept_even_if_that_moves_the_others() {
         // There: 10 and 20 are linked, 30 stands alone. Here: 2 and 3 are linked.
-        let there = [
+        let saved = [
             linked(gpu(1, 10), &[2]),
             linked(gpu(2, 20), &[1]),
             gpu(3, 30),
         ];
-        let here = [
+        let present = [
             gpu(1, 101),
             linked(gpu(2, 102), &[3]),
             linked(gpu(3, 103), &[2]),
         ];
         assert_eq!(
-            ids(&map(&there, &here, ALL).unwrap()),
+            ids(&map(&saved, &present, ALL).unwrap()),
             [(10, 102), (20, 103), (30, 101)]
         );
         let apart = [gpu(1, 101), gpu(2, 102), gpu(3, 103)];
-        assert_eq!(map(&there, &apart, ALL).unwrap_err(), MappingError::Links);
+        assert_eq!(map(&saved, &apart, ALL).unwrap_err(), MappingError::Links);
     }
 }

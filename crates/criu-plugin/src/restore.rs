@@ -119,7 +119,7 @@ impl Restore {
         images: &Images,
         image: &CriuRenderNode,
     ) -> Result<OwnedFd, RestoreError> {
-        let here = topology::read()?;
+        let present = topology::read()?;
         // The GPUs of the checkpoint stand in the image of its /dev/kfd.
         let there = first_kfd_image(images)?
             .map(|kfd| kfd.device_entries)
@@ -127,24 +127,24 @@ impl Restore {
         let gpu = if there.is_empty() {
             image.gpu_id
         } else {
-            let mapping = mapping::map(&there, &here, Checks::from_environment())?;
+            let mapping = mapping::map(&there, &present, Checks::from_environment())?;
             mapping
                 .get(&image.gpu_id)
                 .ok_or(RestoreError::UnknownGpu(image.gpu_id))?
                 .gpu_id
         };
-        self.node(gpu, &here)?
+        self.node(gpu, &present)?
             .try_clone()
             .map_err(RestoreError::Descriptor)
     }
 
     /// The render node of a GPU here, opened once.
-    fn node(&mut self, gpu: u32, here: &[KfdDeviceEntry]) -> Result<&OwnedFd, RestoreError> {
+    fn node(&mut self, gpu: u32, present: &[KfdDeviceEntry]) -> Result<&OwnedFd, RestoreError> {
         let known = self.nodes.iter().position(|(known, _)| *known == gpu);
         let at = match known {
             Some(at) => at,
             None => {
-                self.nodes.push((gpu, Node::Ours(open_node(gpu, here)?)));
+                self.nodes.push((gpu, Node::Ours(open_node(gpu, present)?)));
                 self.nodes.len() - 1
             }
         };
@@ -163,8 +163,8 @@ impl Restore {
     ) -> Result<OwnedFd, RestoreError> {
         let _phase = tracing::debug_span!("restore").entered();
         let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
-        let here = topology::read()?;
-        let mapping = mapping::map(&image.device_entries, &here, Checks::from_environment())?;
+        let present = topology::read()?;
+        let mapping = mapping::map(&image.device_entries, &present, Checks::from_environment())?;
         let mut devices = Vec::new();
         for entry in image
             .device_entries
@@ -175,7 +175,7 @@ impl Restore {
             devices.push(DeviceBucket {
                 user_gpu_id: entry.gpu_id,
                 actual_gpu_id: target.gpu_id,
-                drm_fd: self.node(target.gpu_id, &here)?.as_raw_fd() as u32,
+                drm_fd: self.node(target.gpu_id, &present)?.as_raw_fd() as u32,
                 pad: 0,
             });
         }
@@ -201,7 +201,7 @@ impl Restore {
         )
         .map_err(RestoreError::State)?;
         self.note_moved(&image, &bos, &devices)?;
-        fill::fill(images, id, &bos, &devices, &here)?;
+        fill::fill(images, id, &bos, &devices, &present)?;
         Ok(kfd.into())
     }
 
@@ -286,8 +286,8 @@ impl Restore {
     }
 }
 
-fn open_node(gpu: u32, here: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreError> {
-    let node = here
+fn open_node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreError> {
+    let node = present
         .iter()
         .find(|n| n.gpu_id == gpu)
         .ok_or(RestoreError::UnknownGpu(gpu))?;

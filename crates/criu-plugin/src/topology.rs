@@ -40,8 +40,8 @@ fn read_from(nodes: &Path) -> Result<Vec<KfdDeviceEntry>, TopologyError> {
 fn read_node(number: u32, path: &Path) -> Result<KfdDeviceEntry, TopologyError> {
     let gpu_id = read_file(&path.join("gpu_id"))?.trim().parse().unwrap_or(0);
     let properties = properties(&path.join("properties"))?;
-    let wide = |name: &str| properties.get(name).copied().unwrap_or(0);
-    let word = |name: &str| wide(name) as u32;
+    let property = |name: &str| properties.get(name).copied().unwrap_or(0);
+    let word = |name: &str| property(name) as u32;
     let mut entry = KfdDeviceEntry {
         node_id: number,
         gpu_id,
@@ -77,7 +77,7 @@ fn read_node(number: u32, path: &Path) -> Result<KfdDeviceEntry, TopologyError> 
     entry.device_id = word("device_id");
     entry.domain = word("domain");
     entry.drm_render_minor = word("drm_render_minor");
-    entry.hive_id = wide("hive_id");
+    entry.hive_id = property("hive_id");
     entry.num_sdma_engines = word("num_sdma_engines");
     entry.num_sdma_xgmi_engines = word("num_sdma_xgmi_engines");
     entry.num_sdma_queues_per_engine = word("num_sdma_queues_per_engine");

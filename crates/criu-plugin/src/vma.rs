@@ -36,11 +36,11 @@ pub(crate) fn find(
     old: u64,
 ) -> Option<(u64, Source)> {
     let covers = |m: &&Moved| m.device == device && old.wrapping_sub(m.old) < m.len;
-    let here = |m: &&Moved| address.wrapping_sub(m.address) == old.wrapping_sub(m.old);
+    let is_moved_alike = |m: &&Moved| address.wrapping_sub(m.address) == old.wrapping_sub(m.old);
     let found = moved
         .iter()
         .filter(covers)
-        .find(here)
+        .find(is_moved_alike)
         .or_else(|| moved.iter().find(covers))?;
     Some((found.new + (old - found.old), found.source))
 }
