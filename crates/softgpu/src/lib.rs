@@ -11,6 +11,7 @@ mod driver;
 pub mod environment;
 mod faults;
 mod futex;
+mod gpu;
 pub mod options;
 pub mod preload;
 mod report;

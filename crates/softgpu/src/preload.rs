@@ -1,18 +1,28 @@
 //! What the preload library's hooks ask: three questions, answered without touching anything when
 //! the file is not ours.
 
+use std::sync::OnceLock;
+
 use nix::errno::Errno;
 
 use crate::device::{DRM_MAJOR, Device, RENDER_MINOR, fd, place};
 use crate::driver;
+use crate::gpu::Gpu;
+
+/// The one of this process's namespace: a system call comes with a descriptor, and with nothing of ours.
+fn gpu() -> Option<&'static Gpu> {
+    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
+    GPU.get_or_init(Gpu::open).as_ref()
+}
 
 /// Answers an ioctl, when `fd` is one of the software GPU's nodes.
 ///
 /// # Safety
 /// As for the system call: `argument` must satisfy the contract of the request.
 pub unsafe fn ioctl(fd: i32, request: u32, argument: *mut u8) -> Option<Result<(), Errno>> {
+    fd::block_device(fd)?;
     // SAFETY: passed on.
-    unsafe { driver::answer(fd, request, argument) }
+    unsafe { driver::answer(gpu()?, fd, request, argument) }
 }
 
 /// What a mapping of `fd` needs beyond the system call.
@@ -27,12 +37,16 @@ pub struct Mapped {
 
 /// How to map `fd`; all zero for files that are not ours.
 pub fn mapped(fd: i32) -> Mapped {
-    match fd::node(fd) {
-        Some((_, fd::Node::Kfd)) => Mapped {
+    let gpu = fd::block_device(fd).and_then(|_| gpu());
+    let Some(Gpu { device, .. }) = gpu else {
+        return Mapped::default();
+    };
+    match fd::node(device, fd) {
+        Some(fd::Node::Kfd) => Mapped {
             stays_at_fork: true,
             ..Mapped::default()
         },
-        Some((device, fd::Node::Render)) => Mapped {
+        Some(fd::Node::Render) => Mapped {
             moved_by: place_of_dma_buf(device, fd).unwrap_or(0),
             ..Mapped::default()
         },
@@ -55,7 +69,7 @@ pub fn disguise(mode: u32, rdev: u64) -> Option<(u32, u64)> {
     if mode & libc::S_IFMT != libc::S_IFBLK {
         return None;
     }
-    let header = Device::get()?.header();
+    let header = gpu()?.device.header();
     let disguised = mode & !libc::S_IFMT | libc::S_IFCHR;
     (rdev == header.memory_rdev).then(|| (disguised, libc::makedev(DRM_MAJOR, RENDER_MINOR)))
 }

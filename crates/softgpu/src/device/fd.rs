@@ -54,9 +54,8 @@ fn decode(position: u64, generation: u64) -> Result<Meaning, Errno> {
     }
 }
 
-/// Which of our nodes `fd` is open on, and of which device. Files that are no block devices are told
-/// apart without looking for a device.
-pub(crate) fn node(fd: i32) -> Option<(&'static Device, Node)> {
+/// The block device that `fd` is open on, if it is one: all others are told apart without a GPU.
+pub(crate) fn block_device(fd: i32) -> Option<u64> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the raw system call fills `stat` when it answers 0; no hook is on this path.
     let stat = unsafe {
@@ -65,17 +64,16 @@ pub(crate) fn node(fd: i32) -> Option<(&'static Device, Node)> {
         }
         stat.assume_init()
     };
-    if stat.st_mode & libc::S_IFMT != libc::S_IFBLK {
-        return None;
-    }
-    let device = Device::get()?;
-    let header = device.header();
-    if stat.st_rdev == header.state_rdev {
-        Some((device, Node::Kfd))
-    } else if stat.st_rdev == header.memory_rdev {
-        Some((device, Node::Render))
-    } else {
-        None
+    (stat.st_mode & libc::S_IFMT == libc::S_IFBLK).then_some(stat.st_rdev)
+}
+
+/// Which node of the device `fd` is open on.
+pub(crate) fn node(device: &Device, fd: i32) -> Option<Node> {
+    let (number, header) = (block_device(fd)?, device.header());
+    match number {
+        _ if number == header.state_rdev => Some(Node::Kfd),
+        _ if number == header.memory_rdev => Some(Node::Render),
+        _ => None,
     }
 }
 

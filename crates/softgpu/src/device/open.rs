@@ -1,7 +1,6 @@
 //! The device as a process sees it: two mappings.
 
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
 use nix::errno::Errno;
@@ -23,15 +22,9 @@ unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
 
-static DEVICE: OnceLock<Option<Device>> = OnceLock::new();
-
 impl Device {
     /// The device of this process's namespace, if it has one.
-    pub(crate) fn get() -> Option<&'static Self> {
-        DEVICE.get_or_init(Self::open).as_ref()
-    }
-
-    fn open() -> Option<Self> {
+    pub(crate) fn open() -> Option<Self> {
         let state = map(STATE_NODE, STATE_BYTES)?;
         // SAFETY: the state device is at least as large as `State`, page-aligned, and a header's
         // every bit pattern is valid.

@@ -8,15 +8,17 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::device::{Device, Locked, Object, PROCESSES, Process, RenderFile, Tables, fd, release};
+use crate::worker::Engines;
 
 /// The process that makes a request, and the file it makes it on.
-pub(crate) struct Caller<'a> {
-    pub(crate) device: &'a Device,
+pub(crate) struct Caller {
+    pub(crate) device: &'static Device,
+    pub(crate) engines: &'static Engines,
     pub(crate) fd: i32,
 }
 
-impl<'a> Caller<'a> {
-    pub(crate) fn lock(&self) -> Result<Locked<'a>, Errno> {
+impl Caller {
+    pub(crate) fn lock(&self) -> Result<Locked<'static>, Errno> {
         Ok(self.device.lock()?)
     }
 
@@ -93,7 +95,7 @@ pub(crate) fn dma_buf_object(
     tables: &Tables,
     dma_buf: i32,
 ) -> Result<(usize, Object), Errno> {
-    if !matches!(fd::node(dma_buf), Some((_, fd::Node::Render))) {
+    if fd::node(device, dma_buf) != Some(fd::Node::Render) {
         return Err(Errno::EINVAL);
     }
     let fd::Meaning::DmaBuf { object, serial } = fd::meaning(device, dma_buf)? else {

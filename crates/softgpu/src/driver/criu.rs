@@ -20,7 +20,6 @@ use super::memory::{NewBuffer, create, map_buffer, share};
 use super::queue;
 use crate::device::{Device, Event, Queue, Tables, event, fd, is_stopped};
 use crate::report::report;
-use crate::worker;
 
 /// How long a pause waits for packets that are being executed; on a busy machine one that is nearly
 /// over may not get a core for seconds.
@@ -100,7 +99,7 @@ const _: () = assert!(size_of::<EventBlob>() == PRIVATE_EVENT_SIZE);
 
 /// # Safety
 /// The array and blob pointers must be valid for the numbers beside them.
-pub(super) unsafe fn operate(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+pub(super) unsafe fn operate(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     if !is_privileged() {
         return Err(Errno::EACCES);
     }
@@ -128,7 +127,7 @@ fn is_privileged() -> bool {
 }
 
 /// The slot of the file's process, which must be the caller or traced by the calling thread.
-fn target(caller: &Caller<'_>) -> Result<(usize, u32), Errno> {
+fn target(caller: &Caller) -> Result<(usize, u32), Errno> {
     let (slot, pid) = caller.any_slot()?;
     if pid == own_pid() || tracer(pid) == Some(nix::unistd::gettid().as_raw()) {
         Ok((slot, pid))
@@ -182,7 +181,7 @@ fn events(device: &Device, slot: usize) -> impl Iterator<Item = (usize, &Event)>
 }
 
 /// Stops the queues and counts what there is.
-fn process_info(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+fn process_info(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let (slot, pid) = target(caller)?;
     pause(caller, slot, pid)?;
     let tables = caller.lock()?;
@@ -199,7 +198,7 @@ fn process_info(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
 ///
 /// As in the kernel, evictions are counted but a pause is not: one UNPAUSE after two of these leaves
 /// the queues evicted, and the next UNPAUSE is refused.
-fn pause(caller: &Caller<'_>, slot: usize, pid: u32) -> Result<(), Errno> {
+fn pause(caller: &Caller, slot: usize, pid: u32) -> Result<(), Errno> {
     let live = &caller.device.state().live[slot];
     let mut tables = caller.lock()?;
     let process = &mut tables.processes[slot];
@@ -222,7 +221,7 @@ fn pause(caller: &Caller<'_>, slot: usize, pid: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-fn unpause(caller: &Caller<'_>) -> Result<(), Errno> {
+fn unpause(caller: &Caller) -> Result<(), Errno> {
     let (slot, _) = target(caller)?;
     let mut tables = caller.lock()?;
     let process = &mut tables.processes[slot];
@@ -241,7 +240,7 @@ fn unpause(caller: &Caller<'_>) -> Result<(), Errno> {
 
 /// # Safety
 /// As for [`operate`].
-unsafe fn checkpoint(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+unsafe fn checkpoint(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let (slot, _) = target(caller)?;
     let device = caller.device;
     let tables = caller.lock()?;
@@ -408,7 +407,7 @@ fn close_all(buckets: &[BoBucket]) {
 
 /// # Safety
 /// As for [`operate`].
-unsafe fn restore(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+unsafe fn restore(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     if args.num_devices != 1 || args.devices == 0 || args.priv_data == 0 {
         return Err(Errno::EINVAL);
@@ -428,7 +427,7 @@ unsafe fn restore(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
         return Err(Errno::EINVAL);
     }
     let drm_fd = device_bucket.drm_fd.cast_signed();
-    if !matches!(fd::node(drm_fd), Some((_, fd::Node::Render))) {
+    if fd::node(caller.device, drm_fd) != Some(fd::Node::Render) {
         return Err(Errno::EINVAL);
     }
     let file = render_file(caller.device, drm_fd)?;
@@ -596,7 +595,7 @@ fn restore_queue(
 }
 
 /// Lets the queues of a restored process run.
-fn resume(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
+fn resume(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let mut tables = caller.lock()?;
     let slot = find(&tables, args.pid).ok_or(Errno::ESRCH)?;
     let owner = slot as u32 + 1;
@@ -612,7 +611,7 @@ fn resume(caller: &Caller<'_>, args: &mut CriuOp) -> Result<(), Errno> {
         .fetch_add(1, Ordering::Release);
     drop(tables);
     if args.pid == own_pid() {
-        worker::start();
+        caller.engines.start(caller.device);
     }
     Ok(())
 }

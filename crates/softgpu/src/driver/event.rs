@@ -18,7 +18,7 @@ use crate::futex;
 /// Upper bound of one sleep: a waiter looks again at least this often, whatever it missed.
 const SLICE: Duration = Duration::from_millis(50);
 
-pub(super) fn create(caller: &Caller<'_>, args: &mut CreateEvent) -> Result<(), Errno> {
+pub(super) fn create(caller: &Caller, args: &mut CreateEvent) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let _tables = caller.lock()?;
     let live = &caller.device.state().live[slot];
@@ -42,7 +42,7 @@ pub(super) fn create(caller: &Caller<'_>, args: &mut CreateEvent) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyEvent) -> Result<(), Errno> {
+pub(super) fn destroy(caller: &Caller, args: &mut DestroyEvent) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let _tables = caller.lock()?;
     let live = &caller.device.state().live[slot];
@@ -54,7 +54,7 @@ pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyEvent) -> Result<()
     Ok(())
 }
 
-pub(super) fn set(caller: &Caller<'_>, args: &mut SetEvent) -> Result<(), Errno> {
+pub(super) fn set(caller: &Caller, args: &mut SetEvent) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     if !mark(caller.device, slot, args.event_id) {
         return Err(Errno::EINVAL);
@@ -63,7 +63,7 @@ pub(super) fn set(caller: &Caller<'_>, args: &mut SetEvent) -> Result<(), Errno>
     Ok(())
 }
 
-pub(super) fn reset(caller: &Caller<'_>, args: &mut ResetEvent) -> Result<(), Errno> {
+pub(super) fn reset(caller: &Caller, args: &mut ResetEvent) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let live = &caller.device.state().live[slot];
     let event = lookup(live, args.event_id).ok_or(Errno::EINVAL)?;
@@ -73,7 +73,7 @@ pub(super) fn reset(caller: &Caller<'_>, args: &mut ResetEvent) -> Result<(), Er
 
 /// # Safety
 /// The array pointer must be valid for the number of elements beside it.
-pub(super) unsafe fn wait(caller: &Caller<'_>, args: &mut WaitEvents) -> Result<(), Errno> {
+pub(super) unsafe fn wait(caller: &Caller, args: &mut WaitEvents) -> Result<(), Errno> {
     let deadline = match args.timeout {
         u32::MAX => None,
         timeout => Some(Instant::now() + Duration::from_millis(u64::from(timeout))),
@@ -147,7 +147,7 @@ impl Waiter {
 /// # Safety
 /// `data` must be valid for as many elements as there are waiters.
 unsafe fn poll(
-    caller: &Caller<'_>,
+    caller: &Caller,
     live: &Live,
     slot: usize,
     data: *mut EventData,

@@ -28,7 +28,7 @@ pub(super) struct NewBuffer {
     pub(super) index: Option<u32>,
 }
 
-pub(super) fn allocate(caller: &Caller<'_>, args: &mut AllocMemory) -> Result<(), Errno> {
+pub(super) fn allocate(caller: &Caller, args: &mut AllocMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     if args.gpu_id != tables.processes[slot].gpu_id || tables.processes[slot].vm == 0 {
@@ -141,7 +141,7 @@ fn split_handle(tables: &Tables, slot: usize, handle: u64) -> Result<(usize, Buf
     tables.buffer(slot, handle as u32).ok_or(Errno::EINVAL)
 }
 
-pub(super) fn free(caller: &Caller<'_>, args: &mut FreeMemory) -> Result<(), Errno> {
+pub(super) fn free(caller: &Caller, args: &mut FreeMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     let (index, buffer) = split_handle(&tables, slot, args.handle)?;
@@ -171,7 +171,7 @@ unsafe fn checks_devices(gpu_id: u32, pointer: u64, count: u32) -> Result<(), Er
 
 /// # Safety
 /// As for [`checks_devices`].
-pub(super) unsafe fn map(caller: &Caller<'_>, args: &mut MapMemory) -> Result<(), Errno> {
+pub(super) unsafe fn map(caller: &Caller, args: &mut MapMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     let (index, buffer) = split_handle(&tables, slot, args.handle)?;
@@ -283,7 +283,7 @@ fn unmap_buffer(device: &Device, tables: &mut Tables, slot: usize, buffer: &Buff
 
 /// # Safety
 /// As for [`checks_devices`].
-pub(super) unsafe fn unmap(caller: &Caller<'_>, args: &mut UnmapMemory) -> Result<(), Errno> {
+pub(super) unsafe fn unmap(caller: &Caller, args: &mut UnmapMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     let (index, buffer) = split_handle(&tables, slot, args.handle)?;
@@ -305,7 +305,7 @@ pub(super) unsafe fn unmap(caller: &Caller<'_>, args: &mut UnmapMemory) -> Resul
     Ok(())
 }
 
-pub(super) fn available(caller: &Caller<'_>, args: &mut AvailableMemory) -> Result<(), Errno> {
+pub(super) fn available(caller: &Caller, args: &mut AvailableMemory) -> Result<(), Errno> {
     caller.own_slot()?;
     let mut tables = caller.lock()?;
     reap(caller.device, &mut tables);
@@ -319,7 +319,7 @@ pub(super) fn available(caller: &Caller<'_>, args: &mut AvailableMemory) -> Resu
     Ok(())
 }
 
-pub(super) fn export_dma_buf(caller: &Caller<'_>, args: &mut ExportDmabuf) -> Result<(), Errno> {
+pub(super) fn export_dma_buf(caller: &Caller, args: &mut ExportDmabuf) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let tables = caller.lock()?;
     let (_, buffer) = split_handle(&tables, slot, args.handle)?;
@@ -336,7 +336,7 @@ pub(super) fn share(device: &Device, tables: &Tables, object: u32) -> Result<i32
     fd::dma_buf(device, object as usize, found.serial)
 }
 
-pub(super) fn dma_buf_info(caller: &Caller<'_>, args: &mut GetDmabufInfo) -> Result<(), Errno> {
+pub(super) fn dma_buf_info(caller: &Caller, args: &mut GetDmabufInfo) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let tables = caller.lock()?;
     let (_, object) = dma_buf_object(caller.device, &tables, args.dmabuf_fd.cast_signed())?;
@@ -351,7 +351,7 @@ pub(super) fn dma_buf_info(caller: &Caller<'_>, args: &mut GetDmabufInfo) -> Res
     Ok(())
 }
 
-pub(super) fn import_dma_buf(caller: &Caller<'_>, args: &mut ImportDmabuf) -> Result<(), Errno> {
+pub(super) fn import_dma_buf(caller: &Caller, args: &mut ImportDmabuf) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     if args.gpu_id != tables.processes[slot].gpu_id {

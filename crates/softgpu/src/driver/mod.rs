@@ -27,16 +27,23 @@ use strobe_kfd::process::{
 use strobe_kfd::queue::{CreateQueue, DestroyQueue, SetCuMask, UpdateQueue};
 
 use crate::device::fd;
+use crate::gpu::Gpu;
 use caller::Caller;
 use request::{ARGUMENT, Block, Named, args, by_request, number_of, unknown};
 
-/// Answers a request on one of our nodes; `None` when `fd` is not one.
+/// Answers a request on one of the GPU's nodes; `None` when `fd` is not one.
 ///
 /// # Safety
 /// `argument` must satisfy the contract of the request: a block of the size the request number
 /// says, whose pointers are valid for what the driver reads and writes through them.
-pub(crate) unsafe fn answer(fd: i32, request: u32, argument: *mut u8) -> Option<Result<(), Errno>> {
-    let (device, node) = fd::node(fd)?;
+pub(crate) unsafe fn answer(
+    gpu: &'static Gpu,
+    fd: i32,
+    request: u32,
+    argument: *mut u8,
+) -> Option<Result<(), Errno>> {
+    let Gpu { device, engines } = gpu;
+    let node = fd::node(device, fd)?;
     let size = (request >> 16 & 0x3fff) as usize;
     if size > ARGUMENT || (size > 0 && argument.is_null()) {
         return Some(Err(Errno::EFAULT));
@@ -45,7 +52,11 @@ pub(crate) unsafe fn answer(fd: i32, request: u32, argument: *mut u8) -> Option<
     let mut block = Block([0; ARGUMENT]);
     // SAFETY: the caller's block has `size` bytes.
     unsafe { argument.copy_to_nonoverlapping(block.0.as_mut_ptr(), size) };
-    let caller = Caller { device, fd };
+    let caller = Caller {
+        device,
+        engines,
+        fd,
+    };
     let (kind, number) = number_parts(request);
     let (faults, calls) = (&device.header().faults, &device.state().calls);
     let operation = || args::<CriuOp>(&mut block).op;
@@ -77,7 +88,7 @@ const DEBUGGER: u8 = 0x82;
 
 /// # Safety
 /// As for [`answer`].
-unsafe fn compute(caller: &Caller<'_>, number: u8, block: &mut Block) -> Result<(), Errno> {
+unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), Errno> {
     // SAFETY: each function gets the block of its own request; pointers in it are the caller's
     // promise.
     unsafe {

@@ -51,15 +51,12 @@ fn device_apertures(gpu_id: u32) -> Apertures {
 }
 
 /// The GPU's id as the calling process knows it.
-fn user_gpu_id(caller: &Caller<'_>) -> Result<u32, Errno> {
+fn user_gpu_id(caller: &Caller) -> Result<u32, Errno> {
     let slot = caller.own_slot()?;
     Ok(caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.gpu_id)
 }
 
-pub(super) fn apertures_old(
-    caller: &Caller<'_>,
-    args: &mut GetProcessApertures,
-) -> Result<(), Errno> {
+pub(super) fn apertures_old(caller: &Caller, args: &mut GetProcessApertures) -> Result<(), Errno> {
     args.apertures[0] = device_apertures(user_gpu_id(caller)?);
     args.num_of_nodes = 1;
     Ok(())
@@ -68,7 +65,7 @@ pub(super) fn apertures_old(
 /// # Safety
 /// The array pointer must be valid for the number of elements beside it.
 pub(super) unsafe fn apertures(
-    caller: &Caller<'_>,
+    caller: &Caller,
     args: &mut GetProcessAperturesNew,
 ) -> Result<(), Errno> {
     let apertures = device_apertures(user_gpu_id(caller)?);
@@ -80,10 +77,10 @@ pub(super) unsafe fn apertures(
     Ok(())
 }
 
-pub(super) fn acquire_vm(caller: &Caller<'_>, args: &mut AcquireVm) -> Result<(), Errno> {
+pub(super) fn acquire_vm(caller: &Caller, args: &mut AcquireVm) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let drm_fd = args.drm_fd.cast_signed();
-    if !matches!(fd::node(drm_fd), Some((_, fd::Node::Render))) {
+    if fd::node(caller.device, drm_fd) != Some(fd::Node::Render) {
         return Err(Errno::EINVAL);
     }
     let file = render_file(caller.device, drm_fd)?;
@@ -100,7 +97,7 @@ pub(super) fn acquire_vm(caller: &Caller<'_>, args: &mut AcquireVm) -> Result<()
     Ok(())
 }
 
-pub(super) fn scratch(caller: &Caller<'_>, args: &mut SetScratchBackingVa) -> Result<(), Errno> {
+pub(super) fn scratch(caller: &Caller, args: &mut SetScratchBackingVa) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     caller.lock()?.processes[slot].scratch_va = args.va_addr;
     Ok(())
@@ -125,7 +122,7 @@ pub(super) unsafe fn tile_config(args: &mut GetTileConfig) -> Result<(), Errno> 
     Ok(())
 }
 
-pub(super) fn xnack(caller: &Caller<'_>, args: &mut SetXnackMode) -> Result<(), Errno> {
+pub(super) fn xnack(caller: &Caller, args: &mut SetXnackMode) -> Result<(), Errno> {
     caller.own_slot()?;
     match args.xnack_enabled {
         0 => Ok(()),

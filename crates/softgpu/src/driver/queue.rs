@@ -11,12 +11,11 @@ use strobe_kfd::queue::{
 use super::caller::Caller;
 use crate::device::{DOORBELL_BYTES, DOORBELLS, Device, Queue, Tables, doorbell_page};
 use crate::wave::HELD;
-use crate::worker;
 
 /// The doorbell of an AQL queue that was never rung: packet -1.
 const NEVER_RUNG: u64 = u64::MAX;
 
-pub(super) fn create(caller: &Caller<'_>, args: &mut CreateQueue) -> Result<(), Errno> {
+pub(super) fn create(caller: &Caller, args: &mut CreateQueue) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     let tables = &mut *tables;
@@ -59,7 +58,7 @@ pub(super) fn create(caller: &Caller<'_>, args: &mut CreateQueue) -> Result<(), 
     let doorbell = insert(caller.device, tables, slot, queue, None, initial)?;
     args.queue_id = id;
     args.doorbell_offset = doorbell_page(slot) + u64::from(doorbell) * 8;
-    worker::start();
+    caller.engines.start(caller.device);
     Ok(())
 }
 
@@ -104,7 +103,7 @@ pub(super) fn insert(
     Ok(doorbell)
 }
 
-pub(super) fn update(caller: &Caller<'_>, args: &mut UpdateQueue) -> Result<(), Errno> {
+pub(super) fn update(caller: &Caller, args: &mut UpdateQueue) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     let queue = tables.queue_mut(slot, args.queue_id).ok_or(Errno::EINVAL)?;
@@ -121,11 +120,11 @@ pub(super) fn update(caller: &Caller<'_>, args: &mut UpdateQueue) -> Result<(), 
         .queue_epoch
         .fetch_add(1, Ordering::Release);
     drop(tables);
-    worker::share(args.queue_id);
+    caller.engines.share(args.queue_id);
     Ok(())
 }
 
-pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyQueue) -> Result<(), Errno> {
+pub(super) fn destroy(caller: &Caller, args: &mut DestroyQueue) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     caller
         .lock()?
@@ -133,7 +132,7 @@ pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyQueue) -> Result<()
         .ok_or(Errno::EINVAL)?;
     // The program may free the ring as soon as this returns, and the doorbell, by which waves are
     // told to let go, may become another queue's: so the table forgets the queue last.
-    worker::retire(args.queue_id);
+    caller.engines.retire(args.queue_id);
     let mut tables = caller.lock()?;
     if let Some(queue) = tables.queue_mut(slot, args.queue_id) {
         queue.owner = 0;
@@ -145,7 +144,7 @@ pub(super) fn destroy(caller: &Caller<'_>, args: &mut DestroyQueue) -> Result<()
 }
 
 /// Every compute unit runs everything: a mask changes placement only.
-pub(super) fn set_cu_mask(caller: &Caller<'_>, args: &mut SetCuMask) -> Result<(), Errno> {
+pub(super) fn set_cu_mask(caller: &Caller, args: &mut SetCuMask) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     caller
         .lock()?

@@ -24,36 +24,40 @@ mod runner;
 
 use std::sync::Mutex;
 
+use crate::device::Device;
 use pool::Pool;
 
-/// The pool of this process; that of the parent means nothing after fork.
-static POOL: Mutex<Option<&'static Pool>> = Mutex::new(None);
+/// The threads of a process that are a device's engines; those of the parent mean nothing after fork.
+#[derive(Debug, Default)]
+pub(crate) struct Engines(Mutex<Option<&'static Pool>>);
 
-fn current() -> Option<&'static Pool> {
-    let pid = std::process::id();
-    POOL.lock().ok()?.filter(|pool| pool.pid() == pid)
-}
-
-/// Makes sure that this process has an engine.
-pub(crate) fn start() {
-    let pid = std::process::id();
-    let Ok(mut pool) = POOL.lock() else { return };
-    if pool.is_none_or(|pool| pool.pid() != pid) {
-        *pool = Pool::launch(pid);
+impl Engines {
+    fn current(&self) -> Option<&'static Pool> {
+        let pid = std::process::id();
+        self.0.lock().ok()?.filter(|pool| pool.pid() == pid)
     }
-}
 
-/// Makes a change of a queue's percentage take effect.
-pub(crate) fn share(queue: u32) {
-    if let Some(pool) = current() {
-        pool.share(queue);
+    /// Makes sure that they run in this process.
+    pub(crate) fn start(&self, device: &'static Device) {
+        let pid = std::process::id();
+        let Ok(mut pool) = self.0.lock() else { return };
+        if pool.is_none_or(|pool| pool.pid() != pid) {
+            *pool = Some(Pool::launch(device, pid));
+        }
     }
-}
 
-/// Stops a queue for good; returns when no thread touches it any more. A kernel that does not end
-/// is evicted.
-pub(crate) fn retire(queue: u32) {
-    if let Some(pool) = current() {
-        pool.retire(queue);
+    /// Makes a change of a queue's percentage take effect.
+    pub(crate) fn share(&self, queue: u32) {
+        if let Some(pool) = self.current() {
+            pool.share(queue);
+        }
+    }
+
+    /// Stops a queue for good; returns when no thread touches it any more. A kernel that does not end
+    /// is evicted.
+    pub(crate) fn retire(&self, queue: u32) {
+        if let Some(pool) = self.current() {
+            pool.retire(queue);
+        }
     }
 }

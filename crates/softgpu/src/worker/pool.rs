@@ -46,9 +46,9 @@ struct Queues {
 
 impl Pool {
     /// Starts the poller; runners and helpers come with the first work.
-    pub(super) fn launch(pid: u32) -> Option<&'static Self> {
+    pub(super) fn launch(device: &'static Device, pid: u32) -> &'static Self {
         let pool: &'static Self = Box::leak(Box::new(Self {
-            process: Process::new(Device::get()?, pid),
+            process: Process::new(device, pid),
             queues: Mutex::default(),
             ready: Mutex::default(),
             ready_signal: Condvar::new(),
@@ -61,7 +61,7 @@ impl Pool {
         for _ in 1..cores.min(32) {
             spawn("softgpu-help", move || pool.help());
         }
-        Some(pool)
+        pool
     }
 
     pub(super) fn pid(&self) -> u32 {

@@ -42,7 +42,7 @@ fn insert(tables: &mut Tables, file: usize, object: usize, entry: GemHandle) -> 
         .ok_or(Errno::ENOMEM)
 }
 
-pub(super) fn create(caller: &Caller<'_>, args: &mut Create) -> Result<(), Errno> {
+pub(super) fn create(caller: &Caller, args: &mut Create) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let mut tables = caller.lock()?;
     let kind = if args.domains & DOMAIN_VRAM != 0 {
@@ -65,7 +65,7 @@ pub(super) fn create(caller: &Caller<'_>, args: &mut Create) -> Result<(), Errno
     Ok(())
 }
 
-pub(super) fn userptr(caller: &Caller<'_>, args: &mut Userptr) -> Result<(), Errno> {
+pub(super) fn userptr(caller: &Caller, args: &mut Userptr) -> Result<(), Errno> {
     if args.addr == 0 || !args.addr.is_multiple_of(PAGE) || !args.size.is_multiple_of(PAGE) {
         return Err(Errno::EINVAL);
     }
@@ -81,7 +81,7 @@ pub(super) fn userptr(caller: &Caller<'_>, args: &mut Userptr) -> Result<(), Err
     Ok(())
 }
 
-pub(super) fn close(caller: &Caller<'_>, args: &mut Close) -> Result<(), Errno> {
+pub(super) fn close(caller: &Caller, args: &mut Close) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let mut tables = caller.lock()?;
     let tables = &mut *tables;
@@ -108,7 +108,7 @@ fn object(tables: &Tables, file: usize, handle: u32) -> Result<(usize, GemHandle
     Ok((entry.object as usize, entry, *object))
 }
 
-pub(super) fn mmap(caller: &Caller<'_>, args: &mut Mmap) -> Result<(), Errno> {
+pub(super) fn mmap(caller: &Caller, args: &mut Mmap) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let (_, _, object) = object(&*caller.lock()?, file, args.handle())?;
     let hidden = object.place == place::VRAM && caller.device.header().large_bar == 0;
@@ -119,7 +119,7 @@ pub(super) fn mmap(caller: &Caller<'_>, args: &mut Mmap) -> Result<(), Errno> {
     Ok(())
 }
 
-pub(super) fn handle_to_fd(caller: &Caller<'_>, args: &mut HandleToFd) -> Result<(), Errno> {
+pub(super) fn handle_to_fd(caller: &Caller, args: &mut HandleToFd) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let tables = caller.lock()?;
     let (index, _, _) = object(&tables, file, args.handle)?;
@@ -127,7 +127,7 @@ pub(super) fn handle_to_fd(caller: &Caller<'_>, args: &mut HandleToFd) -> Result
     Ok(())
 }
 
-pub(super) fn fd_to_handle(caller: &Caller<'_>, args: &mut FdToHandle) -> Result<(), Errno> {
+pub(super) fn fd_to_handle(caller: &Caller, args: &mut FdToHandle) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let mut tables = caller.lock()?;
     let (index, object) = caller::dma_buf_object(caller.device, &tables, args.fd)?;
@@ -165,7 +165,7 @@ pub(super) fn wait_idle(args: &mut WaitIdle) -> Result<(), Errno> {
     Ok(())
 }
 
-pub(super) fn va(caller: &Caller<'_>, args: &mut Va) -> Result<(), Errno> {
+pub(super) fn va(caller: &Caller, args: &mut Va) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let mut tables = caller.lock()?;
     let tables = &mut *tables;
@@ -252,7 +252,7 @@ fn clear(device: &Device, tables: &mut Tables, file: u32, va: u64, size: u64) ->
 
 /// # Safety
 /// `value` must point to what the operation says.
-pub(super) unsafe fn operate(caller: &Caller<'_>, args: &mut GemOp) -> Result<(), Errno> {
+pub(super) unsafe fn operate(caller: &Caller, args: &mut GemOp) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let tables = caller.lock()?;
     let (_, entry, object) = object(&tables, file, args.handle)?;
@@ -295,7 +295,7 @@ pub(super) unsafe fn operate(caller: &Caller<'_>, args: &mut GemOp) -> Result<()
 
 /// # Safety
 /// `entries` must be valid for the number beside it.
-pub(super) unsafe fn list(caller: &Caller<'_>, args: &mut ListHandles) -> Result<(), Errno> {
+pub(super) unsafe fn list(caller: &Caller, args: &mut ListHandles) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let tables = caller.lock()?;
     let owner = file as u32 + 1;

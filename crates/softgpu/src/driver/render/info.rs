@@ -13,7 +13,7 @@ use crate::report::report;
 
 /// # Safety
 /// The answer's pointer must be valid for the number of bytes beside it.
-pub(super) unsafe fn answer(caller: &Caller<'_>, args: &mut Info) -> Result<(), Errno> {
+pub(super) unsafe fn answer(caller: &Caller, args: &mut Info) -> Result<(), Errno> {
     let header = caller.device.header();
     let used = || {
         let mut tables = caller.lock()?;

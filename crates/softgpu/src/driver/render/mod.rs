@@ -17,11 +17,7 @@ use super::request::{Block, Named, args, by_request, unknown};
 
 /// # Safety
 /// The block must be that of the request; pointers in it are the caller's promise.
-pub(super) unsafe fn answer(
-    caller: &Caller<'_>,
-    number: u8,
-    block: &mut Block,
-) -> Result<(), Errno> {
+pub(super) unsafe fn answer(caller: &Caller, number: u8, block: &mut Block) -> Result<(), Errno> {
     // SAFETY: each function gets the block of its own request.
     unsafe {
         by_request!(number {

@@ -14,7 +14,7 @@ use crate::space::Snapshot;
 
 const CHUNKS: u32 = 64;
 
-pub(super) fn context(caller: &Caller<'_>, args: &mut Ctx) -> Result<(), Errno> {
+pub(super) fn context(caller: &Caller, args: &mut Ctx) -> Result<(), Errno> {
     let file = caller.render_file()?;
     match args.op {
         CTX_ALLOC => {
@@ -53,7 +53,7 @@ pub(super) fn bo_list(args: &mut BoList) -> Result<(), Errno> {
 
 /// # Safety
 /// The chunk pointers, and those in the chunks, must be valid for the numbers beside them.
-pub(super) unsafe fn submit(caller: &Caller<'_>, args: &mut Submit) -> Result<(), Errno> {
+pub(super) unsafe fn submit(caller: &Caller, args: &mut Submit) -> Result<(), Errno> {
     let file = caller.render_file()?;
     if args.num_chunks == 0 || args.num_chunks > CHUNKS || args.chunks == 0 {
         return Err(Errno::EINVAL);
@@ -95,7 +95,7 @@ pub(super) unsafe fn submit(caller: &Caller<'_>, args: &mut Submit) -> Result<()
     Ok(())
 }
 
-fn execute(caller: &Caller<'_>, snapshot: &Snapshot, ib: &ChunkIb) -> Result<(), Errno> {
+fn execute(caller: &Caller, snapshot: &Snapshot, ib: &ChunkIb) -> Result<(), Errno> {
     let engine = Engine {
         device: caller.device,
         snapshot,
