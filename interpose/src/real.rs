@@ -49,6 +49,8 @@ pub(crate) fn address(api: Api) -> Option<*mut ()> {
 }
 
 fn fill(handle: *mut c_void) {
+    // Nothing of the program that uses the GPU has run.
+    strobe_agent::note_stderr();
     for api in &Api::ALL[..Api::TYPED] {
         if let Some(address) = glibc::dlsym(handle, api.symbol()) {
             // SAFETY: the real function of this name.

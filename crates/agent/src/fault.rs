@@ -37,30 +37,21 @@ pub(crate) fn turn_off(why: &str) {
     }
 }
 
-/// The program's stderr as it was when this library was loaded: what is descriptor 2 later may be any
-/// file of the program's, the GPU's driver included, and gets none of our lines.
+/// The program's stderr as it was at its first call of HIP, which a compiled program makes before
+/// `main`: what is descriptor 2 later may be any file of the program's, the GPU's driver included, and
+/// gets none of our lines.
 static STDERR: Mutex<Option<FileId>> = Mutex::new(None);
 
-extern "C" fn note_stderr() {
+/// Takes note of the program's stderr.
+pub fn note_stderr() {
     *STDERR.lock() = FileId::of_stderr();
 }
-
-/// Before anything of the program runs.
-#[used]
-// SAFETY: the loader calls what is in this section with arguments that this does not look at.
-#[unsafe(link_section = ".init_array")]
-static AT_LOAD: extern "C" fn() = note_stderr;
 
 /// Whether descriptor 2 is still the stderr of the beginning.
 pub(crate) fn has_stderr() -> bool {
     // Not waited for: a forked child may have it locked for good.
     let noted = STDERR.try_lock().and_then(|noted| *noted);
     noted.is_some() && noted == FileId::of_stderr()
-}
-
-/// In a restored process, which had it at the cut: it may be another file that does the same.
-pub(crate) fn stderr_came_back() {
-    note_stderr();
 }
 
 /// One line on stderr, in one write, without the standard library's locks.

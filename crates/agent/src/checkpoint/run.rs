@@ -85,7 +85,8 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
         Ok(Verdict::Dumped) => debug_span!("deliver").in_scope(|| deliver::run(agent, &begin, cut)),
         Ok(Verdict::Restored) => {
             if has_stderr {
-                fault::stderr_came_back();
+                // It may be another file that does the same.
+                fault::note_stderr();
             }
             restored(agent);
             Ok(())
