@@ -29,7 +29,7 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 25] = [
+const WRITE_NOTHING: [&str; 30] = [
     "submit",
     "record_event",
     "wait_event",
@@ -54,6 +54,11 @@ const WRITE_NOTHING: [&str; 25] = [
     "destroy_stream",
     "begin_capture",
     "end_capture",
+    "instantiate_graph",
+    "update_graph_exec",
+    "change_graph",
+    "change_graph_exec",
+    "change_graphs",
     "reset",
 ];
 

@@ -152,10 +152,24 @@ fn threads_streams_and_callbacks_work_and_every_launch_counts() {
     assert_eq!(ended.launches(), 4 * 25);
 }
 
+/// Five launches of what was captured, three kernels each, and one of what was made of it.
 #[test]
-fn a_graph_launch_is_one_that_may_write_anything() {
-    let ended = run(&program("graph.cpp"), &[]).well();
-    assert_eq!(ended.stdout(), "graph 5\n");
+fn a_graph_does_what_was_captured_until_it_is_changed() {
+    let ended = |change| {
+        let ended = run(&program("graph.cpp"), &[change]).well();
+        (ended.launches(), ended.stdout())
+    };
+    for (change, launches, said) in [
+        ("none", 18, "graph 12 7\n"),
+        // Of another capture, of one kernel.
+        ("update", 16, "graph 10 16\n"),
+        // Whatever these do is one thing that may write anything, and is no launch that counts.
+        ("exec", 15, "graph 41 7\n"),
+        ("graph", 15, "graph 42 7\n"),
+        ("clone", 15, "graph 12 7\n"),
+    ] {
+        assert_eq!(ended(change), (launches, said.to_owned()), "{change}");
+    }
 }
 
 #[test]

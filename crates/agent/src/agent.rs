@@ -4,8 +4,9 @@ use crate::control::shared::Shared;
 use crate::device::state::DeviceState;
 use crate::fault;
 use crate::seen::captures::{self, Captures};
+use crate::seen::graphs::Graphs;
 use crate::seen::module::Modules;
-use crate::seen::observed::{Observed, RawStream};
+use crate::seen::observed::{Observed, RawStream, Transfer};
 use crate::seen::ring::Ring;
 use crate::seen::trace::Trace;
 use crate::wire::page;
@@ -39,6 +40,7 @@ pub(crate) struct Agent {
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
+    pub(crate) graphs: Graphs,
     pub(crate) control: Shared,
 }
 
@@ -71,6 +73,7 @@ impl Agent {
             streams: RwLock::default(),
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
+            graphs: Graphs::default(),
             control: Shared::default(),
         }
     }
@@ -80,7 +83,7 @@ impl Agent {
     /// thread does.
     #[inline]
     pub(crate) fn observe(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        if stream.is_some_and(|stream| self.is_captured(stream)) {
+        if self.captures.may_be_any() && self.is_recorded(observed, stream) {
             return;
         }
         if self.device.course.keeps() {
@@ -89,6 +92,23 @@ impl Agent {
             self.ring
                 .push(observed.record_len(), |bytes| observed.write(bytes));
         }
+    }
+
+    /// Whether this goes into a graph that is being captured, and does not happen now. What is over when
+    /// its call returns may do both, and so may what runs on streams that nobody knows.
+    #[cold]
+    fn is_recorded(&self, observed: &Observed<'_>, stream: Option<RawStream>) -> bool {
+        let own = observed.stream();
+        let is_captured = |stream: Option<RawStream>| stream.is_some_and(|s| self.is_captured(s));
+        if is_captured(own) || matches!(observed, Observed::Anything { stream: None, .. }) {
+            self.graphs.record(observed);
+        }
+        let is_done = matches!(
+            observed,
+            Observed::Transfer(Transfer { waits: true, .. })
+                | Observed::Anything { stream: None, .. }
+        );
+        is_captured(own.or(stream)) && !is_done
     }
 
     /// Analyses kernels and evaluates footprints in the program's thread, whose stack may be as small

@@ -50,10 +50,35 @@ macro_rules! for_each_function {
             "4.2" hipExtLaunchMultiKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anywhere() }
             "4.2" hipLaunchCooperativeKernelMultiDevice(launches: Ptr, devices: c_int, flags: c_uint) -> Status { launch_anywhere() }
             "4.2" _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(stub: usize, grid: *const Dim3, block: *const Dim3, lds: c_uint, stream: Stream, extra: *mut Ptr) -> () { launch_unknown(stream) }
-            "4.3" hipGraphInstantiate(exec: *mut GraphExec, graph: Graph, error_node: Ptr, log: *mut c_char, log_bytes: usize) -> Status { submit() }
-            "4.5" hipGraphInstantiateWithFlags(exec: *mut GraphExec, graph: Graph, flags: u64) -> Status { submit() }
-            "4.3" hipGraphExecDestroy(exec: GraphExec) -> Status { submit() }
-            "4.3" hipGraphLaunch(exec: GraphExec, stream: Stream) -> Status { launch_graph(stream) }
+            "4.3" hipGraphInstantiate(exec: *mut GraphExec, graph: Graph, error_node: Ptr, log: *mut c_char, log_bytes: usize) -> Status { instantiate_graph(exec, graph) }
+            "4.5" hipGraphInstantiateWithFlags(exec: *mut GraphExec, graph: Graph, flags: u64) -> Status { instantiate_graph(exec, graph) }
+            "4.3" hipGraphExecDestroy(exec: GraphExec) -> Status { change_graph_exec(exec) }
+            "4.3" hipGraphLaunch(exec: GraphExec, stream: Stream) -> Status { launch_graph(exec, stream) }
+            "4.3" hipGraphDestroy(graph: Graph) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddKernelNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddMemcpyNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddMemcpyNode1D(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddMemcpyNodeFromSymbol(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddMemcpyNodeToSymbol(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddMemsetNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddHostNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddChildGraphNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, child: Graph) -> Status { change_graph(graph) }
+            "4.4" hipGraphKernelNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.4" hipGraphExecKernelNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.4" hipGraphMemcpyNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.4" hipGraphMemsetNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemsetNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphHostNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.5" hipGraphExecHostNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphMemcpyNodeSetParams1D(node: Ptr, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParams1D(exec: GraphExec, node: Ptr, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphMemcpyNodeSetParamsFromSymbol(node: Ptr, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParamsFromSymbol(exec: GraphExec, node: Ptr, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphMemcpyNodeSetParamsToSymbol(node: Ptr, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParamsToSymbol(exec: GraphExec, node: Ptr, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphExecChildGraphNodeSetParams(exec: GraphExec, node: Ptr, child: Graph) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphExecUpdate(exec: GraphExec, graph: Graph, node: *mut Ptr, result: *mut c_int) -> Status { update_graph_exec(exec, graph) }
             // Memory.
             "4.2" hipMalloc(address: *mut Ptr, bytes: usize) -> Status { allocate(address, bytes) }
             "4.2" hipExtMallocWithFlags(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { allocate_flags(address, bytes, flags) }
@@ -146,7 +171,7 @@ macro_rules! for_each_function {
             "4.4" hipStreamWriteValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint) -> Status { write(address, 8, stream) }
             "4.2" hipStreamAddCallback(stream: Stream, callback: StreamCallback, data: Ptr, flags: c_uint) -> Status { callback(stream) }
             "4.3" hipStreamBeginCapture(stream: Stream, mode: CaptureMode) -> Status { begin_capture(stream) }
-            "4.3" hipStreamEndCapture(stream: Stream, graph: *mut Graph) -> Status { end_capture(stream) }
+            "4.3" hipStreamEndCapture(stream: Stream, graph: *mut Graph) -> Status { end_capture(stream, graph) }
             "4.2" hipEventCreate(event: *mut Event) -> Status { submit() }
             "4.2" hipEventCreateWithFlags(event: *mut Event, flags: c_uint) -> Status { submit() }
             "4.2" hipEventDestroy(event: Event) -> Status { destroy_event(event) }
@@ -309,52 +334,27 @@ macro_rules! for_each_function {
             "4.2" hipGetTextureObjectResourceViewDesc;
             "4.2" hipGetTextureObjectTextureDesc;
             "4.2" hipGetTextureReference;
-            "4.5" hipGraphAddChildGraphNode;
             "4.4" hipGraphAddDependencies;
             "4.4" hipGraphAddEmptyNode;
             "4.5" hipGraphAddEventRecordNode;
             "4.5" hipGraphAddEventWaitNode;
-            "4.5" hipGraphAddHostNode;
-            "4.3" hipGraphAddKernelNode;
-            "4.3" hipGraphAddMemcpyNode;
-            "4.3" hipGraphAddMemcpyNode1D;
-            "4.5" hipGraphAddMemcpyNodeFromSymbol;
-            "4.5" hipGraphAddMemcpyNodeToSymbol;
-            "4.3" hipGraphAddMemsetNode;
             "4.5" hipGraphChildGraphNodeGetGraph;
             "4.5" hipGraphClone;
             "4.3" hipGraphCreate;
-            "4.3" hipGraphDestroy;
             "4.5" hipGraphDestroyNode;
             "4.5" hipGraphEventRecordNodeGetEvent;
             "4.5" hipGraphEventRecordNodeSetEvent;
             "4.5" hipGraphEventWaitNodeGetEvent;
             "4.5" hipGraphEventWaitNodeSetEvent;
-            "4.5" hipGraphExecChildGraphNodeSetParams;
             "4.5" hipGraphExecEventRecordNodeSetEvent;
             "4.5" hipGraphExecEventWaitNodeSetEvent;
-            "4.5" hipGraphExecHostNodeSetParams;
-            "4.4" hipGraphExecKernelNodeSetParams;
-            "4.5" hipGraphExecMemcpyNodeSetParams;
-            "4.5" hipGraphExecMemcpyNodeSetParams1D;
-            "4.5" hipGraphExecMemcpyNodeSetParamsFromSymbol;
-            "4.5" hipGraphExecMemcpyNodeSetParamsToSymbol;
-            "4.5" hipGraphExecMemsetNodeSetParams;
-            "4.5" hipGraphExecUpdate;
             "4.5" hipGraphGetEdges;
             "4.4" hipGraphGetNodes;
             "4.4" hipGraphGetRootNodes;
             "4.5" hipGraphHostNodeGetParams;
-            "4.5" hipGraphHostNodeSetParams;
             "4.4" hipGraphKernelNodeGetParams;
-            "4.4" hipGraphKernelNodeSetParams;
             "4.4" hipGraphMemcpyNodeGetParams;
-            "4.4" hipGraphMemcpyNodeSetParams;
-            "4.5" hipGraphMemcpyNodeSetParams1D;
-            "4.5" hipGraphMemcpyNodeSetParamsFromSymbol;
-            "4.5" hipGraphMemcpyNodeSetParamsToSymbol;
             "4.4" hipGraphMemsetNodeGetParams;
-            "4.4" hipGraphMemsetNodeSetParams;
             "4.5" hipGraphNodeFindInClone;
             "4.5" hipGraphNodeGetDependencies;
             "4.5" hipGraphNodeGetDependentNodes;

@@ -12,7 +12,7 @@ use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use strobe_extent::Extent;
-use strobe_hip::{ConstPtr, Kernel as Function, Module, PitchedPtr, Ptr, Stream};
+use strobe_hip::{ConstPtr, Graph, GraphExec, Kernel as Function, Module, PitchedPtr, Ptr, Stream};
 
 /// What is left to do when the call has succeeded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +74,15 @@ pub(crate) enum After {
     },
     EndedCapture {
         stream: RawStream,
+        graph: *const Graph,
+    },
+    InstantiatedGraph {
+        place: *const GraphExec,
+        graph: Graph,
+    },
+    UpdatedGraph {
+        exec: GraphExec,
+        graph: Graph,
     },
     Reset,
 }
@@ -116,9 +125,16 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
                 allocated(extent);
             }
         }
-        After::EndedCapture { stream } => {
+        After::EndedCapture { stream, graph } => {
             if let Some(agent) = existing() {
                 agent.captures.ended(stream, result.status());
+                let was_last = !agent.captures.may_be_any();
+                if succeeded {
+                    // SAFETY: HIP has succeeded, so it has filled in the place.
+                    agent.graphs.captured(unsafe { graph.read() }, was_last);
+                } else if was_last {
+                    agent.graphs.nothing_is_captured();
+                }
             }
         }
         After::Reset => {
@@ -189,7 +205,21 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
         After::FatBinary { image } => REGISTRATIONS.fat_binary(result.handle(), image),
         After::BeganCapture { stream } => {
             if let Some(agent) = existing() {
+                if !agent.captures.may_be_any() {
+                    agent.graphs.nothing_is_captured();
+                }
                 agent.captures.began(stream, thread_id());
+            }
+        }
+        After::InstantiatedGraph { place, graph } => {
+            if let Some(agent) = existing() {
+                // SAFETY: HIP has filled in the place.
+                agent.graphs.instantiated(unsafe { place.read() }, graph);
+            }
+        }
+        After::UpdatedGraph { exec, graph } => {
+            if let Some(agent) = existing() {
+                agent.graphs.instantiated(exec, graph);
             }
         }
         After::CreatedStream {
@@ -215,6 +245,7 @@ fn was_reset(agent: &Agent) {
     agent.device.registry.clear();
     agent.streams.write().clear();
     agent.captures.clear();
+    agent.graphs.forget_all();
     if let Some(resources) = agent.device.spare.lock().as_mut() {
         resources.device_was_reset();
     }

@@ -286,15 +286,15 @@ fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bo
 /// These bytes are about to be written, and those read. What comes from the host may be written by
 /// the CPU during the call, so the thread waits; the rest happens in stream order.
 fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
-    let of_device = |span: Span| match agent.device.registry.is_touched(span.start, span.len) {
-        true => span,
-        false => Span::NONE,
+    let raw = raw_stream(stream);
+    let (writes, reads) = match agent.is_captured(raw) && !moves.waits {
+        // Whose memory it is counts when it happens.
+        true => (writes, reads),
+        false => (of_device(agent, writes), of_device(agent, reads)),
     };
-    let (writes, reads) = (of_device(writes), of_device(reads));
     if writes == Span::NONE && reads == Span::NONE {
         return;
     }
-    let raw = raw_stream(stream);
     let observed = Observed::Transfer(Transfer {
         stream: Some(raw),
         writes,
@@ -304,6 +304,14 @@ fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool
         waits: moves.waits,
     });
     agent.observe(&observed, (!by_host).then_some(raw));
+}
+
+/// What is in no memory of the device is left out.
+pub(super) fn of_device(agent: &Agent, span: Span) -> Span {
+    match agent.device.registry.is_touched(span.start, span.len) {
+        true => span,
+        false => Span::NONE,
+    }
 }
 
 #[cfg(test)]

@@ -152,16 +152,6 @@ pub unsafe fn launch_anywhere() -> Call {
     })
 }
 
-/// Launches a graph: whatever its nodes do now, they may do to anything. Branches of it run on
-/// streams of HIP's own, and copies from pageable memory are done by the CPU: its thread waits.
-pub unsafe fn launch_graph(stream: Stream) -> Call {
-    with_agent(|agent| {
-        let (stream, is_graph) = (Some(raw_stream(stream)), true);
-        agent.observe(&Observed::Anything { stream, is_graph }, None);
-        After::Nothing
-    })
-}
-
 fn anything(agent: &Agent, stream: Stream) {
     let (stream, is_graph) = (Some(raw_stream(stream)), false);
     agent.observe(&Observed::Anything { stream, is_graph }, stream);
@@ -189,9 +179,6 @@ unsafe fn launch(
     stream: Stream,
 ) {
     let stream = raw_stream(stream);
-    if agent.is_captured(stream) {
-        return;
-    }
     let launch = Launch {
         kernel,
         stream,
@@ -200,6 +187,11 @@ unsafe fn launch(
         lds: u32::try_from(lds).unwrap_or(u32::MAX),
         kernarg: Err(UNKNOWN_ARGUMENTS),
     };
+    if agent.is_captured(stream) {
+        // SAFETY: the program's arguments for this kernel.
+        unsafe { with_arguments(launch, &arguments, |observed| agent.graphs.record(observed)) };
+        return;
+    }
     let len = kernel.explicit_bytes;
     if !agent.device.course.keeps() {
         agent.ring.push(HEADER + len, |bytes| {
@@ -210,21 +202,25 @@ unsafe fn launch(
         });
         return;
     }
+    let now = |observed: &Observed<'_>| agent.observe_now(observed, Some(stream));
     // SAFETY: as above.
-    unsafe { launch_now(agent, launch, &arguments) };
+    unsafe { with_arguments(launch, &arguments, now) };
 }
 
 /// Beside the frame of the usual way, which may be on a small stack.
 #[cold]
-unsafe fn launch_now(agent: &Agent, launch: Launch<'_>, arguments: &Arguments) {
+unsafe fn with_arguments(
+    launch: Launch<'_>,
+    arguments: &Arguments,
+    observe: impl FnOnce(&Observed<'_>),
+) {
     let mut bytes = vec![0; launch.kernel.explicit_bytes];
     let mut launch = launch;
     // SAFETY: the program's arguments for this kernel, laid out as its metadata says.
     if unsafe { arguments.write(&launch.kernel.places, &mut bytes) } {
         launch.kernarg = Ok(&bytes);
     }
-    let stream = launch.stream;
-    agent.observe_now(&Observed::Launch(launch), Some(stream));
+    observe(&Observed::Launch(launch));
 }
 
 /// Finds the kernel of a stub that has not been launched before.

@@ -11,12 +11,14 @@
 
 mod code;
 mod copy;
+mod graph;
 mod launch;
 mod memory;
 mod stream;
 
 pub use code::*;
 pub use copy::*;
+pub use graph::*;
 pub use launch::*;
 pub use memory::*;
 pub use stream::*;

@@ -3,7 +3,7 @@
 use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, Synchronised};
-use strobe_hip::{Event, Stream};
+use strobe_hip::{Event, Graph, Stream};
 
 /// `hipStreamCreate` and its kin.
 pub unsafe fn create_stream(place: *mut Stream, flags: u32) -> Call {
@@ -91,9 +91,10 @@ pub unsafe fn begin_capture(stream: Stream) -> Call {
 }
 
 /// `hipStreamEndCapture`.
-pub unsafe fn end_capture(stream: Stream) -> Call {
+pub unsafe fn end_capture(stream: Stream, graph: *mut Graph) -> Call {
     let after = After::EndedCapture {
         stream: raw_stream(stream),
+        graph,
     };
     with_agent(|_| after)
 }

@@ -256,6 +256,30 @@ pub(crate) fn write_launch(
 }
 
 impl Observed<'_> {
+    /// The stream in which something happens that a graph can do as well.
+    pub(crate) fn stream(&self) -> Option<RawStream> {
+        match *self {
+            Observed::Launch(Launch { stream, .. }) | Observed::Callback { stream } => Some(stream),
+            Observed::Transfer(Transfer { stream, .. }) | Observed::Anything { stream, .. } => {
+                stream
+            }
+            _ => None,
+        }
+    }
+
+    /// The same, in another stream.
+    #[must_use]
+    pub(crate) fn on(mut self, to: RawStream) -> Self {
+        match &mut self {
+            Observed::Launch(Launch { stream, .. }) | Observed::Callback { stream } => *stream = to,
+            Observed::Transfer(Transfer { stream, .. }) | Observed::Anything { stream, .. } => {
+                *stream = Some(to);
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// Bytes of its record.
     pub(crate) fn record_len(&self) -> usize {
         HEADER
@@ -283,8 +307,8 @@ impl Observed<'_> {
                 let Span { start, len } = transfer.writes;
                 let mut header = Header::new(TRANSFER, start, len);
                 let reads = transfer.reads;
-                let wide = [stream(transfer.stream), reads.start, reads.len];
-                for (at, value) in wide.into_iter().enumerate() {
+                let u64s = [stream(transfer.stream), reads.start, reads.len];
+                for (at, value) in u64s.into_iter().enumerate() {
                     header.words[2 * at] = value as u32;
                     header.words[2 * at + 1] = (value >> 32) as u32;
                 }
@@ -355,18 +379,18 @@ impl Observed<'_> {
                 })
             }
             TRANSFER => {
-                let wide = |at: usize| {
+                let u64_at = |at: usize| {
                     u64::from(header.words[2 * at + 1]) << 32 | u64::from(header.words[2 * at])
                 };
                 Observed::Transfer(Transfer {
-                    stream: stream(wide(0)),
+                    stream: stream(u64_at(0)),
                     writes: Span {
                         start: header.a,
                         len: header.b,
                     },
                     reads: Span {
-                        start: wide(1),
-                        len: wide(2),
+                        start: u64_at(1),
+                        len: u64_at(2),
                     },
                     is_memset: header.words[6] & IS_MEMSET != 0,
                     is_hull: header.words[6] & IS_HULL != 0,

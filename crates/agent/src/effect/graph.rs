@@ -1,0 +1,84 @@
+//! Graphs: what is launched, and which of them are still as they were captured.
+
+use crate::agent::Agent;
+use crate::attach::with_agent;
+use crate::call::{After, Call, raw_stream};
+use crate::effect::copy::of_device;
+use crate::seen::observed::{Observed, RawStream, Span, Transfer};
+use strobe_hip::{Graph, GraphExec, Stream};
+
+/// Launches a graph. Branches of it run on streams of HIP's own, and copies from pageable memory are done
+/// by the CPU: its thread waits. One that is not known may do anything.
+pub unsafe fn launch_graph(exec: GraphExec, stream: Stream) -> Call {
+    with_agent(|agent| {
+        let stream = raw_stream(stream);
+        match agent.graphs.of(exec) {
+            Some(recording) => recording
+                .on(stream)
+                .for_each(|observed| happens(agent, &observed)),
+            None => anything(agent, stream),
+        }
+        After::Nothing
+    })
+}
+
+fn anything(agent: &Agent, stream: RawStream) {
+    let (stream, is_graph) = (Some(stream), true);
+    agent.observe(&Observed::Anything { stream, is_graph }, None);
+}
+
+/// What was recorded happens now, in the memory that is the device's by now.
+fn happens(agent: &Agent, recorded: &Observed<'_>) {
+    match *recorded {
+        Observed::Transfer(transfer) => {
+            let transfer = Transfer {
+                writes: of_device(agent, transfer.writes),
+                reads: of_device(agent, transfer.reads),
+                waits: false,
+                ..transfer
+            };
+            if (transfer.writes, transfer.reads) != (Span::NONE, Span::NONE) {
+                agent.observe(&Observed::Transfer(transfer), None);
+            }
+        }
+        _ => agent.observe(recorded, None),
+    }
+}
+
+/// `hipGraphInstantiate` and its kin.
+pub unsafe fn instantiate_graph(place: *mut GraphExec, graph: Graph) -> Call {
+    with_agent(|_| After::InstantiatedGraph { place, graph })
+}
+
+/// `hipGraphExecUpdate`: an instance is made to do what a graph says.
+pub unsafe fn update_graph_exec(exec: GraphExec, graph: Graph) -> Call {
+    with_agent(|agent| {
+        // Where it fails, who knows how far it came.
+        agent.graphs.forget_exec(exec);
+        After::UpdatedGraph { exec, graph }
+    })
+}
+
+/// A graph gets another node, or goes.
+pub unsafe fn change_graph(graph: Graph) -> Call {
+    with_agent(|agent| {
+        agent.graphs.forget(graph);
+        After::Nothing
+    })
+}
+
+/// A node of an instance is changed, or the instance goes.
+pub unsafe fn change_graph_exec(exec: GraphExec) -> Call {
+    with_agent(|agent| {
+        agent.graphs.forget_exec(exec);
+        After::Nothing
+    })
+}
+
+/// A node of some graph is changed.
+pub unsafe fn change_graphs() -> Call {
+    with_agent(|agent| {
+        agent.graphs.forget_all();
+        After::Nothing
+    })
+}
