@@ -55,30 +55,30 @@ macro_rules! for_each_function {
             "4.3" hipGraphExecDestroy(exec: GraphExec) -> Status { change_graph_exec(exec) }
             "4.3" hipGraphLaunch(exec: GraphExec, stream: Stream) -> Status { launch_graph(exec, stream) }
             "4.3" hipGraphDestroy(graph: Graph) -> Status { change_graph(graph) }
-            "4.3" hipGraphAddKernelNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
-            "4.3" hipGraphAddMemcpyNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
-            "4.3" hipGraphAddMemcpyNode1D(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph(graph) }
-            "4.5" hipGraphAddMemcpyNodeFromSymbol(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph(graph) }
-            "4.5" hipGraphAddMemcpyNodeToSymbol(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph(graph) }
-            "4.3" hipGraphAddMemsetNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
-            "4.5" hipGraphAddHostNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
-            "4.5" hipGraphAddChildGraphNode(node: *mut Ptr, graph: Graph, dependencies: *const Ptr, count: usize, child: Graph) -> Status { change_graph(graph) }
-            "4.4" hipGraphKernelNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
-            "4.4" hipGraphExecKernelNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
-            "4.4" hipGraphMemcpyNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
-            "4.5" hipGraphExecMemcpyNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
-            "4.4" hipGraphMemsetNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
-            "4.5" hipGraphExecMemsetNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
-            "4.5" hipGraphHostNodeSetParams(node: Ptr, parameters: ConstPtr) -> Status { change_graphs() }
-            "4.5" hipGraphExecHostNodeSetParams(exec: GraphExec, node: Ptr, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
-            "4.5" hipGraphMemcpyNodeSetParams1D(node: Ptr, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graphs() }
-            "4.5" hipGraphExecMemcpyNodeSetParams1D(exec: GraphExec, node: Ptr, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
-            "4.5" hipGraphMemcpyNodeSetParamsFromSymbol(node: Ptr, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graphs() }
-            "4.5" hipGraphExecMemcpyNodeSetParamsFromSymbol(exec: GraphExec, node: Ptr, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
-            "4.5" hipGraphMemcpyNodeSetParamsToSymbol(node: Ptr, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graphs() }
-            "4.5" hipGraphExecMemcpyNodeSetParamsToSymbol(exec: GraphExec, node: Ptr, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
-            "4.5" hipGraphExecChildGraphNodeSetParams(exec: GraphExec, node: Ptr, child: Graph) -> Status { change_graph_exec(exec) }
-            "4.5" hipGraphExecUpdate(exec: GraphExec, graph: Graph, node: *mut Ptr, result: *mut c_int) -> Status { update_graph_exec(exec, graph) }
+            "4.3" hipGraphAddKernelNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddMemcpyNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddMemcpyNode1D(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddMemcpyNodeFromSymbol(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddMemcpyNodeToSymbol(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph(graph) }
+            "4.3" hipGraphAddMemsetNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddHostNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
+            "4.5" hipGraphAddChildGraphNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, child: Graph) -> Status { change_graph(graph) }
+            "4.4" hipGraphKernelNodeSetParams(node: GraphNode, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.4" hipGraphExecKernelNodeSetParams(exec: GraphExec, node: GraphNode, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.4" hipGraphMemcpyNodeSetParams(node: GraphNode, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParams(exec: GraphExec, node: GraphNode, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.4" hipGraphMemsetNodeSetParams(node: GraphNode, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemsetNodeSetParams(exec: GraphExec, node: GraphNode, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphHostNodeSetParams(node: GraphNode, parameters: ConstPtr) -> Status { change_graphs() }
+            "4.5" hipGraphExecHostNodeSetParams(exec: GraphExec, node: GraphNode, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphMemcpyNodeSetParams1D(node: GraphNode, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParams1D(exec: GraphExec, node: GraphNode, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphMemcpyNodeSetParamsFromSymbol(node: GraphNode, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParamsFromSymbol(exec: GraphExec, node: GraphNode, to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphMemcpyNodeSetParamsToSymbol(node: GraphNode, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graphs() }
+            "4.5" hipGraphExecMemcpyNodeSetParamsToSymbol(exec: GraphExec, node: GraphNode, symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphExecChildGraphNodeSetParams(exec: GraphExec, node: GraphNode, child: Graph) -> Status { change_graph_exec(exec) }
+            "4.5" hipGraphExecUpdate(exec: GraphExec, graph: Graph, node: *mut GraphNode, result: *mut c_int) -> Status { update_graph_exec(exec, graph) }
             // Memory.
             "4.2" hipMalloc(address: *mut Ptr, bytes: usize) -> Status { allocate(address, bytes) }
             "4.2" hipExtMallocWithFlags(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { allocate_flags(address, bytes, flags) }

@@ -84,6 +84,8 @@ handles! {
     Graph
     /// `hipGraphExec_t`.
     GraphExec
+    /// `hipGraphNode_t`.
+    GraphNode
     /// `hipMemPool_t`.
     MemPool
 }

@@ -149,6 +149,7 @@ fn passed_in_c(parameter: &str) -> Passed {
         "Function",
         "Graph",
         "GraphExec",
+        "GraphNode",
         "MemPool",
     ] {
         if has(&format!("hip{handle}_t")) {
@@ -178,8 +179,8 @@ fn passed_in_c(parameter: &str) -> Passed {
 
 fn passed_in_rust(ty: &'static str) -> Passed {
     match ty {
-        "Stream" | "Event" | "Module" | "Kernel" | "Graph" | "GraphExec" | "MemPool" | "Ptr"
-        | "ConstPtr" | "StreamCallback" => Passed::Pointer,
+        "Stream" | "Event" | "Module" | "Kernel" | "Graph" | "GraphExec" | "GraphNode"
+        | "MemPool" | "Ptr" | "ConstPtr" | "StreamCallback" => Passed::Pointer,
         "Dim3" | "Extent3" | "PitchedPtr" => Passed::Struct(ty),
         "usize" | "u64" => Passed::Eight,
         "c_ushort" => Passed::Two,
