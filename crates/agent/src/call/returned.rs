@@ -128,12 +128,11 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
         After::EndedCapture { stream, graph } => {
             if let Some(agent) = existing() {
                 agent.captures.ended(stream, result.status());
-                let was_last = !agent.captures.may_be_any();
                 if succeeded {
                     // SAFETY: HIP has succeeded, so it has filled in the place.
-                    agent.graphs.captured(unsafe { graph.read() }, was_last);
-                } else if was_last {
-                    agent.graphs.nothing_is_captured();
+                    agent.graphs.captured(stream, unsafe { graph.read() });
+                } else if !agent.is_captured(stream) {
+                    agent.graphs.nothing_captured(stream);
                 }
             }
         }
@@ -205,9 +204,7 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
         After::FatBinary { image } => REGISTRATIONS.fat_binary(result.handle(), image),
         After::BeganCapture { stream } => {
             if let Some(agent) = existing() {
-                if !agent.captures.may_be_any() {
-                    agent.graphs.nothing_is_captured();
-                }
+                agent.graphs.began(stream);
                 agent.captures.began(stream, thread_id());
             }
         }

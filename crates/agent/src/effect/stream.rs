@@ -77,6 +77,7 @@ pub unsafe fn destroy_stream(stream: Stream) -> Call {
         agent.streams.write().retain(|known| *known != stream.0);
         let stream = raw_stream(stream);
         agent.captures.destroyed(stream);
+        agent.graphs.nothing_captured(stream);
         agent.observe(&Observed::DestroyStream { stream }, None);
         After::Nothing
     })
