@@ -29,7 +29,7 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 30] = [
+const WRITE_NOTHING: [&str; 31] = [
     "submit",
     "record_event",
     "wait_event",
@@ -57,6 +57,7 @@ const WRITE_NOTHING: [&str; 30] = [
     "instantiate_graph",
     "update_graph_exec",
     "change_graph",
+    "destroy_graph",
     "change_graph_exec",
     "change_graphs",
     "reset",

@@ -166,6 +166,7 @@ fn a_graph_does_what_was_captured_until_it_is_changed() {
         // Whatever these do is one thing that may write anything, and is no launch that counts.
         ("exec", 15, "graph 41 7\n"),
         ("graph", 15, "graph 42 7\n"),
+        ("inside", 15, "graph 40 8\n"),
         ("clone", 15, "graph 12 7\n"),
     ] {
         assert_eq!(ended(change), (launches, said.to_owned()), "{change}");

@@ -54,7 +54,7 @@ macro_rules! for_each_function {
             "4.5" hipGraphInstantiateWithFlags(exec: *mut GraphExec, graph: Graph, flags: u64) -> Status { instantiate_graph(exec, graph) }
             "4.3" hipGraphExecDestroy(exec: GraphExec) -> Status { change_graph_exec(exec) }
             "4.3" hipGraphLaunch(exec: GraphExec, stream: Stream) -> Status { launch_graph(exec, stream) }
-            "4.3" hipGraphDestroy(graph: Graph) -> Status { change_graph(graph) }
+            "4.3" hipGraphDestroy(graph: Graph) -> Status { destroy_graph(graph) }
             "4.3" hipGraphAddKernelNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
             "4.3" hipGraphAddMemcpyNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
             "4.3" hipGraphAddMemcpyNode1D(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, to: Ptr, from: ConstPtr, bytes: usize, kind: CopyKind) -> Status { change_graph(graph) }
@@ -63,6 +63,7 @@ macro_rules! for_each_function {
             "4.3" hipGraphAddMemsetNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
             "4.5" hipGraphAddHostNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: ConstPtr) -> Status { change_graph(graph) }
             "4.5" hipGraphAddChildGraphNode(node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, child: Graph) -> Status { change_graph(graph) }
+            "4.4" hipGraphKernelNodeGetParams(node: GraphNode, parameters: Ptr) -> Status { change_graphs() }
             "4.4" hipGraphKernelNodeSetParams(node: GraphNode, parameters: ConstPtr) -> Status { change_graphs() }
             "4.4" hipGraphExecKernelNodeSetParams(exec: GraphExec, node: GraphNode, parameters: ConstPtr) -> Status { change_graph_exec(exec) }
             "4.4" hipGraphMemcpyNodeSetParams(node: GraphNode, parameters: ConstPtr) -> Status { change_graphs() }
@@ -352,7 +353,6 @@ macro_rules! for_each_function {
             "4.4" hipGraphGetNodes;
             "4.4" hipGraphGetRootNodes;
             "4.5" hipGraphHostNodeGetParams;
-            "4.4" hipGraphKernelNodeGetParams;
             "4.4" hipGraphMemcpyNodeGetParams;
             "4.4" hipGraphMemsetNodeGetParams;
             "4.5" hipGraphNodeFindInClone;

@@ -1,6 +1,6 @@
 // Captures two streams into a graph, instantiates it and launches it; then, as it is told, has the instance
 // do something else, and launches that.
-//   graph none | exec | update | graph | clone
+//   graph none | exec | update | graph | clone | inside
 #include <cstring>
 
 #include "../check.h"
@@ -81,6 +81,17 @@ int main(int argc, char** argv) {
     } else if (!strcmp(change, "graph")) {
         hipGraphNode_t added;
         CHECK(hipGraphAddKernelNode(&added, graph, nullptr, 0, &node));
+        CHECK(hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
+    } else if (!strcmp(change, "inside")) {
+        hipStreamCaptureStatus status;
+        hipGraphNode_t added;
+        CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+        increment<<<1, kWords, 0, stream>>>(other);
+        CHECK(hipStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph, nullptr, nullptr));
+        CHECK(hipGraphAddKernelNode(&added, graph, nullptr, 0, &node));
+        CHECK(hipStreamUpdateCaptureDependencies(stream, &added, 1,
+                                                 hipStreamAddCaptureDependencies));
+        CHECK(hipStreamEndCapture(stream, &graph));
         CHECK(hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
     } else if (!strcmp(change, "clone")) {
         hipGraph_t clone;

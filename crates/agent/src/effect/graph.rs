@@ -59,8 +59,16 @@ pub unsafe fn update_graph_exec(exec: GraphExec, graph: Graph) -> Call {
     })
 }
 
-/// A graph gets another node, or goes.
+/// A graph gets another node.
 pub unsafe fn change_graph(graph: Graph) -> Call {
+    with_agent(|agent| {
+        agent.graphs.changed(graph);
+        After::Nothing
+    })
+}
+
+/// `hipGraphDestroy`.
+pub unsafe fn destroy_graph(graph: Graph) -> Call {
     with_agent(|agent| {
         agent.graphs.forget(graph);
         After::Nothing
@@ -75,7 +83,7 @@ pub unsafe fn change_graph_exec(exec: GraphExec) -> Call {
     })
 }
 
-/// A node of some graph is changed.
+/// A node of some graph is changed, or may be: HIP 5.2 hands out its arguments where they lie.
 pub unsafe fn change_graphs() -> Call {
     with_agent(|agent| {
         agent.graphs.forget_all();

@@ -119,7 +119,16 @@ impl Graphs {
         };
     }
 
-    /// `graph` is changed, or goes.
+    /// `graph` is changed by hand. It may be one that is being captured: HIP says of a capture which graph
+    /// it goes into. So none of those is known either.
+    pub(crate) fn changed(&self, graph: Graph) {
+        let mut known = self.0.lock();
+        known.graphs.remove(&graph);
+        known.captures.clear();
+        known.prune();
+    }
+
+    /// `graph` goes.
     pub(crate) fn forget(&self, graph: Graph) {
         self.0.lock().graphs.remove(&graph);
     }
@@ -134,6 +143,8 @@ impl Graphs {
         let mut known = self.0.lock();
         known.graphs.clear();
         known.execs.clear();
+        known.captures.clear();
+        known.prune();
     }
 
     /// What a launch of `exec` does, if that is known.
@@ -200,6 +211,23 @@ mod tests {
         assert_eq!(shown(&graphs, x), None);
         graphs.forget_all();
         assert_eq!(shown(&graphs, y), None);
+    }
+
+    #[test]
+    fn a_graph_that_is_changed_while_it_is_captured_is_not_known() {
+        for change in [
+            |graphs: &Graphs| graphs.changed(Graph(1)),
+            Graphs::forget_all,
+        ] {
+            let graphs = Graphs::default();
+            graphs.began(ONE);
+            graphs.record(&memset(1));
+            change(&graphs);
+            graphs.record(&memset(2));
+            graphs.captured(ONE, Graph(1));
+            graphs.instantiated(GraphExec(1), Graph(1));
+            assert_eq!(shown(&graphs, GraphExec(1)), None);
+        }
     }
 
     #[test]
