@@ -6,7 +6,7 @@ use crate::fault;
 use crate::seen::captures::{self, Captures};
 use crate::seen::graphs::Graphs;
 use crate::seen::module::Modules;
-use crate::seen::observed::{Observed, RawStream, Transfer};
+use crate::seen::observed::{Observed, RawStream};
 use crate::seen::ring::Ring;
 use crate::seen::trace::Trace;
 use crate::wire::page;
@@ -83,8 +83,12 @@ impl Agent {
     /// thread does.
     #[inline]
     pub(crate) fn observe(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        if self.captures.may_be_any() && self.is_recorded(observed, stream) {
-            return;
+        let mut stream = stream;
+        if self.captures.may_be_any() {
+            if self.record(observed, stream) {
+                return;
+            }
+            stream = stream.filter(|stream| !self.is_captured(*stream));
         }
         if self.device.course.keeps() {
             self.observe_now(observed, stream);
@@ -94,21 +98,21 @@ impl Agent {
         }
     }
 
-    /// Whether this goes into a graph that is being captured, and does not happen now. What is over when
-    /// its call returns may do both, and so may what runs on streams that nobody knows.
+    /// Records what may go into a graph that is being captured. Whether it does, and does not happen now,
+    /// depends on the call and on HIP's version: HIP 5.2 captures launches of stubs and most copies, and
+    /// runs launches of module functions, values written by streams and launches of graphs at once. So it
+    /// counts as both, and no stream is made to wait that may be captured. An event orders nothing that
+    /// has not happened: `true`, there is nothing to observe.
     #[cold]
-    fn is_recorded(&self, observed: &Observed<'_>, stream: Option<RawStream>) -> bool {
-        let own = observed.stream();
+    fn record(&self, observed: &Observed<'_>, stream: Option<RawStream>) -> bool {
         let is_captured = |stream: Option<RawStream>| stream.is_some_and(|s| self.is_captured(s));
-        if is_captured(own) || matches!(observed, Observed::Anything { stream: None, .. }) {
-            self.graphs.record(observed);
+        match observed.stream() {
+            Some(own) if is_captured(Some(own)) => self.graphs.record(observed),
+            None if matches!(observed, Observed::Anything { .. }) => self.graphs.record(observed),
+            Some(_) => {}
+            None => return is_captured(stream),
         }
-        let is_done = matches!(
-            observed,
-            Observed::Transfer(Transfer { waits: true, .. })
-                | Observed::Anything { stream: None, .. }
-        );
-        is_captured(own.or(stream)) && !is_done
+        false
     }
 
     /// Analyses kernels and evaluates footprints in the program's thread, whose stack may be as small
@@ -158,8 +162,7 @@ impl Agent {
         count
     }
 
-    /// Whether what is enqueued on a stream is recorded into a graph, not executed: the launch of the graph
-    /// is what writes.
+    /// Whether what is enqueued on a stream may be recorded into a graph.
     #[inline]
     pub(crate) fn is_captured(&self, stream: RawStream) -> bool {
         // The legacy stream cannot be captured, and must not be asked while others are.

@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
         CHECK(hipGraphAddKernelNode(&added, graph, nullptr, 0, &node));
         CHECK(hipStreamUpdateCaptureDependencies(stream, &added, 1,
                                                  hipStreamAddCaptureDependencies));
+        increment<<<1, kWords, 0, stream>>>(other);
         CHECK(hipStreamEndCapture(stream, &graph));
         CHECK(hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
     } else if (!strcmp(change, "clone")) {

@@ -287,7 +287,7 @@ fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bo
 /// the CPU during the call, so the thread waits; the rest happens in stream order.
 fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
     let raw = raw_stream(stream);
-    let (writes, reads) = match agent.is_captured(raw) && !moves.waits {
+    let (writes, reads) = match agent.is_captured(raw) {
         // Whose memory it is counts when it happens.
         true => (writes, reads),
         false => (of_device(agent, writes), of_device(agent, reads)),

@@ -188,8 +188,9 @@ unsafe fn launch(
         kernarg: Err(UNKNOWN_ARGUMENTS),
     };
     if agent.is_captured(stream) {
+        let observe = |observed: &Observed<'_>| agent.observe(observed, Some(stream));
         // SAFETY: the program's arguments for this kernel.
-        unsafe { with_arguments(launch, &arguments, |observed| agent.graphs.record(observed)) };
+        unsafe { with_arguments(launch, &arguments, observe) };
         return;
     }
     let len = kernel.explicit_bytes;
