@@ -19,8 +19,8 @@ const LIMIT: Duration = Duration::from_secs(150);
 /// Draws which of several checkpoints is restored, apart from what the plan draws.
 const OLDER: u64 = 0x5eed;
 
-/// What a command says of a program that is gone.
-const ENDED: [&str; 2] = ["has ended", "there is no process"];
+/// What a command says of a program that is gone, or about to go.
+const ENDED: [&str; 3] = ["has ended", "there is no process", "is exiting"];
 
 /// A cycle under way.
 #[derive(Debug)]
@@ -127,10 +127,14 @@ impl Cycle<'_> {
             // It may be over before the command has found it, or in the middle; any other reason
             // is a failure, also where the program ended well in the meantime.
             CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence)
-                if ENDED.iter().any(|words| sentence.contains(words)) && !session.is_alive() =>
+                if ENDED.iter().any(|words| sentence.contains(words)) =>
             {
                 absent(&images)?;
-                return Err(Stop::Ended(sentence));
+                let status = session.wait(LIMIT)?;
+                return match status.success() {
+                    true => Err(Stop::Ended(sentence)),
+                    false => Err(Stop::Failed(self.ended_badly(&status))),
+                };
             }
             CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence) => {
                 return Err(anyhow::anyhow!("checkpoint: {sentence}").into());
