@@ -17,10 +17,7 @@ use crate::outcome::Outcome;
 pub(crate) fn answer(text: impl Display, code: ExitCode) -> Outcome {
     match write(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
-        written => {
-            written.context("cannot write to stdout")?;
-            Ok(code)
-        }
+        written => written.map(|()| code).context("cannot write to stdout"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use serde::Deserialize;
 
 use crate::strobe::Strobe;
@@ -197,11 +197,13 @@ impl Session {
     }
 
     /// Kills the program as hard as can be, and waits until it and its device are gone.
-    pub fn kill(mut self) -> anyhow::Result<()> {
-        if let Err(error) = self.signal("KILL") {
-            // It may just have ended by itself.
-            ensure!(!self.is_alive(), error);
-        }
+    pub fn kill(self) -> anyhow::Result<()> {
+        self.signal("KILL")?;
+        self.gone()
+    }
+
+    /// Waits until the program, which was killed, and its device are gone.
+    pub fn gone(mut self) -> anyhow::Result<()> {
         self.device.wait()?;
         let deadline = Instant::now() + Duration::from_secs(10);
         while Path::new(&format!("/proc/{}", self.pid)).exists() {

@@ -14,7 +14,7 @@ const ROUNDS: &str = "1000000";
 /// Slow enough for many rounds while memory is copied.
 const DEVICE: [&str; 4] = ["--link-rate", "8M", "--device-rate", "2G"];
 
-/// A test that waits for something to be noticed tries so many times.
+/// A test that needs a stray of a certain moment tries so many times.
 const SEEDS: u32 = 40;
 
 /// A run of `strays`, whose cache folder is its own.
@@ -105,27 +105,16 @@ fn all_are_exact(
     given_up
 }
 
-/// Whether a stray is noticed depends on when it comes: checkpoints with one seed after the other, until
-/// so many attempts had to be given up.
-fn noticed(kind: &str, culprit: &str, wanted: usize) {
-    let mut given_up = 0;
-    for seed in 0..SEEDS {
-        given_up += all_are_exact(kind, Some(culprit), "cow", seed..seed + 1);
-        if given_up >= wanted {
-            return;
-        }
-    }
-    panic!("{kind}: noticed {given_up} times in {SEEDS} checkpoints");
-}
-
 #[test]
 fn a_kernel_that_writes_another_buffer_makes_no_wrong_image() {
-    noticed("buffer", "stray_buffer", 4);
+    let given_up = all_are_exact("buffer", Some("stray_buffer"), "cow", 0..6);
+    assert!(given_up >= 3, "the strays were hardly noticed: {given_up}");
 }
 
 #[test]
 fn a_kernel_that_writes_one_byte_elsewhere_makes_no_wrong_image() {
-    noticed("byte", "stray_byte", 4);
+    let given_up = all_are_exact("byte", Some("stray_byte"), "cow", 0..6);
+    assert!(given_up >= 3, "the strays were hardly noticed: {given_up}");
 }
 
 #[test]
@@ -142,7 +131,10 @@ fn stores_of_the_cpu_make_no_wrong_image() {
 /// A fingerprint of any other moment than the cut could be right again when the copy is made.
 #[test]
 fn a_word_that_goes_back_and_forth_is_as_it_was_at_the_cut() {
-    noticed("flag", "stray_flag", 1);
+    let all = |seeds| all_are_exact("flag", Some("stray_flag"), "cow", seeds);
+    // That it was away at the cut, and is back when the copy is made, is luck.
+    let given_up = all(0..8) > 0 || (8..SEEDS).any(|seed| all(seed..seed + 1) > 0);
+    assert!(given_up, "the flag was never noticed");
     all_are_exact("cpu_flag", None, "cow", 0..8);
 }
 
@@ -168,17 +160,13 @@ fn nobody_is_accused_where_nobody_strays() {
 #[test]
 fn without_validation_strays_make_wrong_images() {
     let mut wrong = 0;
-    for seed in 0..SEEDS {
-        let kind = if seed % 2 == 0 { "buffer" } else { "byte" };
+    for (kind, seed) in [("buffer", 0), ("byte", 1), ("buffer", 2), ("buffer", 3)] {
         let cache = Folder::new(&format!("cache-off-{seed}"));
         let trial = Trial::run(kind, seed, &["--validate", "off"], cache.path());
         assert!(trial.suspects().is_empty(), "{}", trial.report);
         wrong += u32::from(!trial.exact);
-        if wrong >= 2 {
-            return;
-        }
     }
-    panic!("only {wrong} of {SEEDS} images are wrong");
+    assert!(wrong >= 2, "only {wrong} of 4 images are wrong");
 }
 
 /// A run in which the kernel is named.

@@ -78,41 +78,55 @@ impl Agent {
         }
     }
 
-    /// A call is about to do this. Off-checkpoint it leaves a record; during a checkpoint it goes
-    /// on when the cut's content is safe. `stream` is where the device waits; without one, the
-    /// thread does.
+    /// A call is about to do this. `stream` is where the device waits; without one, the thread does.
     #[inline]
     pub(crate) fn observe(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        let mut stream = stream;
         if self.captures.may_be_any() {
-            if self.record(observed, stream) {
-                return;
-            }
-            stream = stream.filter(|stream| !self.is_captured(*stream));
+            self.observe_beside_captures(observed, stream);
+        } else {
+            self.note(observed, stream);
         }
+    }
+
+    #[cold]
+    fn observe_beside_captures(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
+        let own = observed.stream();
+        match own.or(stream) {
+            Some(on) if self.is_captured(on) => {
+                // An event orders nothing that has not happened.
+                if own.is_some() {
+                    self.observe_captured(observed);
+                }
+            }
+            Some(_) => self.note(observed, stream),
+            None => {
+                if matches!(observed, Observed::Anything { .. }) {
+                    self.graphs.record(observed);
+                }
+                self.note(observed, stream);
+            }
+        }
+    }
+
+    /// The same on a stream that is captured. Whether a call goes into the graph, or happens now, depends on
+    /// the call and on HIP's version: HIP 5.2 captures launches of stubs and most copies, and runs launches of
+    /// module functions, values written by streams and launches of graphs at once. So it counts as both, and
+    /// the thread waits: a wait of the stream might be captured.
+    pub(crate) fn observe_captured(&self, observed: &Observed<'_>) {
+        self.graphs.record(observed);
+        self.note(observed, None);
+    }
+
+    /// What happens now. Off-checkpoint that is a record; during a checkpoint it goes on when the cut's
+    /// content is safe.
+    #[inline]
+    pub(crate) fn note(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
         if self.device.course.keeps() {
             self.observe_now(observed, stream);
         } else {
             self.ring
                 .push(observed.record_len(), |bytes| observed.write(bytes));
         }
-    }
-
-    /// Records what may go into a graph that is being captured. Whether it does, and does not happen now,
-    /// depends on the call and on HIP's version: HIP 5.2 captures launches of stubs and most copies, and
-    /// runs launches of module functions, values written by streams and launches of graphs at once. So it
-    /// counts as both, and no stream is made to wait that may be captured. An event orders nothing that
-    /// has not happened: `true`, there is nothing to observe.
-    #[cold]
-    fn record(&self, observed: &Observed<'_>, stream: Option<RawStream>) -> bool {
-        let is_captured = |stream: Option<RawStream>| stream.is_some_and(|s| self.is_captured(s));
-        match observed.stream() {
-            Some(own) if is_captured(Some(own)) => self.graphs.record(observed),
-            None if matches!(observed, Observed::Anything { .. }) => self.graphs.record(observed),
-            Some(_) => {}
-            None => return is_captured(stream),
-        }
-        false
     }
 
     /// Analyses kernels and evaluates footprints in the program's thread, whose stack may be as small

@@ -163,9 +163,9 @@ impl Dump {
     /// The driver tells the ids the program knows only with the process: whichever of the two
     /// descriptors comes first, the images end up with those.
     fn write_render_nodes(&mut self) -> Result<(), DumpError> {
-        for (present, image) in &mut self.render_nodes {
-            let known = self.gpu_ids.iter().find(|(actual, _)| actual == present);
-            image.gpu_id = known.map_or(*present, |(_, user)| *user);
+        for (actual, image) in &mut self.render_nodes {
+            let known = self.gpu_ids.iter().find(|(id, _)| id == actual);
+            image.gpu_id = known.map_or(*actual, |(_, user)| *user);
         }
         let written: Vec<CriuRenderNode> = self
             .render_nodes

@@ -121,13 +121,13 @@ impl Restore {
     ) -> Result<OwnedFd, RestoreError> {
         let present = topology::read()?;
         // The GPUs of the checkpoint stand in the image of its /dev/kfd.
-        let there = first_kfd_image(images)?
+        let saved = first_kfd_image(images)?
             .map(|kfd| kfd.device_entries)
             .unwrap_or_default();
-        let gpu = if there.is_empty() {
+        let gpu = if saved.is_empty() {
             image.gpu_id
         } else {
-            let mapping = mapping::map(&there, &present, Checks::from_environment())?;
+            let mapping = mapping::map(&saved, &present, Checks::from_environment())?;
             mapping
                 .get(&image.gpu_id)
                 .ok_or(RestoreError::UnknownGpu(image.gpu_id))?

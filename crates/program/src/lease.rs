@@ -19,6 +19,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 /// Where only root writes: checkpoints need root anyway.
 const FILE: &str = "/run/strobe-checkpoint.lock";
 
+/// How long who comes second waits: much longer than a look at the launches takes.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 

@@ -15,14 +15,21 @@ fn gpu() -> Option<&'static Gpu> {
     GPU.get_or_init(Gpu::open).as_ref()
 }
 
+/// Which of its nodes `fd` is open on. Only a block device has the GPU looked for.
+fn node(fd: i32) -> Option<(&'static Gpu, fd::Node)> {
+    let number = fd::block_device(fd)?;
+    let gpu = gpu()?;
+    Some((gpu, fd::node_of(&gpu.device, number)?))
+}
+
 /// Answers an ioctl, when `fd` is one of the software GPU's nodes.
 ///
 /// # Safety
 /// As for the system call: `argument` must satisfy the contract of the request.
 pub unsafe fn ioctl(fd: i32, request: u32, argument: *mut u8) -> Option<Result<(), Errno>> {
-    fd::block_device(fd)?;
+    let (gpu, node) = node(fd)?;
     // SAFETY: passed on.
-    unsafe { driver::answer(gpu()?, fd, request, argument) }
+    Some(unsafe { driver::answer(gpu, (fd, node), request, argument) })
 }
 
 /// What a mapping of `fd` needs beyond the system call.
@@ -37,17 +44,13 @@ pub struct Mapped {
 
 /// How to map `fd`; all zero for files that are not ours.
 pub fn mapped(fd: i32) -> Mapped {
-    let gpu = fd::block_device(fd).and_then(|_| gpu());
-    let Some(Gpu { device, .. }) = gpu else {
-        return Mapped::default();
-    };
-    match fd::node(device, fd) {
-        Some(fd::Node::Kfd) => Mapped {
+    match node(fd) {
+        Some((_, fd::Node::Kfd)) => Mapped {
             stays_at_fork: true,
             ..Mapped::default()
         },
-        Some(fd::Node::Render) => Mapped {
-            moved_by: place_of_dma_buf(device, fd).unwrap_or(0),
+        Some((gpu, fd::Node::Render)) => Mapped {
+            moved_by: place_of_dma_buf(&gpu.device, fd).unwrap_or(0),
             ..Mapped::default()
         },
         None => Mapped::default(),

@@ -19,8 +19,11 @@ const LIMIT: Duration = Duration::from_secs(150);
 /// Draws which of several checkpoints is restored, apart from what the plan draws.
 const OLDER: u64 = 0x5eed;
 
-/// What a command says of a program that is gone, or about to go.
-const ENDED: [&str; 3] = ["has ended", "there is no process", "is exiting"];
+/// What a command says of a program that is gone, and of one that is about to go.
+const ENDED: [&str; 2] = ["has ended", "there is no process"];
+const EXITS: &str = "is exiting";
+/// The agent holds an exit up for two seconds at most.
+const EXIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// A cycle under way.
 #[derive(Debug)]
@@ -127,10 +130,16 @@ impl Cycle<'_> {
             // It may be over before the command has found it, or in the middle; any other reason
             // is a failure, also where the program ended well in the meantime.
             CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence)
-                if ENDED.iter().any(|words| sentence.contains(words)) =>
+                if ENDED.iter().any(|words| sentence.contains(words)) && !session.is_alive() =>
             {
                 absent(&images)?;
-                let status = session.wait(LIMIT)?;
+                return Err(Stop::Ended(sentence));
+            }
+            CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence)
+                if sentence.contains(EXITS) =>
+            {
+                absent(&images)?;
+                let status = session.wait(EXIT_LIMIT)?;
                 return match status.success() {
                     true => Err(Stop::Ended(sentence)),
                     false => Err(Stop::Failed(self.ended_badly(&status))),
@@ -157,8 +166,9 @@ impl Cycle<'_> {
             }
             Then::Killed(after) => {
                 thread::sleep(after);
-                if session.is_alive() {
-                    session.kill()?;
+                // It may end by itself at any moment, and then as it should.
+                if session.is_alive() && session.signal("KILL").is_ok() {
+                    session.gone()?;
                 } else {
                     self.end(session)?;
                 }

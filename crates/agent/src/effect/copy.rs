@@ -4,7 +4,7 @@
 use crate::agent::Agent;
 use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
-use crate::seen::observed::{Observed, Span, Transfer};
+use crate::seen::observed::{Observed, RawStream, Span, Transfer};
 use crate::seen::tables::LONGEST_TABLE;
 use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedPtr, Ptr, Stream};
 
@@ -287,30 +287,34 @@ fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bo
 /// the CPU during the call, so the thread waits; the rest happens in stream order.
 fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
     let raw = raw_stream(stream);
-    let (writes, reads) = match agent.is_captured(raw) {
-        // Whose memory it is counts when it happens.
-        true => (writes, reads),
-        false => (of_device(agent, writes), of_device(agent, reads)),
-    };
-    if writes == Span::NONE && reads == Span::NONE {
-        return;
-    }
-    let observed = Observed::Transfer(Transfer {
+    let transfer = Transfer {
         stream: Some(raw),
         writes,
         reads,
         is_memset: moves.is_memset,
         is_hull: moves.is_hull,
         waits: moves.waits,
-    });
-    agent.observe(&observed, (!by_host).then_some(raw));
+    };
+    let is_captured = agent.is_captured(raw);
+    if is_captured {
+        agent.graphs.record(&Observed::Transfer(transfer));
+    }
+    happens(agent, transfer, (!by_host && !is_captured).then_some(raw));
 }
 
-/// What is in no memory of the device is left out.
-pub(super) fn of_device(agent: &Agent, span: Span) -> Span {
-    match agent.device.registry.is_touched(span.start, span.len) {
+/// A transfer happens, in what is the device's memory now.
+pub(super) fn happens(agent: &Agent, transfer: Transfer, waiter: Option<RawStream>) {
+    let of_device = |span: Span| match agent.device.registry.is_touched(span.start, span.len) {
         true => span,
         false => Span::NONE,
+    };
+    let transfer = Transfer {
+        writes: of_device(transfer.writes),
+        reads: of_device(transfer.reads),
+        ..transfer
+    };
+    if (transfer.writes, transfer.reads) != (Span::NONE, Span::NONE) {
+        agent.note(&Observed::Transfer(transfer), waiter);
     }
 }
 

@@ -1,10 +1,9 @@
 //! Graphs: what is launched, and which of them are still as they were captured.
 
-use crate::agent::Agent;
 use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
-use crate::effect::copy::of_device;
-use crate::seen::observed::{Observed, RawStream, Span, Transfer};
+use crate::effect::copy::happens;
+use crate::seen::observed::{Observed, Transfer};
 use strobe_hip::{Graph, GraphExec, Stream};
 
 /// Launches a graph. Branches of it run on streams of HIP's own, and copies from pageable memory are done
@@ -12,37 +11,26 @@ use strobe_hip::{Graph, GraphExec, Stream};
 pub unsafe fn launch_graph(exec: GraphExec, stream: Stream) -> Call {
     with_agent(|agent| {
         let stream = raw_stream(stream);
-        match agent.graphs.of(exec) {
-            Some(recording) => recording
-                .on(stream)
-                .for_each(|observed| happens(agent, &observed)),
-            None => anything(agent, stream),
+        let Some(recording) = agent.graphs.of(exec) else {
+            let (stream, is_graph) = (Some(stream), true);
+            agent.observe(&Observed::Anything { stream, is_graph }, None);
+            return After::Nothing;
+        };
+        let is_captured = agent.is_captured(stream);
+        for recorded in recording.on(stream) {
+            if is_captured {
+                agent.graphs.record(&recorded);
+            }
+            match recorded {
+                Observed::Transfer(transfer) => {
+                    let waits = false;
+                    happens(agent, Transfer { waits, ..transfer }, None);
+                }
+                _ => agent.note(&recorded, None),
+            }
         }
         After::Nothing
     })
-}
-
-fn anything(agent: &Agent, stream: RawStream) {
-    let (stream, is_graph) = (Some(stream), true);
-    agent.observe(&Observed::Anything { stream, is_graph }, None);
-}
-
-/// What was recorded happens now, in the memory that is the device's by now.
-fn happens(agent: &Agent, recorded: &Observed<'_>) {
-    match *recorded {
-        Observed::Transfer(transfer) => {
-            let transfer = Transfer {
-                writes: of_device(agent, transfer.writes),
-                reads: of_device(agent, transfer.reads),
-                waits: false,
-                ..transfer
-            };
-            if (transfer.writes, transfer.reads) != (Span::NONE, Span::NONE) {
-                agent.observe(&Observed::Transfer(transfer), None);
-            }
-        }
-        _ => agent.observe(recorded, None),
-    }
 }
 
 /// `hipGraphInstantiate` and its kin.

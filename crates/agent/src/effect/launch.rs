@@ -188,9 +188,8 @@ unsafe fn launch(
         kernarg: Err(UNKNOWN_ARGUMENTS),
     };
     if agent.is_captured(stream) {
-        let observe = |observed: &Observed<'_>| agent.observe(observed, Some(stream));
         // SAFETY: the program's arguments for this kernel.
-        unsafe { with_arguments(launch, &arguments, observe) };
+        unsafe { with_arguments(launch, &arguments, |launch| agent.observe_captured(launch)) };
         return;
     }
     let len = kernel.explicit_bytes;

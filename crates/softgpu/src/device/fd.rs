@@ -69,7 +69,12 @@ pub(crate) fn block_device(fd: i32) -> Option<u64> {
 
 /// Which node of the device `fd` is open on.
 pub(crate) fn node(device: &Device, fd: i32) -> Option<Node> {
-    let (number, header) = (block_device(fd)?, device.header());
+    node_of(device, block_device(fd)?)
+}
+
+/// Which node of the device a block device is.
+pub(crate) fn node_of(device: &Device, number: u64) -> Option<Node> {
+    let header = device.header();
     match number {
         _ if number == header.state_rdev => Some(Node::Kfd),
         _ if number == header.memory_rdev => Some(Node::Render),

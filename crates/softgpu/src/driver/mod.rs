@@ -31,22 +31,20 @@ use crate::gpu::Gpu;
 use caller::Caller;
 use request::{ARGUMENT, Block, Named, args, by_request, number_of, unknown};
 
-/// Answers a request on one of the GPU's nodes; `None` when `fd` is not one.
+/// Answers a request on one of the GPU's nodes, and the descriptor that it came by.
 ///
 /// # Safety
 /// `argument` must satisfy the contract of the request: a block of the size the request number
 /// says, whose pointers are valid for what the driver reads and writes through them.
 pub(crate) unsafe fn answer(
-    gpu: &'static Gpu,
-    fd: i32,
+    Gpu { device, engines }: &'static Gpu,
+    (fd, node): (i32, fd::Node),
     request: u32,
     argument: *mut u8,
-) -> Option<Result<(), Errno>> {
-    let Gpu { device, engines } = gpu;
-    let node = fd::node(device, fd)?;
+) -> Result<(), Errno> {
     let size = (request >> 16 & 0x3fff) as usize;
     if size > ARGUMENT || (size > 0 && argument.is_null()) {
-        return Some(Err(Errno::EFAULT));
+        return Err(Errno::EFAULT);
     }
     // As the kernel does: the caller's size counts for copying, missing bytes are zero.
     let mut block = Block([0; ARGUMENT]);
@@ -61,7 +59,7 @@ pub(crate) unsafe fn answer(
     let (faults, calls) = (&device.header().faults, &device.state().calls);
     let operation = || args::<CriuOp>(&mut block).op;
     if let Some(errno) = faults.strike(calls, (kind, number), operation) {
-        return Some(Err(errno));
+        return Err(errno);
     }
     let result = match (node, kind) {
         // SAFETY: the caller's promise about pointers in the block.
@@ -75,7 +73,7 @@ pub(crate) unsafe fn answer(
         // SAFETY: the caller's block has `size` bytes and is writable for a request that reads.
         unsafe { block.0.as_ptr().copy_to_nonoverlapping(argument, size) };
     }
-    Some(result)
+    result
 }
 
 /// amdkfd always copies the block back; callers look at progress counters of failed requests.
