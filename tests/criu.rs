@@ -74,7 +74,9 @@ impl Run {
     }
 
     fn dump(&self, pid: u32, leave_running: bool) -> Result<(), RunError> {
-        self.setting().dump(pid, leave_running)?.finish(|| {})
+        self.setting()
+            .dump(pid, leave_running, 1 << 20)?
+            .finish(|| {})
     }
 
     fn log(&self, name: &str) -> String {

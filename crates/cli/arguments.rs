@@ -122,7 +122,8 @@ pub(crate) struct CheckpointArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) base: Option<PathBuf>,
     /// Seconds to wait for GPU work to end before giving way to the program; a few attempts are made.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) drain_timeout: u32,
     /// Seconds that anything of the program may be held back while nothing moves, beyond what the
     /// copies need; then the checkpoint is given up, and the program goes on.
@@ -132,6 +133,10 @@ pub(crate) struct CheckpointArguments {
     /// Seconds that CRIU may take beyond waiting for GPU work; then it is killed, and the program goes on.
     #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
     pub(crate) criu_timeout: u32,
+    /// Bytes of the files that the program writes that go into the checkpoint, so that they come back with
+    /// it; larger ones are named in the report. No file that it has deleted may be larger.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
+    pub(crate) files_limit: u64,
     /// End the program. It does nothing after the cut, and has ended when the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,
@@ -160,7 +165,9 @@ pub(crate) enum Validate {
 
 /// Bring a program back from a checkpoint.
 ///
-/// It gets its old process ids back, so they must be free, and runs on its own from then on.
+/// It gets its old process ids back, so they must be free, and runs on its own from then on. The files
+/// that it was writing become what they were; what they have become since is kept beside them. The same
+/// checkpoint can be restored as often as wanted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -173,9 +180,24 @@ pub(crate) struct RestoreArguments {
     /// Wait for the program and pass on its exit code.
     #[arg(long)]
     pub(crate) wait: bool,
+    /// What becomes of that which the program wrote to its files after the checkpoint.
+    #[arg(long, value_enum, default_value_t = Tail::Keep)]
+    pub(crate) tail: Tail,
+    /// Take this file of the program as it is now. (Where it has another length than at the checkpoint,
+    /// CRIU refuses all the same.)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) allow_changed: Vec<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tail {
+    /// It is moved to FILE.strobe-tail-N, or FILE.strobe-later-N if all of the file has changed.
+    Keep,
+    /// It is deleted once the program is back.
+    Drop,
 }
 
 /// Let a program go on whose checkpoint was killed.

@@ -410,7 +410,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let started_ns = now_ns()?;
     let mut finished = None;
     let result = setting
-        .dump(pid, true)
+        .dump(pid, true, arguments.files_limit)
         .and_then(|running| match arguments.kill {
             true => Held::saved(*agent, running, work).map(Some),
             false => {
@@ -434,6 +434,10 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let criu = finished.map(|work| statistics::read_dump(work.path()));
     let folder = writer.criu_dir();
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
+    let files: WritableFiles = read_image(&folder.join(files::WRITABLE_FILES))?;
+    if !files.failure.is_empty() {
+        bail!("{}", files.failure);
+    }
     let dumped = Dumped {
         // CRIU counts to the end, which is not there yet where it holds the program.
         criu: criu.transpose()?.unwrap_or_else(|| DumpStats {
@@ -441,7 +445,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
             ..DumpStats::default()
         }),
         plugin,
-        files: read_image(&folder.join(files::WRITABLE_FILES))?,
+        files,
         shared_memory: shared_memory::save(pid, &writer.files_dir())?,
         started_ns,
         held,

@@ -3,6 +3,7 @@
 //! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
 
 use serde::Serialize;
+use strobe_program::writable_files::Repaired;
 
 use crate::missed::MissedWriteReport;
 use crate::size::show_size;
@@ -93,4 +94,27 @@ pub(crate) struct RestoreReport {
     pub(crate) pid: u32,
     /// Until the program runs again.
     pub(crate) restore_ms: f64,
+    /// The program's files that were not what they were at the checkpoint.
+    pub(crate) files: Vec<FileReport>,
+}
+
+/// A file that is now what it was.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FileReport {
+    pub(crate) path: String,
+    /// Where what it had become is kept.
+    pub(crate) kept: Option<String>,
+    /// For people.
+    #[serde(skip)]
+    pub(crate) sentence: String,
+}
+
+impl From<&Repaired> for FileReport {
+    fn from(file: &Repaired) -> Self {
+        Self {
+            path: file.path().display().to_string(),
+            kept: file.kept().map(|kept| kept.display().to_string()),
+            sentence: file.to_string(),
+        }
+    }
 }

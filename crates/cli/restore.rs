@@ -1,7 +1,7 @@
 //! `strobe restore`: a program comes back from a checkpoint.
 //!
-//! Everything that can be known before is checked before. The program's files are cut back last,
-//! and put forward again if CRIU then fails.
+//! Everything that can be known before is checked before. The program's files are made what they were
+//! last, and undone if CRIU then fails.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -22,16 +22,16 @@ use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::process::{self, Identity};
 use strobe_program::shared_memory;
-use strobe_program::writable_files::{self, Growth};
+use strobe_program::spool::is_spooled;
+use strobe_program::writable_files::{self, Repair, Repaired};
 use strobe_proto::page::Phase;
 use strobe_proto::{Manifest, WritableFile};
 use strobe_store::Checkpoint;
 
-use crate::arguments::RestoreArguments;
-use crate::checkpoint::hex;
+use crate::arguments::{RestoreArguments, Tail};
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{notice, pass_on, tell};
-use crate::report::RestoreReport;
+use crate::report::{FileReport, RestoreReport};
 use crate::scratch::Scratch;
 use crate::spool::{self, Spool};
 use crate::{gpu, progress, signals};
@@ -67,8 +67,13 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         .writable_files
         .iter()
         .cloned()
-        .partition(|file| spool::is_spooled(file) && !Path::new(&file.path).exists());
-    let growths = writable_files::check(&files, &hex(&manifest.checkpoint_id)).map_err(refused)?;
+        .partition(|file| is_spooled(&file.path) && !Path::new(&file.path).exists());
+    let comparison =
+        writable_files::compare(&files, &checkpoint.criu_dir(), &arguments.allow_changed);
+    if !comparison.refusals.is_empty() {
+        let refusals = comparison.refusals.iter().map(ToString::to_string);
+        return Err(refused(refusals.collect::<Vec<_>>().join("; ")));
+    }
     let tools = Tools {
         criu: Criu::find(None).map_err(refused)?,
         plugin: locate::find_plugin().map_err(refused)?,
@@ -79,28 +84,35 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     }
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
 
-    let pid = with_output(&gone, || bring_back(&checkpoint, &tools, &growths))?;
+    let (pid, repaired) = with_output(&gone, || {
+        bring_back(&checkpoint, &tools, comparison.repairs)
+    })?;
     let result = wait_for_agent(pid, manifest);
     if let Err(error) = result {
-        let _ = kill(as_pid(pid), Signal::SIGKILL);
+        end_child(pid);
+        undo(&repaired);
         return Err(error);
     }
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
         pid,
         restore_ms: started.elapsed().as_secs_f64() * 1e3,
+        files: settle(repaired, arguments.tail),
     };
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),
-        false => notice(format_args!(
-            "restored {pid} in {:.0} ms",
-            report.restore_ms
-        )),
+        false => {
+            report.files.iter().for_each(|file| notice(&file.sentence));
+            notice(format_args!(
+                "restored {pid} in {:.0} ms",
+                report.restore_ms
+            ));
+        }
     }
     let spooled = manifest
         .writable_files
         .iter()
-        .filter(|f| spool::is_spooled(f));
+        .filter(|file| is_spooled(&file.path));
     if !arguments.wait {
         for file in spooled {
             notice(format_args!("the program writes to {}", file.path));
@@ -232,33 +244,50 @@ fn numbers(checkpoint: &Checkpoint) -> anyhow::Result<Vec<u32>> {
 }
 
 /// Runs CRIU. The program becomes our child.
-fn bring_back(checkpoint: &Checkpoint, tools: &Tools, growths: &[Growth]) -> anyhow::Result<u32> {
-    let mut cut: Vec<&Growth> = Vec::new();
-    let mut restored = || {
-        for growth in growths {
-            growth.cut_back()?;
-            cut.push(growth);
+fn bring_back(
+    checkpoint: &Checkpoint,
+    tools: &Tools,
+    repairs: Vec<Repair>,
+) -> anyhow::Result<(u32, Vec<Repaired>)> {
+    let mut repaired: Vec<Repaired> = Vec::new();
+    let restored = || {
+        for repair in repairs {
+            repaired.push(repair.apply()?);
         }
         restore(checkpoint, tools)
     };
-    let result = restored();
-    for growth in cut {
-        match &result {
-            Ok(_) => notice(format_args!(
-                "{} was cut back to {} bytes; the {} bytes beyond are in {}",
-                growth.path.display(),
-                growth.size,
-                growth.grown,
-                growth.tail.display()
-            )),
-            Err(_) => {
-                if let Err(error) = growth.undo() {
-                    notice(error);
-                }
-            }
+    match restored() {
+        Ok(pid) => Ok((pid, repaired)),
+        Err(error) => {
+            undo(&repaired);
+            Err(error)
         }
     }
-    result
+}
+
+/// The program has not come back: its files are what they were before.
+fn undo(repaired: &[Repaired]) {
+    for file in repaired.iter().rev() {
+        if let Err(error) = file.undo() {
+            notice(error);
+        }
+    }
+}
+
+/// The program is back: what its files had become is kept, or goes. Of its output nothing is kept, for
+/// it has been passed on.
+fn settle(repaired: Vec<Repaired>, tail: Tail) -> Vec<FileReport> {
+    let settle = |mut file: Repaired| {
+        let is_spooled = is_spooled(&file.path().to_string_lossy());
+        if tail == Tail::Drop || is_spooled {
+            // It lies there then, and is named.
+            if let Err(error) = file.drop_kept() {
+                notice(error);
+            }
+        }
+        (!is_spooled).then(|| FileReport::from(&file))
+    };
+    repaired.into_iter().filter_map(settle).collect()
 }
 
 fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {

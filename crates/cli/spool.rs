@@ -18,14 +18,10 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::Pid;
+use strobe_program::spool::{FOLDER, STDERR, STDOUT};
 use strobe_program::writable_files::is_written;
 use strobe_proto::WritableFile;
 
-/// Start of a folder's name; random letters and digits follow. (Containers may share the folder for
-/// temporary files, and have processes of one number.)
-const FOLDER: &str = "strobe-run-";
-const STDOUT: &str = "stdout";
-const STDERR: &str = "stderr";
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// The files of one program, and the threads that pass them on.
@@ -171,17 +167,6 @@ impl Spool {
 
 fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).append(true).open(path)
-}
-
-/// Whether a program's file is one that a `strobe run` passed on.
-pub(crate) fn is_spooled(file: &WritableFile) -> bool {
-    let path = Path::new(&file.path);
-    let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-    let is_ours = path.parent().and_then(name_of).is_some_and(|folder| {
-        let rest = folder.strip_prefix(FOLDER);
-        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-    });
-    is_ours && matches!(name_of(path).as_deref(), Some(STDOUT | STDERR))
 }
 
 /// Makes a file that is gone again, as long as it was.

@@ -13,6 +13,11 @@ pub const FILES: &str = "files";
 pub const STATISTICS: &str = "strobe-plugin.img";
 /// In the folder of images: [`crate::WritableFiles`].
 pub const WRITABLE_FILES: &str = "strobe-files.img";
+/// In the folder of images: the contents of one of the program's files, [`crate::WritableFile::stored`].
+pub fn contents(number: usize) -> String {
+    format!("strobe-file-{number}.img")
+}
+
 /// In the folder of images: the latest launches, [`crate::LaunchWindow`].
 pub const LAUNCHES: &str = "strobe-launches.img";
 

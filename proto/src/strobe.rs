@@ -378,6 +378,9 @@ pub struct Promise {
 pub struct WritableFiles {
     #[prost(message, repeated, tag = "1")]
     pub files: ::prost::alloc::vec::Vec<WritableFile>,
+    /// why contents could not be saved; empty if they were
+    #[prost(string, tag = "2")]
+    pub failure: ::prost::alloc::string::String,
 }
 /// ---- The residual: strobe-residual-ID-GPU.img, content the plugin copied itself. Header message, then the bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -512,6 +515,16 @@ pub struct WritableFile {
     /// since 1970; 0 when only appended to
     #[prost(int64, tag = "7")]
     pub modified_ns: i64,
+    /// the file of the image folder with the contents; empty where there is none
+    #[prost(string, tag = "8")]
+    pub stored: ::prost::alloc::string::String,
+    /// st_mode; 0 in older checkpoints
+    #[prost(uint32, tag = "9")]
+    pub mode: u32,
+    #[prost(uint32, tag = "10")]
+    pub owner: u32,
+    #[prost(uint32, tag = "11")]
+    pub group: u32,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

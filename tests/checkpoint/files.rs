@@ -2,50 +2,114 @@
 
 use std::fs;
 
-use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start};
+use crate::harness::{Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe};
 
-const ROUNDS: &str = "60";
+const ROUNDS: &str = "30";
 
 /// Takes a checkpoint in the middle and lets the program end by itself.
-fn run_past_a_checkpoint(folder: &Folder, way: &str) {
+fn run_past_a_checkpoint(folder: &Folder, way: &str, options: &[&str]) {
     let program = hip_program("shares.cpp");
     let mut session = start(folder, &[&program, ROUNDS, "log", "counter", way]);
     session
         .wait_for("log", "round 5 ", LIMIT)
         .expect("it works");
-    checkpoint(&session, &folder.join("images"), &[]).well();
+    checkpoint(&session, &folder.join("images"), options).well();
     let status = session.wait(LIMIT).expect("it ends");
     assert!(status.success(), "{status}");
+}
+
+fn log_of(folder: &Folder) -> String {
+    fs::read_to_string(folder.join("log")).expect("a log")
+}
+
+/// Restores again and again: what the program wrote is each time what it was.
+fn comes_back_each_time(folder: &Folder, times: u32) {
+    let counter = || fs::read(folder.join("counter")).expect("a counter");
+    let (log, count) = (log_of(folder), counter());
+    assert!(log.ends_with("end\n"), "{log}");
+    for _ in 0..times {
+        let ended = restore(&folder.join("images")).well();
+        assert_eq!(log_of(folder), log, "{}", ended.stderr);
+        assert_eq!(counter(), count, "{}", ended.stderr);
+    }
 }
 
 #[test]
 fn a_log_that_a_child_holds_too_is_cut_back_and_written_again() {
     let folder = Folder::new("shared-log");
-    run_past_a_checkpoint(&folder, "descriptor");
-    let whole = fs::read_to_string(folder.join("log")).expect("a log");
-    assert!(whole.ends_with("end\n"), "{whole}");
-    // As it was at the cut: the log says how often it had been counted up.
+    run_past_a_checkpoint(&folder, "descriptor", &[]);
+    comes_back_each_time(&folder, 10);
+    let tails = fs::read_dir(folder.path()).expect("our folder");
+    let tails = tails.filter(|entry| {
+        let name = entry.as_ref().expect("an entry").file_name();
+        name.to_string_lossy().starts_with("log.strobe-tail-")
+    });
+    assert_eq!(tails.count(), 10, "each tail is kept");
+    // Whatever has become of them.
+    fs::remove_file(folder.join("log")).expect("it is there");
+    fs::write(folder.join("counter"), "another").expect("our folder");
+    let again = restore_dropping(&folder);
+    assert!(
+        again.stderr.contains("log, which was gone"),
+        "{}",
+        again.stderr
+    );
+    assert!(
+        !folder.join("counter.strobe-later-11").exists(),
+        "it is dropped"
+    );
+    assert!(log_of(&folder).ends_with("end\n"), "{}", log_of(&folder));
+}
+
+fn restore_dropping(folder: &Folder) -> Ended {
+    let strobe = strobe();
+    let mut command = strobe.command();
+    command.args(["softgpu", "--"]).arg(strobe.path());
+    command.args(["restore", "--wait", "--tail", "drop"]);
+    command.arg(folder.join("images"));
+    Ended::new(&command.output().expect("strobe starts")).well()
+}
+
+#[test]
+fn a_file_that_is_changed_through_a_mapping_comes_back() {
+    let folder = Folder::new("mapped-counter");
+    run_past_a_checkpoint(&folder, "mapping", &[]);
+    comes_back_each_time(&folder, 2);
+}
+
+#[test]
+fn what_was_too_much_to_be_saved_is_named_and_refused_once_it_has_changed() {
+    let folder = Folder::new("unsaved-files");
+    let program = hip_program("shares.cpp");
+    let mut session = start(&folder, &[&program, ROUNDS, "log", "counter", "descriptor"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
     let images = folder.join("images");
+    let report = checkpoint(&session, &images, &["--files-limit", "1"]).well();
+    for name in ["log", "counter"] {
+        let path = folder.join(name).display().to_string();
+        assert!(
+            report.stdout.contains(&path),
+            "no {name}: {}",
+            report.stdout
+        );
+    }
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    let whole = log_of(&folder);
     let refused = restore(&images).badly(&["counter", "other contents"]);
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     assert_eq!(
-        fs::read_to_string(folder.join("log")).expect("a log"),
+        log_of(&folder),
         whole,
         "a restore that is refused changes nothing"
     );
-    let count = (1..60_u64).find(|count| {
+    // As it was at the cut: the log says how often it had been counted up.
+    let count = (1..30_u64).find(|count| {
         fs::write(folder.join("counter"), count.to_le_bytes()).expect("the counter");
         restore(&images).code == Some(0)
     });
     assert!(count.is_some(), "no count is that of the cut");
-    let again = fs::read_to_string(folder.join("log")).expect("a log");
-    assert_eq!(again, whole);
-}
-
-#[test]
-fn a_file_that_was_changed_through_a_mapping_is_refused_by_name() {
-    let folder = Folder::new("mapped-counter");
-    run_past_a_checkpoint(&folder, "mapping");
-    let refused = restore(&folder.join("images")).badly(&["counter", "other contents"]);
-    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert_eq!(log_of(&folder), whole);
 }

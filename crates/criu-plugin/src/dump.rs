@@ -2,16 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::thread::{self, JoinHandle};
 
 use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::maps;
 use strobe_program::pipes::Pipes;
-use strobe_program::writable_files::Recorder;
+use strobe_program::writable_files::{Recorder, Saved, WritableFileError};
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
@@ -24,6 +26,7 @@ use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
 use crate::images::{self, Images};
 use crate::save::{self, Job};
+use crate::signals::without_signals;
 use crate::topology;
 
 /// The thunk's file whose size and first word upstream's image records.
@@ -46,6 +49,8 @@ pub(crate) struct Dump {
     /// Of each GPU, the id here and the one the program knows.
     gpu_ids: Vec<(u32, u32)>,
     writable_files: Recorder,
+    /// Saves their contents.
+    saving: Option<JoinHandle<Result<Saved, WritableFileError>>>,
     pipes: Pipes,
     statistics: PluginStatistics,
 }
@@ -62,6 +67,7 @@ impl Dump {
             render_nodes: Vec::new(),
             gpu_ids: Vec::new(),
             writable_files: Recorder::default(),
+            saving: None,
             pipes: Pipes::default(),
             statistics: PluginStatistics::default(),
         }
@@ -124,6 +130,52 @@ impl Dump {
         zombies::check(pid)?;
         self.pipes.add(pid)?;
         Ok(self.writable_files.add(pid)?)
+    }
+
+    /// Saves the contents of files while CRIU saves the host's memory. All processes have been looked at.
+    fn save_files(&mut self) -> Result<(), DumpError> {
+        if self.agents.is_empty() || self.saving.is_some() {
+            return Ok(());
+        }
+        let files = mem::take(&mut self.writable_files);
+        let images = self.images()?.try_clone().map_err(DumpError::Folder)?;
+        let limit = host::files_limit();
+        let save = move || {
+            files.save(limit, |number| {
+                let name = files::contents(number);
+                let file = images.create(&name).map_err(|error| error.error)?;
+                Ok((name, file))
+            })
+        };
+        let started = without_signals(|| thread::Builder::new().spawn(save));
+        self.saving = Some(started.map_err(|_| DumpError::Thread)?);
+        Ok(())
+    }
+
+    /// What that came to.
+    fn saved_files(&mut self) -> WritableFiles {
+        let saved = match self.saving.take().map(JoinHandle::join) {
+            Some(Ok(Ok(saved))) => saved,
+            Some(Ok(Err(error))) => {
+                return WritableFiles {
+                    failure: error.to_string(),
+                    ..WritableFiles::default()
+                };
+            }
+            Some(Err(_)) => {
+                return WritableFiles {
+                    failure: DumpError::Thread.to_string(),
+                    ..WritableFiles::default()
+                };
+            }
+            None => Saved::default(),
+        };
+        let warnings = saved.left_out.iter().map(ToString::to_string);
+        self.statistics.warnings.extend(warnings);
+        WritableFiles {
+            files: saved.files,
+            failure: String::new(),
+        }
     }
 
     /// Saves what is behind a descriptor; `false` if it is none of ours. `link` is its name.
@@ -189,6 +241,7 @@ impl Dump {
         // All processes have been looked at: files come after that.
         let out = self.pipes.that_lead_out()?;
         self.statistics.warnings = out.iter().map(ToString::to_string).collect();
+        self.save_files()?;
         self.note_plugin()?;
         let copy = fd.try_clone_to_owned().map_err(DumpError::Stop)?;
         // A dump that died left the queues stopped. Stops are counted, and only one is ever undone:
@@ -368,15 +421,13 @@ impl Dump {
                 complain("the program's queues cannot be started again", &error);
             }
         }
+        let files = self.saved_files();
         if self.agents.is_empty() {
             return;
         }
         self.statistics.finished_ns = now_ns();
         if succeeded {
-            let statistics = std::mem::take(&mut self.statistics);
-            let files = WritableFiles {
-                files: std::mem::take(&mut self.writable_files).finish(),
-            };
+            let statistics = mem::take(&mut self.statistics);
             let written = self.images().and_then(|images| {
                 images.write(files::STATISTICS, &statistics)?;
                 Ok(images.write(files::WRITABLE_FILES, &files)?)

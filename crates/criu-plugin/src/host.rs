@@ -30,6 +30,12 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
 }
 
+/// How many bytes of the program's files are saved; without the command that says so, none.
+pub(crate) fn files_limit() -> u64 {
+    let limit = std::env::var(strobe_criu::run::FILES_LIMIT_VARIABLE).ok();
+    limit.and_then(|limit| limit.parse().ok()).unwrap_or(0)
+}
+
 /// Writes one line to CRIU's log.
 pub(crate) fn log(level: Level, line: &str) {
     let prefix = match level {

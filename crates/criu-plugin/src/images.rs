@@ -14,7 +14,7 @@ use strobe_proto::frame;
 pub(crate) struct ImageError {
     pub(crate) name: String,
     action: &'static str,
-    error: io::Error,
+    pub(crate) error: io::Error,
 }
 
 /// The image folder.
@@ -24,6 +24,11 @@ pub(crate) struct Images(OwnedFd);
 impl Images {
     pub(crate) fn new(folder: OwnedFd) -> Self {
         Self(folder)
+    }
+
+    /// The same folder, for another thread.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
     }
 
     /// The folder as it is named now.

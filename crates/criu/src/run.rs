@@ -20,6 +20,10 @@ use crate::phases;
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
 /// Tells that library that it is in CRIU, not in a program.
 const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
+/// Tells our plugin how many bytes of the program's files to save.
+pub const FILES_LIMIT_VARIABLE: &str = "STROBE_FILES_LIMIT";
+/// Bytes of a deleted file that CRIU saves by itself.
+const CRIU_GHOST_LIMIT: u64 = 1 << 20;
 const DUMP_LOG: &str = "dump.log";
 const RESTORE_LOG: &str = "restore.log";
 /// The end of a log that is read for its errors.
@@ -96,11 +100,22 @@ pub struct Running {
 }
 
 impl Setting<'_> {
-    /// Starts a dump of the process tree under `pid`, in its namespaces.
-    pub fn dump(&self, pid: u32, leave_running: bool) -> Result<Running, RunError> {
+    /// Starts a dump of the process tree under `pid`, in its namespaces. Of the files that it writes
+    /// `files_limit` bytes are saved, and each that it has deleted if it is not larger (or small).
+    pub fn dump(
+        &self,
+        pid: u32,
+        leave_running: bool,
+        files_limit: u64,
+    ) -> Result<Running, RunError> {
         let mut command = self.command("dump", DUMP_LOG);
         preload(&mut command, iter::once(self.plugin).chain(self.softgpu));
         command.args(["-t", &pid.to_string()]);
+        // A word of 32 bits to CRIU, which saves small ones in any case.
+        let deleted = files_limit.clamp(CRIU_GHOST_LIMIT, u32::MAX.into());
+        let deleted = deleted.to_string();
+        command.args(["--ghost-limit", &deleted]);
+        command.env(FILES_LIMIT_VARIABLE, files_limit.to_string());
         if leave_running {
             command.arg("--leave-running");
         }

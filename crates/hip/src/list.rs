@@ -26,6 +26,8 @@ macro_rules! for_each_function {
             "4.2" hipModuleLoadData(module: *mut Module, image: ConstPtr) -> Status { load_image(module, image) }
             "4.2" hipModuleLoadDataEx(module: *mut Module, image: ConstPtr, options: c_uint, option: *mut JitOption, value: *mut Ptr) -> Status { load_image(module, image) }
             "4.2" hipModuleUnload(module: Module) -> Status { unload(module) }
+            // The compiler makes files for itself, which are gone when it has ended.
+            "4.2" hiprtcCompileProgram(program: Ptr, count: c_int, options: *mut *const c_char) -> Status { submit() }
             "4.2" hipModuleGetFunction(kernel: *mut Kernel, module: Module, name: *const c_char) -> Status { get_function(kernel, module, name) }
             "4.2" hipModuleGetGlobal(address: *mut Ptr, bytes: *mut usize, module: Module, name: *const c_char) -> Status { submit() }
             "4.2" hipGetSymbolAddress(address: *mut Ptr, symbol: ConstPtr) -> Status { submit() }
@@ -422,7 +424,6 @@ macro_rules! for_each_function {
             "4.2" hipTexRefSetMipmapLevelClamp;
             "4.2" hipUnbindTexture;
             "4.2" hiprtcAddNameExpression;
-            "4.2" hiprtcCompileProgram;
             "4.2" hiprtcCreateProgram;
             "4.2" hiprtcDestroyProgram;
             "4.2" hiprtcGetCode;

@@ -95,6 +95,8 @@ fn declarations() -> BTreeMap<String, (String, Vec<String>)> {
             "c",
             "-D__HIP_PLATFORM_AMD__=1",
             "-D__attribute__(x)=",
+            "-include",
+            "/usr/include/hip/hiprtc.h",
         ])
         .arg("/usr/include/hip/hip_runtime_api.h")
         .output()
@@ -139,7 +141,11 @@ fn passed_in_c(parameter: &str) -> Passed {
         .filter(|w| !w.is_empty())
         .collect();
     let has = |word: &str| words.contains(&word);
-    if parameter.contains('*') || has("hipDeviceptr_t") || has("hipStreamCallback_t") {
+    if parameter.contains('*')
+        || has("hiprtcProgram")
+        || has("hipDeviceptr_t")
+        || has("hipStreamCallback_t")
+    {
         return Passed::Pointer;
     }
     for handle in [

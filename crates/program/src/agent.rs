@@ -17,7 +17,7 @@ use strobe_proto::page::{AgentPage, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSI
 use strobe_proto::{ByteRange, HandOver, SetAsideAnswer};
 
 use crate::maps::{self, Mapping};
-use crate::process::Identity;
+use crate::process::{self, Identity};
 
 /// File name of the library that holds the agent.
 pub const LIBRARY: &str = "libstrobe.so";
@@ -31,6 +31,8 @@ const LIBRARY_LIMIT: u64 = 1 << 30;
 pub enum AgentError {
     #[error("there is no process {0}")]
     Gone(u32),
+    #[error("{thread} is a thread of process {process}, and no process")]
+    Thread { thread: u32, process: u32 },
     #[error("process {0} is not running under strobe (start it with `strobe run`)")]
     NoAgent(u32),
     #[error("process {0} has not used the GPU yet")]
@@ -101,6 +103,14 @@ impl RemoteAgent {
     /// Finds the agent of a process through the symbol its library exports.
     pub fn find(pid: u32) -> Result<Self, AgentError> {
         let identity = Identity::of(pid).map_err(|_| AgentError::Gone(pid))?;
+        // A thread has all that a process has, but CRIU takes processes.
+        match process::of_thread(pid) {
+            Ok(process) if process != pid => {
+                let thread = pid;
+                return Err(AgentError::Thread { thread, process });
+            }
+            _ => {}
+        }
         let maps = maps::read(pid).map_err(|error| access(pid, error))?;
         let first = maps
             .iter()
@@ -473,6 +483,20 @@ mod tests {
         assert!(matches!(at(&page), Err(AgentError::Version { .. })));
         page.magic.store(0, Ordering::Relaxed);
         assert!(matches!(at(&page), Err(AgentError::Forked(_))));
+    }
+
+    #[test]
+    fn a_thread_is_no_process() {
+        let found = std::thread::spawn(|| {
+            let thread = nix::unistd::gettid().as_raw().cast_unsigned();
+            (
+                thread,
+                RemoteAgent::find(thread).expect_err("it has no agent"),
+            )
+        });
+        let (thread, error) = found.join().expect("it ends");
+        let whose = format!("{thread} is a thread of process {}", std::process::id());
+        assert!(error.to_string().starts_with(&whose), "{error}");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`pipes`] | pipes whose other end is outside of the program |
 //! | [`shared_memory`], [`writable_files`] | files of the program that CRIU leaves where they are |
+//! | [`spool`] | files that its output goes through |
 //!
 //! What must hold: nothing here runs CRIU or knows how it is run.
 
@@ -23,6 +24,7 @@ pub mod namespaces;
 pub mod pipes;
 pub mod process;
 pub mod shared_memory;
+pub mod spool;
 pub mod threads;
 pub mod writable_files;
 pub mod zombies;

@@ -74,6 +74,15 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
+/// The process that a thread belongs to; of a process, itself.
+pub fn of_thread(thread: u32) -> io::Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    number
+        .and_then(|number| number.trim().parse().ok())
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 /// Whether a process has memory: one that is ending has none any more. (Nor has a kernel thread.)
 pub fn has_memory(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| !maps.is_empty())

@@ -88,6 +88,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
     },
     own("pitched", "soak/pitched.cpp"),
     own("pools", "soak/pools.cpp"),
+    own("renames", "soak/renames.cpp"),
     own("slivers", "soak/slivers.cpp"),
     own("stacks", "soak/stacks.cpp"),
     SoakProgram {

@@ -101,6 +101,7 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
             size: 10,
             ..WritableFile::default()
         }],
+        failure: "none".into(),
     };
     vec![
         image(&kfd),

@@ -1,0 +1,140 @@
+//! What has become of the files since.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use strobe_proto::WritableFile;
+
+use super::WritableFileError;
+use super::record::{hash, modified_ns};
+use super::repair::{Content, Repair};
+
+/// What a restore has to do with the program's files.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// To be done, in this order.
+    pub repairs: Vec<Repair>,
+    /// Why that is not enough.
+    pub refusals: Vec<WritableFileError>,
+}
+
+/// Compares the files with their records and changes nothing. Contents lie in `images`; files in
+/// `allowed` are taken as they are.
+pub fn compare(records: &[WritableFile], images: &Path, allowed: &[PathBuf]) -> Comparison {
+    let mut comparison = Comparison::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for record in records {
+        // Checkpoints of before each was recorded once have some twice.
+        if seen.contains(&record.path.as_str())
+            || allowed.iter().any(|a| a == Path::new(&record.path))
+        {
+            continue;
+        }
+        seen.push(&record.path);
+        match repair(record, images) {
+            Ok(repair) => comparison.repairs.extend(repair),
+            Err(refusal) => comparison.refusals.push(refusal),
+        }
+    }
+    comparison
+}
+
+/// What makes the file what it was at the cut, if it is not.
+fn repair(record: &WritableFile, images: &Path) -> Result<Option<Repair>, WritableFileError> {
+    let path = PathBuf::from(&record.path);
+    let found = match fs::symlink_metadata(&path) {
+        Ok(meta) => Some(meta),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(WritableFileError::Read { path, error }),
+    };
+    let stored = (!record.stored.is_empty()).then(|| images.join(&record.stored));
+    let content = match (found.as_ref(), stored) {
+        (Some(meta), _) if meta.is_dir() => return Err(WritableFileError::Directory(path)),
+        (None, Some(stored)) => Some(Content::Back {
+            stored,
+            replaces: false,
+        }),
+        (Some(meta), Some(stored)) => {
+            let kept = meta.is_file()
+                && meta.len() >= record.size
+                && begins_with(&path, &stored).map_err(|error| WritableFileError::Read {
+                    path: path.clone(),
+                    error,
+                })?;
+            match kept {
+                true => growth(record, meta),
+                false => Some(Content::Back {
+                    stored,
+                    replaces: true,
+                }),
+            }
+        }
+        (None, None) => return Err(WritableFileError::Missing(path)),
+        (Some(meta), None) => {
+            check_unsaved(record, meta)?;
+            growth(record, meta)
+        }
+    };
+    let mode = found
+        .filter(|_| !matches!(content, Some(Content::Back { .. })))
+        .map(|meta| meta.mode())
+        .filter(|mode| record.mode != 0 && *mode != record.mode);
+    if content.is_none() && mode.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Repair::new(record, content, mode)))
+}
+
+fn growth(record: &WritableFile, meta: &fs::Metadata) -> Option<Content> {
+    let grown = meta.len() - record.size;
+    (grown > 0).then_some(Content::CutBack { grown })
+}
+
+/// Of a file whose contents were not saved: that it has them still.
+fn check_unsaved(record: &WritableFile, meta: &fs::Metadata) -> Result<(), WritableFileError> {
+    let path = PathBuf::from(&record.path);
+    // The inode only: device numbers change when disks are found in another order.
+    if !meta.is_file() || meta.ino() != record.inode {
+        return Err(WritableFileError::Replaced(path));
+    }
+    let (then, now) = (record.size, meta.len());
+    if now < then {
+        return Err(WritableFileError::Shrunk { path, then, now });
+    }
+    if record.blake3.is_empty() {
+        // Only appended to, or too large.
+        return match record.modified_ns {
+            0 => Ok(()),
+            then if then == modified_ns(meta) => Ok(()),
+            _ => Err(WritableFileError::TooLarge(path)),
+        };
+    }
+    // The time of the last change says nothing: it stands still for pages that are mapped and dirty.
+    match hash(&path, record.size) {
+        Ok(now) if now == record.blake3 => Ok(()),
+        Ok(_) => Err(WritableFileError::Changed(path)),
+        Err(error) => Err(WritableFileError::Read { path, error }),
+    }
+}
+
+/// Whether the bytes of `start` are the first of `path`.
+fn begins_with(path: &Path, start: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (File::open(path)?, File::open(start)?);
+    let mut buffers = (vec![0; 256 << 10], vec![0; 256 << 10]);
+    loop {
+        let len = match other.read(&mut buffers.1) {
+            Ok(0) => return Ok(true),
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        match one.read_exact(&mut buffers.0[..len]) {
+            Ok(()) if buffers.0[..len] == buffers.1[..len] => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}

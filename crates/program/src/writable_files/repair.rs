@@ -1,0 +1,283 @@
+//! Making a file what it was at the cut.
+//!
+//! What it has become is kept beside it, under a name with a number that is free: so the same
+//! checkpoint is restored as often as wanted, and nothing is lost. All of it can be undone until CRIU
+//! has restored the program.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use strobe_proto::WritableFile;
+
+use super::WritableFileError;
+
+/// Follows a file's name where the bytes are that were cut off; a number comes behind.
+const TAIL: &str = ".strobe-tail-";
+/// The same of a whole file that had taken the place of the one at the cut, or had been changed.
+const LATER: &str = ".strobe-later-";
+
+/// What one file needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    path: PathBuf,
+    content: Option<Content>,
+    /// Bytes at the cut.
+    size: u64,
+    mode: u32,
+    owner: (u32, u32),
+    /// The mode that it has now, if that is another.
+    mode_now: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// It has grown by so many bytes.
+    CutBack { grown: u64 },
+    /// It is gone, or another, and comes from this file.
+    Back { stored: PathBuf, replaces: bool },
+}
+
+/// A repair that was done.
+#[derive(Debug)]
+pub struct Repaired {
+    repair: Repair,
+    kept: Option<PathBuf>,
+    /// Folders that were made, the outermost first.
+    folders: Vec<PathBuf>,
+}
+
+impl Repair {
+    pub(super) fn new(
+        record: &WritableFile,
+        content: Option<Content>,
+        mode_now: Option<u32>,
+    ) -> Self {
+        Self {
+            path: PathBuf::from(&record.path),
+            content,
+            size: record.size,
+            mode: record.mode,
+            owner: (record.owner, record.group),
+            mode_now,
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Does it, or nothing.
+    pub fn apply(self) -> Result<Repaired, WritableFileError> {
+        let failed = |error| WritableFileError::Repair {
+            path: self.path.clone(),
+            error,
+        };
+        let (kept, folders) = match &self.content {
+            Some(Content::CutBack { .. }) => (Some(self.cut_back().map_err(failed)?), Vec::new()),
+            Some(Content::Back { stored, replaces }) => {
+                self.put_back(stored, *replaces).map_err(failed)?
+            }
+            None => (None, Vec::new()),
+        };
+        let repaired = Repaired {
+            repair: self,
+            kept,
+            folders,
+        };
+        let Repair {
+            path,
+            mode,
+            mode_now,
+            ..
+        } = &repaired.repair;
+        if mode_now.is_some()
+            && let Err(error) = set_mode(path, *mode)
+        {
+            repaired.undo()?;
+            return Err(repaired.repair.failed(error));
+        }
+        Ok(repaired)
+    }
+
+    fn failed(&self, error: io::Error) -> WritableFileError {
+        WritableFileError::Repair {
+            path: self.path.clone(),
+            error,
+        }
+    }
+
+    /// Copies the tail aside, then cuts the file back; where the tail is.
+    fn cut_back(&self) -> io::Result<PathBuf> {
+        let mut file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let (mut tail, kept) = new_beside(&self.path, TAIL)?;
+        let mut cut = || {
+            file.seek(SeekFrom::Start(self.size))?;
+            io::copy(&mut file, &mut tail)?;
+            tail.sync_all()?;
+            file.set_len(self.size)
+        };
+        remove_unless(cut(), &kept)?;
+        Ok(kept)
+    }
+
+    /// The file appears whole. Where the one is that had its name, and which folders were made, the
+    /// outermost first.
+    fn put_back(
+        &self,
+        stored: &Path,
+        replaces: bool,
+    ) -> io::Result<(Option<PathBuf>, Vec<PathBuf>)> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        let mut folders: Vec<_> = missing.map(Path::to_owned).collect();
+        folders.reverse();
+        let put = || {
+            fs::create_dir_all(folder)?;
+            let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+            io::copy(&mut File::open(stored)?, fresh.as_file_mut())?;
+            chown(fresh.path(), Some(self.owner.0), Some(self.owner.1))?;
+            set_mode(fresh.path(), self.mode)?;
+            fresh.as_file().sync_all()?;
+            if !replaces {
+                fresh.persist_noclobber(&self.path).map_err(|e| e.error)?;
+                return Ok(None);
+            }
+            let kept = self.move_aside()?;
+            match fresh.persist_noclobber(&self.path) {
+                Ok(_) => Ok(Some(kept)),
+                Err(error) => fs::rename(kept, &self.path).and(Err(error.error)),
+            }
+        };
+        match put() {
+            Ok(kept) => Ok((kept, folders)),
+            Err(error) => {
+                remove_folders(&folders);
+                Err(error)
+            }
+        }
+    }
+
+    fn move_aside(&self) -> io::Result<PathBuf> {
+        // A file of ours first, which is then replaced: nobody else's ever is.
+        let (_, kept) = new_beside(&self.path, LATER)?;
+        remove_unless(fs::rename(&self.path, &kept), &kept)?;
+        Ok(kept)
+    }
+}
+
+impl Repaired {
+    /// The file that is now as it was.
+    pub fn path(&self) -> &Path {
+        &self.repair.path
+    }
+
+    /// Where that is kept which it was before.
+    pub fn kept(&self) -> Option<&Path> {
+        self.kept.as_deref()
+    }
+
+    /// Removes what is kept.
+    pub fn drop_kept(&mut self) -> Result<(), WritableFileError> {
+        match self.kept.take() {
+            Some(kept) => fs::remove_file(kept).map_err(|error| self.repair.failed(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the file again what it was before, because the restore has failed.
+    pub fn undo(&self) -> Result<(), WritableFileError> {
+        let Repair {
+            path,
+            content,
+            mode_now,
+            ..
+        } = &self.repair;
+        let undone = match (content, &self.kept) {
+            (Some(Content::CutBack { .. }), Some(tail)) => self.append(tail),
+            (Some(Content::Back { .. }), Some(kept)) => fs::rename(kept, path),
+            (Some(Content::Back { .. }), None) => fs::remove_file(path),
+            _ => Ok(()),
+        };
+        remove_folders(&self.folders);
+        undone
+            .and_then(|()| mode_now.map_or(Ok(()), |mode| set_mode(path, mode)))
+            .map_err(|error| self.repair.failed(error))
+    }
+
+    fn append(&self, tail: &Path) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).open(&self.repair.path)?;
+        if file.metadata()?.len() != self.repair.size {
+            let tail = tail.display();
+            return Err(io::Error::other(format!("its tail is in {tail}")));
+        }
+        io::copy(&mut File::open(tail)?, &mut file)?;
+        file.sync_all()?;
+        fs::remove_file(tail)
+    }
+}
+
+impl fmt::Display for Repaired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.repair.path.display();
+        match &self.repair.content {
+            Some(Content::CutBack { grown }) => write!(
+                f,
+                "{path} was cut back to {} bytes; the {grown} bytes beyond",
+                self.repair.size
+            )?,
+            Some(Content::Back { replaces: true, .. }) => {
+                write!(
+                    f,
+                    "{path} is again what it was at the checkpoint; what it was since"
+                )?;
+            }
+            Some(Content::Back { .. }) => {
+                return write!(f, "{path}, which was gone, is there again");
+            }
+            None => return write!(f, "{path} has its mode of the checkpoint again"),
+        }
+        match &self.kept {
+            Some(kept) => write!(f, ": {}", kept.display()),
+            None => write!(f, " was dropped"),
+        }
+    }
+}
+
+/// A new file beside another, with the lowest number behind `mark` that is free.
+fn new_beside(path: &Path, mark: &str) -> io::Result<(File, PathBuf)> {
+    let mut number = 1_u32;
+    loop {
+        let mut name = OsString::from(path);
+        name.push(format!("{mark}{number}"));
+        let kept = PathBuf::from(name);
+        match OpenOptions::new().write(true).create_new(true).open(&kept) {
+            Ok(file) => return Ok((file, kept)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode & 0o7777))
+}
+
+fn remove_unless<R>(done: io::Result<R>, path: &Path) -> io::Result<R> {
+    if done.is_err() {
+        // It would be empty, or double.
+        let _ = fs::remove_file(path);
+    }
+    done
+}
+
+/// Those that are empty still.
+fn remove_folders(folders: &[PathBuf]) {
+    for folder in folders.iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
+}

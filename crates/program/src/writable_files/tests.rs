@@ -1,0 +1,365 @@
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use strobe_proto::WritableFile;
+use tempfile::TempDir;
+
+use super::*;
+
+/// A folder for files of the program, and one for images.
+struct Place {
+    folder: TempDir,
+    images: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let new = || tempfile::tempdir().expect("a temporary directory");
+        Self {
+            folder: new(),
+            images: new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// What is left out, too. Other tests of this process open files and remove them meanwhile.
+    fn saved(&self, limit: u64) -> Saved {
+        let saved = || {
+            let mut recorder = Recorder::default();
+            recorder.add(std::process::id())?;
+            recorder.save(limit, |number| {
+                let name = number.to_string();
+                Ok((
+                    name,
+                    File::create(self.images.path().join(number.to_string()))?,
+                ))
+            })
+        };
+        let gone = |tried: &Result<_, WritableFileError>| matches!(tried, Err(WritableFileError::Save { error, .. }) if error.kind() == io::ErrorKind::NotFound);
+        let mut tries = (0..1000).map(|_| saved());
+        let saved = tries.find(|tried| !gone(tried));
+        saved.expect("a moment of rest").expect("it is saved")
+    }
+
+    fn records(&self, name: &str, limit: u64) -> Vec<WritableFile> {
+        let path = self.path(name);
+        let mut all = self.saved(limit).files;
+        all.retain(|file| Path::new(&file.path) == path);
+        all
+    }
+
+    fn compare(&self, records: &[WritableFile]) -> Comparison {
+        compare(records, self.images.path(), &[])
+    }
+
+    /// Of files that need no more than that.
+    fn repair(&self, records: &[WritableFile]) -> Vec<Repaired> {
+        let Comparison { repairs, refusals } = self.compare(records);
+        assert!(refusals.is_empty(), "{refusals:?}");
+        let repaired = repairs.into_iter().map(Repair::apply);
+        repaired.collect::<Result<_, _>>().expect("it is repaired")
+    }
+
+    fn refusal(&self, records: &[WritableFile]) -> WritableFileError {
+        let mut refusals = self.compare(records).refusals;
+        assert_eq!(refusals.len(), 1, "{refusals:?}");
+        refusals.remove(0)
+    }
+
+    /// The names in the folder.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+const PLENTY: u64 = 1 << 20;
+
+#[test]
+fn only_files_open_for_writing_are_recorded() {
+    let place = Place::new();
+    let mut log = File::create(place.path("log")).unwrap();
+    log.write_all(b"12345").unwrap();
+    let _reader = File::open(place.path("log")).unwrap();
+    let records = place.records("log", PLENTY);
+    assert_eq!(records.len(), 1);
+    assert_eq!((records[0].size, records[0].position), (5, 5));
+    drop(log);
+    assert_eq!(place.records("log", PLENTY), [], "only a reader is left");
+    let gone = File::create(place.path("gone")).unwrap();
+    fs::remove_file(place.path("gone")).unwrap();
+    let named = place.saved(PLENTY).files;
+    assert!(
+        !named.iter().any(|f| f.path.contains("gone")),
+        "a deleted file has no path"
+    );
+    drop(gone);
+}
+
+#[test]
+fn a_file_of_two_processes_is_recorded_once_and_cut_back_once() {
+    let place = Place::new();
+    let mut log = File::create(place.path("log")).unwrap();
+    log.write_all(b"before").unwrap();
+    let mut recorder = Recorder::default();
+    recorder.add(std::process::id()).unwrap();
+    recorder.add(std::process::id()).unwrap();
+    let mut records = recorder
+        .save(0, |_| unreachable!("nothing fits"))
+        .unwrap()
+        .files;
+    records.retain(|file| Path::new(&file.path) == place.path("log"));
+    assert_eq!(records.len(), 1);
+    log.write_all(b" and after").unwrap();
+    // As older checkpoints have it.
+    records.push(records[0].clone());
+    assert_eq!(place.compare(&records).repairs.len(), 1);
+}
+
+#[test]
+fn what_has_become_of_a_file_is_kept_as_often_as_it_is_brought_back() {
+    let place = Place::new();
+    let path = place.path("weights.tmp");
+    let mut file = File::create(&path).unwrap();
+    file.write_all(b"half of").unwrap();
+    file.set_permissions(Permissions::from_mode(0o640)).unwrap();
+    let records = place.records("weights.tmp", PLENTY);
+    let is_back = || {
+        let mode = fs::metadata(&path).unwrap().mode();
+        assert_eq!(fs::read(&path).unwrap(), b"half of");
+        assert_eq!(mode & 0o7777, 0o640);
+    };
+    assert!(place.repair(&records).is_empty(), "nothing has happened");
+
+    file.write_all(b" the weights").unwrap();
+    assert_eq!(
+        place.repair(&records)[0].kept(),
+        Some(&*place.path("weights.tmp.strobe-tail-1"))
+    );
+    is_back();
+    file.seek(SeekFrom::End(0)).unwrap();
+    file.write_all(b" other").unwrap();
+    assert_eq!(
+        place.repair(&records)[0].kept(),
+        Some(&*place.path("weights.tmp.strobe-tail-2"))
+    );
+    is_back();
+
+    fs::rename(&path, place.path("weights")).unwrap();
+    assert_eq!(place.repair(&records)[0].kept(), None);
+    is_back();
+    fs::write(&path, "all the weights of later").unwrap();
+    assert_eq!(
+        place.repair(&records)[0].kept(),
+        Some(&*place.path("weights.tmp.strobe-later-1"))
+    );
+    is_back();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    place.repair(&records);
+    is_back();
+    let mut dropped = {
+        fs::write(&path, "").unwrap();
+        place.repair(&records)
+    };
+    dropped[0].drop_kept().unwrap();
+    is_back();
+    let names = [
+        "weights",
+        "weights.tmp",
+        "weights.tmp.strobe-later-1",
+        "weights.tmp.strobe-tail-1",
+        "weights.tmp.strobe-tail-2",
+    ];
+    assert_eq!(place.names(), names);
+    assert_eq!(
+        fs::read(place.path(names[2])).unwrap(),
+        b"all the weights of later"
+    );
+    assert_eq!(fs::read(place.path(names[3])).unwrap(), b" the weights");
+}
+
+#[test]
+fn a_file_comes_back_with_its_folder() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("run/today")).unwrap();
+    let mut file = File::create(place.path("run/today/log")).unwrap();
+    file.write_all(b"line").unwrap();
+    let records = place.records("run/today/log", PLENTY);
+    fs::remove_dir_all(place.path("run")).unwrap();
+    let repaired = place.repair(&records);
+    assert_eq!(fs::read(place.path("run/today/log")).unwrap(), b"line");
+    repaired[0].undo().unwrap();
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn what_was_repaired_is_undone_where_the_restore_fails() {
+    let place = Place::new();
+    let path = place.path("log");
+    let mut log = File::create(&path).unwrap();
+    log.write_all(b"before").unwrap();
+    let records = place.records("log", PLENTY);
+    log.write_all(b" and after").unwrap();
+    for now in ["before and after", "otherwise", "be"] {
+        fs::write(&path, now).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
+        let repaired = place.repair(&records);
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        repaired[0].undo().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), now);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o604, "{now}");
+        assert_eq!(place.names(), ["log"]);
+    }
+    fs::remove_file(&path).unwrap();
+    place.repair(&records)[0].undo().unwrap();
+    assert_eq!(place.names(), [""; 0]);
+    fs::create_dir(&path).unwrap();
+    let refusal = place.refusal(&records);
+    assert!(
+        matches!(refusal, WritableFileError::Directory(_)),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn small_files_are_saved_first_and_those_left_out_are_named() {
+    let place = Place::new();
+    let mut large = File::create(place.path("large")).unwrap();
+    large.write_all(&[1; 6 << 20]).unwrap();
+    let mut small = File::create(place.path("small")).unwrap();
+    small.write_all(b"small").unwrap();
+    let saved = place.saved(5 << 20);
+    let of = |name| {
+        let path = place.path(name);
+        saved
+            .files
+            .iter()
+            .find(|file| Path::new(&file.path) == path)
+    };
+    assert!(!of("small").unwrap().stored.is_empty());
+    assert!(of("large").unwrap().stored.is_empty());
+    let path = place.path("large").display().to_string();
+    let left_out = saved.left_out.iter().find(|file| file.path == path);
+    let sentence = left_out.expect("it is named").to_string();
+    assert!(sentence.contains("as it is now, or longer"), "{sentence}");
+}
+
+#[test]
+fn contents_that_were_not_saved_and_have_changed_are_refused_by_name() {
+    let place = Place::new();
+    let mut counter = File::create(place.path("counter")).unwrap();
+    counter.write_all(b"1 of 9").unwrap();
+    let records = place.records("counter", 0);
+    counter.write_all(b" and more").unwrap();
+    assert_eq!(place.compare(&records).repairs.len(), 1, "it has grown");
+    counter.seek(SeekFrom::Start(0)).unwrap();
+    counter.write_all(b"2").unwrap();
+    let changed = place.refusal(&records);
+    assert!(
+        matches!(changed, WritableFileError::Changed(_)),
+        "{changed}"
+    );
+    assert!(changed.to_string().contains("counter"), "{changed}");
+    let allowed = compare(&records, place.images.path(), &[place.path("counter")]);
+    assert!(allowed.refusals.is_empty() && allowed.repairs.is_empty());
+}
+
+#[test]
+fn what_was_too_large_to_be_compared_must_not_have_been_written() {
+    let place = Place::new();
+    let file = File::create(place.path("large")).unwrap();
+    file.set_len((1 << 30) + 1).unwrap();
+    let records = place.records("large", 0);
+    assert_eq!(records[0].blake3, [0; 0]);
+    assert!(place.repair(&records).is_empty());
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+    file.set_modified(later).unwrap();
+    let written = place.refusal(&records);
+    assert!(
+        matches!(written, WritableFileError::TooLarge(_)),
+        "{written}"
+    );
+}
+
+#[test]
+fn a_file_that_is_only_mapped_is_recorded() {
+    let place = Place::new();
+    let path = place.path("mapped");
+    fs::write(&path, [7; 100]).unwrap();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    // SAFETY: a new mapping of a file that keeps its size; nobody refers to it.
+    let map = unsafe {
+        nix::sys::mman::mmap(
+            None,
+            std::num::NonZeroUsize::new(4096).unwrap(),
+            nix::sys::mman::ProtFlags::PROT_READ | nix::sys::mman::ProtFlags::PROT_WRITE,
+            nix::sys::mman::MapFlags::MAP_SHARED,
+            &file,
+            0,
+        )
+    }
+    .unwrap();
+    drop(file);
+    let records = place.records("mapped", 0);
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].blake3, blake3::hash(&[7; 100]).as_bytes());
+    // SAFETY: the mapping made above, which nobody uses any more.
+    unsafe { nix::sys::mman::munmap(map, 4096) }.unwrap();
+    assert_eq!(place.records("mapped", 0), []);
+}
+
+#[test]
+fn what_cannot_be_undone_is_refused_by_name() {
+    let place = Place::new();
+    let path = place.path("log");
+    let mut log = File::create(&path).unwrap();
+    log.write_all(b"before").unwrap();
+    let records = place.records("log", 0);
+    log.set_len(2).unwrap();
+    let shrunk = place.refusal(&records);
+    let sizes = matches!(
+        shrunk,
+        WritableFileError::Shrunk {
+            then: 6,
+            now: 2,
+            ..
+        }
+    );
+    assert!(sizes, "{shrunk}");
+    fs::rename(&path, place.path("other")).unwrap();
+    let missing = place.refusal(&records);
+    assert!(
+        matches!(missing, WritableFileError::Missing(_)),
+        "{missing}"
+    );
+    fs::write(&path, b"before").unwrap();
+    let replaced = place.refusal(&records);
+    assert!(replaced.to_string().contains("log"), "{replaced}");
+    assert!(
+        matches!(replaced, WritableFileError::Replaced(_)),
+        "{replaced}"
+    );
+}
+
+#[test]
+fn a_file_is_written_while_somebody_has_it_open_for_that() {
+    let place = Place::new();
+    let writer = File::create(place.path("file")).unwrap();
+    let reader = File::open(place.path("file")).unwrap();
+    assert!(is_written(&reader));
+    drop(writer);
+    assert!(!is_written(&reader));
+}
