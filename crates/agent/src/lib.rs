@@ -14,6 +14,7 @@ mod attach;
 mod call;
 mod checkpoint;
 mod control;
+mod descriptor;
 mod device;
 pub mod effect;
 mod fault;

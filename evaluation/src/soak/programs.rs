@@ -68,6 +68,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
     own("callbacks", "soak/callbacks.cpp"),
     own("children", "soak/children.cpp"),
     own("churn", "soak/churn.cpp"),
+    own("closed", "soak/closed.cpp"),
     own("copies", "soak/copies.cpp"),
     own("events", "soak/events.cpp"),
     own("files", "soak/files.cpp"),

@@ -5,14 +5,13 @@
 //! from the process itself, if it has CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. A program without
 //! those stands still until the next checkpoint, or until `strobe release`.
 
-use std::fs::OpenOptions;
+use crate::device::gpu::driver;
 use std::os::fd::AsFd;
 use strobe_kfd::client::compute;
 
 /// Lets the queues of this process run.
 pub(crate) fn let_queues_run() {
-    // All descriptors that a process opens are of one process to the driver.
-    let Ok(kfd) = OpenOptions::new().read(true).write(true).open("/dev/kfd") else {
+    let Ok(kfd) = driver() else {
         return;
     };
     // It is refused where nothing was stopped, which is the rule, and without those capabilities.

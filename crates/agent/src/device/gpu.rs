@@ -1,8 +1,12 @@
 //! The GPU that the program uses, as the HSA runtime has it.
 
+use crate::descriptor::out_of_the_way;
 use crate::device::hsa::{Hsa, HsaError, Pool, Processor, check};
 use std::ffi::{c_int, c_void};
-use std::os::fd::AsFd;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use strobe_kfd::memory::AvailableMemory;
 
 /// See the module's documentation.
@@ -92,12 +96,30 @@ impl Gpu {
     }
 }
 
-/// The driver, as this process has it. Not to be kept: an open descriptor would go into a dump.
-pub(crate) fn driver() -> std::io::Result<std::fs::File> {
-    std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/kfd")
+const DRIVER: &str = "/dev/kfd";
+
+/// The driver, as the runtime has it open: opened anew it would have the lowest number for a moment.
+/// Not to be kept: an open descriptor would go into a dump.
+pub(crate) fn driver() -> io::Result<OwnedFd> {
+    let is_driver = |link: &Path| fs::read_link(link).is_ok_and(|file| file == Path::new(DRIVER));
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let link = entry?.path();
+        let number = link
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok());
+        let Some(number) = number.filter(|_| is_driver(&link)) else {
+            continue;
+        };
+        // SAFETY: a number of a moment ago; where the program has closed it since, no file is found, or
+        // another, which is looked at.
+        let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+        if let Ok(ours) = out_of_the_way(theirs)
+            && is_driver(Path::new(&format!("/proc/self/fd/{}", ours.as_raw_fd())))
+        {
+            return Ok(ours);
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
 }
 
 fn number(hsa: &Hsa, agent: Processor, attribute: u32) -> Result<u32, HsaError> {
@@ -124,7 +146,7 @@ fn name(hsa: &Hsa, agent: Processor) -> Result<String, HsaError> {
 /// The driver's name of the GPU at a node of its topology.
 fn driver_id(node: u32) -> Result<u32, HsaError> {
     let path = format!("/sys/class/kfd/kfd/topology/nodes/{node}/gpu_id");
-    std::fs::read_to_string(path)
+    fs::read_to_string(path)
         .ok()
         .and_then(|text| text.trim().parse().ok())
         .ok_or(HsaError::none("finding the driver's name of the GPU"))

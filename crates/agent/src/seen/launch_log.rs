@@ -13,11 +13,12 @@
 //!
 //! The file is open only while a batch is written: none of it is in the way of a checkpoint.
 
+use crate::descriptor::out_of_the_way;
 use crate::fault;
 use crate::seen::observed::Launch;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 use strobe_extent::{Access, Extent, Side};
@@ -107,7 +108,8 @@ impl LaunchLog {
             .append(true)
             .create(true)
             .open(&self.path)
-            .and_then(|mut file| file.write_all(self.lines.as_bytes()));
+            .and_then(out_of_the_way)
+            .and_then(|file| File::from(file).write_all(self.lines.as_bytes()));
         self.lines.clear();
         if let Err(error) = written {
             let path = std::mem::take(&mut self.path);

@@ -1,11 +1,12 @@
 //! The socket to the controller. The agent connects; at the freeze there is no connection.
 
+use crate::descriptor::out_of_the_way;
 use crate::wire::controller::controller_lives;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 use std::io;
-use std::os::fd::AsFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use strobe_proto::frame::{read_control, write_control};
@@ -32,8 +33,12 @@ impl Connection {
             .map(|byte| byte.load(Ordering::Relaxed))
             .take_while(|byte| *byte != 0)
             .collect();
-        let address = SocketAddr::from_abstract_name(name)?;
-        let stream = UnixStream::connect_addr(&address)?;
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        // Not connected before it is out of the way: nothing that the program writes arrives.
+        let socket = out_of_the_way(socket)?;
+        connect(socket.as_raw_fd(), &UnixAddr::new_abstract(&name)?)?;
+        let stream = UnixStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut connection = Connection { stream };

@@ -3,8 +3,6 @@
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use nix::errno::Errno;
-
 use super::layout::{MEMORY_NODE, STATE_BYTES, STATE_NODE, doorbell_page};
 use super::lock::{LockError, Locked};
 use super::tables::{Header, MAGIC, State, VERSION};
@@ -98,7 +96,14 @@ impl Device {
 
     /// Zeroes a range of the memory device and gives its pages back.
     pub(crate) fn discard(&self, offset: u64, size: u64) {
-        if punch(offset, size).is_ok() {
+        // By the mapping: while a descriptor is open, whatever the program writes to its number, which it
+        // may hold closed, would go into device memory.
+        // SAFETY: objects lie inside the memory device; this one has no user any more.
+        let punched = unsafe {
+            let start = self.memory().add(offset as usize);
+            libc::madvise(start.cast(), size as usize, libc::MADV_REMOVE)
+        };
+        if punched == 0 {
             return;
         }
         // SAFETY: objects lie inside the memory device; this one has no user any more.
@@ -133,24 +138,5 @@ fn map(path: &std::ffi::CStr, bytes: u64) -> Option<NonNull<u8>> {
         } else {
             NonNull::new(address as *mut u8)
         }
-    }
-}
-
-fn punch(offset: u64, size: u64) -> nix::Result<()> {
-    // SAFETY: the path is a C string; fallocate takes no pointers.
-    unsafe {
-        let fd = libc::open(MEMORY_NODE.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        if fd < 0 {
-            return Err(Errno::last());
-        }
-        let result = libc::fallocate(
-            fd,
-            libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-            offset.cast_signed(),
-            size.cast_signed(),
-        );
-        let error = Errno::last();
-        libc::close(fd);
-        if result == 0 { Ok(()) } else { Err(error) }
     }
 }
