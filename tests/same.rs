@@ -104,6 +104,7 @@ const NOT_HERE: &[(&str, &str)] = &[
         "does what it does when a checkpoint is under way",
     ),
     ("apart.cpp", "goes on until it is told otherwise"),
+    ("descriptors.cpp", "goes on until it is told otherwise"),
     ("captures.cpp", "goes on for ever"),
     ("endless.cpp", "goes on until it is told otherwise"),
     ("lethal.c", "is the end of others, and uses no GPU"),

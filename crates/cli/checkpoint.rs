@@ -14,7 +14,7 @@ use nix::time::{ClockId, clock_gettime};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
-use strobe_criu::statistics;
+use strobe_criu::{statistics, timers};
 use strobe_extent::Extent;
 use strobe_graph::Window;
 use strobe_program::agent::{AgentError, RemoteAgent};
@@ -433,6 +433,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     })?;
     let criu = finished.map(|work| statistics::read_dump(work.path()));
     let folder = writer.criu_dir();
+    timers::start_again(&folder).context("the program's timers cannot be saved")?;
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
     let files: WritableFiles = read_image(&folder.join(files::WRITABLE_FILES))?;
     if !files.failure.is_empty() {

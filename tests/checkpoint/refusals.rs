@@ -284,6 +284,55 @@ fn threads_that_criu_would_bring_back_otherwise_are_refused_by_name() {
 }
 
 #[test]
+fn descriptors_that_criu_would_bring_back_otherwise_are_refused_or_named() {
+    let folder = Folder::new("descriptors");
+    let program = hip_program("descriptors.cpp");
+    let mut environment = Environment::new(&folder, &[]);
+    for (kind, words) in [
+        ("semaphore", "is a semaphore (eventfd, EFD_SEMAPHORE)"),
+        ("boottime", "is a timer (timerfd) of clock 7"),
+        ("news", "has events that were not read yet"),
+    ] {
+        let session = environment.start_traced(kind, &[&program, kind]);
+        session.says("ready");
+        let images = folder.join(&format!("images-{kind}"));
+        let ended = checkpoint_of(session.pid(), &images, &[]);
+        match kind {
+            "news" => assert!(ended.well().stdout.contains(words)),
+            _ => {
+                let refused = ended.badly(&[words]);
+                assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+                absent(&folder, &format!("images-{kind}"));
+            }
+        }
+        session.signal("TERM");
+        assert_eq!(session.code(), 0, "{kind}: {}", session.output());
+    }
+}
+
+#[test]
+fn the_number_of_a_thread_is_refused_at_once() {
+    let folder = Folder::new("thread-number");
+    let mut session = start(&folder, &[&hip_program("endless.cpp")]);
+    session
+        .wait_for("stdout", "spinning", LIMIT)
+        .expect("it works");
+    let threads = fs::read_dir(format!("/proc/{}/task", session.pid())).expect("its threads");
+    for thread in threads {
+        let number = thread.expect("a thread").file_name();
+        let number: u32 = number.to_string_lossy().parse().expect("a number");
+        if number != session.pid() {
+            let refused = checkpoint_of(number, &folder.join("images"), &[]);
+            let refused = refused.badly(&["is a thread of process"]);
+            assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        }
+    }
+    session.signal("TERM").expect("it runs on");
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
 fn a_device_that_is_too_small_is_refused() {
     let folder = Folder::new("small-device");
     let program = hip_program("leaves.cpp");

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
+use strobe_program::events;
 use strobe_program::maps;
 use strobe_program::pipes::Pipes;
 use strobe_program::writable_files::{Recorder, Saved, WritableFileError};
@@ -52,6 +53,8 @@ pub(crate) struct Dump {
     /// Saves their contents.
     saving: Option<JoinHandle<Result<Saved, WritableFileError>>>,
     pipes: Pipes,
+    /// What a restored program will find otherwise.
+    warnings: Vec<String>,
     statistics: PluginStatistics,
 }
 
@@ -69,6 +72,7 @@ impl Dump {
             writable_files: Recorder::default(),
             saving: None,
             pipes: Pipes::default(),
+            warnings: Vec::new(),
             statistics: PluginStatistics::default(),
         }
     }
@@ -128,6 +132,8 @@ impl Dump {
             has_no_device_memory(pid)?;
         }
         zombies::check(pid)?;
+        let unread = events::check(pid)?;
+        self.warnings.extend(unread.iter().map(ToString::to_string));
         self.pipes.add(pid)?;
         Ok(self.writable_files.add(pid)?)
     }
@@ -171,7 +177,7 @@ impl Dump {
             None => Saved::default(),
         };
         let warnings = saved.left_out.iter().map(ToString::to_string);
-        self.statistics.warnings.extend(warnings);
+        self.warnings.extend(warnings);
         WritableFiles {
             files: saved.files,
             failure: String::new(),
@@ -240,7 +246,7 @@ impl Dump {
         }
         // All processes have been looked at: files come after that.
         let out = self.pipes.that_lead_out()?;
-        self.statistics.warnings = out.iter().map(ToString::to_string).collect();
+        self.warnings.extend(out.iter().map(ToString::to_string));
         self.save_files()?;
         self.note_plugin()?;
         let copy = fd.try_clone_to_owned().map_err(DumpError::Stop)?;
@@ -427,7 +433,8 @@ impl Dump {
         }
         self.statistics.finished_ns = now_ns();
         if succeeded {
-            let statistics = mem::take(&mut self.statistics);
+            let mut statistics = mem::take(&mut self.statistics);
+            statistics.warnings = mem::take(&mut self.warnings);
             let written = self.images().and_then(|images| {
                 images.write(files::STATISTICS, &statistics)?;
                 Ok(images.write(files::WRITABLE_FILES, &files)?)

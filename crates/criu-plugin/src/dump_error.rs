@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use strobe_criu::failure::REFUSAL;
 use strobe_kfd::client::copier::SdmaError;
+use strobe_program::events::EventError;
 use strobe_program::pipes::PipeError;
 use strobe_program::writable_files::WritableFileError;
 use strobe_program::zombies::ZombieError;
@@ -28,6 +29,8 @@ pub(crate) enum DumpError {
     Sdma(#[from] SdmaError),
     #[error(transparent)]
     WritableFile(#[from] WritableFileError),
+    #[error(transparent)]
+    Event(#[from] EventError),
     #[error(transparent)]
     Pipe(#[from] PipeError),
     #[error(transparent)]
@@ -82,6 +85,7 @@ impl DumpError {
             Self::Inherited { .. }
             | Self::SecondAgent(_)
             | Self::Zombie(ZombieError::OtherStatus { .. })
+            | Self::Event(EventError::Semaphore { .. } | EventError::Clock { .. })
             | Self::Contents(ContentsError::NoAddress { .. })
             | Self::OldDriver(..)
             | Self::Twice(_)

@@ -10,6 +10,7 @@
 //! | [`phases`] | what the plugin says of its phases there |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`statistics`] | CRIU's own times |
+//! | [`timers`] | timers that had expired at the cut |
 //! | [`wrapper`] | what a command owes to the program it stands for |
 
 pub mod failure;
@@ -20,4 +21,5 @@ pub mod plugin_folder;
 pub mod release;
 pub mod run;
 pub mod statistics;
+pub mod timers;
 pub mod wrapper;

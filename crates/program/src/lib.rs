@@ -9,6 +9,7 @@
 //! | [`namespaces`] | enter the program's namespaces |
 //! | [`descriptor`] | copies of its descriptors |
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
+//! | [`events`] | descriptors of events that CRIU brings back otherwise |
 //! | [`pipes`] | pipes whose other end is outside of the program |
 //! | [`shared_memory`], [`writable_files`] | files of the program that CRIU leaves where they are |
 //! | [`spool`] | files that its output goes through |
@@ -18,6 +19,7 @@
 pub mod agent;
 pub mod awaited;
 pub mod descriptor;
+pub mod events;
 pub mod lease;
 pub mod maps;
 pub mod namespaces;

@@ -101,6 +101,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
         stores: true,
         ..own("tables", "soak/tables.cpp")
     },
+    own("timers", "soak/timers.cpp"),
     own("visitors", "soak/visitors.cpp"),
     own("waits", "soak/waits.cpp"),
     SoakProgram {
