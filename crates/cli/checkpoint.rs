@@ -22,12 +22,12 @@ use strobe_program::awaited::{Awaited, Standstill};
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
-use strobe_program::{shared_memory, threads};
+use strobe_program::{program_files, shared_memory, threads};
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, Manifest, Missed, PluginStatistics,
-    Promise, SharedMemoryFile, Statistics, Validation, WritableFiles, files, frame, from_agent,
+    ProgramFiles, Promise, SharedMemoryFile, Statistics, Validation, files, frame, from_agent,
     to_agent,
 };
 use strobe_store::{CheckpointWriter, CreateError};
@@ -86,7 +86,7 @@ struct Preparation {
 struct Dumped {
     criu: DumpStats,
     plugin: PluginStatistics,
-    files: WritableFiles,
+    files: ProgramFiles,
     shared_memory: Vec<SharedMemoryFile>,
     /// CLOCK_MONOTONIC, nanoseconds.
     started_ns: u64,
@@ -435,10 +435,11 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let folder = writer.criu_dir();
     timers::start_again(&folder).context("the program's timers cannot be saved")?;
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
-    let files: WritableFiles = read_image(&folder.join(files::WRITABLE_FILES))?;
+    let mut files: ProgramFiles = read_image(&folder.join(files::PROGRAM_FILES))?;
     if !files.failure.is_empty() {
         bail!("{}", files.failure);
     }
+    program_files::hash_foreign(&mut files.files, Path::new(&format!("/proc/{pid}/root")));
     let dumped = Dumped {
         // CRIU counts to the end, which is not there yet where it holds the program.
         criu: criu.transpose()?.unwrap_or_else(|| DumpStats {
@@ -575,7 +576,7 @@ fn commit(
         chunk_bytes: expected.chunk_bytes(),
         agent_page: agent.address(),
         tracked: expected.into_manifest()?,
-        writable_files: dumped.files.files,
+        program_files: dumped.files.files,
         shared_memory: dumped.shared_memory,
         statistics: Some(figures),
         criu_frozen_us: dumped.criu.frozen_time.into(),

@@ -3,7 +3,7 @@
 //! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
 
 use serde::Serialize;
-use strobe_program::writable_files::Repaired;
+use strobe_program::program_files::Repaired;
 
 use crate::missed::MissedWriteReport;
 use crate::size::show_size;

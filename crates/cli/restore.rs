@@ -21,11 +21,11 @@ use strobe_criu::run::{RunError, Setting, softgpu_library, work_folder};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::process::{self, Identity};
+use strobe_program::program_files::{self, Repair, Repaired};
 use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
-use strobe_program::writable_files::{self, Repair, Repaired};
 use strobe_proto::page::Phase;
-use strobe_proto::{Manifest, WritableFile};
+use strobe_proto::{Manifest, ProgramFile};
 use strobe_store::Checkpoint;
 
 use crate::arguments::{RestoreArguments, Tail};
@@ -64,12 +64,12 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let softgpu = check_gpu(manifest)?;
     check_numbers(&checkpoint)?;
     let (gone, files): (Vec<_>, Vec<_>) = manifest
-        .writable_files
+        .program_files
         .iter()
         .cloned()
         .partition(|file| is_spooled(&file.path) && !Path::new(&file.path).exists());
     let comparison =
-        writable_files::compare(&files, &checkpoint.criu_dir(), &arguments.allow_changed);
+        program_files::compare(&files, &checkpoint.criu_dir(), &arguments.allow_changed);
     if !comparison.refusals.is_empty() {
         let refusals = comparison.refusals.iter().map(ToString::to_string);
         return Err(refused(refusals.collect::<Vec<_>>().join("; ")));
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         }
     }
     let spooled = manifest
-        .writable_files
+        .program_files
         .iter()
         .filter(|file| is_spooled(&file.path));
     if !arguments.wait {
@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
 /// Makes the files again through which the program's output went; away with them if it does not
 /// come back.
 fn with_output<R>(
-    gone: &[WritableFile],
+    gone: &[ProgramFile],
     bring_back: impl FnOnce() -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
     let made: Vec<_> = gone

@@ -18,9 +18,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::Pid;
+use strobe_program::program_files::is_written;
 use strobe_program::spool::{FOLDER, STDERR, STDOUT};
-use strobe_program::writable_files::is_written;
-use strobe_proto::WritableFile;
+use strobe_proto::ProgramFile;
 
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -92,7 +92,7 @@ impl Spool {
     /// The spooled files of a program that has come back, if there are some; passes on what has been
     /// written since the checkpoint, and what will be.
     pub(crate) fn adopt<'a>(
-        files: impl IntoIterator<Item = &'a WritableFile>,
+        files: impl IntoIterator<Item = &'a ProgramFile>,
     ) -> io::Result<Option<Self>> {
         let mut spool: Option<Self> = None;
         for file in files {
@@ -170,7 +170,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Makes a file that is gone again, as long as it was.
-pub(crate) fn make_again(file: &WritableFile) -> io::Result<()> {
+pub(crate) fn make_again(file: &ProgramFile) -> io::Result<()> {
     let path = Path::new(&file.path);
     match path.parent().map(fs::create_dir) {
         Some(Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -180,7 +180,7 @@ pub(crate) fn make_again(file: &WritableFile) -> io::Result<()> {
 }
 
 /// Undoes [`make_again`].
-pub(crate) fn unmake(file: &WritableFile) {
+pub(crate) fn unmake(file: &ProgramFile) {
     let path = Path::new(&file.path);
     let _ = fs::remove_file(path);
     if let Some(folder) = path.parent() {

@@ -11,9 +11,9 @@ pub const FILES: &str = "files";
 
 /// In the folder of images: [`crate::PluginStatistics`].
 pub const STATISTICS: &str = "strobe-plugin.img";
-/// In the folder of images: [`crate::WritableFiles`].
-pub const WRITABLE_FILES: &str = "strobe-files.img";
-/// In the folder of images: the contents of one of the program's files, [`crate::WritableFile::stored`].
+/// In the folder of images: [`crate::ProgramFiles`].
+pub const PROGRAM_FILES: &str = "strobe-files.img";
+/// In the folder of images: the contents of one of the program's files, [`crate::ProgramFile::stored`].
 pub fn contents(number: usize) -> String {
     format!("strobe-file-{number}.img")
 }

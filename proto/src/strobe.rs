@@ -375,9 +375,9 @@ pub struct Promise {
 }
 /// Written by the plugin while the program is frozen (strobe-files.img).
 #[derive(Clone, PartialEq, ::prost::Message)]
-pub struct WritableFiles {
+pub struct ProgramFiles {
     #[prost(message, repeated, tag = "1")]
-    pub files: ::prost::alloc::vec::Vec<WritableFile>,
+    pub files: ::prost::alloc::vec::Vec<ProgramFile>,
     /// why contents could not be saved; empty if they were
     #[prost(string, tag = "2")]
     pub failure: ::prost::alloc::string::String,
@@ -442,7 +442,7 @@ pub struct Manifest {
     #[prost(message, repeated, tag = "15")]
     pub shared_memory: ::prost::alloc::vec::Vec<SharedMemoryFile>,
     #[prost(message, repeated, tag = "16")]
-    pub writable_files: ::prost::alloc::vec::Vec<WritableFile>,
+    pub program_files: ::prost::alloc::vec::Vec<ProgramFile>,
     #[prost(message, optional, tag = "17")]
     pub statistics: ::core::option::Option<Statistics>,
     #[prost(message, optional, tag = "18")]
@@ -496,9 +496,9 @@ pub struct SharedMemoryFile {
     #[prost(uint32, tag = "3")]
     pub mode: u32,
 }
-/// A regular file that the program had open for writing, or mapped shared and writable, at the cut.
+/// A regular file that the program had open or mapped at the cut.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct WritableFile {
+pub struct ProgramFile {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
     #[prost(uint64, tag = "2")]
@@ -509,7 +509,7 @@ pub struct WritableFile {
     pub size: u64,
     #[prost(uint64, tag = "5")]
     pub position: u64,
-    /// of the contents; empty when only appended to, or too large
+    /// of the contents (of a file that is only read: a moment later); empty when only appended to, or too large
     #[prost(bytes = "vec", tag = "6")]
     pub blake3: ::prost::alloc::vec::Vec<u8>,
     /// since 1970; 0 when only appended to
@@ -525,6 +525,9 @@ pub struct WritableFile {
     pub owner: u32,
     #[prost(uint32, tag = "11")]
     pub group: u32,
+    /// only read, and not written for long: nobody's to change
+    #[prost(bool, tag = "12")]
+    pub foreign: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -14,11 +14,11 @@ use strobe_program::agent::RemoteAgent;
 use strobe_program::events;
 use strobe_program::maps;
 use strobe_program::pipes::Pipes;
-use strobe_program::writable_files::{Recorder, Saved, WritableFileError};
+use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{DeviceHandOver, PluginStatistics, Residual, WritableFiles, files, frame};
+use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Residual, files, frame};
 
 use crate::contents;
 use crate::devices::{self, Device, Devices};
@@ -49,9 +49,9 @@ pub(crate) struct Dump {
     render_nodes: Vec<(u32, CriuRenderNode)>,
     /// Of each GPU, the id here and the one the program knows.
     gpu_ids: Vec<(u32, u32)>,
-    writable_files: Recorder,
+    program_files: Recorder,
     /// Saves their contents.
-    saving: Option<JoinHandle<Result<Saved, WritableFileError>>>,
+    saving: Option<JoinHandle<Result<Saved, ProgramFileError>>>,
     pipes: Pipes,
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
@@ -69,7 +69,7 @@ impl Dump {
             dumped: Vec::new(),
             render_nodes: Vec::new(),
             gpu_ids: Vec::new(),
-            writable_files: Recorder::default(),
+            program_files: Recorder::default(),
             saving: None,
             pipes: Pipes::default(),
             warnings: Vec::new(),
@@ -135,7 +135,7 @@ impl Dump {
         let unread = events::check(pid)?;
         self.warnings.extend(unread.iter().map(ToString::to_string));
         self.pipes.add(pid)?;
-        Ok(self.writable_files.add(pid)?)
+        Ok(self.program_files.add(pid)?)
     }
 
     /// Saves the contents of files while CRIU saves the host's memory. All processes have been looked at.
@@ -143,7 +143,7 @@ impl Dump {
         if self.agents.is_empty() || self.saving.is_some() {
             return Ok(());
         }
-        let files = mem::take(&mut self.writable_files);
+        let files = mem::take(&mut self.program_files);
         let images = self.images()?.try_clone().map_err(DumpError::Folder)?;
         let limit = host::files_limit();
         let save = move || {
@@ -159,26 +159,26 @@ impl Dump {
     }
 
     /// What that came to.
-    fn saved_files(&mut self) -> WritableFiles {
+    fn saved_files(&mut self) -> ProgramFiles {
         let saved = match self.saving.take().map(JoinHandle::join) {
             Some(Ok(Ok(saved))) => saved,
             Some(Ok(Err(error))) => {
-                return WritableFiles {
+                return ProgramFiles {
                     failure: error.to_string(),
-                    ..WritableFiles::default()
+                    ..ProgramFiles::default()
                 };
             }
             Some(Err(_)) => {
-                return WritableFiles {
+                return ProgramFiles {
                     failure: DumpError::Thread.to_string(),
-                    ..WritableFiles::default()
+                    ..ProgramFiles::default()
                 };
             }
             None => Saved::default(),
         };
         let warnings = saved.left_out.iter().map(ToString::to_string);
         self.warnings.extend(warnings);
-        WritableFiles {
+        ProgramFiles {
             files: saved.files,
             failure: String::new(),
         }
@@ -437,7 +437,7 @@ impl Dump {
             statistics.warnings = mem::take(&mut self.warnings);
             let written = self.images().and_then(|images| {
                 images.write(files::STATISTICS, &statistics)?;
-                Ok(images.write(files::WRITABLE_FILES, &files)?)
+                Ok(images.write(files::PROGRAM_FILES, &files)?)
             });
             // The command that started CRIU misses the files and abandons the checkpoint.
             if let Err(error) = written {

@@ -7,7 +7,7 @@ use strobe_criu::failure::REFUSAL;
 use strobe_kfd::client::copier::SdmaError;
 use strobe_program::events::EventError;
 use strobe_program::pipes::PipeError;
-use strobe_program::writable_files::WritableFileError;
+use strobe_program::program_files::ProgramFileError;
 use strobe_program::zombies::ZombieError;
 
 use crate::contents::ContentsError;
@@ -28,7 +28,7 @@ pub(crate) enum DumpError {
     #[error(transparent)]
     Sdma(#[from] SdmaError),
     #[error(transparent)]
-    WritableFile(#[from] WritableFileError),
+    ProgramFile(#[from] ProgramFileError),
     #[error(transparent)]
     Event(#[from] EventError),
     #[error(transparent)]

@@ -11,7 +11,7 @@
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
 //! | [`pipes`] | pipes whose other end is outside of the program |
-//! | [`shared_memory`], [`writable_files`] | files of the program that CRIU leaves where they are |
+//! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`spool`] | files that its output goes through |
 //!
 //! What must hold: nothing here runs CRIU or knows how it is run.
@@ -25,8 +25,8 @@ pub mod maps;
 pub mod namespaces;
 pub mod pipes;
 pub mod process;
+pub mod program_files;
 pub mod shared_memory;
 pub mod spool;
 pub mod threads;
-pub mod writable_files;
 pub mod zombies;

@@ -14,7 +14,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::descriptor::{copy_descriptor, open_process};
-use crate::writable_files::parse_fdinfo;
+use crate::program_files::parse_fdinfo;
 
 /// A pipe that leads out of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]

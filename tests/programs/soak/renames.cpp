@@ -1,6 +1,6 @@
 // What trainers do with their own checkpoints: a file is written beside the last one, renamed over it
-// when it is whole, and read again. Another is made for a moment only, closed, read and removed. Time
-// passes at each step.
+// when it is whole, and read again. Another is made for a while only, read and removed. Time passes at
+// each step, and each file is open for as long as it is needed: of closed ones nothing is promised.
 //
 //   renames [ROUNDS]
 #include <unistd.h>
@@ -16,24 +16,30 @@ static bool step(bool done, const char* what) {
 
 static void pass(unsigned seed) { usleep(mix(seed) % 8000); }
 
-// Writes the words in two halves to `path`.
-static bool write_file(const char* path, const unsigned* words, unsigned seed) {
-    FILE* file = fopen(path, "wb");
-    if (!step(file, path)) return false;
-    bool written = fwrite(words, 4, kWords / 2, file) == kWords / 2;
+// Writes the words in two halves.
+static FILE* written(const char* path, const unsigned* words, unsigned seed) {
+    FILE* file = fopen(path, "w+b");
+    if (!step(file, path)) exit(1);
+    bool whole = fwrite(words, 4, kWords / 2, file) == kWords / 2;
     fflush(file);
     pass(seed);
-    written = written && fwrite(words + kWords / 2, 4, kWords / 2, file) == kWords / 2;
-    return step(written && fclose(file) == 0, path);
+    whole = whole && fwrite(words + kWords / 2, 4, kWords / 2, file) == kWords / 2;
+    if (!step(whole && fflush(file) == 0, path)) exit(1);
+    pass(seed + 1);
+    return file;
 }
 
-static bool sum_file(const char* path, uint64_t& sum) {
-    FILE* file = fopen(path, "rb");
-    if (!step(file, path)) return false;
+static uint64_t sum_of(FILE* file, const char* path, unsigned seed) {
+    if (!step(file, path)) exit(1);
+    rewind(file);
+    uint64_t sum = 0;
     unsigned word, read = 0;
-    for (; fread(&word, 4, 1, file) == 1; ++read) sum = sum * 31 + word;
-    fclose(file);
-    return step(read == kWords, path);
+    for (; fread(&word, 4, 1, file) == 1; ++read) {
+        sum = sum * 31 + word;
+        if (read == kWords / 2) pass(seed);
+    }
+    if (!step(read == kWords, path)) exit(1);
+    return sum;
 }
 
 int main(int argc, char** argv) {
@@ -45,13 +51,18 @@ int main(int argc, char** argv) {
         advance_words<<<4, 256>>>(words, kWords, round);
         CHECK(hipGetLastError());
         CHECK(hipMemcpy(copy, words, sizeof copy, hipMemcpyDeviceToHost));
-        if (!write_file("weights.tmp", copy, round)) return 1;
-        pass(round + 1);
+        FILE* weights = written("weights.tmp", copy, 4 * round);
         if (!step(rename("weights.tmp", "weights") == 0, "rename")) return 1;
-        if (!write_file("scratch", copy, round + 2)) return 1;
-        pass(round + 3);
-        if (!sum_file("scratch", sum) || !step(unlink("scratch") == 0, "unlink")) return 1;
-        if (!sum_file("weights", sum)) return 1;
+        FILE* reader = fopen("weights", "rb");
+        fclose(weights);
+        sum = sum * 7 + sum_of(reader, "weights", round);
+        fclose(reader);
+        FILE* scratch = written("scratch", copy, 4 * round + 1);
+        sum = sum * 7 + sum_of(scratch, "scratch", round);
+        if (!step(unlink("scratch") == 0, "unlink")) return 1;
+        pass(4 * round + 3);
+        sum = sum * 7 + sum_of(scratch, "scratch", round);
+        fclose(scratch);
         say_round(round, sum);
     }
     say_round(rounds, digest(words, kWords) + sum);

@@ -7,8 +7,8 @@ use strobe_proto::amdgpu::{
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::{
     AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FromAgent, HandOver, Hello, Missed,
-    PluginStatistics, Residual, ResidualRange, SetAsideAnswer, Statistics, Suspect, Suspects,
-    ToAgent, WritableFile, WritableFiles, from_agent, to_agent,
+    PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange, SetAsideAnswer,
+    Statistics, Suspect, Suspects, ToAgent, from_agent, to_agent,
 };
 
 /// Reads an image of CRIU's folder as each kind that there is.
@@ -18,7 +18,7 @@ pub fn amdgpu_images(bytes: &[u8]) {
     let _ = read_image::<CriuDmabufNode>(&mut &bytes[..]);
     let _ = read_image::<Residual>(&mut &bytes[..]);
     let _ = read_image::<PluginStatistics>(&mut &bytes[..]);
-    let _ = read_image::<WritableFiles>(&mut &bytes[..]);
+    let _ = read_image::<ProgramFiles>(&mut &bytes[..]);
 }
 
 /// Reads what comes out of the control socket, at both of its ends, up to the first error.
@@ -95,11 +95,11 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
         tracked: vec![SOME],
         ..Residual::default()
     };
-    let files = WritableFiles {
-        files: vec![WritableFile {
+    let files = ProgramFiles {
+        files: vec![ProgramFile {
             path: "/a".into(),
             size: 10,
-            ..WritableFile::default()
+            ..ProgramFile::default()
         }],
         failure: "none".into(),
     };

@@ -4,7 +4,7 @@ use std::fs;
 
 use strobe_proto::frame::Message;
 use strobe_proto::{
-    ByteRange, ChunkRef, FileRecord, Manifest, SharedMemoryFile, TrackedExtent, WritableFile,
+    ByteRange, ChunkRef, FileRecord, Manifest, ProgramFile, SharedMemoryFile, TrackedExtent,
 };
 use strobe_store::{Checkpoint, CheckpointWriter, FORMAT};
 use tempfile::TempDir;
@@ -139,9 +139,9 @@ pub fn valid_manifests() -> Vec<Vec<u8>> {
             stored: "files/shm-1".into(),
             ..SharedMemoryFile::default()
         }],
-        writable_files: vec![WritableFile {
+        program_files: vec![ProgramFile {
             path: "/a".into(),
-            ..WritableFile::default()
+            ..ProgramFile::default()
         }],
         ..manifest_of(vec![zeros(CHUNK), hashed, zeros(100)])
     };

@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use strobe_proto::WritableFile;
+use strobe_proto::ProgramFile;
 
-use super::WritableFileError;
+use super::ProgramFileError;
 use super::record::{hash, modified_ns};
 use super::repair::{Content, Repair};
 
@@ -17,12 +17,12 @@ pub struct Comparison {
     /// To be done, in this order.
     pub repairs: Vec<Repair>,
     /// Why that is not enough.
-    pub refusals: Vec<WritableFileError>,
+    pub refusals: Vec<ProgramFileError>,
 }
 
 /// Compares the files with their records and changes nothing. Contents lie in `images`; files in
 /// `allowed` are taken as they are.
-pub fn compare(records: &[WritableFile], images: &Path, allowed: &[PathBuf]) -> Comparison {
+pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> Comparison {
     let mut comparison = Comparison::default();
     let mut seen: Vec<&str> = Vec::new();
     for record in records {
@@ -42,16 +42,16 @@ pub fn compare(records: &[WritableFile], images: &Path, allowed: &[PathBuf]) -> 
 }
 
 /// What makes the file what it was at the cut, if it is not.
-fn repair(record: &WritableFile, images: &Path) -> Result<Option<Repair>, WritableFileError> {
+fn repair(record: &ProgramFile, images: &Path) -> Result<Option<Repair>, ProgramFileError> {
     let path = PathBuf::from(&record.path);
     let found = match fs::symlink_metadata(&path) {
         Ok(meta) => Some(meta),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(WritableFileError::Read { path, error }),
+        Err(error) => return Err(ProgramFileError::Read { path, error }),
     };
     let stored = (!record.stored.is_empty()).then(|| images.join(&record.stored));
     let content = match (found.as_ref(), stored) {
-        (Some(meta), _) if meta.is_dir() => return Err(WritableFileError::Directory(path)),
+        (Some(meta), _) if meta.is_dir() => return Err(ProgramFileError::Directory(path)),
         (None, Some(stored)) => Some(Content::Back {
             stored,
             replaces: false,
@@ -59,7 +59,7 @@ fn repair(record: &WritableFile, images: &Path) -> Result<Option<Repair>, Writab
         (Some(meta), Some(stored)) => {
             let kept = meta.is_file()
                 && meta.len() >= record.size
-                && begins_with(&path, &stored).map_err(|error| WritableFileError::Read {
+                && begins_with(&path, &stored).map_err(|error| ProgramFileError::Read {
                     path: path.clone(),
                     error,
                 })?;
@@ -71,7 +71,11 @@ fn repair(record: &WritableFile, images: &Path) -> Result<Option<Repair>, Writab
                 }),
             }
         }
-        (None, None) => return Err(WritableFileError::Missing(path)),
+        (None, None) => return Err(ProgramFileError::Missing(path)),
+        (Some(meta), None) if record.foreign => {
+            check_foreign(record, meta)?;
+            return Ok(None);
+        }
         (Some(meta), None) => {
             check_unsaved(record, meta)?;
             growth(record, meta)
@@ -87,36 +91,61 @@ fn repair(record: &WritableFile, images: &Path) -> Result<Option<Repair>, Writab
     Ok(Some(Repair::new(record, content, mode)))
 }
 
-fn growth(record: &WritableFile, meta: &fs::Metadata) -> Option<Content> {
+fn growth(record: &ProgramFile, meta: &fs::Metadata) -> Option<Content> {
     let grown = meta.len() - record.size;
     (grown > 0).then_some(Content::CutBack { grown })
 }
 
 /// Of a file whose contents were not saved: that it has them still.
-fn check_unsaved(record: &WritableFile, meta: &fs::Metadata) -> Result<(), WritableFileError> {
+fn check_unsaved(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), ProgramFileError> {
     let path = PathBuf::from(&record.path);
     // The inode only: device numbers change when disks are found in another order.
     if !meta.is_file() || meta.ino() != record.inode {
-        return Err(WritableFileError::Replaced(path));
+        return Err(ProgramFileError::Replaced(path));
     }
     let (then, now) = (record.size, meta.len());
     if now < then {
-        return Err(WritableFileError::Shrunk { path, then, now });
+        return Err(ProgramFileError::Shrunk { path, then, now });
     }
     if record.blake3.is_empty() {
         // Only appended to, or too large.
         return match record.modified_ns {
             0 => Ok(()),
             then if then == modified_ns(meta) => Ok(()),
-            _ => Err(WritableFileError::TooLarge(path)),
+            _ => Err(ProgramFileError::TooLarge(path)),
         };
     }
     // The time of the last change says nothing: it stands still for pages that are mapped and dirty.
     match hash(&path, record.size) {
         Ok(now) if now == record.blake3 => Ok(()),
-        Ok(_) => Err(WritableFileError::Changed(path)),
-        Err(error) => Err(WritableFileError::Read { path, error }),
+        Ok(_) => Err(ProgramFileError::Changed(path)),
+        Err(error) => Err(ProgramFileError::Read { path, error }),
     }
+}
+
+/// Of a file that the program only reads: that it is the same.
+fn check_foreign(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), ProgramFileError> {
+    let path = PathBuf::from(&record.path);
+    // The path is the file's own: a link has taken its place.
+    if !meta.is_file() {
+        return Err(ProgramFileError::Replaced(path));
+    }
+    if meta.mode() != record.mode {
+        let (then, now) = (record.mode & 0o7777, meta.mode() & 0o7777);
+        return Err(ProgramFileError::Mode { path, then, now });
+    }
+    if meta.len() == record.size {
+        if modified_ns(meta) == record.modified_ns {
+            return Ok(());
+        }
+        let now = hash(&path, record.size);
+        match now {
+            Ok(now) if now == record.blake3 => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(ProgramFileError::Read { path, error }),
+        }
+    }
+    Err(ProgramFileError::Changed(path))
 }
 
 /// Whether the bytes of `start` are the first of `path`.

@@ -11,9 +11,9 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use strobe_proto::WritableFile;
+use strobe_proto::ProgramFile;
 
-use super::WritableFileError;
+use super::ProgramFileError;
 
 /// Follows a file's name where the bytes are that were cut off; a number comes behind.
 const TAIL: &str = ".strobe-tail-";
@@ -52,7 +52,7 @@ pub struct Repaired {
 
 impl Repair {
     pub(super) fn new(
-        record: &WritableFile,
+        record: &ProgramFile,
         content: Option<Content>,
         mode_now: Option<u32>,
     ) -> Self {
@@ -72,8 +72,8 @@ impl Repair {
     }
 
     /// Does it, or nothing.
-    pub fn apply(self) -> Result<Repaired, WritableFileError> {
-        let failed = |error| WritableFileError::Repair {
+    pub fn apply(self) -> Result<Repaired, ProgramFileError> {
+        let failed = |error| ProgramFileError::Repair {
             path: self.path.clone(),
             error,
         };
@@ -104,8 +104,8 @@ impl Repair {
         Ok(repaired)
     }
 
-    fn failed(&self, error: io::Error) -> WritableFileError {
-        WritableFileError::Repair {
+    fn failed(&self, error: io::Error) -> ProgramFileError {
+        ProgramFileError::Repair {
             path: self.path.clone(),
             error,
         }
@@ -182,7 +182,7 @@ impl Repaired {
     }
 
     /// Removes what is kept.
-    pub fn drop_kept(&mut self) -> Result<(), WritableFileError> {
+    pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
         match self.kept.take() {
             Some(kept) => fs::remove_file(kept).map_err(|error| self.repair.failed(error)),
             None => Ok(()),
@@ -190,7 +190,7 @@ impl Repaired {
     }
 
     /// Makes the file again what it was before, because the restore has failed.
-    pub fn undo(&self) -> Result<(), WritableFileError> {
+    pub fn undo(&self) -> Result<(), ProgramFileError> {
         let Repair {
             path,
             content,

@@ -1,18 +1,25 @@
 //! What is known of the program's files at the cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use strobe_proto::WritableFile;
+use nix::time::{ClockId, clock_gettime};
+use strobe_proto::ProgramFile;
+use strobe_proto::start_time::start_time;
 
-use super::WritableFileError;
+use super::ProgramFileError;
 use crate::maps;
 use crate::shared_memory::is_saved;
 use crate::spool;
 
+/// What was written so short a time before the cut may be the program's work.
+const LATELY: Duration = Duration::from_secs(3600);
+/// A file that is only read is hashed up to this length, while the program runs.
+const FOREIGN_LIMIT: u64 = 16 << 20;
 /// Bytes hashed at one cut, while the program stands still: a second of it at most.
 const HASHED_LIMIT: u64 = 1 << 30;
 
@@ -20,29 +27,41 @@ const HASHED_LIMIT: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub struct Recorder {
     files: BTreeMap<PathBuf, Found>,
+    /// When the first of the processes began.
+    started: Option<SystemTime>,
 }
 
 #[derive(Debug)]
 struct Found {
-    record: WritableFile,
+    record: ProgramFile,
     /// A link to the file below `/proc/PID`, for as long as the process stands still.
     link: PathBuf,
-    /// What is in the file stays as it is.
-    only_appends: bool,
+    access: Access,
 }
 
-/// A way in which a process can write a file.
+/// What a process can do to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    Reads,
+    /// Whoever makes programs and libraries anew wants no old ones back.
+    Executes,
+    /// What is in the file stays as it is.
+    Appends,
+    Writes,
+}
+
+/// A way in which a process has a file.
 struct Way {
     link: PathBuf,
     position: u64,
-    only_appends: bool,
+    access: Access,
 }
 
 /// What [`Recorder::save`] made.
 #[derive(Debug, Default)]
 pub struct Saved {
     /// Each file once, in the order of their paths.
-    pub files: Vec<WritableFile>,
+    pub files: Vec<ProgramFile>,
     /// Those whose contents were too much.
     pub left_out: Vec<LeftOut>,
 }
@@ -65,8 +84,10 @@ pub struct LeftOut {
 impl Recorder {
     /// Adds the files of a process; exact only while all processes of the tree are frozen. Paths are
     /// ours, so this must run in the program's mount namespace.
-    pub fn add(&mut self, pid: u32) -> Result<(), WritableFileError> {
-        let failed = |error| WritableFileError::Record { pid, error };
+    pub fn add(&mut self, pid: u32) -> Result<(), ProgramFileError> {
+        let failed = |error| ProgramFileError::Record { pid, error };
+        let started = started(pid).map_err(failed)?;
+        self.started = Some(self.started.map_or(started, |first| first.min(started)));
         let descriptors = descriptors(pid).map_err(failed)?;
         let mappings = mappings(pid).map_err(failed)?;
         for way in descriptors.into_iter().chain(mappings) {
@@ -83,8 +104,9 @@ impl Recorder {
         if !meta.is_file() || !has_a_name(&path, &meta) || is_saved(&path) {
             return;
         }
+        let is_young = self.is_young(&meta);
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
-            record: WritableFile {
+            record: ProgramFile {
                 path: path.to_string_lossy().into_owned(),
                 device: meta.dev(),
                 inode: meta.ino(),
@@ -93,15 +115,29 @@ impl Recorder {
                 mode: meta.mode(),
                 owner: meta.uid(),
                 group: meta.gid(),
-                ..WritableFile::default()
+                ..ProgramFile::default()
             },
             link: way.link,
-            only_appends: true,
+            access: way.access,
         });
-        if !way.only_appends {
-            found.only_appends = false;
-            found.record.modified_ns = modified_ns(&meta);
-        }
+        found.access = found.access.max(way.access);
+        found.record.modified_ns = match found.access {
+            Access::Appends => 0,
+            _ => modified_ns(&meta),
+        };
+        found.record.foreign = match found.access {
+            Access::Reads => !is_young,
+            Access::Executes => true,
+            Access::Appends | Access::Writes => false,
+        };
+    }
+
+    /// Whether the program may have written it: lately, or since it began (if it was restored, it began
+    /// later than it seems to itself).
+    fn is_young(&self, meta: &fs::Metadata) -> bool {
+        let lately = SystemTime::now() - LATELY;
+        let since = self.started.map_or(lately, |started| started.min(lately));
+        meta.modified().is_ok_and(|modified| modified >= since)
     }
 
     /// Saves contents while the processes are still frozen: those of small files first, as many as
@@ -110,7 +146,7 @@ impl Recorder {
         self,
         limit: u64,
         mut make: impl FnMut(usize) -> io::Result<(String, File)>,
-    ) -> Result<Saved, WritableFileError> {
+    ) -> Result<Saved, ProgramFileError> {
         let mut found: Vec<Found> = self.files.into_values().collect();
         found.sort_by_key(|found| found.record.size);
         let mut saved = Saved::default();
@@ -120,17 +156,17 @@ impl Recorder {
             Found {
                 mut record,
                 link,
-                only_appends,
+                access,
             },
         ) in found.into_iter().enumerate()
         {
-            let failed = |error| WritableFileError::Save {
+            let failed = |error| ProgramFileError::Save {
                 path: PathBuf::from(&record.path),
                 error,
             };
             let size = record.size;
-            if spool::is_spooled(&record.path) {
-                // It has been passed on, and only its size matters.
+            if record.foreign || spool::is_spooled(&record.path) {
+                // Of what has been passed on only the size matters.
             } else if size <= limit - stored {
                 stored += size;
                 let (name, mut to) = make(number).map_err(failed)?;
@@ -138,14 +174,14 @@ impl Recorder {
                 io::copy(&mut from, &mut to).map_err(failed)?;
                 record.stored = name;
             } else {
-                if !only_appends && size <= HASHED_LIMIT - hashed {
+                if access != Access::Appends && size <= HASHED_LIMIT - hashed {
                     hashed += size;
                     record.blake3 = hash(&link, size).map_err(failed)?;
                 }
                 saved.left_out.push(LeftOut {
                     path: record.path.clone(),
                     size,
-                    may_grow: only_appends || !record.blake3.is_empty(),
+                    may_grow: access == Access::Appends || !record.blake3.is_empty(),
                 });
             }
             saved.files.push(record);
@@ -155,7 +191,19 @@ impl Recorder {
     }
 }
 
-/// The descriptors that write.
+fn started(pid: u32) -> io::Result<SystemTime> {
+    // In ticks since the machine was booted (proc_pid_stat(5)).
+    let ticks = start_time(pid)?;
+    // SAFETY: takes a number.
+    let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
+        .max(1)
+        .cast_unsigned();
+    let since_boot = Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?);
+    let at = Duration::from_millis(ticks.saturating_mul(1000) / ticks_per_s);
+    Ok(SystemTime::now() - since_boot.saturating_sub(at))
+}
+
+/// The descriptors of files.
 fn descriptors(pid: u32) -> io::Result<Vec<Way>> {
     let mut ways = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -178,31 +226,65 @@ fn descriptors(pid: u32) -> io::Result<Vec<Way>> {
         let Some((position, flags)) = parse_fdinfo(&info) else {
             continue;
         };
-        if flags & libc::O_ACCMODE as u64 != libc::O_RDONLY as u64 {
+        let has = |flag: libc::c_int| flags & flag as u64 != 0;
+        let access = match (has(libc::O_WRONLY | libc::O_RDWR), has(libc::O_APPEND)) {
+            (false, _) => Access::Reads,
+            (true, true) => Access::Appends,
+            (true, false) => Access::Writes,
+        };
+        ways.push(Way {
+            link,
+            position,
+            access,
+        });
+    }
+    Ok(ways)
+}
+
+/// The mappings of files, of which the descriptors are often closed; one for each file and access.
+fn mappings(pid: u32) -> io::Result<Vec<Way>> {
+    let mut seen = BTreeSet::new();
+    let mut ways = Vec::new();
+    for map in maps::read(pid)?.into_iter().filter(|map| map.inode != 0) {
+        let access = match (map.shared && map.writable, map.executable) {
+            (true, _) => Access::Writes,
+            (false, true) => Access::Executes,
+            (false, false) => Access::Reads,
+        };
+        if seen.insert((map.path, access)) {
             ways.push(Way {
-                link,
-                position,
-                only_appends: flags & libc::O_APPEND as u64 != 0,
+                link: PathBuf::from(format!(
+                    "/proc/{pid}/map_files/{:x}-{:x}",
+                    map.range.start, map.range.end
+                )),
+                position: 0,
+                access,
             });
         }
     }
     Ok(ways)
 }
 
-/// The mappings that write; their descriptors are often closed.
-fn mappings(pid: u32) -> io::Result<Vec<Way>> {
-    let ways = maps::read(pid)?
-        .into_iter()
-        .filter(|map| map.shared && map.writable && map.inode != 0)
-        .map(|map| Way {
-            link: PathBuf::from(format!(
-                "/proc/{pid}/map_files/{:x}-{:x}",
-                map.range.start, map.range.end
-            )),
-            position: 0,
-            only_appends: false,
-        });
-    Ok(ways.collect())
+/// Hashes small files that are only read, where they are still what they were at the cut: the program
+/// runs again. `root` is the program's (`/proc/PID/root`).
+pub fn hash_foreign(files: &mut [ProgramFile], root: &Path) {
+    for file in files
+        .iter_mut()
+        .filter(|file| file.foreign && file.size <= FOREIGN_LIMIT)
+    {
+        let path = root.join(file.path.trim_start_matches('/'));
+        let is_same = || {
+            let meta = fs::metadata(&path);
+            let of = |meta: fs::Metadata| (meta.ino(), meta.len(), modified_ns(&meta));
+            meta.is_ok_and(|meta| of(meta) == (file.inode, file.size, file.modified_ns))
+        };
+        if is_same()
+            && let Ok(hash) = hash(&path, file.size)
+            && is_same()
+        {
+            file.blake3 = hash;
+        }
+    }
 }
 
 /// Never 0, which stands for "only appended to".
@@ -232,6 +314,7 @@ pub(super) fn hash(path: &Path, len: u64) -> io::Result<Vec<u8>> {
 /// Whether the file can be found by this path (a memfd or a deleted file cannot).
 fn has_a_name(path: &Path, meta: &fs::Metadata) -> bool {
     !path.starts_with("/proc")
+        && !path.starts_with("/sys")
         && fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
 }
 

@@ -2,8 +2,9 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-use strobe_proto::WritableFile;
+use strobe_proto::ProgramFile;
 use tempfile::TempDir;
 
 use super::*;
@@ -40,32 +41,32 @@ impl Place {
                 ))
             })
         };
-        let gone = |tried: &Result<_, WritableFileError>| matches!(tried, Err(WritableFileError::Save { error, .. }) if error.kind() == io::ErrorKind::NotFound);
+        let gone = |tried: &Result<_, ProgramFileError>| matches!(tried, Err(ProgramFileError::Save { error, .. }) if error.kind() == io::ErrorKind::NotFound);
         let mut tries = (0..1000).map(|_| saved());
         let saved = tries.find(|tried| !gone(tried));
         saved.expect("a moment of rest").expect("it is saved")
     }
 
-    fn records(&self, name: &str, limit: u64) -> Vec<WritableFile> {
+    fn records(&self, name: &str, limit: u64) -> Vec<ProgramFile> {
         let path = self.path(name);
         let mut all = self.saved(limit).files;
         all.retain(|file| Path::new(&file.path) == path);
         all
     }
 
-    fn compare(&self, records: &[WritableFile]) -> Comparison {
+    fn compare(&self, records: &[ProgramFile]) -> Comparison {
         compare(records, self.images.path(), &[])
     }
 
     /// Of files that need no more than that.
-    fn repair(&self, records: &[WritableFile]) -> Vec<Repaired> {
+    fn repair(&self, records: &[ProgramFile]) -> Vec<Repaired> {
         let Comparison { repairs, refusals } = self.compare(records);
         assert!(refusals.is_empty(), "{refusals:?}");
         let repaired = repairs.into_iter().map(Repair::apply);
         repaired.collect::<Result<_, _>>().expect("it is repaired")
     }
 
-    fn refusal(&self, records: &[WritableFile]) -> WritableFileError {
+    fn refusal(&self, records: &[ProgramFile]) -> ProgramFileError {
         let mut refusals = self.compare(records).refusals;
         assert_eq!(refusals.len(), 1, "{refusals:?}");
         refusals.remove(0)
@@ -85,16 +86,15 @@ impl Place {
 const PLENTY: u64 = 1 << 20;
 
 #[test]
-fn only_files_open_for_writing_are_recorded() {
+fn files_that_are_open_are_recorded_by_their_names() {
     let place = Place::new();
     let mut log = File::create(place.path("log")).unwrap();
     log.write_all(b"12345").unwrap();
-    let _reader = File::open(place.path("log")).unwrap();
     let records = place.records("log", PLENTY);
     assert_eq!(records.len(), 1);
     assert_eq!((records[0].size, records[0].position), (5, 5));
     drop(log);
-    assert_eq!(place.records("log", PLENTY), [], "only a reader is left");
+    assert_eq!(place.records("log", PLENTY), []);
     let gone = File::create(place.path("gone")).unwrap();
     fs::remove_file(place.path("gone")).unwrap();
     let named = place.saved(PLENTY).files;
@@ -103,6 +103,62 @@ fn only_files_open_for_writing_are_recorded() {
         "a deleted file has no path"
     );
     drop(gone);
+}
+
+#[test]
+fn what_is_only_read_is_saved_where_the_program_may_have_written_it() {
+    let place = Place::new();
+    fs::write(place.path("data"), "12345").unwrap();
+    let data = File::open(place.path("data")).unwrap();
+    let young = place.records("data", PLENTY);
+    assert!(!young[0].foreign && !young[0].stored.is_empty());
+    let yesterday = SystemTime::now() - Duration::from_secs(86400);
+    data.set_modified(yesterday).unwrap();
+    let old = place.records("data", PLENTY);
+    assert!(old[0].foreign && old[0].stored.is_empty());
+    let ourselves = std::env::current_exe().unwrap().canonicalize().unwrap();
+    let saved = place.saved(PLENTY).files;
+    let ourselves = saved.iter().find(|file| Path::new(&file.path) == ourselves);
+    assert!(
+        ourselves.expect("it is mapped").foreign,
+        "whoever builds it wants it so"
+    );
+}
+
+#[test]
+fn a_file_that_is_only_read_is_the_same_or_refused() {
+    let place = Place::new();
+    let path = place.path("data");
+    let at = |days: u64| {
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let then = SystemTime::now() - Duration::from_secs(86400 * days);
+        file.set_modified(then).unwrap();
+    };
+    fs::write(&path, "12345").unwrap();
+    at(9);
+    let reader = File::open(&path).unwrap();
+    let mut records = place.records("data", PLENTY);
+    hash_foreign(&mut records, Path::new("/"));
+    assert_eq!(records[0].blake3, blake3::hash(b"12345").as_bytes());
+    at(8);
+    assert!(place.repair(&records).is_empty(), "touched, and no more");
+    fs::write(&path, "12354").unwrap();
+    at(8);
+    let refusal = place.refusal(&records);
+    assert!(matches!(refusal, ProgramFileError::Changed(_)), "{refusal}");
+    fs::write(&path, "123456").unwrap();
+    let refusal = place.refusal(&records);
+    assert!(matches!(refusal, ProgramFileError::Changed(_)), "{refusal}");
+    fs::write(&path, "12345").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let refusal = place.refusal(&records);
+    assert!(
+        matches!(refusal, ProgramFileError::Mode { now: 0o600, .. }),
+        "{refusal}"
+    );
+    let allowed = compare(&records, place.images.path(), std::slice::from_ref(&path));
+    assert!(allowed.refusals.is_empty());
+    drop(reader);
 }
 
 #[test]
@@ -225,7 +281,7 @@ fn what_was_repaired_is_undone_where_the_restore_fails() {
     fs::create_dir(&path).unwrap();
     let refusal = place.refusal(&records);
     assert!(
-        matches!(refusal, WritableFileError::Directory(_)),
+        matches!(refusal, ProgramFileError::Directory(_)),
         "{refusal}"
     );
 }
@@ -264,10 +320,7 @@ fn contents_that_were_not_saved_and_have_changed_are_refused_by_name() {
     counter.seek(SeekFrom::Start(0)).unwrap();
     counter.write_all(b"2").unwrap();
     let changed = place.refusal(&records);
-    assert!(
-        matches!(changed, WritableFileError::Changed(_)),
-        "{changed}"
-    );
+    assert!(matches!(changed, ProgramFileError::Changed(_)), "{changed}");
     assert!(changed.to_string().contains("counter"), "{changed}");
     let allowed = compare(&records, place.images.path(), &[place.path("counter")]);
     assert!(allowed.refusals.is_empty() && allowed.repairs.is_empty());
@@ -281,11 +334,11 @@ fn what_was_too_large_to_be_compared_must_not_have_been_written() {
     let records = place.records("large", 0);
     assert_eq!(records[0].blake3, [0; 0]);
     assert!(place.repair(&records).is_empty());
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+    let later = SystemTime::now() + Duration::from_secs(9);
     file.set_modified(later).unwrap();
     let written = place.refusal(&records);
     assert!(
-        matches!(written, WritableFileError::TooLarge(_)),
+        matches!(written, ProgramFileError::TooLarge(_)),
         "{written}"
     );
 }
@@ -332,7 +385,7 @@ fn what_cannot_be_undone_is_refused_by_name() {
     let shrunk = place.refusal(&records);
     let sizes = matches!(
         shrunk,
-        WritableFileError::Shrunk {
+        ProgramFileError::Shrunk {
             then: 6,
             now: 2,
             ..
@@ -341,15 +394,12 @@ fn what_cannot_be_undone_is_refused_by_name() {
     assert!(sizes, "{shrunk}");
     fs::rename(&path, place.path("other")).unwrap();
     let missing = place.refusal(&records);
-    assert!(
-        matches!(missing, WritableFileError::Missing(_)),
-        "{missing}"
-    );
+    assert!(matches!(missing, ProgramFileError::Missing(_)), "{missing}");
     fs::write(&path, b"before").unwrap();
     let replaced = place.refusal(&records);
     assert!(replaced.to_string().contains("log"), "{replaced}");
     assert!(
-        matches!(replaced, WritableFileError::Replaced(_)),
+        matches!(replaced, ProgramFileError::Replaced(_)),
         "{replaced}"
     );
 }
