@@ -225,9 +225,8 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
         } => {
             if let Some(agent) = existing() {
                 // SAFETY: HIP has filled in the place.
-                let stream = unsafe { place.read() };
-                agent.streams.write().push(stream.0);
-                let stream = RawStream(stream.0 as u64);
+                let stream = RawStream::of_handle(unsafe { place.read() });
+                agent.streams.write().push(stream);
                 let created = Observed::CreateStream {
                     stream,
                     non_blocking,

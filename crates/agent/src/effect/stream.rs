@@ -74,8 +74,8 @@ fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
 /// `hipStreamDestroy`: HIP finishes its work first.
 pub unsafe fn destroy_stream(stream: Stream) -> Call {
     with_agent(|agent| {
-        agent.streams.write().retain(|known| *known != stream.0);
         let stream = raw_stream(stream);
+        agent.streams.write().retain(|known| *known != stream);
         agent.captures.destroyed(stream);
         agent.graphs.nothing_captured(stream);
         agent.observe(&Observed::DestroyStream { stream }, None);

@@ -4,6 +4,7 @@ use crate::seen::kernel::Kernel;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strobe_extent::{Extent, Reason};
+use strobe_hip::Stream;
 
 /// A stream as the program names it: HIP's handle, made unambiguous for per-thread streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +16,13 @@ impl RawStream {
     /// Marks the own stream of a thread; the rest is a number that no other thread of the process
     /// ever gets. (The kernel's thread ids come again.) No handle has this bit.
     const OF_THREAD: u64 = 1 << 63;
+
+    /// What a handle means that is the same in all threads.
+    #[inline]
+    #[must_use]
+    pub(crate) fn of_handle(stream: Stream) -> RawStream {
+        RawStream(stream.0 as u64)
+    }
 
     /// The stream that `hipStreamPerThread` means in the calling thread.
     #[must_use]
@@ -42,11 +50,11 @@ impl RawStream {
 
     /// The handle to give to HIP, in the thread that used it.
     #[must_use]
-    pub(crate) fn handle(self) -> strobe_hip::Stream {
+    pub(crate) fn handle(self) -> Stream {
         if self.is_of_thread() {
-            strobe_hip::Stream::PER_THREAD
+            Stream::PER_THREAD
         } else {
-            strobe_hip::Stream(self.0 as usize)
+            Stream(self.0 as usize)
         }
     }
 }
@@ -464,7 +472,7 @@ mod tests {
         };
         let (first, second) = (own(), own());
         assert_ne!(first, second);
-        assert!(first.is_of_thread() && first.handle() == strobe_hip::Stream::PER_THREAD);
+        assert!(first.is_of_thread() && first.handle() == Stream::PER_THREAD);
         assert_eq!(RawStream::of_this_thread(), RawStream::of_this_thread());
     }
 
