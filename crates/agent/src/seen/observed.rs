@@ -73,6 +73,11 @@ pub(crate) enum Observed<'a> {
     Callback {
         stream: RawStream,
     },
+    /// Something takes its turn in a stream and touches no tracked memory.
+    InTurn {
+        stream: RawStream,
+        what: Turn,
+    },
     /// This is at `address` now, which the CPU can reach or not.
     Content {
         address: u64,
@@ -110,6 +115,21 @@ pub(crate) enum Observed<'a> {
     Synchronise(Synchronised),
     /// The device was reset.
     Reset,
+}
+
+/// What takes its turn in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Turn {
+    /// The stream waits until memory has a value.
+    ValueWait,
+    Prefetch,
+    /// Managed memory is given to the stream.
+    Attach,
+}
+
+impl Turn {
+    pub(crate) const ALL: [Turn; 3] = [Turn::ValueWait, Turn::Prefetch, Turn::Attach];
 }
 
 /// What the host waits for.
@@ -190,6 +210,7 @@ const SYNCHRONISE_STREAM: u32 = 14;
 const SYNCHRONISE_EVENT: u32 = 15;
 const SYNCHRONISE_DEVICE: u32 = 16;
 const CALLBACK: u32 = 17;
+const IN_TURN: u32 = 18;
 /// Bits of a transfer's last word.
 const IS_MEMSET: u32 = 1;
 const WAITS: u32 = 2;
@@ -267,7 +288,9 @@ impl Observed<'_> {
     /// The stream in which something happens that a graph can do as well.
     pub(crate) fn stream(&self) -> Option<RawStream> {
         match *self {
-            Observed::Launch(Launch { stream, .. }) | Observed::Callback { stream } => Some(stream),
+            Observed::Launch(Launch { stream, .. })
+            | Observed::Callback { stream }
+            | Observed::InTurn { stream, .. } => Some(stream),
             Observed::Transfer(Transfer { stream, .. }) | Observed::Anything { stream, .. } => {
                 stream
             }
@@ -279,7 +302,9 @@ impl Observed<'_> {
     #[must_use]
     pub(crate) fn on(mut self, to: RawStream) -> Self {
         match &mut self {
-            Observed::Launch(Launch { stream, .. }) | Observed::Callback { stream } => *stream = to,
+            Observed::Launch(Launch { stream, .. })
+            | Observed::Callback { stream }
+            | Observed::InTurn { stream, .. } => *stream = to,
             Observed::Transfer(Transfer { stream, .. }) | Observed::Anything { stream, .. } => {
                 *stream = Some(to);
             }
@@ -331,6 +356,7 @@ impl Observed<'_> {
                 is_graph,
             } => Header::new(ANYTHING, stream(s), is_graph.into()),
             Observed::Callback { stream } => Header::new(CALLBACK, stream.0, 0),
+            Observed::InTurn { stream, what } => Header::new(IN_TURN, stream.0, what as u64),
             Observed::Content {
                 address, mapped, ..
             } => Header::new(CONTENT, address, mapped.into()),
@@ -411,6 +437,10 @@ impl Observed<'_> {
             },
             CALLBACK => Observed::Callback {
                 stream: RawStream(header.a),
+            },
+            IN_TURN => Observed::InTurn {
+                stream: RawStream(header.a),
+                what: *Turn::ALL.get(usize::try_from(header.b).ok()?)?,
             },
             CONTENT => Observed::Content {
                 address: header.a,
@@ -522,6 +552,18 @@ mod tests {
             },
             Observed::Callback {
                 stream: RawStream(5),
+            },
+            Observed::InTurn {
+                stream: RawStream(5),
+                what: Turn::ValueWait,
+            },
+            Observed::InTurn {
+                stream: RawStream(5),
+                what: Turn::Prefetch,
+            },
+            Observed::InTurn {
+                stream: RawStream(5),
+                what: Turn::Attach,
             },
             Observed::CreateStream {
                 stream: RawStream(5),
