@@ -29,10 +29,15 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 31] = [
+const WRITE_NOTHING: [&str; 36] = [
     "submit",
     "record_event",
     "wait_event",
+    "wait_value",
+    "prefetch",
+    "attach",
+    "copy_to_symbol",
+    "copy_to_symbol_async",
     "destroy_event",
     "callback",
     "synchronise_stream",

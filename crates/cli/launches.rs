@@ -17,7 +17,6 @@ use crate::link::{Link, Listener};
 use crate::outcome::Refused;
 use crate::release;
 
-/// In the folder of CRIU's images.
 /// More are not taken from an agent: it remembers fewer.
 const OPERATIONS: usize = 1 << 20;
 /// For the agent to connect. It looks every ten milliseconds.

@@ -14,13 +14,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use strobe_hip::{Api, hsa};
 
 /// Thunks there are. What is looked up beyond counts as used.
-const ROOM: usize = 512;
+const COUNT: usize = 512;
 
 /// One byte a thunk: whether it was called.
-static USED: [AtomicU8; ROOM] = [const { AtomicU8::new(0) }; ROOM];
+static USED: [AtomicU8; COUNT] = [const { AtomicU8::new(0) }; COUNT];
 /// Where the thunks go on to.
-static TARGETS: [AtomicPtr<()>; ROOM] = [const { AtomicPtr::new(std::ptr::null_mut()) }; ROOM];
-static NAMES: [OnceLock<CString>; ROOM] = [const { OnceLock::new() }; ROOM];
+static TARGETS: [AtomicPtr<()>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
+static NAMES: [OnceLock<CString>; COUNT] = [const { OnceLock::new() }; COUNT];
 /// How many have a target and a name.
 static HANDED_OUT: AtomicUsize = AtomicUsize::new(0);
 static HANDING_OUT: Mutex<()> = Mutex::new(());
@@ -56,7 +56,7 @@ pub(crate) fn used() -> Option<String> {
         return Some(name.to_string_lossy().into_owned());
     }
     let overflowed = OVERFLOWED.load(Ordering::Relaxed) != 0;
-    overflowed.then(|| format!("more than {ROOM} functions of a newer HIP"))
+    overflowed.then(|| format!("more than {COUNT} functions of a newer HIP"))
 }
 
 /// A function that one of the loaded objects refers to.
@@ -126,7 +126,7 @@ fn thunk(name: &CStr, target: *mut ()) -> *const () {
     if let Some(at) = same {
         return THUNKS[at] as *const ();
     }
-    if count == ROOM {
+    if count == COUNT {
         OVERFLOWED.store(1, Ordering::Relaxed);
         return target;
     }
@@ -158,4 +158,4 @@ static THUNKS: &[extern "C" fn()] = thunks!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 )
 .as_flattened();
-const _: () = assert!(THUNKS.len() == ROOM);
+const _: () = assert!(THUNKS.len() == COUNT);

@@ -58,7 +58,7 @@ pub struct AsideRange {
     /// where it was at the cut
     #[prost(message, optional, tag = "1")]
     pub extent: ::core::option::Option<ByteRange>,
-    /// where it is now, from the start of HandOver.aside_room
+    /// where it is now, from the start of DeviceHandOver.aside_room
     #[prost(uint64, tag = "2")]
     pub room_offset: u64,
 }

@@ -1,6 +1,6 @@
 // Two streams that write the same bytes in no order, and others that are ordered: by an event, by a query
-// that says it is over, because memory was freed, because their rows are apart; a copy, a callback, a
-// graph of a captured kernel. It says "ready" and waits for SIGTERM.
+// that says it is over, because memory was freed, because their rows are apart, by a value that one writes
+// and the other waits for; a copy, a callback, a graph of a captured kernel. It says "ready" and waits for SIGTERM.
 //
 //   unordered ROUNDS
 #include <csignal>
@@ -50,6 +50,13 @@ int main(int argc, char** argv) {
     CHECK(hipStreamSynchronize(a));
     CHECK(hipMemset2DAsync(late, 64, 1, 16, 4, a));
     CHECK(hipMemset2DAsync(late + 8, 64, 2, 16, 4, b));
+    CHECK(hipDeviceSynchronize());
+    unsigned* flag;
+    CHECK(hipExtMallocWithFlags((void**)&flag, 8, hipMallocSignalMemory));
+    ordered<<<1, kWords, 0, a>>>(late);
+    CHECK(hipStreamWriteValue32(a, flag, 1, 0));
+    CHECK(hipStreamWaitValue32(b, flag, 1, hipStreamWaitValueGte, 0xffffffff));
+    ordered<<<1, kWords, 0, b>>>(late);
     CHECK(hipDeviceSynchronize());
     hipGraph_t graph;
     hipGraphExec_t launchable;

@@ -28,6 +28,5 @@ pub use inline_float::InlineFloat;
 pub use inst::{Dpp, Encoding, Inst, Operand, Sdwa, SdwaSelect, Special};
 pub use isa::Isa;
 pub use op::Op;
-pub use registers::Registers;
 pub use target::{Accumulators, GfxVersion, Target, TargetFeatures};
 pub use wave::WaveSize;

@@ -1,6 +1,6 @@
 //! Operand codes of the scalar registers that have a name. A pair is named by its low half.
 //!
-//! [`crate::Operand::Scalar`] and [`crate::Registers::Scalar`] count registers in these codes.
+//! [`crate::Operand::Scalar`] counts registers in these codes.
 
 /// The last of the general registers, `s0` to `s101`.
 pub const LAST_GENERAL: u8 = 101;

@@ -3,6 +3,9 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+mod registers;
+
+use registers::{list, reads, writes};
 use strobe_isa::{DecodeError, Inst, Op, Target, WaveSize};
 
 fn decode(target: &Target, words: &[u32]) -> Result<Inst, DecodeError> {
@@ -32,9 +35,7 @@ fn exercise(target: &Target, words: &[u32], text: &mut String) -> Option<Op> {
                 text.starts_with(inst.op.name()),
                 "{words:x?} prints as {text}"
             );
-            let mut registers = 0;
-            inst.for_each_read(|_| registers += 1);
-            inst.for_each_write(|_| registers += 1);
+            let registers = reads(&inst).len() + writes(&inst).len();
             assert!(registers <= 16, "{text} has {registers} operands");
             Some(inst.op)
         }
@@ -168,10 +169,7 @@ fn lane_masks_are_as_wide_as_the_wave() {
     let words = [0x3808_0d05];
     let describe = |wave| {
         let inst = Target::GFX906.isa.decode(&words, wave).expect("a sum");
-        let mut text = inst.to_string();
-        inst.for_each_read(|registers| write!(text, " {registers}").expect("a string"));
-        inst.for_each_write(|registers| write!(text, " {registers}").expect("a string"));
-        text
+        format!("{inst}{}{}", list(reads(&inst)), list(writes(&inst)))
     };
     assert_eq!(
         describe(WaveSize::Lanes64),

@@ -7,6 +7,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+mod registers;
+
+use registers::{list, reads, writes};
 use strobe_isa::{Target, WaveSize};
 
 /// What a block of a file test should say of `words`.
@@ -20,9 +23,7 @@ fn describe(target: &Target, words: &[u32]) -> String {
                 4 * words.len(),
                 "{words:x?} has another size"
             );
-            let (mut reads, mut writes) = (String::new(), String::new());
-            inst.for_each_read(|registers| write!(reads, " {registers}").expect("a string"));
-            inst.for_each_write(|registers| write!(writes, " {registers}").expect("a string"));
+            let (reads, writes) = (list(reads(&inst)), list(writes(&inst)));
             write!(text, "{inst}\nreads{reads}\nwrites{writes}")
         }
     }

@@ -36,7 +36,7 @@ pub(crate) struct Agent {
     pub(crate) modules: Modules,
     pub(crate) trace: Mutex<Trace>,
     /// Streams that the program has created.
-    pub(crate) streams: RwLock<Vec<usize>>,
+    pub(crate) streams: RwLock<Vec<RawStream>>,
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,

@@ -84,16 +84,16 @@ pub(crate) fn install_hook() {
     HOOK.call_once(|| {
         std::panic::set_hook(Box::new(|info| {
             let mut line = [0u8; 512];
-            let mut room = line.as_mut_slice();
+            let mut rest = line.as_mut_slice();
             let message = info.payload_as_str().unwrap_or("no message");
             let place = info.location().map_or(("?", 0), |l| (l.file(), l.line()));
             // A message that is too long is cut off; the line still ends.
             let _ = write!(
-                room,
+                rest,
                 "strobe: internal error at {}:{}: {message}; tracing is off, the program goes on",
                 place.0, place.1
             );
-            let len = 512 - room.len();
+            let len = 512 - rest.len();
             line[len.min(511)] = b'\n';
             say(std::str::from_utf8(&line[..(len + 1).min(512)])
                 .unwrap_or("strobe: internal error\n"));

@@ -1,11 +1,14 @@
 //! The agent's kernels: the committed code objects are what the compiler makes of their source.
 
+#[path = "../src/device/objects.rs"]
+mod objects;
+
+use objects::OBJECTS;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Debian's, the one that hipcc of ROCm 5.2.3 runs.
 const COMPILER: &str = "clang-15";
-const TARGETS: [&str; 1] = ["gfx906"];
 
 /// The sources, in the order of their names.
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -23,7 +26,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 fn committed_code_objects_are_what_their_source_compiles_to() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let out = tempfile::tempdir().expect("a temporary directory");
-    for target in TARGETS {
+    for (target, _) in OBJECTS {
         let name = format!("{target}.co");
         let fresh = out.path().join(&name);
         let status = Command::new(COMPILER)

@@ -156,7 +156,7 @@ pub(crate) fn touched(pid: u32, hand_over: &DeviceHandOver) -> io::Result<Vec<By
 #[derive(Debug)]
 pub(crate) struct Aside {
     /// Index of the buffer object that the agent's room is in.
-    pub(crate) room: usize,
+    pub(crate) room_bo: usize,
     /// What to copy.
     pub(crate) pieces: Vec<Piece<RoomOffset>>,
     /// What to tell the agent.
@@ -182,7 +182,7 @@ pub(crate) fn set_aside(
         return Err(ContentsError::Room(room));
     }
     let mut aside = Aside {
-        room: home.bo,
+        room_bo: home.bo,
         pieces: Vec::new(),
         answer: SetAsideAnswer::default(),
     };
@@ -446,7 +446,7 @@ mod tests {
         let all = residual(&bos, &promise).unwrap();
         let (aside, rest) = set_aside(&bos, &promise, all).unwrap();
         let aside = aside.unwrap();
-        assert_eq!(aside.room, 3);
+        assert_eq!(aside.room_bo, 3);
         let places: Vec<_> = aside
             .pieces
             .iter()

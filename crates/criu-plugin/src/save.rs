@@ -90,10 +90,10 @@ pub(crate) fn copy_aside(
     if aside.pieces.is_empty() {
         return Ok(());
     }
-    let gpu = state.bos[aside.room].bucket.gpu_id;
+    let gpu = state.bos[aside.room_bo].bucket.gpu_id;
     let device = state.devices.iter().find(|d| d.user_gpu_id == gpu);
     let node = open(device.ok_or(DumpError::UnknownGpu(gpu))?, present)?;
-    copier::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room)?;
+    copier::copy_inside(&node, &contents(&state.bos), &aside.pieces, aside.room_bo)?;
     Ok(())
 }
 

@@ -372,11 +372,6 @@ impl Engine {
         self.aborted = true;
     }
 
-    /// Whether the checkpoint was given up.
-    pub fn is_aborted(&self) -> bool {
-        self.aborted
-    }
-
     /// What it has cost so far.
     pub fn statistics(&self) -> EngineStatistics {
         self.statistics

@@ -23,6 +23,6 @@ pub use map::ExtentMap;
 pub use set::ExtentSet;
 pub use stream::StreamId;
 
-/// Content that is put beside other content (in a pool on the device, in a slot of a copier) begins on
-/// this boundary, in bytes: a cache line of every target, twice.
+/// Content that is put beside other content in a pool on the device begins on this boundary, in bytes: a
+/// cache line of every target, twice.
 pub const CONTENT_ALIGN: u64 = 256;

@@ -1,6 +1,6 @@
 //! Which stream touches memory.
 
-/// A stream of the program; never reused, even when HIP reuses a handle.
+/// A stream of the program: a number that is never reused, though HIP reuses handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 

@@ -250,14 +250,14 @@ impl LaunchGraph {
         operations: impl Iterator<Item = &'a Node>,
         prediction: &mut Prediction,
     ) {
-        for (distance, node) in operations.enumerate() {
+        for node in operations {
             let Side::Extents(writes) = &node.operation.access.writes else {
                 continue;
             };
             for part in writes.iter() {
                 for (buffer, born) in self.buffers.overlapping(part) {
                     if let (true, Some(live)) = (*born <= node.sequence, buffer.intersect(part)) {
-                        prediction.note(live, distance as u64);
+                        prediction.note(live);
                     }
                 }
             }

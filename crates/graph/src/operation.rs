@@ -23,7 +23,8 @@ pub enum WorkKind {
     Host,
     /// A graph, whatever its nodes do.
     Graph,
-    /// The host waiting for an operation, a stream, an event or for everything.
+    /// The host waiting for an operation, a stream, an event or for everything; on a stream: the stream
+    /// waiting until memory has a value.
     Synchronisation,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::graph::LaunchGraph;
 use crate::operation::{Edge, WorkKind};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use strobe_extent::{Extent, ExtentSet, Side};
 use strobe_proto::{
     ByteRange, LaunchWindow, LaunchedOperation, OperationKind, OrderedBy, Predecessor, Touched,
@@ -196,9 +196,13 @@ impl Window {
 
     /// Races, `limit` at most; of those that come again round by round (the same names, streams and
     /// bytes) the first. What may touch anything races with nothing here, nor does what is shown as a hull.
+    ///
+    /// Who writes the value that a stream waits for is not known. It may come after anything but what is
+    /// behind the wait; so that may be in order with what is behind, and does not race with it.
     pub fn races(&self, limit: usize) -> Vec<Race> {
         let operations = self.operations();
         let before = Ancestors::of(operations);
+        let waits = before.places(value_waits(operations));
         let sides: Vec<[ExtentSet; 2]> = operations
             .iter()
             .map(|operation| [set(&operation.reads), set(&operation.writes)])
@@ -221,6 +225,9 @@ impl Window {
                 .into_iter()
                 .find_map(|(one, other)| one.intersect(other).iter().next());
                 let Some(extent) = common else { continue };
+                if before.differ(&waits, first, second) {
+                    continue;
+                }
                 let one = (earlier.name.as_str(), earlier.stream);
                 let other = (later.name.as_str(), later.stream);
                 let is_new = seen.insert((one.min(other), one.max(other), extent));
@@ -248,6 +255,25 @@ fn set(side: &Option<Touched>) -> ExtentSet {
         .collect()
 }
 
+/// Where the waits for values are. A stream that has one will have had others, which are forgotten: there
+/// the first that is known of it stands for them.
+fn value_waits(operations: &[LaunchedOperation]) -> BTreeSet<usize> {
+    let is_wait = |operation: &LaunchedOperation| {
+        operation.kind() == OperationKind::Synchronisation && operation.stream.is_some()
+    };
+    let waits = operations
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| is_wait(one));
+    let mut found: BTreeSet<usize> = waits.map(|(at, _)| at).collect();
+    if operations.first().is_some_and(|first| first.sequence > 0) {
+        let streams: HashSet<_> = found.iter().map(|at| operations[*at].stream).collect();
+        let first_of = |stream| operations.iter().position(|one| one.stream == stream);
+        found.extend(streams.into_iter().filter_map(first_of));
+    }
+    found
+}
+
 /// Which operations are over before which others start: a bit for each two.
 struct Ancestors {
     words: usize,
@@ -272,6 +298,24 @@ impl Ancestors {
             }
         }
         Ancestors { words, bits }
+    }
+
+    /// A bit for each of these.
+    fn places(&self, some: BTreeSet<usize>) -> Vec<u64> {
+        let mut bits = vec![0; self.words];
+        some.into_iter()
+            .for_each(|at| bits[at / 64] |= 1 << (at % 64));
+        bits
+    }
+
+    /// Whether one of `some` comes before one of the two, or is it, and not before the other.
+    fn differ(&self, some: &[u64], one: usize, other: usize) -> bool {
+        let up_to = |last: usize, word: usize| {
+            let own = u64::from(last / 64 == word) << (last % 64);
+            self.bits[last * self.words + word] | own
+        };
+        let mut words = some.iter().enumerate();
+        words.any(|(word, some)| (up_to(one, word) ^ up_to(other, word)) & some != 0)
     }
 
     fn contains(&self, earlier: usize, later: usize) -> bool {

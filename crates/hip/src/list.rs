@@ -102,8 +102,8 @@ macro_rules! for_each_function {
             "4.2" hipHostRegister(address: Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostUnregister(address: Ptr) -> Status { submit() }
             "4.2" hipMemAdvise(address: ConstPtr, bytes: usize, advice: c_int, device: c_int) -> Status { submit() }
-            "4.2" hipMemPrefetchAsync(address: ConstPtr, bytes: usize, device: c_int, stream: Stream) -> Status { submit() }
-            "4.2" hipStreamAttachMemAsync(stream: Stream, address: Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
+            "4.2" hipMemPrefetchAsync(address: ConstPtr, bytes: usize, device: c_int, stream: Stream) -> Status { prefetch(stream) }
+            "4.2" hipStreamAttachMemAsync(stream: Stream, address: Ptr, bytes: usize, flags: c_uint) -> Status { attach(stream) }
             "5.1" hipDeviceSetMemPool(device: c_int, pool: MemPool) -> Status { submit() }
             "5.1" hipMemPoolCreate(pool: *mut MemPool, properties: ConstPtr) -> Status { submit() }
             "5.1" hipMemPoolDestroy(pool: MemPool) -> Status { submit() }
@@ -135,9 +135,9 @@ macro_rules! for_each_function {
             "4.2" hipMemcpy3DAsync(copy: *const Memcpy3D, stream: Stream) -> Status { copy_3d(copy, stream) }
             "4.2" hipDrvMemcpy3D(copy: *const DriverMemcpy3D) -> Status { copy_rect_3d(copy, Stream::NULL) }
             "4.2" hipDrvMemcpy3DAsync(copy: *const DriverMemcpy3D, stream: Stream) -> Status { copy_rect_3d(copy, stream) }
-            "4.2" hipMemcpyToSymbol(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { submit() }
-            "5.2" hipMemcpyToSymbol_spt(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { submit() }
-            "4.2" hipMemcpyToSymbolAsync(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind, stream: Stream) -> Status { submit() }
+            "4.2" hipMemcpyToSymbol(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { copy_to_symbol(from, bytes, Stream::NULL) }
+            "5.2" hipMemcpyToSymbol_spt(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { copy_to_symbol(from, bytes, Stream::PER_THREAD) }
+            "4.2" hipMemcpyToSymbolAsync(symbol: ConstPtr, from: ConstPtr, bytes: usize, offset: usize, kind: CopyKind, stream: Stream) -> Status { copy_to_symbol_async(from, bytes, stream) }
             "4.2" hipMemcpyFromSymbol(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { copy_from_symbol(to, bytes, Stream::NULL) }
             "5.2" hipMemcpyFromSymbol_spt(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind) -> Status { copy_from_symbol(to, bytes, Stream::PER_THREAD) }
             "4.2" hipMemcpyFromSymbolAsync(to: Ptr, symbol: ConstPtr, bytes: usize, offset: usize, kind: CopyKind, stream: Stream) -> Status { copy_from_symbol(to, bytes, stream) }
@@ -168,8 +168,8 @@ macro_rules! for_each_function {
             "5.2" hipStreamSynchronize_spt(stream: Stream) -> Status { synchronise_stream(stream.per_thread()) }
             "4.2" hipStreamWaitEvent(stream: Stream, event: Event, flags: c_uint) -> Status { wait_event(stream, event) }
             "5.2" hipStreamWaitEvent_spt(stream: Stream, event: Event, flags: c_uint) -> Status { wait_event(stream.per_thread(), event) }
-            "4.4" hipStreamWaitValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint, mask: u32) -> Status { submit() }
-            "4.4" hipStreamWaitValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint, mask: u64) -> Status { submit() }
+            "4.4" hipStreamWaitValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint, mask: u32) -> Status { wait_value(stream) }
+            "4.4" hipStreamWaitValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint, mask: u64) -> Status { wait_value(stream) }
             "4.4" hipStreamWriteValue32(stream: Stream, address: Ptr, value: u32, flags: c_uint) -> Status { write(address, 4, stream) }
             "4.4" hipStreamWriteValue64(stream: Stream, address: Ptr, value: u64, flags: c_uint) -> Status { write(address, 8, stream) }
             "4.2" hipStreamAddCallback(stream: Stream, callback: StreamCallback, data: Ptr, flags: c_uint) -> Status { callback(stream) }

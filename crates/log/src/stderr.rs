@@ -21,9 +21,9 @@ impl Write for Stderr {
 }
 
 fn write_at_once(file: BorrowedFd<'_>, line: &[u8]) -> io::Result<usize> {
-    let mut room = [PollFd::new(file, PollFlags::POLLOUT)];
+    let mut writable = [PollFd::new(file, PollFlags::POLLOUT)];
     // A pipe that is ready takes a line of up to PIPE_BUF bytes at once.
-    if poll(&mut room, PollTimeout::ZERO)? != 1 {
+    if poll(&mut writable, PollTimeout::ZERO)? != 1 {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     Ok(nix::unistd::write(file, line)?)

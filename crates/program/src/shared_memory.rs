@@ -10,13 +10,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use strobe_proto::SharedMemoryFile;
+use strobe_proto::files::FILES;
 
 const SHM: &str = "/dev/shm";
 const NAMES: [&str; 2] = ["hsakmt_shared_mem", "sem.hsakmt_semaphore"];
 /// The second by the name `sem_open` takes.
 const SEMAPHORE: &std::ffi::CStr = c"/hsakmt_semaphore";
-/// The folder of a checkpoint that holds them.
-const FOLDER: &str = "files";
 /// Both are a page.
 const SIZE_LIMIT: u64 = 1 << 20;
 
@@ -46,7 +45,7 @@ fn save_from(shm: &Path, folder: &Path) -> Result<Vec<SharedMemoryFile>, SharedM
     let mut records = Vec::new();
     for name in NAMES {
         let path = shm.join(name);
-        let stored = format!("{FOLDER}/{name}");
+        let stored = format!("{FILES}/{name}");
         match copy(&path, &folder.join(name)) {
             Ok(mode) => records.push(SharedMemoryFile {
                 name: name.into(),
@@ -93,7 +92,7 @@ fn put_back_to(
             return Err(SharedMemoryError::Name(record.name.clone()));
         }
         let path = shm.join(&record.name);
-        let stored = checkpoint.join(FOLDER).join(&record.name);
+        let stored = checkpoint.join(FILES).join(&record.name);
         fs::read(stored)
             .and_then(|bytes| create_absent(&path, &bytes, record.mode & 0o777))
             .map_err(|error| SharedMemoryError::PutBack { path, error })?;

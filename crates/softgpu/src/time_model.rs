@@ -21,7 +21,8 @@ const LATEST_NS: u64 = 20_000_000;
 
 thread_local! {
     /// How late this thread woke from its last copy. The engine that it plays was done in time, and
-    /// has begun with the next packet.
+    /// has begun with the next packet. Of the thread, for it was the thread that woke late: what executes
+    /// packets is made anew for each turn of a queue, by whoever has a thread for it.
     static LATE_NS: Cell<u64> = const { Cell::new(0) };
 }
 

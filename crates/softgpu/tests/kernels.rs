@@ -23,7 +23,7 @@ fn everywhere(test: impl Fn(&mut Gpu, &Module, &str)) {
             let mut gpu = Gpu::new(64 << 20);
             gpu.portable = portable;
             let module = gpu.load(compiled(level));
-            let what = format!("{} {}", flag, if portable { "portable" } else { "wide" });
+            let what = format!("{} {}", flag, if portable { "portable" } else { "AVX-512" });
             test(&mut gpu, &module, &what);
         }
     }

@@ -21,7 +21,7 @@ fn compiled(index: usize) -> &'static [u8] {
 
 /// Calls `once` a few times for code of several kinds, and on until it says that workers raced.
 fn repeat(launches: usize, once: impl Fn(&mut Gpu, &Module, &str) -> bool) {
-    for (index, portable, what) in [(0, false, "-O2, wide"), (1, true, "-O0, portable")] {
+    for (index, portable, what) in [(0, false, "-O2, AVX-512"), (1, true, "-O0, portable")] {
         let code = compiled(index);
         let (start, mut raced) = (Instant::now(), false);
         let mut count = 0;

@@ -136,7 +136,7 @@ impl CheckpointWriter {
 
     /// Where small files of the program go, until the commit.
     pub fn files_dir(&self) -> PathBuf {
-        self.staging.path.join("files")
+        self.staging.path.join(files::FILES)
     }
 
     /// Stores one chunk of 1 byte to 1 GiB, unless an equal one is there. Panics on other lengths.

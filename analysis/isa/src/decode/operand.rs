@@ -3,7 +3,7 @@
 use crate::inline_float::InlineFloat;
 use crate::inst::{Operand, Special};
 use crate::scalar_register::{
-    EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_GENERAL, LAST_TTMP, M0, TTMP, VCC,
+    self, EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_GENERAL, LAST_TTMP, M0, TTMP, VCC,
     VCC_HIGH, XNACK_MASK, XNACK_MASK_HIGH,
 };
 
@@ -13,6 +13,17 @@ pub(super) const LITERAL: u32 = 255;
 pub(super) const SDWA: u32 = 249;
 /// Source 0 of a 32-bit vector instruction: data-parallel primitives follow.
 pub(super) const DPP: u32 = 250;
+
+/// Scalar registers end here, the integers 0 to 64 follow, then -1 to -16.
+const LAST_SCALAR: u32 = scalar_register::CODES as u32 - 1;
+const INTEGER_0: u32 = 128;
+const INTEGER_64: u32 = INTEGER_0 + 64;
+const INTEGER_MINUS_1: u32 = INTEGER_64 + 1;
+const INTEGER_MINUS_16: u32 = INTEGER_64 + 16;
+/// Vector registers, where a code has 9 bits.
+const VECTOR_0: u32 = 256;
+/// Vector registers, and accumulation registers.
+const VECTORS: u32 = 256;
 
 /// Scalar registers from a 7-bit code. Several registers start at a multiple of 2 (of 4 from four
 /// on): the hardware ignores the low bits. `None`: not so many registers there.
@@ -41,20 +52,20 @@ pub(super) fn scalar(code: u32, dwords: u8) -> Option<Operand> {
 
 /// Vector registers from an 8-bit number. `None`: they would end beyond v255.
 pub(super) fn vector(number: u32, dwords: u8) -> Option<Operand> {
-    (number + u32::from(dwords) <= 256).then_some(Operand::Vector(number as u8))
+    (number + u32::from(dwords) <= VECTORS).then_some(Operand::Vector(number as u8))
 }
 
 /// Accumulation registers from an 8-bit number. `None`: they would end beyond a255.
 pub(super) fn accumulator(number: u32, dwords: u8) -> Option<Operand> {
-    (number + u32::from(dwords) <= 256).then_some(Operand::Accumulator(number as u8))
+    (number + u32::from(dwords) <= VECTORS).then_some(Operand::Accumulator(number as u8))
 }
 
 /// A source from an 8-bit code: scalar register or constant.
 pub(super) fn scalar_source(code: u32, dwords: u8, literal: Option<u32>) -> Option<Operand> {
     match code {
-        0..=127 => scalar(code, dwords),
-        128..=192 => Some(Operand::Int((code - 128) as i8)),
-        193..=208 => Some(Operand::Int((192 - code as i32) as i8)),
+        0..=LAST_SCALAR => scalar(code, dwords),
+        INTEGER_0..=INTEGER_64 => Some(Operand::Int((code - INTEGER_0) as i8)),
+        INTEGER_MINUS_1..=INTEGER_MINUS_16 => Some(Operand::Int(-((code - INTEGER_64) as i8))),
         LITERAL => literal.map(Operand::Literal),
         _ => InlineFloat::from_code(code)
             .map(Operand::Float)
@@ -68,8 +79,8 @@ pub(super) fn scalar_source(code: u32, dwords: u8, literal: Option<u32>) -> Opti
 
 /// A source from a 9-bit code: as [`scalar_source`], or a vector register.
 pub(super) fn source(code: u32, dwords: u8, literal: Option<u32>) -> Option<Operand> {
-    if code >= 256 {
-        vector(code - 256, dwords)
+    if code >= VECTOR_0 {
+        vector(code - VECTOR_0, dwords)
     } else {
         scalar_source(code, dwords, literal)
     }

@@ -9,7 +9,6 @@ mod vector;
 use core::fmt;
 
 use crate::inst::{Encoding, Inst};
-use crate::registers::Registers;
 
 /// The text of `llvm-objdump` for the same bytes. A branch shows its offset field as
 /// an unsigned number, as LLVM does when it has no symbols.
@@ -29,18 +28,6 @@ impl fmt::Display for Inst {
             Encoding::Mubuf | Encoding::Mtbuf => memory::buffer(self, f),
             // Not decoded.
             Encoding::Mimg | Encoding::Vintrp | Encoding::Exp => f.write_str(self.op.name()),
-        }
-    }
-}
-
-/// As an operand: `s4`, `v[6:7]`, `vcc`.
-impl fmt::Display for Registers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Scalar { first, count } => operand::scalar(f, first, count),
-            Self::Vector { first, count } => operand::range(f, "v", first, count),
-            Self::Accumulator { first, count } => operand::range(f, "a", first, count),
-            Self::Scc => f.write_str("scc"),
         }
     }
 }

@@ -116,6 +116,6 @@ pub(crate) fn raw_stream(stream: Stream) -> RawStream {
         }
         RawStream::of_this_thread()
     } else {
-        RawStream(stream.0 as u64)
+        RawStream::of_handle(stream)
     }
 }

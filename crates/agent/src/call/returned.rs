@@ -12,7 +12,9 @@ use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use strobe_extent::Extent;
-use strobe_hip::{ConstPtr, Graph, GraphExec, Kernel as Function, Module, PitchedPtr, Ptr, Stream};
+use strobe_hip::{
+    ConstPtr, Graph, GraphExec, Kernel as Function, Module, PitchedPtr, Ptr, Status, Stream,
+};
 
 /// What is left to do when the call has succeeded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,123 +120,124 @@ impl After {
 /// Does what [`After`] says. The places in it are the program's, which HIP has just filled in.
 pub(crate) fn apply(after: After, result: &impl CallOutcome) {
     let succeeded = result.succeeded();
+    if let After::FatBinary { image } = after {
+        // From constructors of libraries, before there is an agent.
+        if succeeded {
+            REGISTRATIONS.fat_binary(result.handle(), image);
+        }
+        return;
+    }
+    let Some(agent) = existing() else {
+        return;
+    };
     match after {
-        After::Nothing | After::AllocatedUntracked { .. } => {}
+        After::Nothing | After::AllocatedUntracked { .. } | After::FatBinary { .. } => {}
         After::Freed { start, len } => {
             if !succeeded && let Ok(extent) = Extent::with_len(start, len) {
-                allocated(extent);
+                allocated(agent, extent);
             }
         }
         After::EndedCapture { stream, graph } => {
-            if let Some(agent) = existing() {
-                agent.captures.ended(stream, result.status());
-                if succeeded {
-                    // SAFETY: HIP has succeeded, so it has filled in the place.
-                    agent.graphs.captured(stream, unsafe { graph.read() });
-                } else if !agent.is_captured(stream) {
-                    agent.graphs.nothing_captured(stream);
-                }
-            }
+            // SAFETY: HIP has succeeded, so it has filled in the place.
+            let graph = succeeded.then(|| unsafe { graph.read() });
+            ended_capture(agent, stream, result.status(), graph);
         }
         After::Reset => {
-            if let Some(agent) = existing() {
-                if succeeded {
-                    was_reset(agent);
-                }
-                agent.control.reset_is_over();
+            if succeeded {
+                was_reset(agent);
             }
+            agent.control.reset_is_over();
         }
         _ if !succeeded => {}
         After::Allocated { place, bytes } => {
             // SAFETY: HIP has succeeded, so it has filled in the place.
-            allocated_at(unsafe { place.read() }, bytes);
+            allocated_at(agent, unsafe { place.read() }, bytes);
         }
         After::AllocatedPitch { place, pitch, rows } => {
             // SAFETY: as above, both places.
             let (address, pitch) = unsafe { (place.read(), pitch.read()) };
-            allocated_at(address, pitch.saturating_mul(rows));
+            allocated_at(agent, address, pitch.saturating_mul(rows));
         }
         After::AllocatedPitched { place, rows } => {
             // SAFETY: as above.
             let pitched = unsafe { place.read() };
-            allocated_at(pitched.ptr, pitched.pitch.saturating_mul(rows));
+            allocated_at(agent, pitched.ptr, pitched.pitch.saturating_mul(rows));
         }
-        After::Copied { to, from, bytes } => copied(to, from, bytes),
-        After::LoadedImage { place, image } => {
-            if let Some(agent) = existing() {
-                // SAFETY: HIP has filled in the place; the program keeps the image until the call
-                // of the wrapper returns.
-                unsafe {
-                    agent.modules.load_image(
-                        place.read().0,
-                        image.cast(),
-                        agent.device.handle.target(),
-                    )
-                };
-            }
-        }
+        After::Copied { to, from, bytes } => copied(agent, to, from, bytes),
+        // SAFETY: HIP has filled in the place; the program keeps the image until the call of the
+        // wrapper returns.
+        After::LoadedImage { place, image } => unsafe { loaded_image(agent, place.read(), image) },
         After::LoadedFile { place, path } => {
-            if let Some(agent) = existing() {
-                // SAFETY: HIP has read the path and filled in the place.
-                let (module, path) = unsafe { (place.read(), CStr::from_ptr(path)) };
-                let path = std::ffi::OsStr::from_bytes(path.to_bytes());
-                agent
-                    .modules
-                    .load_file(module.0, Path::new(path), agent.device.handle.target());
-            }
+            // SAFETY: HIP has read the path and filled in the place.
+            let (module, path) = unsafe { (place.read(), CStr::from_ptr(path)) };
+            loaded_file(agent, module, path);
         }
         After::FoundFunction {
             place,
             module,
             name,
         } => {
-            if let Some(agent) = existing() {
-                // SAFETY: HIP has read the name and filled in the place.
-                let (handle, name) = unsafe { (place.read(), CStr::from_ptr(name)) };
-                let kernel: &'static Kernel = agent.modules.kernel(module.0, name);
-                KERNELS.insert(handle.0, kernel);
-                agent.modules.add_handle(module.0, handle.0);
-            }
+            // SAFETY: HIP has read the name and filled in the place.
+            let (function, name) = unsafe { (place.read(), CStr::from_ptr(name)) };
+            found_function(agent, module, function, name);
         }
-        After::Synchronised(what) => {
-            if let Some(agent) = existing() {
-                agent.observe(&Observed::Synchronise(what), None);
-            }
-        }
-        After::FatBinary { image } => REGISTRATIONS.fat_binary(result.handle(), image),
-        After::BeganCapture { stream } => {
-            if let Some(agent) = existing() {
-                agent.graphs.began(stream);
-                agent.captures.began(stream, thread_id());
-            }
-        }
-        After::InstantiatedGraph { place, graph } => {
-            if let Some(agent) = existing() {
-                // SAFETY: HIP has filled in the place.
-                agent.graphs.instantiated(unsafe { place.read() }, graph);
-            }
-        }
-        After::UpdatedGraph { exec, graph } => {
-            if let Some(agent) = existing() {
-                agent.graphs.instantiated(exec, graph);
-            }
-        }
+        After::Synchronised(what) => agent.observe(&Observed::Synchronise(what), None),
         After::CreatedStream {
             place,
             non_blocking,
         } => {
-            if let Some(agent) = existing() {
-                // SAFETY: HIP has filled in the place.
-                let stream = unsafe { place.read() };
-                agent.streams.write().push(stream.0);
-                let stream = RawStream(stream.0 as u64);
-                let created = Observed::CreateStream {
-                    stream,
-                    non_blocking,
-                };
-                agent.observe(&created, None);
-            }
+            // SAFETY: HIP has filled in the place.
+            created_stream(agent, unsafe { place.read() }, non_blocking);
         }
+        After::BeganCapture { stream } => {
+            agent.graphs.began(stream);
+            agent.captures.began(stream, thread_id());
+        }
+        After::InstantiatedGraph { place, graph } => {
+            // SAFETY: HIP has filled in the place.
+            agent.graphs.instantiated(unsafe { place.read() }, graph);
+        }
+        After::UpdatedGraph { exec, graph } => agent.graphs.instantiated(exec, graph),
+    }
+}
+
+/// # Safety
+/// The image that HIP has just loaded is still there.
+unsafe fn loaded_image(agent: &Agent, module: Module, image: ConstPtr) {
+    let target = agent.device.handle.target();
+    // SAFETY: as above.
+    unsafe { agent.modules.load_image(module.0, image.cast(), target) };
+}
+
+fn loaded_file(agent: &Agent, module: Module, path: &CStr) {
+    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    let target = agent.device.handle.target();
+    agent.modules.load_file(module.0, path, target);
+}
+
+fn found_function(agent: &Agent, module: Module, function: Function, name: &CStr) {
+    let kernel: &'static Kernel = agent.modules.kernel(module.0, name);
+    KERNELS.insert(function.0, kernel);
+    agent.modules.add_handle(module.0, function.0);
+}
+
+fn created_stream(agent: &Agent, stream: Stream, non_blocking: bool) {
+    let stream = RawStream::of_handle(stream);
+    agent.streams.write().push(stream);
+    let created = Observed::CreateStream {
+        stream,
+        non_blocking,
+    };
+    agent.observe(&created, None);
+}
+
+/// `graph` is what it has captured, if it has ended well.
+fn ended_capture(agent: &Agent, stream: RawStream, status: Status, graph: Option<Graph>) {
+    agent.captures.ended(stream, status);
+    if let Some(graph) = graph {
+        agent.graphs.captured(stream, graph);
+    } else if !agent.is_captured(stream) {
+        agent.graphs.nothing_captured(stream);
     }
 }
 
@@ -249,38 +252,34 @@ fn was_reset(agent: &Agent) {
     agent.observe(&Observed::Reset, None);
 }
 
-fn allocated_at(address: Ptr, bytes: usize) {
+fn allocated_at(agent: &Agent, address: Ptr, bytes: usize) {
     // No memory, from a function that says it has succeeded ([`After::gave_nothing`]).
     if address.is_null() {
         return;
     }
     if let Ok(extent) = Extent::with_len(address as u64, bytes as u64) {
-        allocated(extent);
+        allocated(agent, extent);
     }
 }
 
-fn allocated(extent: Extent) {
-    if let Some(agent) = existing() {
-        agent.device.registry.insert(extent);
-        let observed = Observed::Allocate {
-            start: extent.start(),
-            len: extent.len(),
-        };
-        agent.observe(&observed, None);
-    }
+fn allocated(agent: &Agent, extent: Extent) {
+    agent.device.registry.insert(extent);
+    let observed = Observed::Allocate {
+        start: extent.start(),
+        len: extent.len(),
+    };
+    agent.observe(&observed, None);
 }
 
 /// A synchronous copy is over: what is in the source is in the destination. The source is read
 /// through the kernel, because it may be device memory that the CPU cannot see.
-fn copied(to: u64, from: ConstPtr, bytes: usize) {
+fn copied(agent: &Agent, to: u64, from: ConstPtr, bytes: usize) {
     if bytes as u64 > LONGEST_TABLE {
         return;
     }
     // Not on the stack, which may be as small as 16 KiB.
     let mut content = vec![0; bytes];
-    if reach::read(from.addr() as u64, &mut content)
-        && let Some(agent) = existing()
-    {
+    if reach::read(from.addr() as u64, &mut content) {
         let observed = Observed::Content {
             address: to,
             mapped: reach::is_mapped(to),

@@ -6,7 +6,6 @@ use crate::checkpoint::drain::{self, NotDrained};
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::refused::nothing_refused;
-use crate::seen::observed::RawStream;
 use crate::wire::page::now_ns;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -80,7 +79,7 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
         Ok(Ok(())) => Ok(()),
         Ok(Err(NotDrained::Busy(stream))) => {
             agent.drain_ring(usize::MAX);
-            let kernel = agent.trace.lock().last_kernel(RawStream(stream as u64));
+            let kernel = agent.trace.lock().last_kernel(stream);
             Err(kernel.map_or(Refusal::StreamStaysBusy, Refusal::KernelDoesNotEnd))
         }
         Ok(Err(NotDrained::Failed(what, status))) => Err(Refusal::Hip { what, status }),

@@ -27,7 +27,8 @@ const BLOCKED_LOOK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     /// Whether the state is [`State::Keeping`]: all that the launch path looks at. Set with the state,
-    /// by [`Course::keep`] and [`Course::record`] only.
+    /// by [`Course::keep`] and [`Course::record`] only. Orders nothing: a call comes through the gate, whose
+    /// opening it sees with all that was stored before, and the state itself has its lock.
     keeps: AtomicBool,
     state: Mutex<State>,
     /// A copy has arrived, or the checkpoint is over.
@@ -54,7 +55,7 @@ impl Course {
     /// Whether calls keep the cut's content. Changes to "yes" only while the gate is closed and empty.
     #[inline]
     pub(crate) fn keeps(&self) -> bool {
-        self.keeps.load(Ordering::Acquire)
+        self.keeps.load(Ordering::Relaxed)
     }
 
     /// From now on the cut's content is kept, and footprints must be right.
@@ -62,13 +63,13 @@ impl Course {
         let mut state = self.state.lock();
         *state = State::Keeping(Box::new(saving));
         trace.lock().must_be_right(true);
-        self.keeps.store(true, Ordering::Release);
+        self.keeps.store(true, Ordering::Relaxed);
     }
 
     /// Nothing is kept any more; what is left to release.
     pub(crate) fn record(&self, trace: &Mutex<Trace>) -> Option<Box<Saving>> {
         let mut state = self.state.lock();
-        self.keeps.store(false, Ordering::Release);
+        self.keeps.store(false, Ordering::Relaxed);
         trace.lock().must_be_right(false);
         let before = std::mem::take(&mut *state);
         drop(state);

@@ -5,8 +5,9 @@
 //! have said that they are idle is the device synchronised, which then returns at once (unless a
 //! thread's own stream is busy: those cannot be asked from here).
 
+use crate::seen::observed::RawStream;
 use std::time::{Duration, Instant};
-use strobe_hip::{Status, Stream, next};
+use strobe_hip::{Status, next};
 
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
@@ -14,7 +15,7 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotDrained {
     /// This stream still has work.
-    Busy(usize),
+    Busy(RawStream),
     /// HIP refuses to say.
     Failed(&'static str, Status),
 }
@@ -22,15 +23,15 @@ pub(crate) enum NotDrained {
 /// Waits until `streams`, the default stream and everything else on `devices` devices is idle. The
 /// gate is closed and empty: none of the streams is destroyed meanwhile.
 pub(crate) fn wait(
-    mut streams: Vec<usize>,
+    mut streams: Vec<RawStream>,
     devices: i32,
     deadline: Instant,
 ) -> Result<(), NotDrained> {
-    streams.push(Stream::NULL.0);
+    streams.push(RawStream::LEGACY);
     for stream in streams {
         loop {
             // SAFETY: a live stream of the program.
-            match unsafe { next::hipStreamQuery(Stream(stream)) } {
+            match unsafe { next::hipStreamQuery(stream.handle()) } {
                 Status::SUCCESS => break,
                 Status::NOT_READY if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
                 Status::NOT_READY => return Err(NotDrained::Busy(stream)),

@@ -122,64 +122,104 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    /// A row for each variant: an example, and what it says. A variant that has none does not compile.
+    macro_rules! sentences {
+        ($($variant:pat => $example:expr, $words:expr;)*) => {{
+            let has_row = |refusal: &Refusal| match refusal {
+                $($variant => {})*
+            };
+            $({
+                let example: Refusal = $example;
+                has_row(&example);
+                assert!(matches!(example, $variant), "{example:?}");
+                assert_eq!(example.to_string(), $words);
+            })*
+        }};
+    }
+
     #[test]
     fn each_says_what_stands_in_the_way() {
-        let io = || Arc::new(io::Error::from_raw_os_error(libc::ECONNREFUSED));
-        let call = |kernel| Refusal::CallDoesNotReturn { thread: 7, kernel };
-        let said = [
-            (
-                Refusal::Used("hipIpcGetMemHandle".into()),
-                "the program has used hipIpcGetMemHandle, which is not supported",
-            ),
-            (
-                Refusal::SeveralGpus(2),
-                "the program sees 2 GPUs; only one is supported (HIP_VISIBLE_DEVICES chooses)",
-            ),
-            (
-                call(Some("vadd")),
+        let io = |code| Arc::new(io::Error::from_raw_os_error(code));
+        sentences! {
+            Refusal::Used(_) => Refusal::Used("hipIpcGetMemHandle".into()),
+                "the program has used hipIpcGetMemHandle, which is not supported";
+            Refusal::SeveralGpus(_) => Refusal::SeveralGpus(2),
+                "the program sees 2 GPUs; only one is supported (HIP_VISIBLE_DEVICES chooses)";
+            Refusal::Exiting => Refusal::Exiting, "the program is exiting";
+            Refusal::Resets => Refusal::Resets, "the program resets the device";
+            Refusal::NeedsMemory => Refusal::NeedsMemory,
+                "the program needs the device memory that was borrowed for the copies";
+            Refusal::CaptureDoesNotEnd => Refusal::CaptureDoesNotEnd, "a stream capture does not end";
+            Refusal::CaptureHasBegun => Refusal::CaptureHasBegun, "a stream capture has begun";
+            Refusal::CallDoesNotReturn { .. } => Refusal::CallDoesNotReturn {
+                    thread: 7,
+                    kernel: Some("vadd"),
+                },
                 "thread 7 is inside a call of HIP that does not return; the kernel launched last is \
-                 vadd",
-            ),
-            (
-                call(None),
-                "thread 7 is inside a call of HIP that does not return; the kernel launched last is \
-                 none",
-            ),
-            (
-                Refusal::KernelDoesNotEnd("spin"),
-                "kernel spin does not end",
-            ),
-            (
-                Refusal::WorkDoesNotEnd("spin"),
-                "GPU work does not end; the kernel launched last is spin",
-            ),
-            (
-                Refusal::ControllerUnreachable(io()),
-                "the controller cannot be reached: Connection refused (os error 111)",
-            ),
-            (
-                DeviceError::NoKernels("gfx1030".into()).into(),
-                "no kernels for the target gfx1030",
-            ),
-            (
-                QueueError::Full.into(),
-                "the agent's queue on the device is full",
-            ),
-            (
-                Refusal::Stuck {
+                 vadd";
+            Refusal::KernelDoesNotEnd(_) => Refusal::KernelDoesNotEnd("spin"),
+                "kernel spin does not end";
+            Refusal::StreamStaysBusy => Refusal::StreamStaysBusy, "a stream stays busy";
+            Refusal::WorkDoesNotEnd(_) => Refusal::WorkDoesNotEnd("spin"),
+                "GPU work does not end; the kernel launched last is spin";
+            Refusal::HipDoesNotAnswer => Refusal::HipDoesNotAnswer, "HIP does not answer";
+            Refusal::LinkerDoesNotAnswer => Refusal::LinkerDoesNotAnswer,
+                "the dynamic linker does not answer";
+            Refusal::Hip { .. } => Refusal::Hip {
+                    what: "hipDeviceSynchronize",
+                    status: Status(719),
+                },
+                "hipDeviceSynchronize failed: error 719";
+            Refusal::Device(_) => DeviceError::NoKernels("gfx1030".into()).into(),
+                "no kernels for the target gfx1030";
+            Refusal::QueuesAreGone => Refusal::QueuesAreGone,
+                "the copy queues are gone: the device was reset";
+            Refusal::Stuck { .. } => Refusal::Stuck {
                     stuck: Stuck::Link(Duration::from_secs(5)),
                     arrived: "aside 2 of 2, link 3 of 4".into(),
                 },
                 "the program is held back: copies over the link make no progress for 5 s (--max-hold); \
-                 of the copies have arrived: aside 2 of 2, link 3 of 4",
-            ),
-            (
-                SlotError::NoSuchSlot(9).into(),
-                "the controller's answer is wrong: there is no ring slot 9",
-            ),
-        ];
-        for (refusal, words) in said {
-            assert_eq!(refusal.to_string(), words);
+                 of the copies have arrived: aside 2 of 2, link 3 of 4";
+            Refusal::Failed => Refusal::Failed, "the agent has failed";
+            Refusal::ControllerUnreachable(_) => Refusal::ControllerUnreachable(io(libc::ECONNREFUSED)),
+                "the controller cannot be reached: Connection refused (os error 111)";
+            Refusal::ControllerLost(_) => Refusal::ControllerLost(io(libc::ECONNRESET)),
+                "the controller is gone: Connection reset by peer (os error 104)";
+            Refusal::ControllerGone => Refusal::ControllerGone, "the controller is gone";
+            Refusal::Nonsense(_) => Refusal::Nonsense("a chunk of 3 bytes".into()),
+                "the controller asks for what cannot be: a chunk of 3 bytes";
+            Refusal::WrongOrder => Refusal::WrongOrder,
+                "the controller's messages come in the wrong order";
+            Refusal::WrongSlot(_) => SlotError::NoSuchSlot(9).into(),
+                "the controller's answer is wrong: there is no ring slot 9";
+            Refusal::Abandoned(_) => Refusal::Abandoned("the disk is full".into()),
+                "abandoned by the controller: the disk is full";
+            Refusal::NoCommit => Refusal::NoCommit, "the controller does not commit";
+            Refusal::WrongAnswer => Refusal::WrongAnswer, "the plugin's answer makes no sense";
+            Refusal::NoDump => Refusal::NoDump, "the dump did not begin";
+            Refusal::LateDump => Refusal::LateDump, "the dump did not begin in time";
+            Refusal::DumpDoesNotEnd => Refusal::DumpDoesNotEnd, "the dump does not end";
+            Refusal::Chunks(_) => ChunkMapError::ChunkSize(3).into(),
+                "a chunk size of 3 bytes is no power of two";
+            Refusal::Begin(_) => BeginError::NoRingSlot.into(), "the ring has no slot";
+            Refusal::MissedWrite => Refusal::MissedWrite, "device memory was written unannounced";
+            Refusal::Over => Refusal::Over, "the checkpoint is over";
         }
+    }
+
+    #[test]
+    fn a_kernel_may_be_unknown_and_a_queue_is_the_devices() {
+        let nameless = Refusal::CallDoesNotReturn {
+            thread: 7,
+            kernel: None,
+        };
+        assert_eq!(
+            nameless.to_string(),
+            "thread 7 is inside a call of HIP that does not return; the kernel launched last is none"
+        );
+        assert_eq!(
+            Refusal::from(QueueError::Full).to_string(),
+            "the agent's queue on the device is full"
+        );
     }
 }

@@ -6,10 +6,8 @@
 use crate::device::error::DeviceError;
 use crate::device::gpu::Gpu;
 use crate::device::hsa::{Hsa, HsaError, Processor, check};
+use crate::device::objects::OBJECTS;
 use std::ffi::CStr;
-
-/// The code objects, by target.
-const OBJECTS: &[(&str, &[u8])] = &[("gfx906", include_bytes!("../../kernels/gfx906.co"))];
 
 /// `hsa_executable_symbol_info_t`.
 const SYMBOL_KERNEL: u32 = 22;

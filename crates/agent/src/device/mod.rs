@@ -16,6 +16,7 @@ pub(crate) mod hsa;
 pub(crate) mod lane;
 pub(crate) mod link;
 pub(crate) mod memory;
+mod objects;
 pub(crate) mod queue;
 pub(crate) mod resources;
 pub(crate) mod sdma;

@@ -146,6 +146,28 @@ pub unsafe fn copy_from_symbol(to: Ptr, bytes: usize, stream: Stream) -> Call {
     })
 }
 
+/// `hipMemcpyToSymbol`: no variable of a module is tracked, but where it comes from may be.
+pub unsafe fn copy_to_symbol(from: ConstPtr, bytes: usize, stream: Stream) -> Call {
+    let copy = Moves {
+        waits: true,
+        ..Moves::COPY
+    };
+    to_symbol(from, bytes, stream, copy)
+}
+
+/// `hipMemcpyToSymbolAsync`.
+pub unsafe fn copy_to_symbol_async(from: ConstPtr, bytes: usize, stream: Stream) -> Call {
+    to_symbol(from, bytes, stream, Moves::COPY)
+}
+
+fn to_symbol(from: ConstPtr, bytes: usize, stream: Stream, copy: Moves) -> Call {
+    with_agent(|agent| {
+        let reads = span(from as u64, bytes);
+        moved(agent, Span::NONE, reads, stream, true, copy);
+        After::Nothing
+    })
+}
+
 /// `hipMemset2D`.
 pub unsafe fn write_2d(to: Ptr, pitch: usize, width: usize, rows: usize, stream: Stream) -> Call {
     let to = PitchedPtr {
@@ -302,7 +324,8 @@ fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool
     happens(agent, transfer, (!by_host && !is_captured).then_some(raw));
 }
 
-/// A transfer happens, in what is the device's memory now.
+/// A transfer happens, in what is the device's memory now. Where that is none, it orders others all the
+/// same.
 pub(super) fn happens(agent: &Agent, transfer: Transfer, waiter: Option<RawStream>) {
     let of_device = |span: Span| match agent.device.registry.is_touched(span.start, span.len) {
         true => span,
@@ -313,9 +336,7 @@ pub(super) fn happens(agent: &Agent, transfer: Transfer, waiter: Option<RawStrea
         reads: of_device(transfer.reads),
         ..transfer
     };
-    if (transfer.writes, transfer.reads) != (Span::NONE, Span::NONE) {
-        agent.note(&Observed::Transfer(transfer), waiter);
-    }
+    agent.note(&Observed::Transfer(transfer), waiter);
 }
 
 #[cfg(test)]

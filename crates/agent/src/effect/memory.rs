@@ -49,7 +49,11 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
         let start = address as u64;
         // Before the real call: from then on another thread may be given the address.
         let Some(buffer) = agent.device.registry.remove(start) else {
-            return After::Nothing;
+            // Other memory, which has no extent here; of a null pointer HIP does not wait.
+            return match waits && start != 0 {
+                true => After::Synchronised(Synchronised::Device),
+                false => After::Nothing,
+            };
         };
         if waits {
             agent.observe(&Observed::Synchronise(Synchronised::Device), None);

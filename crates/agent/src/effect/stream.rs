@@ -2,7 +2,7 @@
 
 use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
-use crate::seen::observed::{Observed, Synchronised};
+use crate::seen::observed::{Observed, Synchronised, Turn};
 use strobe_hip::{Event, Graph, Stream};
 
 /// `hipStreamCreate` and its kin.
@@ -30,6 +30,29 @@ pub unsafe fn wait_event(stream: Stream, event: Event) -> Call {
     with_agent(|agent| {
         let (event, stream) = (event.0 as u64, raw_stream(stream));
         agent.observe(&Observed::WaitEvent { stream, event }, Some(stream));
+        After::Nothing
+    })
+}
+
+/// `hipStreamWaitValue32` and its kin: the stream waits until memory has a value, whoever writes it.
+pub unsafe fn wait_value(stream: Stream) -> Call {
+    in_turn(stream, Turn::ValueWait)
+}
+
+/// `hipMemPrefetchAsync`: managed memory moves, and none of ours.
+pub unsafe fn prefetch(stream: Stream) -> Call {
+    in_turn(stream, Turn::Prefetch)
+}
+
+/// `hipStreamAttachMemAsync`.
+pub unsafe fn attach(stream: Stream) -> Call {
+    in_turn(stream, Turn::Attach)
+}
+
+fn in_turn(stream: Stream, what: Turn) -> Call {
+    with_agent(|agent| {
+        let stream = raw_stream(stream);
+        agent.observe(&Observed::InTurn { stream, what }, Some(stream));
         After::Nothing
     })
 }
@@ -74,8 +97,8 @@ fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
 /// `hipStreamDestroy`: HIP finishes its work first.
 pub unsafe fn destroy_stream(stream: Stream) -> Call {
     with_agent(|agent| {
-        agent.streams.write().retain(|known| *known != stream.0);
         let stream = raw_stream(stream);
+        agent.streams.write().retain(|known| *known != stream);
         agent.captures.destroyed(stream);
         agent.graphs.nothing_captured(stream);
         agent.observe(&Observed::DestroyStream { stream }, None);

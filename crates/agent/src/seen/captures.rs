@@ -19,7 +19,8 @@ use strobe_hip::{CAPTURE_MODE_RELAXED, CAPTURE_STATUS_ACTIVE, CaptureMode, Statu
 pub(crate) struct Captures {
     /// With the thread that began it.
     begun: Mutex<Vec<(RawStream, u32)>>,
-    /// How many those are.
+    /// How many those are. Orders nothing: who is to see a capture that another thread began comes after
+    /// its begin, by the program's own doing or through the closed gate, and what is known of it has its lock.
     count: AtomicUsize,
 }
 
@@ -29,7 +30,7 @@ impl Captures {
         let mut begun = self.begun.lock();
         begun.retain(|(known, _)| *known != stream);
         begun.push((stream, thread));
-        self.count.store(begun.len(), Ordering::Release);
+        self.count.store(begun.len(), Ordering::Relaxed);
     }
 
     /// HIP has answered `status` to the end of a capture.
@@ -56,7 +57,7 @@ impl Captures {
     /// Whether a launch has to ask its stream. Takes no lock.
     #[inline]
     pub(crate) fn may_be_any(&self) -> bool {
-        self.count.load(Ordering::Acquire) != 0
+        self.count.load(Ordering::Relaxed) != 0
     }
 
     /// Asks HIP, which may not come back, whether a capture is under way.
@@ -77,7 +78,7 @@ impl Captures {
                 is_capturing(*stream)
             }
         });
-        self.count.store(begun.len(), Ordering::Release);
+        self.count.store(begun.len(), Ordering::Relaxed);
         !begun.is_empty()
     }
 
@@ -85,7 +86,7 @@ impl Captures {
         if self.may_be_any() {
             let mut begun = self.begun.lock();
             begun.retain(|(stream, _)| !is(*stream));
-            self.count.store(begun.len(), Ordering::Release);
+            self.count.store(begun.len(), Ordering::Relaxed);
         }
     }
 }

@@ -65,7 +65,7 @@ impl Arguments {
             Arguments::Pointers(pointers) => {
                 bytes.fill(0);
                 for (at, place) in places.iter().enumerate() {
-                    let Some(room) = bytes
+                    let Some(argument) = bytes
                         .get_mut(place.offset as usize..)
                         .and_then(|rest| rest.get_mut(..place.size as usize))
                     else {
@@ -80,8 +80,8 @@ impl Arguments {
                     unsafe {
                         std::ptr::copy_nonoverlapping(
                             from.cast::<u8>(),
-                            room.as_mut_ptr(),
-                            room.len(),
+                            argument.as_mut_ptr(),
+                            argument.len(),
                         )
                     };
                 }

@@ -4,6 +4,7 @@ use crate::seen::kernel::Kernel;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strobe_extent::{Extent, Reason};
+use strobe_hip::Stream;
 
 /// A stream as the program names it: HIP's handle, made unambiguous for per-thread streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +16,13 @@ impl RawStream {
     /// Marks the own stream of a thread; the rest is a number that no other thread of the process
     /// ever gets. (The kernel's thread ids come again.) No handle has this bit.
     const OF_THREAD: u64 = 1 << 63;
+
+    /// What a handle means that is the same in all threads.
+    #[inline]
+    #[must_use]
+    pub(crate) fn of_handle(stream: Stream) -> RawStream {
+        RawStream(stream.0 as u64)
+    }
 
     /// The stream that `hipStreamPerThread` means in the calling thread.
     #[must_use]
@@ -42,11 +50,11 @@ impl RawStream {
 
     /// The handle to give to HIP, in the thread that used it.
     #[must_use]
-    pub(crate) fn handle(self) -> strobe_hip::Stream {
+    pub(crate) fn handle(self) -> Stream {
         if self.is_of_thread() {
-            strobe_hip::Stream::PER_THREAD
+            Stream::PER_THREAD
         } else {
-            strobe_hip::Stream(self.0 as usize)
+            Stream(self.0 as usize)
         }
     }
 }
@@ -64,6 +72,11 @@ pub(crate) enum Observed<'a> {
     /// A function of the host runs in stream order.
     Callback {
         stream: RawStream,
+    },
+    /// Something takes its turn in a stream and touches no tracked memory.
+    InTurn {
+        stream: RawStream,
+        what: Turn,
     },
     /// This is at `address` now, which the CPU can reach or not.
     Content {
@@ -102,6 +115,21 @@ pub(crate) enum Observed<'a> {
     Synchronise(Synchronised),
     /// The device was reset.
     Reset,
+}
+
+/// What takes its turn in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Turn {
+    /// The stream waits until memory has a value.
+    ValueWait,
+    Prefetch,
+    /// Managed memory is given to the stream.
+    Attach,
+}
+
+impl Turn {
+    pub(crate) const ALL: [Turn; 3] = [Turn::ValueWait, Turn::Prefetch, Turn::Attach];
 }
 
 /// What the host waits for.
@@ -182,6 +210,7 @@ const SYNCHRONISE_STREAM: u32 = 14;
 const SYNCHRONISE_EVENT: u32 = 15;
 const SYNCHRONISE_DEVICE: u32 = 16;
 const CALLBACK: u32 = 17;
+const IN_TURN: u32 = 18;
 /// Bits of a transfer's last word.
 const IS_MEMSET: u32 = 1;
 const WAITS: u32 = 2;
@@ -259,7 +288,9 @@ impl Observed<'_> {
     /// The stream in which something happens that a graph can do as well.
     pub(crate) fn stream(&self) -> Option<RawStream> {
         match *self {
-            Observed::Launch(Launch { stream, .. }) | Observed::Callback { stream } => Some(stream),
+            Observed::Launch(Launch { stream, .. })
+            | Observed::Callback { stream }
+            | Observed::InTurn { stream, .. } => Some(stream),
             Observed::Transfer(Transfer { stream, .. }) | Observed::Anything { stream, .. } => {
                 stream
             }
@@ -271,7 +302,9 @@ impl Observed<'_> {
     #[must_use]
     pub(crate) fn on(mut self, to: RawStream) -> Self {
         match &mut self {
-            Observed::Launch(Launch { stream, .. }) | Observed::Callback { stream } => *stream = to,
+            Observed::Launch(Launch { stream, .. })
+            | Observed::Callback { stream }
+            | Observed::InTurn { stream, .. } => *stream = to,
             Observed::Transfer(Transfer { stream, .. }) | Observed::Anything { stream, .. } => {
                 *stream = Some(to);
             }
@@ -323,6 +356,7 @@ impl Observed<'_> {
                 is_graph,
             } => Header::new(ANYTHING, stream(s), is_graph.into()),
             Observed::Callback { stream } => Header::new(CALLBACK, stream.0, 0),
+            Observed::InTurn { stream, what } => Header::new(IN_TURN, stream.0, what as u64),
             Observed::Content {
                 address, mapped, ..
             } => Header::new(CONTENT, address, mapped.into()),
@@ -404,6 +438,10 @@ impl Observed<'_> {
             CALLBACK => Observed::Callback {
                 stream: RawStream(header.a),
             },
+            IN_TURN => Observed::InTurn {
+                stream: RawStream(header.a),
+                what: *Turn::ALL.get(usize::try_from(header.b).ok()?)?,
+            },
             CONTENT => Observed::Content {
                 address: header.a,
                 mapped: header.b != 0,
@@ -464,7 +502,7 @@ mod tests {
         };
         let (first, second) = (own(), own());
         assert_ne!(first, second);
-        assert!(first.is_of_thread() && first.handle() == strobe_hip::Stream::PER_THREAD);
+        assert!(first.is_of_thread() && first.handle() == Stream::PER_THREAD);
         assert_eq!(RawStream::of_this_thread(), RawStream::of_this_thread());
     }
 
@@ -514,6 +552,18 @@ mod tests {
             },
             Observed::Callback {
                 stream: RawStream(5),
+            },
+            Observed::InTurn {
+                stream: RawStream(5),
+                what: Turn::ValueWait,
+            },
+            Observed::InTurn {
+                stream: RawStream(5),
+                what: Turn::Prefetch,
+            },
+            Observed::InTurn {
+                stream: RawStream(5),
+                what: Turn::Attach,
             },
             Observed::CreateStream {
                 stream: RawStream(5),

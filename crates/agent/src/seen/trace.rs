@@ -6,7 +6,7 @@
 
 use crate::seen::kernel::Kernel;
 use crate::seen::launch_log::LaunchLog;
-use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Transfer};
+use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Transfer, Turn};
 use crate::seen::tables::{Look, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -130,6 +130,14 @@ impl Trace {
             Observed::Callback { stream } => {
                 let callback = operation(WorkKind::Host, "callback", Access::none());
                 self.operation(Some(stream), callback)
+            }
+            Observed::InTurn { stream, what } => {
+                let (kind, name) = match what {
+                    Turn::ValueWait => (WorkKind::Synchronisation, "waits for a value"),
+                    Turn::Prefetch => (WorkKind::Copy, "prefetch"),
+                    Turn::Attach => (WorkKind::Host, "attach"),
+                };
+                self.operation(Some(stream), operation(kind, name, Access::none()))
             }
             Observed::Content {
                 address,
@@ -489,6 +497,39 @@ mod tests {
             waits: false,
         });
         assert_eq!(trace.apply(&null).stream, Some(StreamId(0)));
+    }
+
+    #[test]
+    fn what_touches_nothing_tracked_takes_its_turn() {
+        let mut trace = Trace::new();
+        let stream = RawStream(0x55);
+        for what in Turn::ALL {
+            trace.apply(&Observed::InTurn { stream, what });
+        }
+        let effect = trace.apply(&Observed::Transfer(Transfer {
+            stream: Some(stream),
+            writes: Span::NONE,
+            reads: Span::NONE,
+            is_memset: false,
+            is_hull: false,
+            waits: true,
+        }));
+        assert!(effect.writes.is_none());
+        let pieces = trace.pieces();
+        let shown: Vec<_> = pieces.iter().flat_map(|piece| &piece.operations).collect();
+        let names = shown.iter().map(|operation| operation.name.as_str());
+        let expected = [
+            "waits for a value",
+            "prefetch",
+            "attach",
+            "copy",
+            "host waits",
+        ];
+        assert!(names.eq(expected), "{shown:?}");
+        for pair in shown.windows(2) {
+            let after = pair[1].after.iter().map(|earlier| earlier.sequence);
+            assert!(after.eq([pair[0].sequence]), "{pair:?}");
+        }
     }
 
     #[test]

@@ -126,8 +126,7 @@ pub(crate) fn set_phase(page: &AgentPage, phase: Phase) {
 
 /// Says why the checkpoint is refused, then moves to [`Phase::Refused`].
 pub(crate) fn refuse(page: &AgentPage, reason: &str) {
-    let room = page.reason.len();
-    let mut len = reason.len().min(room);
+    let mut len = reason.len().min(page.reason.len());
     while !reason.is_char_boundary(len) {
         len -= 1;
     }

@@ -70,7 +70,7 @@ struct LaneState {
     aside_base: u64,
     out_base: u64,
     /// Copies over the link at a time.
-    room: u64,
+    at_a_time: u64,
     /// In so many calls of a lane one fails; 0 is never.
     fails: u64,
     random: Random,
@@ -124,7 +124,7 @@ impl Lanes for ModelLanes<'_> {
 
     fn has_room(&self) -> bool {
         let out = &self.device.out;
-        out.recorded.0 - out.passed.0 < self.state.room
+        out.recorded.0 - out.passed.0 < self.state.at_a_time
     }
 
     fn copy_out(&mut self, copy: &CopyOut) -> Result<(), Reason> {
@@ -206,7 +206,7 @@ impl Agent {
                 mutation,
                 aside_base: 0,
                 out_base: 0,
-                room: 0,
+                at_a_time: 0,
                 fails,
                 random: Random::new(seed),
                 late: None,
@@ -240,7 +240,7 @@ impl Agent {
         device.begin(&config);
         self.lanes.aside_base = device.aside.passed.0;
         self.lanes.out_base = device.out.passed.0;
-        self.lanes.room = self.lanes.random.between(1, 4);
+        self.lanes.at_a_time = self.lanes.random.between(1, 4);
         self.image.clear();
         self.inbox.clear();
         self.noticed = None;

@@ -24,7 +24,7 @@ const IDXEN: u64 = 1 << 17;
 
 /// Translates; `None` if the instruction is not known. `base.src` holds address, data and scalar
 /// offset, `base.sdst` the descriptor's first register.
-pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
+pub(super) fn translate(inst: &Inst, base: Step, uses_avx512: bool) -> Option<Step> {
     if inst.lds || inst.tfe {
         return None;
     }
@@ -35,7 +35,7 @@ pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
     if inst.idxen {
         aux |= IDXEN;
     }
-    translated!(inst, Step { aux, ..base }, wide)
+    translated!(inst, Step { aux, ..base }, uses_avx512)
 }
 
 /// A buffer descriptor (gfx9: "Vega" instruction set architecture, buffer resource).

@@ -18,13 +18,13 @@ macro_rules! mask_ops {
     ($table:ident: $(
         $op:ident $mask:ident ($($n:tt $arg:ident : $ty:ty),+; $bit:ident) -> $ret:ty $body:block
     )*) => {
-        pub(super) fn $table(op: Op, wide: bool) -> Option<LaneOp> {
+        pub(super) fn $table(op: Op, uses_avx512: bool) -> Option<LaneOp> {
             Some(match op {
                 $( Op::$op => {
                     #[inline(always)]
                     fn lanes(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
                         let mask = $mask(w, s);
-                        s.broadcast(w, 0 $( | u8::from(<$ty as Value>::WIDE) << $n )+);
+                        s.broadcast(w, 0 $( | u8::from(<$ty as Value>::IS_64_BIT) << $n )+);
                         let (v, lo, hi) = w.operands();
                         $(
                             let $arg = halves::<$ty>(s.reg[$n]);
@@ -37,19 +37,19 @@ macro_rules! mask_ops {
                             let (value, out): ($ret, bool) = $body;
                             let (low, high) = value.split();
                             lo[i] = low;
-                            if <$ret as Value>::WIDE {
+                            if <$ret as Value>::IS_64_BIT {
                                 hi[i] = high;
                             }
                             bits[i] = u32::from(out);
                         }
-                        w.commit_result(s.dst, <$ret as Value>::WIDE);
+                        w.commit_result(s.dst, <$ret as Value>::IS_64_BIT);
                         if s.sdst != NO_MASK {
                             w.set_mask(s.sdst, pack(&bits) & w.exec());
                         }
                         Ok(())
                     }
                     LaneOp {
-                        run: compiled_twice!(wide, lanes),
+                        run: compiled_twice!(uses_avx512, lanes),
                         src: mask_ops!(@kinds $mask $($ty),+),
                         dst: <$ret as Value>::KIND,
                     }

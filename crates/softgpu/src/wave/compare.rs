@@ -23,14 +23,14 @@ macro_rules! comparisons {
     ($table:ident: $(
         $op:ident $opx:ident ($a:ident : $at:ty, $b:ident : $bt:ty) $body:block
     )*) => {
-        pub(super) fn $table(op: Op, wide: bool) -> Option<LaneOp> {
+        pub(super) fn $table(op: Op, uses_avx512: bool) -> Option<LaneOp> {
             Some(match op {
                 $( Op::$op | Op::$opx => {
                     #[inline(always)]
                     fn bits(w: &mut Wave, s: &Step) -> LaneMask {
-                        let wide =
-                            u8::from(<$at as Value>::WIDE) | u8::from(<$bt as Value>::WIDE) << 1;
-                        s.broadcast(w, wide);
+                        let of_64_bits =
+                            u8::from(<$at as Value>::IS_64_BIT) | u8::from(<$bt as Value>::IS_64_BIT) << 1;
+                        s.broadcast(w, of_64_bits);
                         let a = halves::<$at>(s.reg[0]);
                         let b = halves::<$bt>(s.reg[1]);
                         let (a, b) =
@@ -59,9 +59,9 @@ macro_rules! comparisons {
                     }
                     LaneOp {
                         run: if op == Op::$op {
-                            compiled_twice!(wide, compare)
+                            compiled_twice!(uses_avx512, compare)
                         } else {
-                            compiled_twice!(wide, compare_exec)
+                            compiled_twice!(uses_avx512, compare_exec)
                         },
                         src: &[<$at as Value>::KIND, <$bt as Value>::KIND],
                         dst: <u64 as Value>::KIND,
@@ -190,9 +190,9 @@ comparisons! { int64:
     v_cmp_t_u64 v_cmpx_t_u64(_a: u64, _b: u64) { true }
 }
 
-pub(super) fn table(op: Op, wide: bool) -> Option<LaneOp> {
+pub(super) fn table(op: Op, uses_avx512: bool) -> Option<LaneOp> {
     let tables = [f16, f32, f64, int16, int32, int64];
-    tables.iter().find_map(|table| table(op, wide))
+    tables.iter().find_map(|table| table(op, uses_avx512))
 }
 
 /// Subnormal halves are normal singles: their class comes from their own bits.

@@ -15,7 +15,7 @@ use super::transfer::Transfer;
 use crate::target::LANES;
 
 /// Translates a data share instruction; `None` if it is not known.
-pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
+pub(super) fn translate(inst: &Inst, base: Step, uses_avx512: bool) -> Option<Step> {
     if inst.gds {
         return None;
     }
@@ -45,18 +45,18 @@ pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
         }
         Op::ds_read_addtid_b32 | Op::ds_write_addtid_b32 => return None,
         _ => match (info.class, info.bytes, two) {
-            (Class::Load, 4, true) => compiled_twice!(wide, read2::<1>),
-            (Class::Load, 8, true) => compiled_twice!(wide, read2::<2>),
-            (Class::Store, 4, true) => compiled_twice!(wide, write2::<1>),
-            (Class::Store, 8, true) => compiled_twice!(wide, write2::<2>),
-            (Class::Load, 4, false) => compiled_twice!(wide, read::<1>),
-            (Class::Load, 8, false) => compiled_twice!(wide, read::<2>),
-            (Class::Load, 12, false) => compiled_twice!(wide, read::<3>),
-            (Class::Load, 16, false) => compiled_twice!(wide, read::<4>),
-            (Class::Store, 4, false) => compiled_twice!(wide, write::<1>),
-            (Class::Store, 8, false) => compiled_twice!(wide, write::<2>),
-            (Class::Store, 12, false) => compiled_twice!(wide, write::<3>),
-            (Class::Store, 16, false) => compiled_twice!(wide, write::<4>),
+            (Class::Load, 4, true) => compiled_twice!(uses_avx512, read2::<1>),
+            (Class::Load, 8, true) => compiled_twice!(uses_avx512, read2::<2>),
+            (Class::Store, 4, true) => compiled_twice!(uses_avx512, write2::<1>),
+            (Class::Store, 8, true) => compiled_twice!(uses_avx512, write2::<2>),
+            (Class::Load, 4, false) => compiled_twice!(uses_avx512, read::<1>),
+            (Class::Load, 8, false) => compiled_twice!(uses_avx512, read::<2>),
+            (Class::Load, 12, false) => compiled_twice!(uses_avx512, read::<3>),
+            (Class::Load, 16, false) => compiled_twice!(uses_avx512, read::<4>),
+            (Class::Store, 4, false) => compiled_twice!(uses_avx512, write::<1>),
+            (Class::Store, 8, false) => compiled_twice!(uses_avx512, write::<2>),
+            (Class::Store, 12, false) => compiled_twice!(uses_avx512, write::<3>),
+            (Class::Store, 16, false) => compiled_twice!(uses_avx512, write::<4>),
             (Class::Load, 1 | 2, false) => read_part,
             (Class::Store, 1 | 2, false) => write_part,
             (Class::Atomic, 4 | 8, false) => {

@@ -22,7 +22,7 @@ const GLOBAL: u8 = 1;
 const SCRATCH: u8 = 2;
 
 /// Translates; `None` if the instruction is not known.
-pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
+pub(super) fn translate(inst: &Inst, base: Step, uses_avx512: bool) -> Option<Step> {
     if inst.lds || inst.tfe {
         return None;
     }
@@ -35,7 +35,7 @@ pub(super) fn translate(inst: &Inst, base: Step, wide: bool) -> Option<Step> {
     };
     // The second data operand of no instruction: place 2 is the scalar base.
     let base = Step { sdst: mode, ..base };
-    translated!(inst, base, wide)
+    translated!(inst, base, uses_avx512)
 }
 
 #[inline(always)]
@@ -220,9 +220,9 @@ pub(super) fn rmw_lane(
     op: Rmw,
     words: [u32; 4],
 ) -> Result<u64, Fault> {
-    let wide = |k: usize| u64::from(words[k]) | u64::from(words[k + 1]) << 32;
+    let quad = |k: usize| u64::from(words[k]) | u64::from(words[k + 1]) << 32;
     let (first, second) = if bytes == 8 {
-        (wide(0), wide(2))
+        (quad(0), quad(2))
     } else {
         (u64::from(words[0]), u64::from(words[1]))
     };

@@ -27,7 +27,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn wide(self) -> bool {
+    pub(super) fn is_64_bit(self) -> bool {
         matches!(self, Self::Int64 { .. } | Self::F64)
     }
 }
@@ -43,7 +43,7 @@ pub(super) struct LaneOp {
 /// A value of one lane, in one register or two.
 pub(super) trait Value: Copy {
     const KIND: Kind;
-    const WIDE: bool = false;
+    const IS_64_BIT: bool = false;
     fn join(lo: u32, hi: u32) -> Self;
     fn split(self) -> (u32, u32);
 }
@@ -84,11 +84,11 @@ narrow_value! {
         |v| u32::from(v.0 as u16) | u32::from(v.1 as u16) << 16;
 }
 
-macro_rules! wide_value {
+macro_rules! value_of_64_bits {
     ($($ty:ty, $kind:expr, $join:expr, $split:expr;)*) => { $(
         impl Value for $ty {
             const KIND: Kind = $kind;
-            const WIDE: bool = true;
+            const IS_64_BIT: bool = true;
             #[inline(always)]
             fn join(lo: u32, hi: u32) -> Self {
                 let join: fn(u64) -> Self = $join;
@@ -104,7 +104,7 @@ macro_rules! wide_value {
     )* };
 }
 
-wide_value! {
+value_of_64_bits! {
     u64, Kind::Int64 { signed: false }, |v| v, |v| v;
     i64, Kind::Int64 { signed: true }, |v| v as i64, |v| v as u64;
     f64, Kind::F64, f64::from_bits, f64::to_bits;
@@ -113,12 +113,12 @@ wide_value! {
 /// The vector registers of a value: of its low and its high half (the same when it has one).
 #[inline(always)]
 pub(super) fn halves<V: Value>(reg: u16) -> (u16, u16) {
-    (reg, if V::WIDE { reg + 1 } else { reg })
+    (reg, if V::IS_64_BIT { reg + 1 } else { reg })
 }
 
 /// Defines `fn body(wave, step)` as the portable handler, and the same for AVX-512; picks one.
 macro_rules! compiled_twice {
-    ($wide:expr, $body:path) => {{
+    ($uses_avx512:expr, $body:path) => {{
         fn portable(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
             $body(w, g, s)
         }
@@ -130,7 +130,7 @@ macro_rules! compiled_twice {
             $body(w, g, s)
         }
         #[cfg(target_arch = "x86_64")]
-        let handler = if $wide {
+        let handler = if $uses_avx512 {
             avx512 as Handler
         } else {
             portable as Handler
@@ -145,7 +145,7 @@ pub(super) use compiled_twice;
 /// Runs `$body` for each lane and writes the active lanes of the destination.
 macro_rules! each_lane {
     ($w:ident, $s:ident, $lane:ident, $ret:ty, $body:expr, $($n:tt $arg:ident $ty:ty),*) => {{
-        $s.broadcast($w, 0 $( | u8::from(<$ty as Value>::WIDE) << $n )*);
+        $s.broadcast($w, 0 $( | u8::from(<$ty as Value>::IS_64_BIT) << $n )*);
         let (v, lo, hi) = $w.operands();
         $(
             let $arg = halves::<$ty>($s.reg[$n]);
@@ -156,11 +156,11 @@ macro_rules! each_lane {
             let result: $ret = $body;
             let (low, high) = result.split();
             lo[$lane] = low;
-            if <$ret as Value>::WIDE {
+            if <$ret as Value>::IS_64_BIT {
                 hi[$lane] = high;
             }
         }
-        $w.commit_result($s.dst, <$ret as Value>::WIDE);
+        $w.commit_result($s.dst, <$ret as Value>::IS_64_BIT);
     }};
 }
 pub(super) use each_lane;
@@ -171,7 +171,7 @@ macro_rules! lane_ops {
         $op:ident $([$lane:ident])? ($a:ident : $at:ty $(, $b:ident : $bt:ty $(, $c:ident : $ct:ty)?)?)
             -> $ret:ty $body:block
     )*) => {
-        pub(super) fn $table(op: Op, wide: bool) -> Option<LaneOp> {
+        pub(super) fn $table(op: Op, uses_avx512: bool) -> Option<LaneOp> {
             Some(match op {
                 $( Op::$op => {
                     #[inline(always)]
@@ -181,7 +181,7 @@ macro_rules! lane_ops {
                         Ok(())
                     }
                     LaneOp {
-                        run: compiled_twice!(wide, lanes),
+                        run: compiled_twice!(uses_avx512, lanes),
                         src: &[<$at as Value>::KIND
                             $(, <$bt as Value>::KIND $(, <$ct as Value>::KIND)?)?],
                         dst: <$ret as Value>::KIND,

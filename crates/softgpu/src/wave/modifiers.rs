@@ -56,12 +56,12 @@ impl Bits {
         }
     }
 
-    pub(super) fn step(self, wide: bool, pc: u64, src: Src, dst: u16) -> Step {
+    pub(super) fn step(self, uses_avx512: bool, pc: u64, src: Src, dst: u16) -> Step {
         Step {
             imm: i32::from(self.left) | i32::from(self.right) << 8 | i32::from(self.signed) << 16,
             aux: u64::from(self.and) | u64::from(self.xor) << 32,
             ..Step::new(
-                compiled_twice!(wide, bits),
+                compiled_twice!(uses_avx512, bits),
                 pc,
                 [src, Src::None, Src::None],
                 dst,
@@ -92,7 +92,7 @@ fn bits(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 
 /// Packed operands: which half becomes the low and the high one, and the signs.
 pub(super) fn packed_step(
-    wide: bool,
+    uses_avx512: bool,
     pc: u64,
     src: Src,
     dst: u16,
@@ -103,7 +103,7 @@ pub(super) fn packed_step(
         imm: i32::from(lo_from_high) | i32::from(hi_from_high) << 1,
         aux: u64::from(xor),
         ..Step::new(
-            compiled_twice!(wide, packed),
+            compiled_twice!(uses_avx512, packed),
             pc,
             [src, Src::None, Src::None],
             dst,
@@ -124,11 +124,11 @@ fn packed(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 }
 
 /// A source of a mixed-precision operation that is a half: to `f32`.
-pub(super) fn widen_step(wide: bool, pc: u64, src: Src, dst: u16, high: bool) -> Step {
+pub(super) fn widen_step(uses_avx512: bool, pc: u64, src: Src, dst: u16, high: bool) -> Step {
     Step {
         imm: i32::from(high) * 16,
         ..Step::new(
-            compiled_twice!(wide, widen),
+            compiled_twice!(uses_avx512, widen),
             pc,
             [src, Src::None, Src::None],
             dst,
@@ -220,12 +220,18 @@ fn restore_exec(w: &mut Wave, _: &mut Group<'_>, _: &Step) -> Outcome {
 }
 
 /// Clamps a float result to [0, 1], NaN to 0 (`DX10_CLAMP`).
-pub(super) fn clamp_step(wide: bool, pc: u64, kind: Kind, src: u16, dst: u16) -> Option<Step> {
+pub(super) fn clamp_step(
+    uses_avx512: bool,
+    pc: u64,
+    kind: Kind,
+    src: u16,
+    dst: u16,
+) -> Option<Step> {
     let handler: Handler = match kind {
-        Kind::F16 => compiled_twice!(wide, clamp16),
-        Kind::F32 => compiled_twice!(wide, clamp32),
-        Kind::F64 => compiled_twice!(wide, clamp64),
-        Kind::Packed { float: true } => compiled_twice!(wide, clamp_packed),
+        Kind::F16 => compiled_twice!(uses_avx512, clamp16),
+        Kind::F32 => compiled_twice!(uses_avx512, clamp32),
+        Kind::F64 => compiled_twice!(uses_avx512, clamp64),
+        Kind::Packed { float: true } => compiled_twice!(uses_avx512, clamp_packed),
         _ => return None,
     };
     Some(Step::new(
@@ -273,11 +279,11 @@ clamps! {
 }
 
 /// Subnormals to zero: of a source into a temporary, or of a result into its place.
-pub(super) fn flush_step(wide: bool, pc: u64, src: Src, dst: u16, result: bool) -> Step {
+pub(super) fn flush_step(uses_avx512: bool, pc: u64, src: Src, dst: u16, result: bool) -> Step {
     let handler = if result {
-        compiled_twice!(wide, flush_result)
+        compiled_twice!(uses_avx512, flush_result)
     } else {
-        compiled_twice!(wide, flush_source)
+        compiled_twice!(uses_avx512, flush_source)
     };
     Step::new(handler, pc, [src, Src::None, Src::None], dst)
 }
@@ -346,9 +352,9 @@ fn clamp64(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 }
 
 /// A single-precision result to a half.
-pub(super) fn narrow_step(wide: bool, pc: u64, reg: u16) -> Step {
+pub(super) fn narrow_step(uses_avx512: bool, pc: u64, reg: u16) -> Step {
     Step::new(
-        compiled_twice!(wide, narrow),
+        compiled_twice!(uses_avx512, narrow),
         pc,
         [Src::Vector(reg), Src::None, Src::None],
         reg,
@@ -366,14 +372,14 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn step(self, wide: bool, pc: u64, src: u16, dst: u16) -> Step {
+    pub(super) fn step(self, uses_avx512: bool, pc: u64, src: u16, dst: u16) -> Step {
         let mask = (((1_u64 << self.width) - 1) << self.at) as u32;
         Step {
             imm: i32::from(self.at),
             sel: self.width,
             aux: u64::from(mask) | u64::from(self.unused) << 32,
             ..Step::new(
-                compiled_twice!(wide, place),
+                compiled_twice!(uses_avx512, place),
                 pc,
                 [Src::Vector(src), Src::None, Src::None],
                 dst,

@@ -34,7 +34,11 @@ pub(super) fn source(operand: Operand, kind: Kind) -> Option<Src> {
                 Special::PrivateLimit => PRIVATE_APERTURE | 0xffff_ffff,
                 _ => return None,
             };
-            Src::Const(if kind.wide() { address } else { address >> 32 })
+            Src::Const(if kind.is_64_bit() {
+                address
+            } else {
+                address >> 32
+            })
         }
     })
 }

@@ -71,7 +71,7 @@ impl WaveProgram {
     pub(super) fn block(
         &self,
         key: BlockKey,
-        wide: bool,
+        uses_avx512: bool,
         memory: &mut Memory<'_>,
     ) -> Result<Arc<Block>, Box<Stop>> {
         let known = self
@@ -84,7 +84,7 @@ impl WaveProgram {
             return Ok(block);
         }
         let stamp = self.stamp();
-        let block = Arc::new(build(key, wide, memory)?);
+        let block = Arc::new(build(key, uses_avx512, memory)?);
         let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
         if self.stamp() == stamp {
             blocks.insert(key.0, Arc::clone(&block));
@@ -107,9 +107,9 @@ impl BlockKey {
     }
 }
 
-fn build(key: BlockKey, wide: bool, memory: &mut Memory<'_>) -> Result<Block, Box<Stop>> {
+fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Block, Box<Stop>> {
     let mut context = Context {
-        wide,
+        uses_avx512,
         flush: key.0 & 1 != 0,
         indexing: 0,
     };

@@ -149,17 +149,17 @@ impl Wave {
 
     /// The vector register that holds source number `n`, after a broadcast if it is scalar.
     #[inline(always)]
-    pub(super) fn stage(&mut self, src: Src, n: u16, wide: bool) -> u16 {
+    pub(super) fn stage(&mut self, src: Src, n: u16, is_64_bit: bool) -> u16 {
         let value = match src {
             Src::Vector(reg) => return reg,
             Src::Const(value) => value,
-            Src::Scalar(reg) if wide => self.scalar64(reg),
+            Src::Scalar(reg) if is_64_bit => self.scalar64(reg),
             Src::Scalar(reg) => u64::from(self.scalar(reg)),
             Src::None => 0,
         };
         let reg = BROADCAST + 2 * n;
         *self.vector_mut(reg) = [value as u32; LANES];
-        if wide {
+        if is_64_bit {
             *self.vector_mut(reg + 1) = [(value >> 32) as u32; LANES];
         }
         reg
@@ -173,10 +173,10 @@ impl Wave {
 
     /// Writes the result to the active lanes of a register (pair).
     #[inline(always)]
-    pub(super) fn commit_result(&mut self, reg: u16, wide: bool) {
+    pub(super) fn commit_result(&mut self, reg: u16, is_64_bit: bool) {
         let exec = self.exec();
         merge(&mut self.v[usize::from(reg)].0, &self.lo.0, exec);
-        if wide {
+        if is_64_bit {
             merge(&mut self.v[usize::from(reg) + 1].0, &self.hi.0, exec);
         }
     }

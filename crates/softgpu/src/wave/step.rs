@@ -68,15 +68,15 @@ impl Step {
     }
 
     /// Broadcasts the scalar sources to the registers that `reg` names for them;
-    /// `wide` has a bit for each source of 64 bits.
+    /// `of_64_bits` has a bit for each source of 64 bits.
     #[inline(always)]
-    pub(super) fn broadcast(&self, w: &mut Wave, wide: u8) {
+    pub(super) fn broadcast(&self, w: &mut Wave, of_64_bits: u8) {
         if self.scalars == 0 {
             return;
         }
         for n in 0..3 {
             if self.scalars >> n & 1 != 0 {
-                w.stage(self.src[n], n as u16, wide >> n & 1 != 0);
+                w.stage(self.src[n], n as u16, of_64_bits >> n & 1 != 0);
             }
         }
     }

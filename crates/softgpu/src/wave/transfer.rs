@@ -76,15 +76,15 @@ impl Transfer {
 /// The step of a load, store or atomic of global memory: the handlers `load`, `store`, `load_part`,
 /// `store_part` and `atomic` of the place where this stands, which know how addresses are made.
 macro_rules! translated {
-    ($inst:expr, $base:expr, $wide:expr) => {{
-        let (inst, base, wide): (&Inst, Step, bool) = ($inst, $base, $wide);
+    ($inst:expr, $base:expr, $uses_avx512:expr) => {{
+        let (inst, base, uses_avx512): (&Inst, Step, bool) = ($inst, $base, $uses_avx512);
         let info = inst.op.info();
         if info.class == Class::Atomic {
             let (_, name) = info.name.split_once("_atomic_")?;
             let op = Rmw::of_memory(name.strip_suffix("_x2").unwrap_or(name))?;
             let returns = u64::from(inst.dsts[0] != Operand::None && inst.glc);
             return Some(Step {
-                run: compiled_twice!(wide, atomic),
+                run: compiled_twice!(uses_avx512, atomic),
                 sel: op.index(),
                 aux: base.aux | u64::from(info.bytes) | returns << 8,
                 ..base
@@ -92,16 +92,16 @@ macro_rules! translated {
         }
         let shape = Transfer::of(info.name, info.bytes)?;
         let handler: Handler = match (info.class, info.bytes) {
-            (Class::Load, 4) => compiled_twice!(wide, load::<1>),
-            (Class::Load, 8) => compiled_twice!(wide, load::<2>),
-            (Class::Load, 12) => compiled_twice!(wide, load::<3>),
-            (Class::Load, 16) => compiled_twice!(wide, load::<4>),
-            (Class::Store, 4) => compiled_twice!(wide, store::<1>),
-            (Class::Store, 8) => compiled_twice!(wide, store::<2>),
-            (Class::Store, 12) => compiled_twice!(wide, store::<3>),
-            (Class::Store, 16) => compiled_twice!(wide, store::<4>),
-            (Class::Load, 1 | 2) => compiled_twice!(wide, load_part),
-            (Class::Store, 1 | 2) => compiled_twice!(wide, store_part),
+            (Class::Load, 4) => compiled_twice!(uses_avx512, load::<1>),
+            (Class::Load, 8) => compiled_twice!(uses_avx512, load::<2>),
+            (Class::Load, 12) => compiled_twice!(uses_avx512, load::<3>),
+            (Class::Load, 16) => compiled_twice!(uses_avx512, load::<4>),
+            (Class::Store, 4) => compiled_twice!(uses_avx512, store::<1>),
+            (Class::Store, 8) => compiled_twice!(uses_avx512, store::<2>),
+            (Class::Store, 12) => compiled_twice!(uses_avx512, store::<3>),
+            (Class::Store, 16) => compiled_twice!(uses_avx512, store::<4>),
+            (Class::Load, 1 | 2) => compiled_twice!(uses_avx512, load_part),
+            (Class::Store, 1 | 2) => compiled_twice!(uses_avx512, store_part),
             _ => return None,
         };
         Some(Step {

@@ -18,7 +18,7 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Context {
     /// Use the AVX-512 handlers.
-    pub wide: bool,
+    pub uses_avx512: bool,
     /// Single-precision subnormals are flushed (MODE).
     pub flush: bool,
     /// Register indexing by M0, as `s_set_gpr_idx_on` left it: a bit for each of the sources and
@@ -183,12 +183,12 @@ fn memory(inst: &Inst, pc: u64, context: &Context, steps: &mut Vec<Step>) -> Opt
         }
         Encoding::Ds => {
             step.src = [operand(0)?, operand(1)?, operand(2)?];
-            data_share::translate(inst, step, context.wide)?
+            data_share::translate(inst, step, context.uses_avx512)?
         }
         Encoding::Mubuf => {
             step.src = [operand(0)?, operand(3)?, operand(2)?];
             step.sdst = scalar_destination(inst.srcs[1]);
-            buffer::translate(inst, step, context.wide)?
+            buffer::translate(inst, step, context.uses_avx512)?
         }
         _ => {
             let base = match info.space {
@@ -196,14 +196,14 @@ fn memory(inst: &Inst, pc: u64, context: &Context, steps: &mut Vec<Step>) -> Opt
                 _ => source(inst.srcs[2], Kind::Int64 { signed: false })?,
             };
             step.src = [operand(0)?, operand(1)?, base];
-            flat::translate(inst, step, context.wide)?
+            flat::translate(inst, step, context.uses_avx512)?
         }
     };
     steps.push(step);
     Some(())
 }
 
-fn lane_op(op: Op, wide: bool) -> Option<LaneOp> {
+fn lane_op(op: Op, uses_avx512: bool) -> Option<LaneOp> {
     let tables = [
         valu_f32::table,
         valu_int::table,
@@ -214,7 +214,7 @@ fn lane_op(op: Op, wide: bool) -> Option<LaneOp> {
         valu_16::table,
         valu_16::packed,
     ];
-    tables.iter().find_map(|table| table(op, wide))
+    tables.iter().find_map(|table| table(op, uses_avx512))
 }
 
 /// A vector operation under register indexing: moves only.
@@ -258,10 +258,10 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
     ) {
         return mixed(inst, pc, context, steps);
     }
-    let wide = context.wide;
+    let uses_avx512 = context.uses_avx512;
     let mut clamp = inst.clamp;
-    let mut op = lane_op(inst.op, wide)?;
-    if clamp && let Some(saturating) = valu_int::saturating(inst.op, wide) {
+    let mut op = lane_op(inst.op, uses_avx512)?;
+    if clamp && let Some(saturating) = valu_int::saturating(inst.op, uses_avx512) {
         (op, clamp) = (saturating, false);
     }
     if inst.encoding == Encoding::Vopc || inst.op.name().starts_with("v_cmp") {
@@ -296,14 +296,14 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
             dst
         };
         let result = Src::Vector(RESULT);
-        steps.push(modifiers::flush_step(wide, pc, result, to, true));
+        steps.push(modifiers::flush_step(uses_avx512, pc, result, to, true));
     }
     if clamp {
         let to = if place.is_some() { RESULT } else { dst };
-        steps.push(modifiers::clamp_step(wide, pc, op.dst, RESULT, to)?);
+        steps.push(modifiers::clamp_step(uses_avx512, pc, op.dst, RESULT, to)?);
     }
     if let Some(place) = place {
-        steps.push(place.step(wide, pc, RESULT, dst));
+        steps.push(place.step(uses_avx512, pc, RESULT, dst));
     }
     if inst.dpp.is_some() {
         steps.push(modifiers::dpp_end(pc));
@@ -354,7 +354,7 @@ fn vector_sources(
         src[2] = Src::Scalar(VCC);
     }
     if let Some(dpp) = inst.dpp {
-        if op.src[0].wide() || op.dst.wide() {
+        if op.src[0].is_64_bit() || op.dst.is_64_bit() {
             return None;
         }
         steps.push(modifiers::dpp_step(pc, src[0], MODIFIED, dpp)?);
@@ -376,7 +376,7 @@ fn modified_source(
     context: Context,
     steps: &mut Vec<Step>,
 ) -> Option<Src> {
-    let wide = context.wide;
+    let uses_avx512 = context.uses_avx512;
     let temporary = MODIFIED + 2 * i as u16;
     let bit = |bits: u8| bits >> i & 1 != 0;
     let (abs, neg) = (bit(inst.abs), bit(inst.neg));
@@ -394,7 +394,12 @@ fn modified_source(
             }
             if halves != (false, true) || signs != 0 {
                 steps.push(modifiers::packed_step(
-                    wide, pc, src, temporary, halves, signs,
+                    uses_avx512,
+                    pc,
+                    src,
+                    temporary,
+                    halves,
+                    signs,
                 ));
                 src = Src::Vector(temporary);
             }
@@ -404,8 +409,8 @@ fn modified_source(
             if abs || neg {
                 let signs = Bits::default().with_sign(abs, neg, 31);
                 let (lo, hi) = halves_of(src);
-                steps.push(Bits::default().step(wide, pc, lo, temporary));
-                steps.push(signs.step(wide, pc, hi, temporary + 1));
+                steps.push(Bits::default().step(uses_avx512, pc, lo, temporary));
+                steps.push(signs.step(uses_avx512, pc, hi, temporary + 1));
                 src = Src::Vector(temporary);
             }
             return Some(src);
@@ -429,11 +434,17 @@ fn modified_source(
         bits = bits.with_sign(abs, neg, if half { 15 } else { 31 });
     }
     if bits != Bits::default() {
-        steps.push(bits.step(wide, pc, src, temporary));
+        steps.push(bits.step(uses_avx512, pc, src, temporary));
         src = Src::Vector(temporary);
     }
     if context.flush && kind == Kind::F32 && inst.op != Op::v_cndmask_b32 {
-        steps.push(modifiers::flush_step(wide, pc, src, temporary, false));
+        steps.push(modifiers::flush_step(
+            uses_avx512,
+            pc,
+            src,
+            temporary,
+            false,
+        ));
         src = Src::Vector(temporary);
     }
     Some(src)
@@ -513,7 +524,7 @@ fn placement(inst: &Inst, kind: Kind) -> Option<Option<Place>> {
 
 /// `v_fma_mix*`: a fused multiply-add in single precision, of singles and halves.
 fn mixed(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Option<()> {
-    let wide = context.wide;
+    let uses_avx512 = context.uses_avx512;
     let Operand::Vector(dst) = inst.dsts[0] else {
         return None;
     };
@@ -526,7 +537,7 @@ fn mixed(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Optio
         *src = source(inst.srcs[i], if half { Kind::F16 } else { Kind::F32 })?;
         if half {
             steps.push(modifiers::widen_step(
-                wide,
+                uses_avx512,
                 pc,
                 *src,
                 temporary,
@@ -538,20 +549,26 @@ fn mixed(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Optio
         let (abs, neg) = (bit(inst.neg_hi) || bit(inst.abs), bit(inst.neg));
         if abs || neg {
             let bits = Bits::default().with_sign(abs, neg, 31);
-            steps.push(bits.step(wide, pc, *src, temporary));
+            steps.push(bits.step(uses_avx512, pc, *src, temporary));
             *src = Src::Vector(temporary);
         }
     }
-    let fma = lane_op(Op::v_fma_f32, wide)?;
+    let fma = lane_op(Op::v_fma_f32, uses_avx512)?;
     let single = inst.op == Op::v_fma_mix_f32;
     let target = if single && !inst.clamp { dst } else { RESULT };
     steps.push(Step::new(fma.run, pc, src, target));
     if inst.clamp {
         let to = if single { dst } else { RESULT };
-        steps.push(modifiers::clamp_step(wide, pc, Kind::F32, RESULT, to)?);
+        steps.push(modifiers::clamp_step(
+            uses_avx512,
+            pc,
+            Kind::F32,
+            RESULT,
+            to,
+        )?);
     }
     if !single {
-        steps.push(modifiers::narrow_step(wide, pc, RESULT));
+        steps.push(modifiers::narrow_step(uses_avx512, pc, RESULT));
         let at = if inst.op == Op::v_fma_mixhi_f16 {
             16
         } else {
@@ -563,7 +580,7 @@ fn mixed(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Optio
                 width: 16,
                 unused: 2,
             }
-            .step(wide, pc, RESULT, dst),
+            .step(uses_avx512, pc, RESULT, dst),
         );
     }
     Some(())

@@ -24,7 +24,7 @@ pub struct ComputeUnit {
     pub(super) lds: Lds,
     cache: BlockCache,
     /// Whether the AVX-512 handlers may run on this processor.
-    wide: bool,
+    uses_avx512: bool,
 }
 
 impl Default for ComputeUnit {
@@ -40,14 +40,14 @@ impl ComputeUnit {
             waves: Vec::new(),
             lds: Lds::new(),
             cache: BlockCache::default(),
-            wide: has_avx512(),
+            uses_avx512: has_avx512(),
         }
     }
 
     /// Without AVX-512, whatever the processor has.
     pub fn portable() -> Self {
         Self {
-            wide: false,
+            uses_avx512: false,
             ..Self::new()
         }
     }
@@ -102,7 +102,7 @@ impl ComputeUnit {
             program,
             control,
             cache: &mut self.cache,
-            wide: self.wide,
+            uses_avx512: self.uses_avx512,
         };
         runner
             .run(&mut self.waves[..count], &mut group)
@@ -146,7 +146,7 @@ struct Runner<'a> {
     program: &'a WaveProgram,
     control: &'a Control<'a>,
     cache: &'a mut BlockCache,
-    wide: bool,
+    uses_avx512: bool,
 }
 
 impl Runner<'_> {
@@ -209,13 +209,15 @@ impl Runner<'_> {
             let block = match slot {
                 Some((known, block)) if *known == key => &*block,
                 _ => {
-                    let block = self.program.block(key, self.wide, &mut group.memory)?;
+                    let block = self
+                        .program
+                        .block(key, self.uses_avx512, &mut group.memory)?;
                     &slot.insert((key, block)).1
                 }
             };
             wave.pc = block.end;
             for step in &block.steps {
-                // SAFETY: handlers compiled for AVX-512 are only put in blocks when `wide` was
+                // SAFETY: handlers compiled for AVX-512 are only put in blocks when `uses_avx512` was
                 // set by `has_avx512`, which checks the features they are compiled with.
                 if let Err(stop) = unsafe { (step.run)(wave, group, step) } {
                     return Err(with_text(stop, block));

@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-struct Room {
+struct Member {
     folder: &'static str,
     floor: u32,
     /// `#![forbid(unsafe_code)]` stands in its root file.
     safe: bool,
 }
 
-const fn room(folder: &'static str, floor: u32) -> Room {
-    Room {
+const fn member(folder: &'static str, floor: u32) -> Member {
+    Member {
         folder,
         floor,
         safe: false,
     }
 }
 
-const fn safe_room(folder: &'static str, floor: u32) -> Room {
-    Room {
+const fn safe(folder: &'static str, floor: u32) -> Member {
+    Member {
         folder,
         floor,
         safe: true,
@@ -32,30 +32,30 @@ const fn safe_room(folder: &'static str, floor: u32) -> Room {
 /// Programs that build and measure the house; nobody stands on them.
 const TOP: u32 = 9;
 
-const ROOMS: [Room; 23] = [
-    safe_room("analysis/isa", 0),
-    safe_room("proto", 1),
-    safe_room("crates/extent", 0),
-    safe_room("crates/fingerprint", 0),
-    room("crates/kfd", 0),
-    safe_room("crates/log", 0),
-    room("crates/hip", 0),
-    safe_room("analysis/code-object", 1),
-    safe_room("crates/graph", 2),
-    safe_room("crates/store", 2),
-    room("crates/program", 2),
-    safe_room("analysis/footprint", 2),
-    safe_room("crates/engine", 2),
-    room("crates/softgpu", 2),
-    room("crates/agent", 3),
-    room("crates/criu", 3),
-    room("crates/softgpu-preload", 3),
-    room("crates/criu-plugin", 4),
-    room("interpose", 4),
-    safe_room("", 4),
-    safe_room("evaluation", TOP - 1),
-    safe_room("tests/fuzz", TOP - 1),
-    safe_room("crates/xtask", TOP),
+const MEMBERS: [Member; 23] = [
+    safe("analysis/isa", 0),
+    safe("proto", 1),
+    safe("crates/extent", 0),
+    safe("crates/fingerprint", 0),
+    member("crates/kfd", 0),
+    safe("crates/log", 0),
+    member("crates/hip", 0),
+    safe("analysis/code-object", 1),
+    safe("crates/graph", 2),
+    safe("crates/store", 2),
+    member("crates/program", 2),
+    safe("analysis/footprint", 2),
+    safe("crates/engine", 2),
+    member("crates/softgpu", 2),
+    member("crates/agent", 3),
+    member("crates/criu", 3),
+    member("crates/softgpu-preload", 3),
+    member("crates/criu-plugin", 4),
+    member("interpose", 4),
+    safe("", 4),
+    safe("evaluation", TOP - 1),
+    safe("tests/fuzz", TOP - 1),
+    safe("crates/xtask", TOP),
 ];
 
 /// Sentences about broken rules.
@@ -63,21 +63,21 @@ pub(super) fn check(workspace: &Workspace) -> Vec<String> {
     let mut broken = Vec::new();
     for package in &workspace.packages {
         let folder = folder_of(&workspace.root, package);
-        let Some(room) = ROOMS.iter().find(|room| room.folder == folder) else {
+        let Some(member) = MEMBERS.iter().find(|member| member.folder == folder) else {
             broken.push(format!(
                 "{folder} has no floor (crates/xtask/src/tidy/floors.rs)"
             ));
             continue;
         };
-        for dependency in used_rooms(&workspace.root, package) {
-            let below = ROOMS.iter().find(|room| room.folder == dependency);
-            if below.is_none_or(|below| below.floor >= room.floor) {
+        for dependency in used_members(&workspace.root, package) {
+            let below = MEMBERS.iter().find(|member| member.folder == dependency);
+            if below.is_none_or(|below| below.floor >= member.floor) {
                 broken.push(format!(
                     "{folder} uses {dependency}, which is not on a lower floor"
                 ));
             }
         }
-        if room.safe {
+        if member.safe {
             broken.extend(unsafe_roots(package));
         }
     }
@@ -93,7 +93,7 @@ fn folder_of(root: &Path, package: &Value) -> String {
 }
 
 /// Folders of the workspace's crates that a package uses outside of its tests.
-fn used_rooms(root: &Path, package: &Value) -> Vec<String> {
+fn used_members(root: &Path, package: &Value) -> Vec<String> {
     let dependencies = package["dependencies"].as_array();
     dependencies
         .into_iter()

@@ -2,7 +2,7 @@
 //!
 //! A row is `| promise | test | what breaks it |`. A test is `FILE::NAME`, a function under `#[test]`
 //! in that file, or `soak NAME`, a program of the soak. Promises without a test stand under the last
-//! heading, as a list; there they name none.
+//! heading, as a list; there they name none. What breaks a test may be another test, named likewise.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,7 @@ use anyhow::Context;
 
 const FILE: &str = "tests/PROMISES.md";
 const SOAK: &str = "evaluation/src/soak/programs.rs";
+const SOAK_PROGRAM: &str = "soak ";
 const OPEN: &str = "## Not proven yet";
 /// Fewer rows than this mean that the table was not understood.
 const FEWEST_ROWS: usize = 10;
@@ -52,12 +53,13 @@ fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> 
         if promise.is_empty() || breaks.is_empty() {
             say("an empty cell".into());
         }
-        // Every other piece is between the marks.
-        let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        let names: Vec<&str> = marked(tests).collect();
         if names.is_empty() {
             say("no test is named".into());
         }
-        for name in names {
+        // Options and rules stand between marks there, too.
+        let breaking = marked(breaks).filter(|name| is_test(name));
+        for name in names.into_iter().chain(breaking) {
             if !exists(name, read) {
                 say(format!("there is no test `{name}`"));
             }
@@ -69,8 +71,18 @@ fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> 
     broken
 }
 
+/// What stands between marks: every other piece.
+fn marked(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// Whether a name is meant to be that of a test.
+fn is_test(name: &str) -> bool {
+    name.starts_with(SOAK_PROGRAM) || name.contains(".rs::")
+}
+
 fn exists(name: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
-    if let Some(program) = name.strip_prefix("soak ") {
+    if let Some(program) = name.strip_prefix(SOAK_PROGRAM) {
         let named = format!("(\"{program}\",");
         return read(SOAK)
             .is_some_and(|text| text.split_whitespace().collect::<String>().contains(&named));
@@ -119,6 +131,14 @@ mod tests {
         assert_eq!(broken("| p | by hand | b |"), 1);
         assert_eq!(broken("| p | `tests/a.rs::holds` | |"), 1);
         assert_eq!(broken("| p | b |"), 1);
+    }
+
+    #[test]
+    fn what_breaks_a_test_and_is_named_exists() {
+        assert_eq!(broken("| p | `soak mixed` | `tests/a.rs::holds` |"), 0);
+        assert_eq!(broken("| p | `soak mixed` | `--validate off`, `Rule` |"), 0);
+        assert_eq!(broken("| p | `soak mixed` | a: `tests/a.rs::gone` |"), 1);
+        assert_eq!(broken("| p | `soak mixed` | `soak other` |"), 1);
     }
 
     #[test]

@@ -28,8 +28,9 @@ pub fn instructions(bytes: &[u8]) {
                         let dwords = usize::from(inst.size) / 4;
                         assert!(matches!(dwords, 1 | 2) && at + dwords <= words.len());
                         assert!(!inst.to_string().is_empty());
-                        inst.for_each_read(|_| {});
-                        inst.for_each_write(|_| {});
+                        let sources = (0..inst.srcs.len()).map(|i| inst.src_dwords(i));
+                        let destinations = (0..inst.dsts.len()).map(|i| inst.dst_dwords(i));
+                        assert!(sources.chain(destinations).all(|dwords| dwords <= 32));
                         dwords
                     }
                     Err(error) => {

@@ -108,23 +108,23 @@ struct Slot<'n> {
     packets: Packets<'n>,
 }
 
-/// Copies pieces into the buffer object `room`, at their places, without leaving the device.
+/// Copies pieces into the buffer object number `into`, at their places, without leaving the device.
 pub fn copy_inside(
     node: &RenderNode,
     contents: &[Option<Content<'_>>],
     pieces: &[Piece<RoomOffset>],
-    room: usize,
+    into: usize,
 ) -> Result<(), SdmaError> {
     let mut next_address = address_space(node)?;
     let context = node.context().map_err(SdmaError::SetUp)?;
     let mut packets = Packets::new(node, &mut next_address).map_err(SdmaError::SetUp)?;
     let mut window = Window::new(node, contents, next_address);
-    let room = window.address(room)?;
+    let start = window.address(into)?;
     let mut all = Vec::new();
     for piece in pieces {
         let copy = Copy {
             from: window.address(piece.bo)? + piece.offset,
-            to: room + piece.place.0,
+            to: start + piece.place.0,
             len: piece.len,
         };
         all.extend(copy.packets());

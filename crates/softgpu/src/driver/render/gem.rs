@@ -328,9 +328,9 @@ pub(super) unsafe fn list(caller: &Caller, args: &mut ListHandles) -> Result<(),
 /// Copies the list when there is room for all of it (otherwise the caller asks again).
 ///
 /// # Safety
-/// `pointer` must be valid for `room` elements.
-unsafe fn fill<T: Copy>(pointer: u64, room: u32, entries: &[T]) -> Result<(), Errno> {
-    if entries.is_empty() || (room as usize) < entries.len() {
+/// `pointer` must be valid for `capacity` elements.
+unsafe fn fill<T: Copy>(pointer: u64, capacity: u32, entries: &[T]) -> Result<(), Errno> {
+    if entries.is_empty() || (capacity as usize) < entries.len() {
         return Ok(());
     }
     if pointer == 0 {

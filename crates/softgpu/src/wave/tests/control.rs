@@ -77,7 +77,7 @@ fn a_spinning_wave_lets_the_others_run() {
     test.both(
         |index, w| {
             w.set_scalar(8, index as u32);
-            super::set_wide(w, 4, &[DATA; 64]);
+            super::set_u64(w, 4, &[DATA; 64]);
         },
         |end| assert_eq!(end.data[0], 1),
     );
@@ -104,7 +104,7 @@ fn code_that_was_written_runs_once_the_instruction_cache_is_invalid() {
     test.both(
         |_, w| {
             w.set_scalar64(10, DATA);
-            super::set_wide(w, 4, &[DATA; 64]);
+            super::set_u64(w, 4, &[DATA; 64]);
             *w.vector_mut(6) = [0xb008_0002; 64];
         },
         |end| assert_eq!([14, 8].map(|s| end.wave().scalar(s)), [1, 2]),

@@ -63,8 +63,8 @@ fn signed8(x: u128) -> u32 {
 }
 
 /// The read-modify-write operations: `ds_<name>`, and `_rtn` before the type.
-fn update(operation: &str, wide: bool) -> Option<fn(u64, u64, u64) -> u64> {
-    Some(match (operation, wide) {
+fn update(operation: &str, is_64_bit: bool) -> Option<fn(u64, u64, u64) -> u64> {
+    Some(match (operation, is_64_bit) {
         ("add", _) => |m, a, _| m.wrapping_add(a),
         ("sub", _) => |m, a, _| m.wrapping_sub(a),
         ("rsub", _) => |m, a, _| a.wrapping_sub(m),
@@ -87,8 +87,8 @@ fn update(operation: &str, wide: bool) -> Option<fn(u64, u64, u64) -> u64> {
     })
 }
 
-fn float_update(operation: &str, wide: bool) -> Option<fn(u64, u64, u64) -> u64> {
-    Some(match (operation, wide) {
+fn float_update(operation: &str, is_64_bit: bool) -> Option<fn(u64, u64, u64) -> u64> {
+    Some(match (operation, is_64_bit) {
         ("add", false) => |m, a, _| of_single(single(m) + single(a)),
         ("min", false) => |m, a, _| if single(m) < single(a) { m } else { a },
         ("min", true) => |m, a, _| if double(m) < double(a) { m } else { a },
@@ -140,10 +140,10 @@ fn effect(name: &str) -> Option<Effect> {
                 Some(operation) => (operation, true),
                 None => (operation, false),
             };
-            let wide = ty.ends_with("64");
-            let bytes = if wide { 8 } else { 4 };
+            let is_64_bit = ty.ends_with("64");
+            let bytes = if is_64_bit { 8 } else { 4 };
             if ty.starts_with('f') {
-                return Some(Float(bytes, returns, float_update(operation, wide)?));
+                return Some(Float(bytes, returns, float_update(operation, is_64_bit)?));
             }
             let ordered = operation == "min" || operation == "max";
             let key = match ty.as_bytes()[0] {
@@ -151,7 +151,7 @@ fn effect(name: &str) -> Option<Effect> {
                 b'u' if ordered => format!("{operation}_u"),
                 _ => operation.to_owned(),
             };
-            Update(bytes, returns, update(&key, wide)?)
+            Update(bytes, returns, update(&key, is_64_bit)?)
         }
     })
 }

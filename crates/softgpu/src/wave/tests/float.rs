@@ -1,6 +1,6 @@
 //! Floating point.
 
-use super::{Test, USUAL_MODE, random, random_wide, set_wide};
+use super::{Test, USUAL_MODE, random, random_u64, set_u64};
 
 /// Numbers of every kind among random bits.
 fn singles(seed: u32) -> [u32; 64] {
@@ -120,12 +120,12 @@ fn subnormals_are_flushed_only_where_the_mode_says() {
                 *w.vector_mut(1) = [1; 64];
                 *w.vector_mut(2) = [1; 64];
                 *w.vector_mut(3) = [0x80_0000; 64];
-                set_wide(w, 8, &[1; 64]);
+                set_u64(w, 8, &[1; 64]);
             },
             |end| {
                 assert_eq!(end.vector(4)[5], sum, "mode {mode:#x}: sum of subnormals");
                 assert_eq!(end.vector(5)[5], half, "mode {mode:#x}: subnormal product");
-                assert_eq!(end.wide(6)[5], 1, "doubles are not flushed");
+                assert_eq!(end.u64(6)[5], 1, "doubles are not flushed");
             },
         );
     }
@@ -188,8 +188,8 @@ fn double_precision_is_that_of_ieee() {
         0x7e24_2110, // v_cvt_f64_f32 v[18:19], v16
         0x7e28_3302, // v_rndne_f64 v[20:21], v[2:3]
     ]);
-    let mut a = random_wide(1);
-    let b = random_wide(2);
+    let mut a = random_u64(1);
+    let b = random_u64(2);
     for (k, value) in [2.5, 3.5, -0.5, 1e-310, f64::INFINITY, 1e300]
         .into_iter()
         .enumerate()
@@ -198,8 +198,8 @@ fn double_precision_is_that_of_ieee() {
     }
     test.both(
         |_, w| {
-            set_wide(w, 2, &a);
-            set_wide(w, 4, &b);
+            set_u64(w, 2, &a);
+            set_u64(w, 4, &b);
         },
         |end| {
             for i in 0..64 {
@@ -214,7 +214,7 @@ fn double_precision_is_that_of_ieee() {
                     (20, a.round_ties_even()),
                 ];
                 for (reg, want) in wants {
-                    let got = f64::from_bits(end.wide(reg)[i]);
+                    let got = f64::from_bits(end.u64(reg)[i]);
                     let equal = got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
                     assert!(equal, "v{reg} of {a:e}, {b:e}: {got:e}, want {want:e}");
                 }

@@ -1,6 +1,6 @@
 //! Integers, vector and scalar.
 
-use super::{Test, random, random_wide, set_wide};
+use super::{Test, random, random_u64, set_u64};
 
 #[test]
 fn carries_chain_through_masks() {
@@ -14,19 +14,19 @@ fn carries_chain_through_masks() {
         0xd100_000a,
         0x002a_0902, // v_cndmask_b32 v10, v2, v4, s[10:11]
     ]);
-    let (a, b) = (random_wide(1), random_wide(2));
+    let (a, b) = (random_u64(1), random_u64(2));
     test.both(
         |_, w| {
-            set_wide(w, 2, &a);
-            set_wide(w, 4, &b);
+            set_u64(w, 2, &a);
+            set_u64(w, 4, &b);
         },
         |end| {
             let (mut carries, mut borrows) = (0_u64, 0_u64);
             for i in 0..64 {
                 let (sum, carry) = a[i].overflowing_add(b[i]);
                 let (difference, borrow) = a[i].overflowing_sub(b[i]);
-                assert_eq!(end.wide(6)[i], sum);
-                assert_eq!(end.wide(8)[i], difference);
+                assert_eq!(end.u64(6)[i], sum);
+                assert_eq!(end.u64(8)[i], difference);
                 carries |= u64::from(carry) << i;
                 borrows |= u64::from(borrow) << i;
                 let chosen = if borrow { b[i] } else { a[i] };
@@ -105,11 +105,11 @@ fn shifts_fields_and_products() {
         0xd1d9_001e,
         0x0406_0902, // v_sad_u8 v30, v2, v4, v1
     ]);
-    let (n, wide, b) = (random(3), random_wide(4), random(6));
+    let (n, wide, b) = (random(3), random_u64(4), random(6));
     test.both(
         |_, w| {
             *w.vector_mut(1) = n;
-            set_wide(w, 2, &wide);
+            set_u64(w, 2, &wide);
             *w.vector_mut(4) = b;
         },
         |end| {
@@ -118,10 +118,10 @@ fn shifts_fields_and_products() {
                 let (n, x, b) = (n[i], wide[i], b[i]);
                 let lo = x as u32;
                 let (slo, sb) = (lo.cast_signed(), b.cast_signed());
-                assert_eq!(end.wide(10)[i], x << (n & 63));
-                assert_eq!(end.wide(12)[i], x >> (n & 63));
+                assert_eq!(end.u64(10)[i], x << (n & 63));
+                assert_eq!(end.u64(12)[i], x >> (n & 63));
                 assert_eq!(
-                    end.wide(14)[i],
+                    end.u64(14)[i],
                     (x.cast_signed() >> (n & 63)).cast_unsigned()
                 );
                 let (at, width) = (n & 31, b & 31);
@@ -141,11 +141,11 @@ fn shifts_fields_and_products() {
                 );
                 assert_eq!(end.vector(18)[i], (x >> (n & 31)) as u32);
                 let (sum, carry) = (u64::from(lo) * u64::from(b)).overflowing_add(x);
-                assert_eq!(end.wide(20)[i], sum);
+                assert_eq!(end.u64(20)[i], sum);
                 carries |= u64::from(carry) << i;
                 let product = i64::from(slo) * i64::from(sb);
                 assert_eq!(
-                    end.wide(22)[i],
+                    end.u64(22)[i],
                     product.wrapping_add(x.cast_signed()).cast_unsigned()
                 );
                 assert_eq!(end.vector(24)[i], (product >> 32) as u32);
@@ -286,7 +286,7 @@ fn scalar_arithmetic_sets_scc() {
         0x86aa_ff08,
         0xffff_ffff, // s_and_b64 s[42:43], s[8:9], 0xffffffff
     ]);
-    for (a, b) in random_wide(12).into_iter().zip(random_wide(13)) {
+    for (a, b) in random_u64(12).into_iter().zip(random_u64(13)) {
         test.both(
             |_, w| {
                 w.set_scalar64(8, a);

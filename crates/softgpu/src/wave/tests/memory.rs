@@ -5,7 +5,7 @@ use crate::wave::{LDS_APERTURE, PRIVATE_APERTURE, Stop};
 
 /// Puts `base + stride * lane` into a register pair.
 fn point(w: &mut crate::wave::state::Wave, reg: u16, base: u64, stride: u64) {
-    super::set_wide(w, reg, &std::array::from_fn(|i| base + stride * i as u64));
+    super::set_u64(w, reg, &std::array::from_fn(|i| base + stride * i as u64));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn global_memory_of_every_width_and_layout() {
             // Not in order, and not aligned.
             let scattered: [u64; 64] =
                 std::array::from_fn(|i| DATA + 8193 + (i as u64 * 37 % 64) * 5);
-            super::set_wide(w, 12, &scattered);
+            super::set_u64(w, 12, &scattered);
             *w.vector_mut(15) = [0x1111_2222; 64];
             *w.vector_mut(16) = [5; 64];
             *w.vector_mut(18) = std::array::from_fn(|i| 16 * i as u32);
@@ -118,7 +118,7 @@ fn faults_name_address_and_instruction() {
     ]);
     let stop = read.stops(|_, w| {
         point(w, 2, DATA, 4);
-        super::set_wide(
+        super::set_u64(
             w,
             2,
             &std::array::from_fn(|i| if i == 9 { 0x1234 } else { DATA }),
@@ -167,7 +167,7 @@ fn atomics_return_old_values() {
             // New value, then the one compared with.
             *w.vector_mut(6) = lanes.map(|i| i + 51);
             *w.vector_mut(7) = lanes.map(|i| i + 50);
-            super::set_wide(w, 10, &[100; 64]);
+            super::set_u64(w, 10, &[100; 64]);
         },
         |end| {
             let mut sum = 1000;
@@ -175,7 +175,7 @@ fn atomics_return_old_values() {
                 assert_eq!(end.vector(4)[i], sum, "lanes in order");
                 sum += i as u32;
                 assert_eq!(end.vector(5)[i], 50 + i as u32, "every exchange succeeds");
-                assert_eq!(end.wide(8)[i], (61 + i as u64) % 101);
+                assert_eq!(end.u64(8)[i], (61 + i as u64) % 101);
                 assert_eq!(end.vector(12)[i], if i == 0 { 7 } else { i as u32 - 1 });
             }
             assert_eq!(end.data[..7], [sum, 63, 114, 0, (61 + 64) % 101, 0, 63]);
@@ -209,14 +209,14 @@ fn lds_reads_writes_and_atomics() {
         0xd86c_0000,
         0x1500_0016, // ds_read_b32 v21, v22
     ]);
-    let (x, y) = (random(2), super::random_wide(3));
+    let (x, y) = (random(2), super::random_u64(3));
     test.both(
         |_, w| {
             *w.vector_mut(1) = std::array::from_fn(|i| 4 * i as u32);
             *w.vector_mut(2) = x;
             *w.vector_mut(3) = std::array::from_fn(|i| 8 * i as u32);
-            super::set_wide(w, 4, &y);
-            super::set_wide(w, 6, &y.map(|y| !y));
+            super::set_u64(w, 4, &y);
+            super::set_u64(w, 6, &y.map(|y| !y));
             *w.vector_mut(18) = [2000; 64];
             *w.vector_mut(19) = [0.5_f32.to_bits(); 64];
             *w.vector_mut(22) = [4096; 64];
@@ -228,8 +228,8 @@ fn lds_reads_writes_and_atomics() {
                 let word = |at: usize| (y[at / 2] >> (32 * (at % 2))) as u32;
                 assert_eq!(end.vector(10)[i], word(i));
                 assert_eq!(end.vector(11)[i], word(i + 64));
-                assert_eq!(end.wide(12)[i], y[i]);
-                assert_eq!(end.wide(14)[i], y[i + 1]);
+                assert_eq!(end.u64(12)[i], y[i]);
+                assert_eq!(end.u64(14)[i], y[i + 1]);
                 assert_eq!(
                     end.vector(16)[i],
                     i32::from((x[i] >> 8) as i8).cast_unsigned()

@@ -110,7 +110,7 @@ impl End {
         self.wave().vector(reg)
     }
 
-    fn wide(&self, reg: u16) -> [u64; 64] {
+    fn u64(&self, reg: u16) -> [u64; 64] {
         let (lo, hi) = (self.vector(reg), self.vector(reg + 1));
         std::array::from_fn(|i| u64::from(lo[i]) | u64::from(hi[i]) << 32)
     }
@@ -222,12 +222,12 @@ fn random(seed: u32) -> Lanes {
     })
 }
 
-fn set_wide(w: &mut Wave, reg: u16, values: &[u64; 64]) {
+fn set_u64(w: &mut Wave, reg: u16, values: &[u64; 64]) {
     *w.vector_mut(reg) = values.map(|v| v as u32);
     *w.vector_mut(reg + 1) = values.map(|v| (v >> 32) as u32);
 }
 
-fn random_wide(seed: u32) -> [u64; 64] {
+fn random_u64(seed: u32) -> [u64; 64] {
     let (lo, hi) = (random(seed), random(seed + 1000));
     std::array::from_fn(|i| u64::from(lo[i]) | u64::from(hi[i]) << 32)
 }

@@ -163,16 +163,16 @@ fn special_values_are_those_of_the_operand_type() {
     test.both(
         |_, w| {
             *w.vector_mut(5) = [0x8001; 64];
-            super::set_wide(w, 14, &[0.5_f64.to_bits(); 64]);
+            super::set_u64(w, 14, &[0.5_f64.to_bits(); 64]);
         },
         |end| {
             assert_eq!(end.vector(1)[0], 0x3e22_f983);
-            assert_eq!(end.wide(2)[0], 0x3fc4_5f30_6dc9_c882);
+            assert_eq!(end.u64(2)[0], 0x3fc4_5f30_6dc9_c882);
             assert_eq!(end.vector(4)[0], 0x8001, "a subnormal half stays");
             assert_eq!(end.vector(6)[0], 0x3118);
             assert_eq!(end.wave().scalar64(8), (-4.0_f64).to_bits());
             assert_eq!(end.wave().scalar64(10), (-5_i64).cast_unsigned());
-            assert_eq!(f64::from_bits(end.wide(12)[0]), -16.0);
+            assert_eq!(f64::from_bits(end.u64(12)[0]), -16.0);
             assert_eq!(end.wave().vcc(), !0);
         },
     );

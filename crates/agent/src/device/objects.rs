@@ -1,0 +1,5 @@
+//! The code objects of the agent's kernels. The test that compiles their source includes this file.
+
+/// By target.
+pub(crate) const OBJECTS: &[(&str, &[u8])] =
+    &[("gfx906", include_bytes!("../../kernels/gfx906.co"))];
