@@ -58,6 +58,7 @@ const CASES: &[Case] = &[
     case("family.cpp", &["3", "log", "zombie"]),
     case("shares.cpp", &["3", "log", "counter", "descriptor"]),
     case("shares.cpp", &["3", "log", "counter", "mapping"]),
+    case("compiles.cpp", &["2"]),
     case("sparse.cpp", &["3", "77"]),
     case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
     case("unknown_launches.cpp", &["by-pointer", "2"]),

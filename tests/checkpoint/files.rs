@@ -113,3 +113,58 @@ fn what_was_too_much_to_be_saved_is_named_and_refused_once_it_has_changed() {
     assert!(count.is_some(), "no count is that of the cut");
     assert_eq!(log_of(&folder), whole);
 }
+
+#[test]
+fn a_program_or_its_data_that_has_changed_is_refused_by_name() {
+    let folder = Folder::new("changed-program");
+    let program = folder.join("program");
+    fs::copy(hip_program("shares.cpp"), &program).expect("a copy");
+    let command = [
+        program.to_str().expect("UTF-8"),
+        ROUNDS,
+        "log",
+        "counter",
+        "descriptor",
+    ];
+    let mut session = start(&folder, &command);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    let code = fs::read(&program).expect("a program");
+    let word = b"round %u";
+    let at = code.windows(word.len()).position(|bytes| bytes == word);
+    let mut other = code.clone();
+    other[at.expect("it says so")] = b'R';
+    for changed in [&other[..], &code[..code.len() - 1]] {
+        fs::write(&program, changed).expect("it does not run");
+        let refused = restore(&images).badly(&["changed-program", "other contents"]);
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    }
+    fs::write(&program, code).expect("it does not run");
+    restore(&images).well();
+    assert!(log_of(&folder).ends_with("end\n"), "{}", log_of(&folder));
+}
+
+#[test]
+fn a_compilation_is_over_or_has_not_begun_at_a_cut() {
+    let folder = Folder::new("compilation");
+    let mut session = start(&folder, &[&hip_program("compiles.cpp"), "12"]);
+    let mut images = Vec::new();
+    for round in ["round 1 ", "round 4 ", "round 7 "] {
+        session.wait_for("stdout", round, LIMIT).expect("it works");
+        // It compiles nearly all the time.
+        let folder = folder.join(&format!("images-{}", images.len()));
+        checkpoint(&session, &folder, &[]).well();
+        images.push(folder);
+    }
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    let whole = fs::read_to_string(folder.join("stdout")).expect("what it said");
+    for images in images {
+        restore(&images).well();
+        let again = fs::read_to_string(folder.join("stdout")).expect("what it said");
+        assert_eq!(again, whole);
+    }
+}

@@ -99,13 +99,23 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
     {
         return invalid(error.to_string());
     }
-    let files = &manifest.files;
-    if !files.is_sorted_by(|a, b| a.path < b.path) || files.len() > MAX_FILES {
+    let listed = &manifest.files;
+    if !listed.is_sorted_by(|a, b| a.path < b.path) || listed.len() > MAX_FILES {
         return invalid("its files are not listed in order".to_owned());
     }
-    for file in files {
+    for file in listed {
         if !is_listed_path(&file.path) || file.blake3.len() != size_of::<Hash>() {
             return invalid(format!("{:?} is no file of a checkpoint", file.path));
+        }
+    }
+    for file in manifest
+        .program_files
+        .iter()
+        .filter(|file| !file.stored.is_empty())
+    {
+        let stored = find_file(manifest, &format!("{}/{}", files::CRIU, file.stored));
+        if stored.is_none_or(|stored| stored.len != file.size) {
+            return invalid(format!("the contents of {:?} are not stored", file.path));
         }
     }
     for memory in &manifest.shared_memory {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
 
-use super::ProgramFileError;
+use super::error::ProgramFileError;
 use super::record::{hash, modified_ns};
 use super::repair::{Content, Repair};
 

@@ -11,50 +11,17 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 
 pub use compare::{Comparison, compare};
+pub use error::ProgramFileError;
 pub(crate) use record::parse_fdinfo;
 pub use record::{LeftOut, Recorder, Saved, hash_foreign};
 pub use repair::{Repair, Repaired};
 
 mod compare;
+mod error;
 mod record;
 mod repair;
-
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the sentence of each says it")]
-pub enum ProgramFileError {
-    #[error("the open files of process {pid} cannot be read: {error}")]
-    Record { pid: u32, error: io::Error },
-    #[error("the contents of {path}, which the program is writing, cannot be saved: {error}")]
-    Save { path: PathBuf, error: io::Error },
-    #[error("file {0} of the program is missing, and its contents were not saved")]
-    Missing(PathBuf),
-    #[error("a directory has taken the place of file {0} of the program")]
-    Directory(PathBuf),
-    #[error("file {0} of the program was replaced by another, and its contents were not saved")]
-    Replaced(PathBuf),
-    #[error(
-        "file {path} of the program has shrunk from {then} to {now} bytes, and its contents were not saved"
-    )]
-    Shrunk { path: PathBuf, then: u64, now: u64 },
-    #[error(
-        "file {0} of the program has other contents than at the checkpoint, and they were not saved"
-    )]
-    Changed(PathBuf),
-    #[error(
-        "file {0} of the program was written after the checkpoint, and is too large for its contents to \
-         have been compared"
-    )]
-    TooLarge(PathBuf),
-    #[error("file {path} of the program has mode {now:o}, at the checkpoint it had {then:o}")]
-    Mode { path: PathBuf, then: u32, now: u32 },
-    #[error("file {path} of the program cannot be read: {error}")]
-    Read { path: PathBuf, error: io::Error },
-    #[error("file {path} cannot be made what it was at the checkpoint: {error}")]
-    Repair { path: PathBuf, error: io::Error },
-}
 
 /// Whether somebody has this file, which is open for reading here, open for writing: the kernel gives
 /// a lease for reading only where nobody has (fcntl(2)).

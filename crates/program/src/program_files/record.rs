@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 use strobe_proto::ProgramFile;
 use strobe_proto::start_time::start_time;
 
-use super::ProgramFileError;
+use super::error::ProgramFileError;
 use crate::maps;
 use crate::shared_memory::is_saved;
 use crate::spool;

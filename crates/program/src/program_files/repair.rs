@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
 
-use super::ProgramFileError;
+use super::error::ProgramFileError;
 
 /// Follows a file's name where the bytes are that were cut off; a number comes behind.
 const TAIL: &str = ".strobe-tail-";
