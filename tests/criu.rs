@@ -76,7 +76,7 @@ impl Run {
     fn dump(&self, pid: u32, leave_running: bool) -> Result<(), RunError> {
         self.setting()
             .dump(pid, leave_running, 1 << 20)?
-            .finish(|| {})
+            .finish(|| false)
     }
 
     fn log(&self, name: &str) -> String {
@@ -157,7 +157,7 @@ fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     run.setting()
         .restore()
         .expect("CRIU starts")
-        .finish(|| {})
+        .finish(|| false)
         .expect("CRIU restores it");
     assert_eq!(run.setting().restored_pid().expect("a pid file"), pid);
     wait_until("end", || text(&count).lines().last() == Some("400"));
@@ -192,7 +192,7 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
     program.0.wait().expect("it was ours");
     wait_until("free process number", || !process::exists(pid));
     let restored = run.setting().restore().expect("CRIU starts");
-    restored.finish(|| {}).expect("CRIU restores it");
+    restored.finish(|| false).expect("CRIU restores it");
     fs::write(folder.join("go"), "").expect("a file");
     wait_until("answer", || text(&output).lines().count() == 2);
     assert_eq!(text(&output), "ready\n['SIGUSR1', 'SIGUSR2']\n");
@@ -288,7 +288,7 @@ fn a_dump_undoes_what_a_killed_one_has_left() {
         let mut run = next();
         run.criu = lethal.criu();
         let sentence = run.dump(pid, true).expect_err("it is killed").to_string();
-        if sentence == "CRIU was ended by signal 9" {
+        if sentence.starts_with("CRIU was ended by signal 9") {
             break;
         }
         assert!(sentence.contains("queues"), "{sentence}");

@@ -172,11 +172,15 @@ pub(crate) enum Validate {
 #[command(after_help = "\
 Examples:
   strobe restore monday
+  strobe restore monday --check     what would be amiss; 3 if anything is
   strobe restore monday --wait      ends when the program ends, with its exit code
   strobe softgpu -- strobe restore monday --wait")]
 pub(crate) struct RestoreArguments {
     /// Directory of the checkpoint.
     pub(crate) directory: PathBuf,
+    /// Say what would refuse a restore, and what would be done to the program's files; change nothing.
+    #[arg(long, conflicts_with = "wait")]
+    pub(crate) check: bool,
     /// Wait for the program and pass on its exit code.
     #[arg(long)]
     pub(crate) wait: bool,

@@ -414,7 +414,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         .and_then(|running| match arguments.kill {
             true => Held::saved(*agent, running, work).map(Some),
             false => {
-                running.finish(|| {})?;
+                running.finish(|| false)?;
                 finished = Some(work);
                 Ok(None)
             }

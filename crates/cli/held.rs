@@ -32,7 +32,7 @@ impl Drop for Held {
         if let Err(error) = self.agent.set_verdict(Verdict::Aborted) {
             tracing::debug!("{error}");
         }
-        if let Some(Err(error)) = self.criu.take().map(|criu| criu.finish(|| {})) {
+        if let Some(Err(error)) = self.criu.take().map(|criu| criu.finish(|| false)) {
             tracing::debug!("{error}");
         }
     }

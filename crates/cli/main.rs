@@ -9,6 +9,7 @@
 
 mod arguments;
 mod checkpoint;
+mod deferred;
 mod delivery;
 mod distrust;
 mod doctor;
@@ -24,6 +25,7 @@ mod outcome;
 mod output;
 mod progress;
 mod ps;
+mod readiness;
 mod release;
 mod report;
 mod restore;

@@ -37,6 +37,11 @@ pub(crate) fn exit(outcome: Outcome) -> ExitCode {
     }
 }
 
+/// The code of what is refused, where that is an answer and no error.
+pub(crate) fn refused() -> ExitCode {
+    ExitCode::from(REFUSED)
+}
+
 /// The code a shell would give for a program that ended so.
 pub(crate) fn of_program(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;

@@ -98,6 +98,32 @@ pub(crate) struct RestoreReport {
     pub(crate) files: Vec<FileReport>,
 }
 
+/// Whether a restore would be refused.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReadinessReport {
+    pub(crate) directory: String,
+    pub(crate) ready: bool,
+    /// What would refuse it, a sentence each.
+    pub(crate) findings: Vec<String>,
+    /// What would be done to the program's files.
+    pub(crate) files: Vec<String>,
+}
+
+impl ReadinessReport {
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let directory = &self.directory;
+        let mut lines = match self.ready {
+            true => vec![format!("{directory} can be restored here")],
+            false => vec![format!("{directory} cannot be restored here:")],
+        };
+        let files = self.files.iter();
+        lines.extend(self.findings.iter().map(|finding| format!("  {finding}")));
+        lines.extend(files.map(|file| format!("  {file}")));
+        lines.join("\n")
+    }
+}
+
 /// A file that is now what it was.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileReport {

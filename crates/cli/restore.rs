@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,29 +14,28 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use strobe_criu::ghosts::Turn;
-use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
-use strobe_criu::run::{RunError, Setting, softgpu_library, work_folder};
+use strobe_criu::run::{RunError, Setting, work_folder};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::process::{self, Identity};
-use strobe_program::program_files::{self, Repair, Repaired};
+use strobe_program::program_files::{Repair, Repaired};
 use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
 use strobe_proto::page::Phase;
-use strobe_proto::{Manifest, ProgramFile};
+use strobe_proto::{Manifest, ProgramFile, files};
 use strobe_store::Checkpoint;
 
 use crate::arguments::{RestoreArguments, Tail};
-use crate::outcome::{Outcome, Refused, of_program};
-use crate::output::{notice, pass_on, tell};
-use crate::report::{FileReport, RestoreReport};
+use crate::deferred::Deferred;
+use crate::outcome::{self, Outcome, Refused, of_program};
+use crate::output::{answer, notice, pass_on, tell};
+use crate::readiness::{self, Ready, Tools};
+use crate::report::{FileReport, ReadinessReport, RestoreReport};
 use crate::scratch::Scratch;
 use crate::spool::{self, Spool};
-use crate::{gpu, progress, signals};
+use crate::{progress, signals};
 
-/// For the zombie of a program that was just killed to go away.
-const PID_PATIENCE: Duration = Duration::from_secs(5);
 /// For the restored agent to say that it goes on.
 const AGENT_PATIENCE: Duration = Duration::from_secs(60);
 const CRIU_LIMIT: Duration = Duration::from_secs(1200);
@@ -49,8 +47,12 @@ const ENDING: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
+    let interrupts = Deferred::begin().context("cannot hold signals up")?;
     let _whole = tracing::debug_span!("restore").entered();
     let checkpoint = Checkpoint::open(&arguments.directory).map_err(refused)?;
+    if arguments.check {
+        return check(arguments, &checkpoint);
+    }
     let manifest = checkpoint.manifest();
     let bar = progress::bytes(
         "verifying",
@@ -61,31 +63,16 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     drop(phase);
     bar.finish_and_clear();
     verified.map_err(refused)?;
-    let softgpu = check_gpu(manifest)?;
-    check_numbers(&checkpoint)?;
-    let (gone, files): (Vec<_>, Vec<_>) = manifest
-        .program_files
-        .iter()
-        .cloned()
-        .partition(|file| is_spooled(&file.path) && !Path::new(&file.path).exists());
-    let comparison =
-        program_files::compare(&files, &checkpoint.criu_dir(), &arguments.allow_changed);
-    if !comparison.refusals.is_empty() {
-        let refusals = comparison.refusals.iter().map(ToString::to_string);
-        return Err(refused(refusals.collect::<Vec<_>>().join("; ")));
-    }
-    let tools = Tools {
-        criu: Criu::find(None).map_err(refused)?,
-        plugin: locate::find_plugin().map_err(refused)?,
-        softgpu,
-    };
-    if !nix::unistd::geteuid().is_root() {
-        return Err(refused("CRIU needs root; run this command as root"));
-    }
+    let Ready {
+        tools,
+        gone,
+        repairs,
+    } = readiness::look(&checkpoint, &arguments.allow_changed)
+        .map_err(|findings| refused(findings.join("; ")))?;
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
 
     let (pid, repaired) = with_output(&gone, || {
-        bring_back(&checkpoint, &tools, comparison.repairs)
+        bring_back(&checkpoint, &tools, repairs, &interrupts)
     })?;
     let result = wait_for_agent(pid, manifest);
     if let Err(error) = result {
@@ -119,6 +106,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    drop(interrupts);
     let held = Held::hold()?;
     let output = Spool::adopt(spooled)?;
     if let Some(output) = &output {
@@ -140,6 +128,30 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     Ok(of_program(status))
 }
 
+/// Says what a restore would find, and changes nothing.
+fn check(arguments: &RestoreArguments, checkpoint: &Checkpoint) -> Outcome {
+    let looked = readiness::look(checkpoint, &arguments.allow_changed);
+    let (findings, repairs) = match looked {
+        Ok(ready) => (Vec::new(), ready.repairs),
+        Err(findings) => (findings, Vec::new()),
+    };
+    let report = ReadinessReport {
+        directory: arguments.directory.display().to_string(),
+        ready: findings.is_empty(),
+        findings,
+        files: repairs.iter().map(ToString::to_string).collect(),
+    };
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&report)?,
+        false => report.text(),
+    };
+    let code = match report.ready {
+        true => ExitCode::SUCCESS,
+        false => outcome::refused(),
+    };
+    answer(text, code)
+}
+
 /// Makes the files again through which the program's output went; away with them if it does not
 /// come back.
 fn with_output<R>(
@@ -158,89 +170,8 @@ fn with_output<R>(
     result
 }
 
-struct Tools {
-    criu: Criu,
-    plugin: PathBuf,
-    softgpu: Option<PathBuf>,
-}
-
 fn refused(error: impl std::fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
-}
-
-/// Checks that there is a GPU for the program; the software GPU's library, if it is that.
-fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
-    let softgpu = softgpu_library(std::process::id())?;
-    if manifest.gpu_environment == "softgpu" && softgpu.is_none() {
-        return Err(refused(
-            "the program ran on the software GPU: use `strobe softgpu -- strobe restore DIR`",
-        ));
-    }
-    if !gpu::has_driver() {
-        return Err(refused("this machine has no GPU driver (/dev/kfd)"));
-    }
-    let targets = gpu::targets().context("the driver's list of GPUs cannot be read")?;
-    let target = &manifest.target;
-    if !target.is_empty() && !gpu::is_among(target, &targets) {
-        return Err(refused(format!(
-            "the program needs a GPU of target {target}; this machine has {}",
-            if targets.is_empty() {
-                "none".into()
-            } else {
-                targets.join(", ")
-            }
-        )));
-    }
-    Ok(softgpu)
-}
-
-/// Checks that the numbers of all the program's processes and threads are free. Those of a program
-/// that was just killed stay taken until somebody has waited for it.
-fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PID_PATIENCE;
-    for pid in numbers(checkpoint)? {
-        while process::exists(pid) {
-            let stat = process::stat(pid).ok();
-            let dead = stat.as_ref().is_some_and(process::Stat::is_dead);
-            if !dead {
-                return Err(refused(format!(
-                    "process number {pid} is in use ({})",
-                    command_line(pid)
-                )));
-            }
-            if Instant::now() > deadline {
-                let parent = stat.map_or(0, |stat| stat.parent);
-                return Err(refused(format!(
-                    "process number {pid} is in use: that process has ended, and its parent {parent} \
-                     ({}) has not waited for it; in a container, start one with an init (docker run \
-                     --init)",
-                    command_line(parent)
-                )));
-            }
-            thread::sleep(POLL);
-        }
-    }
-    Ok(())
-}
-
-fn command_line(pid: u32) -> String {
-    process::command_line(pid).unwrap_or_default().join(" ")
-}
-
-/// CRIU writes a file `core-NUMBER.img` for each process and thread.
-fn numbers(checkpoint: &Checkpoint) -> anyhow::Result<Vec<u32>> {
-    let mut numbers = vec![checkpoint.manifest().pid];
-    for entry in fs::read_dir(checkpoint.criu_dir())? {
-        let name = entry?.file_name();
-        let number: Option<u32> = name.to_str().and_then(|name| {
-            name.strip_prefix("core-")?
-                .strip_suffix(".img")?
-                .parse()
-                .ok()
-        });
-        numbers.extend(number);
-    }
-    Ok(numbers)
 }
 
 /// Runs CRIU. The program becomes our child.
@@ -248,13 +179,14 @@ fn bring_back(
     checkpoint: &Checkpoint,
     tools: &Tools,
     repairs: Vec<Repair>,
+    interrupts: &Deferred,
 ) -> anyhow::Result<(u32, Vec<Repaired>)> {
     let mut repaired: Vec<Repaired> = Vec::new();
     let restored = || {
         for repair in repairs {
             repaired.push(repair.apply()?);
         }
-        restore(checkpoint, tools)
+        restore(checkpoint, tools, interrupts)
     };
     match restored() {
         Ok(pid) => Ok((pid, repaired)),
@@ -290,7 +222,7 @@ fn settle(repaired: Vec<Repaired>, tail: Tail) -> Vec<FileReport> {
     repaired.into_iter().filter_map(settle).collect()
 }
 
-fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
+fn restore(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> anyhow::Result<u32> {
     let _phase = tracing::debug_span!("criu").entered();
     let work = Scratch::of(work_folder(None)?);
     let mut plugins = vec![tools.plugin.as_path()];
@@ -307,7 +239,9 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
     };
     let bar = progress::spinner("restoring");
     let turn = Turn::take().context("cannot take turns with other restores")?;
-    let result = setting.restore().and_then(|running| running.finish(|| {}));
+    let result = setting
+        .restore()
+        .and_then(|running| running.finish(|| interrupts.is_interrupted()));
     bar.finish_and_clear();
     for phase in setting.restore_phases() {
         // A report that nobody can read changes nothing.
@@ -320,7 +254,10 @@ fn restore(checkpoint: &Checkpoint, tools: &Tools) -> anyhow::Result<u32> {
         if restored && has_run_to_its_end(pid) && is_alone(checkpoint)? {
             return Ok(pid);
         }
-        end_child(pid);
+        if matches!(error, RunError::Interrupted) {
+            notice("interrupted; the program does not come back");
+        }
+        end_tree(pid);
         setting.remove_ghosts(&turn);
         return Err(error.into());
     }
@@ -343,12 +280,12 @@ fn has_run_to_its_end(pid: u32) -> bool {
     }
 }
 
-/// Whether the program is one process: CRIU writes a file `mm-NUMBER.img` for each.
+/// Whether the program is one process.
 fn is_alone(checkpoint: &Checkpoint) -> anyhow::Result<bool> {
     let mut processes = 0;
     for entry in fs::read_dir(checkpoint.criu_dir())? {
         let name = entry?.file_name();
-        processes += u32::from(name.to_string_lossy().starts_with("mm-"));
+        processes += u32::from(files::is_address_space(&name.to_string_lossy()));
     }
     Ok(processes == 1)
 }
@@ -394,7 +331,16 @@ fn wait(held: &Held, pid: u32) -> anyhow::Result<ExitStatus> {
     })?)
 }
 
-/// Ends what a failed restore made. It is our child, so that an innocent process of this number is
+/// Ends what a failed restore made: all of it, while it can be told by its parents.
+fn end_tree(root: u32) {
+    let made = process::tree(std::process::id()).unwrap_or_default();
+    for pid in made.into_iter().skip(1).filter(|pid| *pid != root) {
+        let _ = kill(as_pid(pid), Signal::SIGKILL);
+    }
+    end_child(root);
+}
+
+/// Ends the first process of a restore that failed. It is our child, so that an innocent process of this number is
 /// told apart, and its number is free again when this returns.
 fn end_child(pid: u32) {
     let pid = as_pid(pid);

@@ -27,6 +27,19 @@ pub fn residual(id: i32, gpu: u32) -> String {
     format!("strobe-residual-{id}-{gpu:04x}.img")
 }
 
+/// The number of the thread that a file of CRIU's is of, if it is of one: CRIU writes one for each.
+pub fn thread(name: &str) -> Option<u32> {
+    name.strip_prefix("core-")?
+        .strip_suffix(".img")?
+        .parse()
+        .ok()
+}
+
+/// Whether a file of CRIU's is of an address space: CRIU writes one for each process.
+pub fn is_address_space(name: &str) -> bool {
+    name.starts_with("mm-")
+}
+
 const KFD: &str = "amdgpu-kfd-";
 
 /// The driver's state of a process, as CRIU's own plugin names it: [`crate::amdgpu::CriuKfd`].

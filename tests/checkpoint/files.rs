@@ -1,10 +1,13 @@
 //! Files of the program: what comes back works on them as they were at the cut, or not at all.
 
 use std::fs;
+use std::io;
+use std::path::Path;
 
+use crate::harness::environment::wait_until;
 use crate::harness::{Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe};
 
-const ROUNDS: &str = "30";
+const ROUNDS: &str = "100000";
 
 /// Takes a checkpoint in the middle and lets the program end by itself.
 fn run_past_a_checkpoint(folder: &Folder, way: &str, options: &[&str]) {
@@ -14,6 +17,7 @@ fn run_past_a_checkpoint(folder: &Folder, way: &str, options: &[&str]) {
         .wait_for("log", "round 5 ", LIMIT)
         .expect("it works");
     checkpoint(&session, &folder.join("images"), options).well();
+    folder.rounds_enough();
     let status = session.wait(LIMIT).expect("it ends");
     assert!(status.success(), "{status}");
 }
@@ -71,6 +75,54 @@ fn restore_dropping(folder: &Folder) -> Ended {
 }
 
 #[test]
+fn all_that_would_refuse_a_restore_is_said_at_once_and_nothing_is_changed() {
+    let folder = Folder::new("readiness");
+    let program = hip_program("shares.cpp");
+    let mut session = start(&folder, &[&program, ROUNDS, "log", "counter", "descriptor"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--files-limit", "9"]).well();
+    folder.rounds_enough();
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    let whole = log_of(&folder);
+    let ready = check(&images).well();
+    assert!(
+        ready.stdout.contains("can be restored here"),
+        "{}",
+        ready.stdout
+    );
+    for (name, what) in [("log", "has grown by"), ("counter", "has changed")] {
+        let line = format!("{} {what}", folder.join(name).display());
+        assert!(ready.stdout.contains(&line), "{}", ready.stdout);
+    }
+    fs::rename(folder.join("log"), folder.join("elsewhere")).expect("it is there");
+    let stored = images.join("criu/pages-1.img");
+    let pages = fs::read(&stored).expect("pages");
+    fs::write(&stored, &pages[1..]).expect("our checkpoint");
+    let amiss = check(&images);
+    assert_eq!(amiss.code, Some(3), "{}", amiss.stdout);
+    for words in ["pages-1.img has", "log of the program is missing"] {
+        assert!(amiss.stdout.contains(words), "no {words}: {}", amiss.stdout);
+    }
+    assert!(!folder.join("log").exists());
+    fs::write(&stored, pages).expect("our checkpoint");
+    fs::rename(folder.join("elsewhere"), folder.join("log")).expect("our folder");
+    restore(&images).well();
+    assert_eq!(log_of(&folder), whole);
+}
+
+fn check(images: &Path) -> Ended {
+    let strobe = strobe();
+    let mut command = strobe.command();
+    command.args(["softgpu", "--"]).arg(strobe.path());
+    command.args(["restore", "--check"]).arg(images);
+    Ended::new(&command.output().expect("strobe starts"))
+}
+
+#[test]
 fn a_file_that_is_changed_through_a_mapping_comes_back() {
     let folder = Folder::new("mapped-counter");
     run_past_a_checkpoint(&folder, "mapping", &[]);
@@ -87,6 +139,7 @@ fn what_was_too_much_to_be_saved_is_named_and_refused_once_it_has_changed() {
         .expect("it works");
     let images = folder.join("images");
     let report = checkpoint(&session, &images, &["--files-limit", "1"]).well();
+    let rounds = folder.rounds_enough() as u64;
     for name in ["log", "counter"] {
         let path = folder.join(name).display().to_string();
         assert!(
@@ -106,7 +159,7 @@ fn what_was_too_much_to_be_saved_is_named_and_refused_once_it_has_changed() {
         "a restore that is refused changes nothing"
     );
     // As it was at the cut: the log says how often it had been counted up.
-    let count = (1..30_u64).find(|count| {
+    let count = (1..rounds).find(|count| {
         fs::write(folder.join("counter"), count.to_le_bytes()).expect("the counter");
         restore(&images).code == Some(0)
     });
@@ -132,25 +185,39 @@ fn a_program_or_its_data_that_has_changed_is_refused_by_name() {
         .expect("it works");
     let images = folder.join("images");
     checkpoint(&session, &images, &["--kill"]).well();
+    folder.rounds_enough();
     let code = fs::read(&program).expect("a program");
     let word = b"round %u";
     let at = code.windows(word.len()).position(|bytes| bytes == word);
     let mut other = code.clone();
     other[at.expect("it says so")] = b'R';
     for changed in [&other[..], &code[..code.len() - 1]] {
-        fs::write(&program, changed).expect("it does not run");
+        write_program(&program, changed);
         let refused = restore(&images).badly(&["changed-program", "other contents"]);
         assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     }
-    fs::write(&program, code).expect("it does not run");
+    write_program(&program, &code);
     restore(&images).well();
     assert!(log_of(&folder).ends_with("end\n"), "{}", log_of(&folder));
+}
+
+/// Once nobody runs it any more: its child takes a moment to end.
+fn write_program(program: &Path, code: &[u8]) {
+    wait_until("a program that nobody runs", || {
+        match fs::write(program, code) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => None,
+            written => {
+                written.expect("our folder");
+                Some(())
+            }
+        }
+    });
 }
 
 #[test]
 fn a_compilation_is_over_or_has_not_begun_at_a_cut() {
     let folder = Folder::new("compilation");
-    let mut session = start(&folder, &[&hip_program("compiles.cpp"), "12"]);
+    let mut session = start(&folder, &[&hip_program("compiles.cpp"), ROUNDS, "stdout"]);
     let mut images = Vec::new();
     for round in ["round 1 ", "round 4 ", "round 7 "] {
         session.wait_for("stdout", round, LIMIT).expect("it works");
@@ -159,6 +226,10 @@ fn a_compilation_is_over_or_has_not_begun_at_a_cut() {
         checkpoint(&session, &folder, &[]).well();
         images.push(folder);
     }
+    let said = fs::read_to_string(folder.join("stdout")).expect("what it said");
+    let part = folder.join("stdout.rounds.part");
+    fs::write(&part, (said.lines().count() + 3).to_string()).expect("our folder");
+    fs::rename(part, folder.join("stdout.rounds")).expect("our folder");
     let status = session.wait(LIMIT).expect("it ends");
     assert!(status.success(), "{status}");
     let whole = fs::read_to_string(folder.join("stdout")).expect("what it said");

@@ -6,11 +6,14 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use strobe_evaluation::{Session, session};
 use strobe_program::process::{self, Identity};
 
@@ -294,6 +297,50 @@ fn a_killed_restore_leaves_no_program_and_another_succeeds() {
         assert_eq!(log, before, "{point}: the log was not put forward again");
         verify(&images).well();
     }
+    restore(&images).well();
+    ends_right(&folder, rounds);
+}
+
+#[test]
+fn an_interrupted_restore_leaves_no_program_and_another_succeeds() {
+    let folder = Folder::new("interrupted-restore");
+    let program = hip_program("mixed.cpp");
+    let mut session = works(&folder, &[&program, ROUNDS, "log"]);
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    goes_on(&mut session, &folder, "the checkpoint");
+    let pid = session.pid();
+    session.kill().expect("it dies");
+    let rounds = folder.rounds_enough();
+    let before = fs::read(folder.join("log")).expect("the log");
+    let mut interrupted = 0;
+    // From the first moment of CRIU to the last, wherever those are on this machine.
+    for wait in (0..400).step_by(40) {
+        let strobe = strobe();
+        let mut command = strobe.command();
+        command.args(["softgpu", "--"]).arg(strobe.path());
+        command.args(["restore", "--wait"]).arg(&images);
+        command.process_group(0).stderr(Stdio::piped());
+        let command = command.spawn().expect("strobe starts");
+        sleep(Duration::from_millis(wait));
+        let group = Pid::from_raw(-command.id().cast_signed());
+        kill(group, Signal::SIGINT).expect("it is there");
+        let ended = command.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success(), "{wait} ms: {said}");
+        assert!(!session::is_alive(pid), "{wait} ms: a program runs: {said}");
+        if said.contains("the program does not come back") {
+            interrupted += 1;
+        }
+        if !said.contains("restored") {
+            let log = fs::read(folder.join("log")).expect("the log");
+            assert_eq!(log, before, "{wait} ms: the log has changed: {said}");
+        } else {
+            fs::write(folder.join("log"), &before).expect("the log put back");
+        }
+    }
+    assert!(interrupted > 0, "none was interrupted");
+    verify(&images).well();
     restore(&images).well();
     ends_right(&folder, rounds);
 }

@@ -1,7 +1,7 @@
 // Compiles a kernel again and again while it runs, and does little else. The compiler has temporary
 // files, which it closes, opens again and removes.
 //
-//   compiles ROUNDS
+//   compiles ROUNDS [FILE]      FILE.rounds says otherwise, at any time
 #include <hip/hiprtc.h>
 
 #include <string>
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     unsigned *word, result = 0;
     CHECK(hipMalloc(&word, sizeof *word));
     CHECK(hipMemset(word, 0, sizeof *word));
-    for (unsigned round = 0; round < rounds; ++round) {
+    for (unsigned round = 0; round < rounds_in_all(argc > 2 ? argv[2] : nullptr, rounds); ++round) {
         std::vector<char> code;
         if (!compiled(round, code)) {
             printf("round %u does not compile\n", round);

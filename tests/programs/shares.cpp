@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     unsigned* word;
     CHECK(hipMalloc(&word, sizeof *word));
     CHECK(hipMemset(word, 0, sizeof *word));
-    for (unsigned round = 0; round < rounds; ++round) {
+    for (unsigned round = 0; round < rounds_in_all(argv[2], rounds); ++round) {
         uint64_t count = 0;
         if (mapped) {
             count = ++*mapped;

@@ -105,6 +105,11 @@ fn placed(bos: &[BoBucket], gpu: Option<u32>) -> Result<Vec<(usize, Extent)>, Co
         .collect()
 }
 
+/// Checks that all content has a place in the program's address space, where a restore maps it.
+pub(crate) fn check_addresses(bos: &[BoBucket]) -> Result<(), ContentsError> {
+    placed(bos, None).map(drop)
+}
+
 /// What of a GPU's content is neither promised nor dead, in the order of the buffer objects; without a place
 /// yet. A promise about memory the driver does not know is refused: it would be kept by nobody.
 pub(crate) fn residual(

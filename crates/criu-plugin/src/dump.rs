@@ -9,6 +9,7 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
+use strobe_kfd::client::render;
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::events;
@@ -161,26 +162,23 @@ impl Dump {
     /// What that came to.
     fn saved_files(&mut self) -> ProgramFiles {
         let saved = match self.saving.take().map(JoinHandle::join) {
-            Some(Ok(Ok(saved))) => saved,
-            Some(Ok(Err(error))) => {
-                return ProgramFiles {
-                    failure: error.to_string(),
-                    ..ProgramFiles::default()
-                };
-            }
-            Some(Err(_)) => {
-                return ProgramFiles {
-                    failure: DumpError::Thread.to_string(),
-                    ..ProgramFiles::default()
-                };
-            }
-            None => Saved::default(),
+            Some(Ok(saved)) => saved.map_err(DumpError::from),
+            Some(Err(_)) => Err(DumpError::Thread),
+            None => Ok(Saved::default()),
         };
-        let warnings = saved.left_out.iter().map(ToString::to_string);
-        self.warnings.extend(warnings);
-        ProgramFiles {
-            files: saved.files,
-            failure: String::new(),
+        match saved {
+            Ok(Saved { files, left_out }) => {
+                let warnings = left_out.iter().map(ToString::to_string);
+                self.warnings.extend(warnings);
+                ProgramFiles {
+                    files,
+                    failure: String::new(),
+                }
+            }
+            Err(error) => ProgramFiles {
+                files: Vec::new(),
+                failure: error.to_string(),
+            },
         }
     }
 
@@ -194,13 +192,17 @@ impl Dump {
     ) -> Result<bool, DumpError> {
         match self.devices.find(rdev) {
             Some(Device::Kfd) => self.kfd(fd, id).map(|()| true),
-            Some(Device::Render { minor }) => self.render_node(minor, id).map(|()| true),
+            Some(Device::Render { minor }) => self.render_node(fd, minor, id).map(|()| true),
             None if link.to_string_lossy().starts_with("/dmabuf") => Err(DumpError::DmaBuf),
             None => Ok(false),
         }
     }
 
-    fn render_node(&mut self, minor: u32, id: i32) -> Result<(), DumpError> {
+    fn render_node(&mut self, fd: BorrowedFd<'_>, minor: u32, id: i32) -> Result<(), DumpError> {
+        let handles = render::handles(fd).map_err(DumpError::Handles)?;
+        if let Some(count @ 1..) = handles {
+            return Err(DumpError::GemObjects { count, minor });
+        }
         let present = topology::read()?;
         let gpu_id = present
             .iter()
@@ -239,7 +241,7 @@ impl Dump {
 
     fn kfd(&mut self, fd: BorrowedFd<'_>, id: i32) -> Result<(), DumpError> {
         let _phase = tracing::debug_span!("dump").entered();
-        let own = devices::open_kfd().map_err(DumpError::Version)?;
+        let own = devices::open_kfd().map_err(DumpError::OpenDriver)?;
         let (major, minor) = compute::version(own.as_fd()).map_err(DumpError::Version)?;
         if major != 1 || minor < MINIMUM_MINOR {
             return Err(DumpError::OldDriver(major, minor));
@@ -302,6 +304,7 @@ impl Dump {
         present: &[KfdDeviceEntry],
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("content").entered();
+        contents::check_addresses(buckets)?;
         let mut jobs = Vec::new();
         let mut total = 0;
         for device in &state.devices {

@@ -43,6 +43,15 @@ pub(crate) enum DumpError {
         "the agent promises content of GPU {0:#x}, which the driver does not know in the program"
     )]
     PromisedGpu(u32),
+    #[error("the GPU driver (/dev/kfd) cannot be opened: {0}")]
+    OpenDriver(io::Error),
+    #[error("the GPU driver cannot be asked for buffer objects of a render node: {0}")]
+    Handles(io::Error),
+    #[error(
+        "the program has {count} buffer objects of its own at /dev/dri/renderD{minor} (made or imported \
+         through libdrm), which cannot be saved"
+    )]
+    GemObjects { count: u32, minor: u32 },
     #[error("the GPU driver cannot be asked for its version: {0}")]
     Version(io::Error),
     #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]
@@ -87,6 +96,7 @@ impl DumpError {
             | Self::Zombie(ZombieError::OtherStatus { .. })
             | Self::Event(EventError::Semaphore { .. } | EventError::Clock { .. })
             | Self::Contents(ContentsError::NoAddress { .. })
+            | Self::GemObjects { .. }
             | Self::OldDriver(..)
             | Self::Twice(_)
             | Self::DmaBuf => format!("{REFUSAL}{self}"),

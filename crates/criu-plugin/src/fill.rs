@@ -244,7 +244,8 @@ fn fill_from_chunks(
                 .1
                 .get(offset as usize..)
                 .and_then(|rest| rest.get(..bytes.len()));
-            bytes.copy_from_slice(part.ok_or(RestoreError::Thread)?);
+            let short = || RestoreError::ShortChunk(current.1.len());
+            bytes.copy_from_slice(part.ok_or_else(short)?);
             Ok::<(), RestoreError>(())
         })
     })

@@ -71,6 +71,8 @@ pub(crate) enum RestoreError {
     Resume(io::Error),
     #[error("a thread that copies contents has failed")]
     Thread,
+    #[error("a chunk of the checkpoint has {0} bytes, and the buffer object wants more")]
+    ShortChunk(usize),
 }
 
 /// State of the process being restored.

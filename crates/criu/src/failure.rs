@@ -18,6 +18,9 @@ const NOISE: [&str; 5] = [
     "Unable to chroot",
 ];
 
+/// How the sentence on a program that has ended ends.
+pub(crate) const ENDED: &str = " has ended";
+
 const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
@@ -97,7 +100,7 @@ const KNOWN: [Rewrite; 14] = [
             "task ",
             " is a zombie",
         ))?;
-        Some(format!("process {pid} has ended"))
+        Some(format!("process {pid}{ENDED}"))
     },
 ];
 

@@ -41,6 +41,8 @@ pub enum RunError {
     /// By our plugin.
     #[error("{0}")]
     Refused(String),
+    #[error("CRIU was interrupted")]
+    Interrupted,
     #[error("CRIU did not finish within {} s and was killed", .0.as_secs())]
     TimeOut(Duration),
 }
@@ -203,8 +205,8 @@ impl Running {
         self.started
     }
 
-    /// Waits for the end; `tick` is called every few milliseconds.
-    pub fn finish(mut self, mut tick: impl FnMut()) -> Result<(), RunError> {
+    /// Waits for the end, or until `stop` says so, which is asked every few milliseconds.
+    pub fn finish(mut self, stop: impl Fn() -> bool) -> Result<(), RunError> {
         loop {
             let status = self.child.try_wait().map_err(|error| RunError::Spawn {
                 path: self.log.clone(),
@@ -216,7 +218,9 @@ impl Running {
             if self.started.elapsed() > self.time_out {
                 return Err(RunError::TimeOut(self.time_out));
             }
-            tick();
+            if stop() {
+                return Err(RunError::Interrupted);
+            }
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -257,11 +261,27 @@ impl Running {
                 None => format!("CRIU failed with {status} and says nothing"),
             },
         });
-        Err(match sentence.strip_prefix(failure::REFUSAL) {
-            Some(why) => RunError::Refused(why.to_owned()),
-            None => RunError::Failed(sentence),
-        })
+        if let Some(why) = sentence.strip_prefix(failure::REFUSAL) {
+            return Err(RunError::Refused(why.to_owned()));
+        }
+        // What our plugin says, and that a program has ended, needs no log to be understood.
+        let is_clear = text.contains(failure::PLUGIN_PREFIX) || sentence.ends_with(failure::ENDED);
+        let kept = (!is_clear).then(|| keep(&text));
+        Err(RunError::Failed(match kept {
+            Some(Ok(log)) => format!("{sentence} (CRIU's log: {})", log.display()),
+            _ => sentence,
+        }))
     }
+}
+
+/// Keeps a log for whoever wants to know more: the folder of the run goes away.
+fn keep(log: &str) -> io::Result<PathBuf> {
+    let name = tempfile::Builder::new()
+        .prefix("strobe-criu-")
+        .suffix(".log")
+        .tempfile()?;
+    fs::write(name.path(), log)?;
+    Ok(name.keep().map_err(|error| error.error)?.1)
 }
 
 impl Drop for Running {

@@ -6,7 +6,6 @@
 //! nothing to do. Time that the link needs does not count.
 
 use std::time::{Duration, Instant};
-use strobe_engine::Ticket;
 
 /// A look that comes later than this was held up itself (the program was stopped, say): the rest
 /// does not count.
@@ -18,7 +17,7 @@ pub(crate) struct Progress {
     limit: Duration,
     last_look: Instant,
     /// What had arrived at the last look, on lane and link.
-    passed: (Ticket, Ticket),
+    arrived: (u64, u64),
     /// Since when copies are under way and none arrives.
     still: (Duration, Duration),
     /// How long the link has had nothing to do, in all.
@@ -56,42 +55,42 @@ impl Progress {
         Progress {
             limit,
             last_look: now,
-            passed: (Ticket(0), Ticket(0)),
+            arrived: (0, 0),
             still: (Duration::ZERO, Duration::ZERO),
             idle: Duration::ZERO,
             idle_at_arrival: Duration::ZERO,
         }
     }
 
-    /// `issued` and `passed`: the last tickets of lane and link that were issued, and that have
+    /// `ordered` and `arrived`: how many copies lane and link were given, and how many have
     /// arrived. `stopped`: whether the whole program stands still until all is copied; it may take
     /// as long as something arrives now and then.
     pub(crate) fn look(
         &mut self,
         now: Instant,
         stopped: bool,
-        issued: (Ticket, Ticket),
-        passed: (Ticket, Ticket),
+        ordered: (u64, u64),
+        arrived: (u64, u64),
     ) -> Result<(), Stuck> {
         let since = now.saturating_duration_since(self.last_look);
         let since = since.min(LONGEST_LOOK);
         self.last_look = now;
-        let before = std::mem::replace(&mut self.passed, passed);
-        for (still, issued, passed, before) in [
-            (&mut self.still.0, issued.0, passed.0, before.0),
-            (&mut self.still.1, issued.1, passed.1, before.1),
+        let before = std::mem::replace(&mut self.arrived, arrived);
+        for (still, ordered, arrived, before) in [
+            (&mut self.still.0, ordered.0, arrived.0, before.0),
+            (&mut self.still.1, ordered.1, arrived.1, before.1),
         ] {
-            let stuck = issued > passed && passed == before;
+            let stuck = ordered > arrived && arrived == before;
             *still = if stuck {
                 *still + since
             } else {
                 Duration::ZERO
             };
         }
-        if issued.1 <= passed.1 {
+        if ordered.1 <= arrived.1 {
             self.idle += since;
         }
-        if passed.1 != before.1 {
+        if arrived.1 != before.1 {
             self.idle_at_arrival = self.idle;
         }
         match () {
@@ -125,17 +124,17 @@ mod tests {
     const STEP: Duration = Duration::from_millis(100);
 
     /// Looks every [`STEP`] for three times the limit, as a call that waits all the time; after how
-    /// long it was given up. The tickets are those of lane and link, issued and arrived.
+    /// long it was given up. The numbers are those of lane and link, ordered and arrived.
     fn gave_up(
         stopped: bool,
         waits: bool,
-        tickets: impl Fn(u64) -> [u64; 4],
+        copies: impl Fn(u64) -> [u64; 4],
     ) -> Option<(Stuck, Duration)> {
         let start = Instant::now();
         let mut progress = Progress::new(LIMIT, start);
         let since = progress.call_waits();
         (1..=60).find_map(|step| {
-            let [a, b, c, d] = tickets(step).map(Ticket);
+            let [a, b, c, d] = copies(step);
             let now = start + STEP * step as u32;
             let look = progress.look(now, stopped, (a, b), (c, d));
             let look = look.and_then(|()| match waits {
@@ -190,7 +189,7 @@ mod tests {
     fn time_in_which_nobody_could_look_does_not_count() {
         let start = Instant::now();
         let mut progress = Progress::new(LIMIT, start);
-        let none = (Ticket(0), Ticket(0));
+        let none = (0, 0);
         let late = start + Duration::from_secs(3600);
         assert_eq!(progress.look(late, true, none, none), Ok(()));
     }

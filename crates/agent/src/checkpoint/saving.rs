@@ -102,11 +102,16 @@ impl Saving {
         if self.failed().is_some() {
             return;
         }
-        let Ok(passed) = self.resources.passed() else {
+        let Ok((_, link_passed)) = self.resources.passed() else {
             return;
         };
-        let (now, issued) = (Instant::now(), self.driver.issued());
-        let look = self.progress.look(now, GATE.is_closed(), issued, passed);
+        let (_, link) = self.driver.issued();
+        // On the lane a ticket may be many copies, and each of them counts.
+        let (kernels, ended) = self.resources.aside.kernels();
+        let ordered = (kernels, link.0);
+        let arrived = (ended, link_passed.0);
+        let now = Instant::now();
+        let look = self.progress.look(now, GATE.is_closed(), ordered, arrived);
         if let Err(stuck) = look {
             self.give_up(&self.held_back(stuck));
         }

@@ -170,6 +170,22 @@ impl Repair {
     }
 }
 
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.content {
+            Some(Content::CutBack { grown }) => {
+                write!(f, "{path} has grown by {grown} bytes, and will be cut back")
+            }
+            Some(Content::Back { replaces: true, .. }) => {
+                write!(f, "{path} has changed, and will be what it was")
+            }
+            Some(Content::Back { .. }) => write!(f, "{path} is missing, and will be put back"),
+            None => write!(f, "{path} has another mode, and will have the one it had"),
+        }
+    }
+}
+
 impl Repaired {
     /// The file that is now as it was.
     pub fn path(&self) -> &Path {

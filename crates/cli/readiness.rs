@@ -1,0 +1,155 @@
+//! What a restore needs, looked at before anything is changed: all that is amiss at once.
+//!
+//! The bytes of the checkpoint are `strobe verify`'s; here only their number counts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use strobe_criu::locate::{self, Criu};
+use strobe_criu::run::softgpu_library;
+use strobe_program::process;
+use strobe_program::program_files::{self, Comparison, Repair};
+use strobe_program::spool::is_spooled;
+use strobe_proto::{Manifest, ProgramFile, files};
+use strobe_store::Checkpoint;
+
+use crate::gpu;
+
+/// For the zombie of a program that was just killed to go away.
+const PID_PATIENCE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(1);
+
+/// Nothing is amiss.
+pub(crate) struct Ready {
+    pub(crate) tools: Tools,
+    /// Files that the program's output went through, and that are not there any more.
+    pub(crate) gone: Vec<ProgramFile>,
+    /// What has to be done to the program's other files.
+    pub(crate) repairs: Vec<Repair>,
+}
+
+/// What runs beside the program while it comes back.
+pub(crate) struct Tools {
+    pub(crate) criu: Criu,
+    pub(crate) plugin: PathBuf,
+    pub(crate) softgpu: Option<PathBuf>,
+}
+
+/// Looks at everything. What would refuse the restore, a sentence each, where there is something.
+pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready, Vec<String>> {
+    let mut findings = Vec::new();
+    let mut note = |error: anyhow::Error| findings.push(format!("{error:#}"));
+    if let Err(error) = check_lengths(checkpoint) {
+        note(error);
+    }
+    let softgpu = check_gpu(checkpoint.manifest()).map_err(&mut note).ok();
+    if let Err(error) = check_numbers(checkpoint) {
+        note(error);
+    }
+    if !nix::unistd::geteuid().is_root() {
+        note(anyhow!("CRIU needs root; run this command as root"));
+    }
+    let criu = Criu::find(None).map_err(|error| note(error.into())).ok();
+    let plugin = locate::find_plugin()
+        .map_err(|error| note(error.into()))
+        .ok();
+    let all = checkpoint.manifest().program_files.iter().cloned();
+    let (gone, rest): (Vec<_>, Vec<_>) =
+        all.partition(|file| is_spooled(&file.path) && !Path::new(&file.path).exists());
+    let Comparison { repairs, refusals } =
+        program_files::compare(&rest, &checkpoint.criu_dir(), allowed);
+    findings.extend(refusals.iter().map(ToString::to_string));
+    match (criu, plugin, softgpu) {
+        (Some(criu), Some(plugin), Some(softgpu)) if findings.is_empty() => Ok(Ready {
+            tools: Tools {
+                criu,
+                plugin,
+                softgpu,
+            },
+            gone,
+            repairs,
+        }),
+        _ => Err(findings),
+    }
+}
+
+/// Checks that the listed files are there, and as long as they should be.
+fn check_lengths(checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    for file in &checkpoint.manifest().files {
+        let path = checkpoint.path().join(&file.path);
+        let len = fs::metadata(&path)
+            .with_context(|| path.display().to_string())?
+            .len();
+        if len != file.len {
+            let path = path.display();
+            bail!("{path} has {len} bytes, and should have {}", file.len);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that there is a GPU for the program; the software GPU's library, if it is that.
+fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
+    let softgpu = softgpu_library(std::process::id())?;
+    if manifest.gpu_environment == "softgpu" && softgpu.is_none() {
+        bail!("the program ran on the software GPU: use `strobe softgpu -- strobe restore DIR`");
+    }
+    if !gpu::has_driver() {
+        bail!("this machine has no GPU driver (/dev/kfd)");
+    }
+    let targets = gpu::targets().context("the driver's list of GPUs cannot be read")?;
+    let target = &manifest.target;
+    if !target.is_empty() && !gpu::is_among(target, &targets) {
+        bail!(
+            "the program needs a GPU of target {target}; this machine has {}",
+            if targets.is_empty() {
+                "none".into()
+            } else {
+                targets.join(", ")
+            }
+        );
+    }
+    Ok(softgpu)
+}
+
+/// Checks that the numbers of all the program's processes and threads are free. Those of a program
+/// that was just killed stay taken until somebody has waited for it.
+fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PID_PATIENCE;
+    for pid in numbers(checkpoint)? {
+        while process::exists(pid) {
+            let stat = process::stat(pid).ok();
+            let dead = stat.as_ref().is_some_and(process::Stat::is_dead);
+            if !dead {
+                bail!("process number {pid} is in use ({})", command_line(pid));
+            }
+            if Instant::now() > deadline {
+                let parent = stat.map_or(0, |stat| stat.parent);
+                bail!(
+                    "process number {pid} is in use: that process has ended, and its parent {parent} \
+                     ({}) has not waited for it; in a container, start one with an init (docker run \
+                     --init)",
+                    command_line(parent)
+                );
+            }
+            thread::sleep(POLL);
+        }
+    }
+    Ok(())
+}
+
+fn command_line(pid: u32) -> String {
+    process::command_line(pid).unwrap_or_default().join(" ")
+}
+
+fn numbers(checkpoint: &Checkpoint) -> anyhow::Result<Vec<u32>> {
+    let mut numbers = vec![checkpoint.manifest().pid];
+    for entry in fs::read_dir(checkpoint.criu_dir())? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(files::thread));
+    }
+    Ok(numbers)
+}
