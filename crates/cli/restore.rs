@@ -42,6 +42,8 @@ const CRIU_LIMIT: Duration = Duration::from_secs(1200);
 const POLL: Duration = Duration::from_millis(1);
 /// What CRIU says of a process that it has restored, let run, and wants to let go of last of all.
 const CANNOT_LET_GO: &str = "Unable to detach";
+/// What CRIU says where a deleted file's stand-in exists already.
+const STALE_STAND_IN: &str = "Can't create ghost regfile: File exists";
 /// How long such a process may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 
@@ -222,7 +224,16 @@ fn settle(repaired: Vec<Repaired>, tail: Tail) -> Vec<FileReport> {
     repaired.into_iter().filter_map(settle).collect()
 }
 
+/// Once more where a stand-in is in the way that a killed restore has left: the first attempt removes it.
 fn restore(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> anyhow::Result<u32> {
+    let in_the_way = |error: &anyhow::Error| format!("{error:#}").contains(STALE_STAND_IN);
+    match attempt(checkpoint, tools, interrupts) {
+        Err(error) if in_the_way(&error) => attempt(checkpoint, tools, interrupts),
+        result => result,
+    }
+}
+
+fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> anyhow::Result<u32> {
     let _phase = tracing::debug_span!("criu").entered();
     let work = Scratch::of(work_folder(None)?);
     let mut plugins = vec![tools.plugin.as_path()];

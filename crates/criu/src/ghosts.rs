@@ -8,13 +8,16 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
 /// Where only root writes: restores need root anyway.
 const LOCK: &str = "/run/strobe-restore.lock";
-const LINE: &str = "Trying to create ghost on path ";
+/// In mount namespaces of its own CRIU names the stand-in; elsewhere the file, in whatever folder it was,
+/// behind its number.
+const STAND_IN: &str = "Trying to create ghost on path ";
+const FILE: &str = "Opening ghost file 0x";
 
 /// While one is held, no other restore of ours makes stand-ins.
 #[derive(Debug)]
@@ -50,9 +53,22 @@ impl Turn {
 
 fn named(log: &str) -> impl Iterator<Item = PathBuf> {
     log.lines()
-        .filter_map(|line| Some(line.split_once(LINE)?.1.trim_end()))
-        .filter(|path| is_ghost(path))
-        .map(|path| PathBuf::from("/").join(path))
+        .filter_map(|line| stand_in(line).or_else(|| of_file(line)))
+}
+
+fn stand_in(line: &str) -> Option<PathBuf> {
+    let path = line.split_once(STAND_IN)?.1.trim_end();
+    is_ghost(path).then(|| Path::new("/").join(path))
+}
+
+/// In the nearest folder that is still there.
+fn of_file(line: &str) -> Option<PathBuf> {
+    let (id, path) = line.split_once(FILE)?.1.split_once(" for ")?;
+    let path = Path::new("/").join(path.trim_end());
+    let name = path.file_name()?.to_str()?;
+    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir())?;
+    let ghost = format!("{name}.cr.{id}.ghost");
+    is_ghost(&ghost).then(|| folder.join(ghost))
 }
 
 /// `NAME.cr.ID.ghost`, the ID in hexadecimal digits.
@@ -73,10 +89,15 @@ mod tests {
         let log = "(00.01)      9: Trying to create ghost on path tmp/a b.cr.1f.ghost\n\
                    (00.02)      9: Trying to create ghost on path home/me/letter\n\
                    (00.03)      9: Trying to create ghost on path etc/passwd.cr..ghost\n\
-                   (00.04)      9: Opening ghost file 0x1 for tmp/b.cr.2.ghost\n\
+                   (00.04)      9: Opening ghost file 0x1a for tmp/gone-since/c.o\n\
+                   (00.04)      9: Opening ghost file 0x../ for tmp/d.o\n\
                    (00.05)      9: Trying to create ghost on path /dev/shm/x.cr.2.ghost\n";
         let found: Vec<_> = named(log).collect();
-        let expected = ["/tmp/a b.cr.1f.ghost", "/dev/shm/x.cr.2.ghost"];
+        let expected = [
+            "/tmp/a b.cr.1f.ghost",
+            "/tmp/c.o.cr.1a.ghost",
+            "/dev/shm/x.cr.2.ghost",
+        ];
         assert_eq!(found, expected.map(PathBuf::from));
     }
 }
