@@ -12,6 +12,7 @@
 mod guard;
 mod loop_device;
 mod namespace;
+mod resident;
 mod stdio;
 mod topology;
 
@@ -30,6 +31,7 @@ use crate::device;
 use crate::options::Options;
 use guard::Guard;
 use loop_device::LoopDevice;
+use resident::Resident;
 
 /// Why there is no environment.
 #[derive(Debug, Error)]
@@ -60,6 +62,8 @@ pub struct Environment {
     _guard: Guard,
     generation: u64,
     preload: PathBuf,
+    /// Where memory may not be locked the engines are slower at times, and no less right.
+    _code: Option<Resident>,
 }
 
 impl Environment {
@@ -98,6 +102,7 @@ impl Environment {
             namespace,
             _guard: guard,
             generation,
+            _code: Resident::keep(&preload).ok(),
             preload,
         })
     }
