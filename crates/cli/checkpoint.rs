@@ -435,11 +435,10 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let folder = writer.criu_dir();
     timers::start_again(&folder).context("the program's timers cannot be saved")?;
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
-    let mut files: ProgramFiles = read_image(&folder.join(files::PROGRAM_FILES))?;
+    let files: ProgramFiles = read_image(&folder.join(files::PROGRAM_FILES))?;
     if !files.failure.is_empty() {
         bail!("{}", files.failure);
     }
-    program_files::hash_foreign(&mut files.files, Path::new(&format!("/proc/{pid}/root")));
     let dumped = Dumped {
         // CRIU counts to the end, which is not there yet where it holds the program.
         criu: criu.transpose()?.unwrap_or_else(|| DumpStats {
@@ -552,6 +551,10 @@ fn commit(
         ..
     } = preparation;
     let program = agent.identity();
+    let mut program_files = dumped.files.files;
+    // Not before: what holds the program back came first.
+    let root = format!("/proc/{}/root", program.pid);
+    program_files::hash_foreign(&mut program_files, Path::new(&root));
     let report = report(
         arguments,
         &dumped.criu,
@@ -576,7 +579,7 @@ fn commit(
         chunk_bytes: expected.chunk_bytes(),
         agent_page: agent.address(),
         tracked: expected.into_manifest()?,
-        program_files: dumped.files.files,
+        program_files,
         shared_memory: dumped.shared_memory,
         statistics: Some(figures),
         criu_frozen_us: dumped.criu.frozen_time.into(),

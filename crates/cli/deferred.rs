@@ -4,7 +4,7 @@ use std::{fs, io};
 
 use nix::sys::signal::{SigSet, Signal};
 
-const INTERRUPTS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+use crate::interrupt::INTERRUPTS;
 
 /// Interrupts wait while it lives, and come when it goes.
 pub(crate) struct Deferred {

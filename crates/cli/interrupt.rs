@@ -16,7 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::output::notice;
 
-const INTERRUPTS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+pub(crate) const INTERRUPTS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 /// CRIU may write while its folder goes away.
 const TURNS: u32 = 50;
 const BETWEEN_TURNS: Duration = Duration::from_millis(10);

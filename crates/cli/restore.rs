@@ -49,7 +49,6 @@ const ENDING: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
-    let interrupts = Deferred::begin().context("cannot hold signals up")?;
     let _whole = tracing::debug_span!("restore").entered();
     let checkpoint = Checkpoint::open(&arguments.directory).map_err(refused)?;
     if arguments.check {
@@ -71,17 +70,12 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         repairs,
     } = readiness::look(&checkpoint, &arguments.allow_changed)
         .map_err(|findings| refused(findings.join("; ")))?;
+    // From here on there is something to take back.
+    let interrupts = Deferred::begin().context("cannot hold signals up")?;
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
-
     let (pid, repaired) = with_output(&gone, || {
         bring_back(&checkpoint, &tools, repairs, &interrupts)
     })?;
-    let result = wait_for_agent(pid, manifest);
-    if let Err(error) = result {
-        end_child(pid);
-        undo(&repaired);
-        return Err(error);
-    }
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
         pid,
@@ -188,11 +182,16 @@ fn bring_back(
         for repair in repairs {
             repaired.push(repair.apply()?);
         }
-        restore(checkpoint, tools, interrupts)
+        let pid = restore(checkpoint, tools, interrupts)?;
+        wait_for_agent(pid, checkpoint.manifest()).inspect_err(|_| end_tree(pid))?;
+        Ok(pid)
     };
     match restored() {
         Ok(pid) => Ok((pid, repaired)),
         Err(error) => {
+            if interrupts.is_interrupted() {
+                notice("interrupted; the program does not come back");
+            }
             undo(&repaired);
             Err(error)
         }
@@ -248,8 +247,8 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
         softgpu: tools.softgpu.as_deref(),
         time_out: CRIU_LIMIT,
     };
+    let turn = wait_for_turn(interrupts)?;
     let bar = progress::spinner("restoring");
-    let turn = Turn::take().context("cannot take turns with other restores")?;
     let result = setting
         .restore()
         .and_then(|running| running.finish(|| interrupts.is_interrupted()));
@@ -265,9 +264,6 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
         if restored && has_run_to_its_end(pid) && is_alone(checkpoint)? {
             return Ok(pid);
         }
-        if matches!(error, RunError::Interrupted) {
-            notice("interrupted; the program does not come back");
-        }
         end_tree(pid);
         setting.remove_ghosts(&turn);
         return Err(error.into());
@@ -275,6 +271,20 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
     setting
         .restored_pid()
         .context("CRIU does not say which process it restored")
+}
+
+/// Waits until no other restore is under way.
+fn wait_for_turn(interrupts: &Deferred) -> anyhow::Result<Turn> {
+    let bar = progress::spinner("waiting for another restore");
+    loop {
+        let turn = Turn::take().context("cannot take turns with other restores")?;
+        if let Some(turn) = turn {
+            bar.finish_and_clear();
+            return Ok(turn);
+        }
+        ensure!(!interrupts.is_interrupted(), RunError::Interrupted);
+        thread::sleep(POLL);
+    }
 }
 
 /// Whether our child has ended by itself, or does so now: it may still be on its way out.

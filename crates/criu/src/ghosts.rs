@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 /// Where only root writes: restores need root anyway.
@@ -26,8 +27,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits until no other restore is under way.
-    pub fn take() -> io::Result<Self> {
+    /// None while another restore is under way.
+    pub fn take() -> io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -35,8 +36,9 @@ impl Turn {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW)
             .open(LOCK)?;
-        match Flock::lock(file, FlockArg::LockExclusive) {
-            Ok(lock) => Ok(Self { _lock: lock }),
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(Self { _lock: lock })),
+            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, error)) => Err(error.into()),
         }
     }

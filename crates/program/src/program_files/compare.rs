@@ -1,5 +1,6 @@
 //! What has become of the files since.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -24,15 +25,13 @@ pub struct Comparison {
 /// `allowed` are taken as they are.
 pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> Comparison {
     let mut comparison = Comparison::default();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = BTreeSet::new();
     for record in records {
+        let is_allowed = allowed.iter().any(|file| file == Path::new(&record.path));
         // Checkpoints of before each was recorded once have some twice.
-        if seen.contains(&record.path.as_str())
-            || allowed.iter().any(|a| a == Path::new(&record.path))
-        {
+        if !seen.insert(&record.path) || is_allowed {
             continue;
         }
-        seen.push(&record.path);
         match repair(record, images) {
             Ok(repair) => comparison.repairs.extend(repair),
             Err(refusal) => comparison.refusals.push(refusal),
@@ -116,11 +115,7 @@ fn check_unsaved(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), Progra
         };
     }
     // The time of the last change says nothing: it stands still for pages that are mapped and dirty.
-    match hash(&path, record.size) {
-        Ok(now) if now == record.blake3 => Ok(()),
-        Ok(_) => Err(ProgramFileError::Changed(path)),
-        Err(error) => Err(ProgramFileError::Read { path, error }),
-    }
+    check_hash(record, path)
 }
 
 /// Of a file that the program only reads: that it is the same.
@@ -134,18 +129,24 @@ fn check_foreign(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), Progra
         let (then, now) = (record.mode & 0o7777, meta.mode() & 0o7777);
         return Err(ProgramFileError::Mode { path, then, now });
     }
-    if meta.len() == record.size {
-        if modified_ns(meta) == record.modified_ns {
-            return Ok(());
-        }
-        let now = hash(&path, record.size);
-        match now {
-            Ok(now) if now == record.blake3 => return Ok(()),
-            Ok(_) => {}
-            Err(error) => return Err(ProgramFileError::Read { path, error }),
-        }
+    if meta.len() != record.size {
+        return Err(ProgramFileError::Changed(path));
     }
-    Err(ProgramFileError::Changed(path))
+    if modified_ns(meta) == record.modified_ns {
+        return Ok(());
+    }
+    match record.blake3.is_empty() {
+        true => Err(ProgramFileError::TooLarge(path)),
+        false => check_hash(record, path),
+    }
+}
+
+fn check_hash(record: &ProgramFile, path: PathBuf) -> Result<(), ProgramFileError> {
+    match hash(&path, record.size) {
+        Ok(now) if now == record.blake3 => Ok(()),
+        Ok(_) => Err(ProgramFileError::Changed(path)),
+        Err(error) => Err(ProgramFileError::Read { path, error }),
+    }
 }
 
 /// Whether the bytes of `start` are the first of `path`.
