@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    drop(interrupts);
+    // What waits still is for the program now.
     let held = Held::hold()?;
     let output = Spool::adopt(spooled)?;
     if let Some(output) = &output {
