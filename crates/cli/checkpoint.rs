@@ -14,7 +14,7 @@ use nix::time::{ClockId, clock_gettime};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
-use strobe_criu::{statistics, timers};
+use strobe_criu::{ghosts, statistics, timers};
 use strobe_extent::Extent;
 use strobe_graph::Window;
 use strobe_program::agent::{AgentError, RemoteAgent};
@@ -388,6 +388,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         plugin,
         softgpu,
         writer,
+        id,
         ..
     } = preparation;
     let pid = agent.identity().pid;
@@ -434,6 +435,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let criu = finished.map(|work| statistics::read_dump(work.path()));
     let folder = writer.criu_dir();
     timers::start_again(&folder).context("the program's timers cannot be saved")?;
+    ghosts::name_apart(&folder, &hex(id)).context("the program's deleted files cannot be saved")?;
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
     let files: ProgramFiles = read_image(&folder.join(files::PROGRAM_FILES))?;
     if !files.failure.is_empty() {

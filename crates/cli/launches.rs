@@ -11,11 +11,10 @@ use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
 use strobe_proto::{LaunchWindow, ShowLaunches, files, frame, from_agent, to_agent};
-use strobe_store::Checkpoint;
 
 use crate::link::{Link, Listener};
 use crate::outcome::Refused;
-use crate::release;
+use crate::{directory, release};
 
 /// More are not taken from an agent: it remembers fewer.
 const OPERATIONS: usize = 1 << 20;
@@ -73,7 +72,7 @@ pub(crate) fn save(criu_folder: &Path, window: &Window) -> anyhow::Result<()> {
 
 /// Of a checkpoint: the launches before it.
 pub(crate) fn of_checkpoint(directory: &Path) -> anyhow::Result<Window> {
-    let checkpoint = Checkpoint::open(directory)?;
+    let checkpoint = directory::open(directory)?;
     let path = checkpoint.criu_dir().join(files::LAUNCHES);
     let load = || frame::read_image(&mut BufReader::new(File::open(&path)?));
     let window: LaunchWindow = load().with_context(|| format!("cannot read {}", path.display()))?;

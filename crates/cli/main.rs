@@ -11,6 +11,7 @@ mod arguments;
 mod checkpoint;
 mod deferred;
 mod delivery;
+mod directory;
 mod distrust;
 mod doctor;
 mod gpu;

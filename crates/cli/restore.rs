@@ -13,11 +13,11 @@ use anyhow::{Context, anyhow, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
-use strobe_criu::ghosts::Turn;
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, work_folder};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
+use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
 use strobe_program::program_files::{Repair, Repaired};
 use strobe_program::shared_memory;
@@ -34,7 +34,7 @@ use crate::readiness::{self, Ready, Tools};
 use crate::report::{FileReport, ReadinessReport, RestoreReport};
 use crate::scratch::Scratch;
 use crate::spool::{self, Spool};
-use crate::{progress, signals};
+use crate::{directory, progress, signals};
 
 /// For the restored agent to say that it goes on.
 const AGENT_PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +50,7 @@ const ENDING: Duration = Duration::from_secs(2);
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
     let _whole = tracing::debug_span!("restore").entered();
-    let checkpoint = Checkpoint::open(&arguments.directory).map_err(refused)?;
+    let checkpoint = directory::open(&arguments.directory).map_err(refused)?;
     if arguments.check {
         return check(arguments, &checkpoint);
     }
@@ -64,6 +64,9 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     drop(phase);
     bar.finish_and_clear();
     verified.map_err(refused)?;
+    // Anybody else is refused below.
+    let is_root = nix::unistd::geteuid().is_root();
+    let turn = is_root.then(|| wait_for_turn(manifest.pid)).transpose()?;
     let Ready {
         tools,
         gone,
@@ -82,6 +85,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         restore_ms: started.elapsed().as_secs_f64() * 1e3,
         files: settle(repaired, arguments.tail),
     };
+    drop(turn);
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),
         false => {
@@ -247,7 +251,6 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
         softgpu: tools.softgpu.as_deref(),
         time_out: CRIU_LIMIT,
     };
-    let turn = wait_for_turn(interrupts)?;
     let bar = progress::spinner("restoring");
     let result = setting
         .restore()
@@ -265,7 +268,7 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
             return Ok(pid);
         }
         end_tree(pid);
-        setting.remove_ghosts(&turn);
+        setting.remove_ghosts();
         return Err(error.into());
     }
     setting
@@ -273,17 +276,18 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
         .context("CRIU does not say which process it restored")
 }
 
-/// Waits until no other restore is under way.
-fn wait_for_turn(interrupts: &Deferred) -> anyhow::Result<Turn> {
-    let bar = progress::spinner("waiting for another restore");
+/// Waits until no other restore of this program is under way.
+fn wait_for_turn(pid: u32) -> anyhow::Result<Lease> {
+    let lease = || Lease::of_restore(pid).context("restores cannot take turns");
+    if let Some(lease) = lease()? {
+        return Ok(lease);
+    }
+    notice(format_args!("waiting for another restore of process {pid}"));
     loop {
-        let turn = Turn::take().context("cannot take turns with other restores")?;
-        if let Some(turn) = turn {
-            bar.finish_and_clear();
-            return Ok(turn);
-        }
-        ensure!(!interrupts.is_interrupted(), RunError::Interrupted);
         thread::sleep(POLL);
+        if let Some(lease) = lease()? {
+            return Ok(lease);
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use strobe_store::{Checkpoint, Damage};
 use crate::arguments::VerifyArguments;
 use crate::outcome::Outcome;
 use crate::output::answer;
-use crate::progress;
 use crate::size::show_size;
+use crate::{directory, progress};
 
 pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
     let start = Instant::now();
@@ -63,7 +63,7 @@ fn residual_bytes(manifest: &Manifest) -> u64 {
 fn verify(
     arguments: &VerifyArguments,
 ) -> Result<(Checkpoint, strobe_store::VerifiedSummary), Damage> {
-    let checkpoint = Checkpoint::open(&arguments.directory)?;
+    let checkpoint = directory::open(&arguments.directory)?;
     let bar = progress::bytes("verifying", 0);
     let summary = checkpoint.verify(&mut |progress| {
         bar.set_length(progress.total);

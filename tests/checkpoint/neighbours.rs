@@ -1,9 +1,16 @@
-//! One of two programs on a device.
+//! Several programs on a device, and restores of several at once.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use strobe_program::process;
 
 use crate::harness::environment::{Environment, Program, wait_until};
-use crate::harness::{Folder, checkpoint_of, hip_program, restore, strobe, verify};
+use crate::harness::{Ended, Folder, checkpoint_of, hip_program, restore, strobe, verify};
 
 const ROUNDS: &str = "150";
 
@@ -74,4 +81,64 @@ fn one_is_saved_and_comes_back_on_the_same_device_beside_the_other() {
     assert_eq!(b.code(), 0, "{}", b.output());
     assert_eq!(log(&folder, "a"), log(&folder, "b"));
     assert!(log(&folder, "a").ends_with(&format!("end rounds {ROUNDS}\n")));
+}
+
+/// All of them have the same temporary files of ROCm's compiler, which they have deleted.
+#[test]
+fn restores_of_several_programs_wait_for_none_of_them() {
+    let folder = Folder::new("restored-at-once");
+    let program = hip_program("mixed.cpp");
+    let mut place = Environment::new(&folder, &[]);
+    let names = ["slow", "a", "b", "c"];
+    for name in names {
+        let log = format!("{name}.log");
+        let running = place.start_traced(name, &[&program, ROUNDS, &log]);
+        has_done(&folder, name, 3);
+        checkpoint_of(running.pid(), &folder.join(name), &["--kill"]).well();
+    }
+    let strobe = strobe();
+    // Its contents come back at a rate that takes minutes.
+    let mut slow = strobe.command();
+    slow.args(["softgpu", "--link-rate", "50K", "--"]);
+    slow.arg(strobe.path()).args(["restore", "--wait"]);
+    slow.arg(folder.join("slow")).process_group(0);
+    let mut slow = slow.stderr(Stdio::piped()).spawn().expect("strobe starts");
+    wait_until("CRIU of the slow one", || {
+        let below = process::tree(slow.id()).ok()?;
+        let is_criu = |pid: &u32| {
+            let line = process::command_line(*pid).unwrap_or_default();
+            line.iter().any(|word| word == "--restore-sibling")
+        };
+        below.iter().any(is_criu).then_some(())
+    });
+    let others = &names[1..];
+    thread::scope(|scope| {
+        let restored = others
+            .iter()
+            .map(|name| (name, scope.spawn(|| restore(&folder.join(name)))));
+        for (name, thread) in restored.collect::<Vec<_>>() {
+            let ended = thread.join().expect("no panic").well();
+            assert!(
+                !ended.stderr.contains("waiting"),
+                "{name}: {}",
+                ended.stderr
+            );
+        }
+    });
+    for name in others {
+        let log = log(&folder, name);
+        assert!(
+            log.ends_with(&format!("end rounds {ROUNDS}\n")),
+            "{name}: {log}"
+        );
+    }
+    assert!(slow.try_wait().expect("our child").is_none());
+    kill(Pid::from_raw(-slow.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    let ended = Ended::new(&slow.wait_with_output().expect("it ends"));
+    assert!(
+        ended.stderr.contains("does not come back"),
+        "it was not slow: {ended:?}"
+    );
+    restore(&folder.join("slow")).well();
+    assert_eq!(log(&folder, "slow"), log(&folder, "a"));
 }

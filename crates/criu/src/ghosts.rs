@@ -2,54 +2,122 @@
 //!
 //! A file that the program holds but has deleted comes back for a moment under a name of CRIU's, in
 //! the nearest folder that still exists: for temporary files of ROCm's compiler that is the same
-//! name for all programs. So restores take turns, and what a failed one, or one that was killed, has
-//! left is removed in the turn of the next that meets it.
+//! name for all programs. So in the images of a checkpoint the deleted file gets a name that no other
+//! checkpoint has ([`name_apart`]; the program sees it in `/proc/self/maps`), and restores are in nobody's
+//! way. What one that was killed has left is removed by the next of the same checkpoint that meets it.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs, str};
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use prost::Message;
+use prost::bytes::Bytes;
 
-/// Where only root writes: restores need root anyway.
-const LOCK: &str = "/run/strobe-restore.lock";
+use crate::images::{FILES, REMAPPED};
+
 /// In mount namespaces of its own CRIU names the stand-in; elsewhere the file, in whatever folder it was,
 /// behind its number.
 const STAND_IN: &str = "Trying to create ghost on path ";
 const FILE: &str = "Opening ghost file 0x";
+/// Between a deleted file's name and the checkpoint's.
+const INFIX: &[u8] = b".strobe-";
+/// Digits of a checkpoint's number in the name.
+const DIGITS: usize = 16;
+/// Of a name there is room for so much (`NAME_MAX` less CRIU's ending, less ours).
+const NAME_BYTES: usize = 255 - ".cr.ffffffff.ghost".len() - INFIX.len() - DIGITS;
+/// `fd_types` of CRIU's images/fdinfo.proto.
+const REGULAR: i32 = 1;
+/// `remap_type` of images/remap-file-path.proto.
+const GHOST: i32 = 1;
 
-/// While one is held, no other restore of ours makes stand-ins.
-#[derive(Debug)]
-pub struct Turn {
-    _lock: Flock<File>,
+/// `remap_file_path_entry`, as far as it matters here.
+#[derive(Clone, PartialEq, Message)]
+struct Remapped {
+    #[prost(uint32, required, tag = "1")]
+    file: u32,
+    #[prost(int32, optional, tag = "3")]
+    kind: Option<i32>,
 }
 
-impl Turn {
-    /// None while another restore is under way.
-    pub fn take() -> io::Result<Option<Self>> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(LOCK)?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Some(Self { _lock: lock })),
-            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
-            Err((_, error)) => Err(error.into()),
+/// `file_entry` of images/fdinfo.proto for a regular file.
+#[derive(Clone, PartialEq, Message)]
+struct FileEntry {
+    #[prost(int32, required, tag = "1")]
+    kind: i32,
+    #[prost(uint32, required, tag = "2")]
+    id: u32,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    regular: Option<Bytes>,
+}
+
+/// `reg_file_entry` of images/regfile.proto, its name alone.
+#[derive(Clone, PartialEq, Message)]
+struct Named {
+    #[prost(bytes = "vec", required, tag = "6")]
+    name: Vec<u8>,
+}
+
+/// Gives the deleted files in the images of a finished dump names of their own. `checkpoint`: in
+/// hexadecimal digits, 16 or more.
+pub fn name_apart(images: &Path, checkpoint: &str) -> io::Result<()> {
+    let remapped = REMAPPED.read(images)?;
+    let remapped = remapped.iter().filter_map(|entry| {
+        let entry = Remapped::decode(&entry[..]).ok()?;
+        (entry.kind == Some(GHOST)).then_some(entry.file)
+    });
+    let deleted: BTreeSet<u32> = remapped.collect();
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    let digits = &checkpoint.as_bytes()[..DIGITS];
+    let mut files = FILES.read(images)?;
+    for file in &mut files {
+        if let Some(renamed) = renamed(file, &deleted, digits) {
+            *file = renamed;
         }
     }
+    FILES.write(images, &files)
+}
 
-    /// Removes the stand-ins that the log of a failed restore names. To be called when no process of
-    /// that restore exists any more.
-    pub(crate) fn remove(&self, log: &str) {
-        for path in named(log) {
-            // Most often CRIU has removed it itself.
-            let _ = fs::remove_file(path);
+fn renamed(message: &[u8], deleted: &BTreeSet<u32>, digits: &[u8]) -> Option<Vec<u8>> {
+    let mut entry = FileEntry::decode(message).ok()?;
+    if entry.kind != REGULAR || !deleted.contains(&entry.id) {
+        return None;
+    }
+    let regular = entry.regular?;
+    let name = Named::decode(regular.clone()).ok()?.name;
+    let name = apart(&name, digits);
+    // Of a field that comes twice the last counts (protobuf's encoding), and all others stay.
+    let name = Named { name }.encode_to_vec();
+    entry.regular = Some([&regular[..], &name].concat().into());
+    Some(entry.encode_to_vec())
+}
+
+/// The path with another last name; one of an earlier checkpoint goes.
+fn apart(path: &[u8], digits: &[u8]) -> Vec<u8> {
+    let start = path.iter().rposition(|byte| *byte == b'/');
+    let (folder, name) = path.split_at(start.map_or(0, |slash| slash + 1));
+    let name = match name.split_last_chunk::<DIGITS>() {
+        Some((start, end)) if end.iter().all(u8::is_ascii_hexdigit) => {
+            start.strip_suffix(INFIX).unwrap_or(name)
         }
+        _ => name,
+    };
+    // Characters are not cut in two: CRIU does not mind, those who read its log do.
+    let mut len = name.len().min(NAME_BYTES);
+    while str::from_utf8(name).is_ok_and(|name| !name.is_char_boundary(len)) {
+        len -= 1;
+    }
+    [folder, &name[..len], INFIX, digits].concat()
+}
+
+/// Removes the stand-ins that the log of a failed restore names. To be called when no process of that
+/// restore exists any more, by whoever has the program's turn.
+pub(crate) fn remove(log: &str) {
+    for path in named(log) {
+        // Most often CRIU has removed it itself.
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -101,5 +169,63 @@ mod tests {
             "/dev/shm/x.cr.2.ghost",
         ];
         assert_eq!(found, expected.map(PathBuf::from));
+    }
+
+    fn file(kind: i32, id: u32, name: &[u8]) -> Vec<u8> {
+        // Position 4711, which nobody here knows of.
+        let other = [&[0x18, 0xe7, 0x24][..]].concat();
+        let name = Named { name: name.into() }.encode_to_vec();
+        let regular = Some([other, name].concat().into());
+        FileEntry { kind, id, regular }.encode_to_vec()
+    }
+
+    fn name_of(message: &[u8]) -> Vec<u8> {
+        let regular = FileEntry::decode(message).unwrap().regular.unwrap();
+        assert_eq!(regular[..3], [0x18, 0xe7, 0x24], "the position is lost");
+        Named::decode(regular).unwrap().name
+    }
+
+    #[test]
+    fn deleted_files_get_a_name_of_their_own_and_no_others_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let remapped = [(7, None), (8, Some(GHOST)), (9, Some(2))];
+        let remapped = remapped.map(|(file, kind)| Remapped { file, kind }.encode_to_vec());
+        REMAPPED.write(folder.path(), &remapped).unwrap();
+        let files = [7, 8, 9, 10].map(|id| file(REGULAR, id, b"/tmp/linked.bc.o"));
+        FILES.write(folder.path(), &files).unwrap();
+        name_apart(folder.path(), "0123456789abcdef01234567").unwrap();
+        let after = FILES.read(folder.path()).unwrap();
+        let expected = b"/tmp/linked.bc.o.strobe-0123456789abcdef";
+        assert_eq!(name_of(&after[1]), expected);
+        assert_eq!([0, 2, 3].map(|i| &after[i]), [0, 2, 3].map(|i| &files[i]));
+        // Restored, and saved again.
+        name_apart(folder.path(), "fedcba9876543210").unwrap();
+        let again = FILES.read(folder.path()).unwrap();
+        let expected = b"/tmp/linked.bc.o.strobe-fedcba9876543210";
+        assert_eq!(name_of(&again[1]), expected);
+    }
+
+    #[test]
+    fn names_are_not_too_long_for_what_criu_makes_of_them() {
+        for name in [
+            &b"x"[..],
+            &[b'x'; 255],
+            "\u{fc}".repeat(127).as_bytes(),
+            &[0xff; 255],
+        ] {
+            let path = [b"/a/b/", name].concat();
+            let apart = apart(&path, b"0123456789abcdef");
+            let new = apart.strip_prefix(b"/a/b/").expect("the folder stays");
+            assert!(
+                new.len() + ".cr.ffffffff.ghost".len() <= 255,
+                "{}",
+                new.len()
+            );
+            assert_eq!(str::from_utf8(new).is_ok(), str::from_utf8(name).is_ok());
+        }
+        assert_eq!(
+            apart(b"x", b"0123456789abcdef"),
+            b"x.strobe-0123456789abcdef"
+        );
     }
 }

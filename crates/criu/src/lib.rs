@@ -15,6 +15,7 @@
 
 pub mod failure;
 pub mod ghosts;
+mod images;
 pub mod locate;
 pub mod phases;
 pub mod plugin_folder;

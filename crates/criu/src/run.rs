@@ -12,7 +12,7 @@ use strobe_program::maps;
 use strobe_program::namespaces::{NamespaceError, Namespaces};
 
 use crate::failure;
-use crate::ghosts::Turn;
+use crate::ghosts;
 use crate::locate::Criu;
 use crate::phases;
 
@@ -153,8 +153,8 @@ impl Setting<'_> {
     }
 
     /// Cleans up after a failed restore, when no process of it exists any more.
-    pub fn remove_ghosts(&self, turn: &Turn) {
-        turn.remove(&tail(&self.work.join(RESTORE_LOG)));
+    pub fn remove_ghosts(&self) {
+        ghosts::remove(&tail(&self.work.join(RESTORE_LOG)));
     }
 
     fn pid_file(&self) -> PathBuf {

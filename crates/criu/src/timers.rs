@@ -4,15 +4,13 @@
 //! saves one that has expired and was not read with no time left, which starts no timer: it would
 //! never expire again. In its image it gets the whole period.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use prost::Message;
 
-/// All open files of a dump: two words that say so, then messages, each behind its length (u32).
-const FILES: &str = "files.img";
-/// `IMG_COMMON_MAGIC`, `FILES_MAGIC` (criu/include/magic.h).
-const MAGIC: [u32; 2] = [0x5456_4319, 0x5630_3138];
+use crate::images::FILES;
+
 /// `fd_types` of CRIU's images/fdinfo.proto.
 const TIMERFD: i32 = 17;
 
@@ -64,40 +62,19 @@ impl Timer {
 
 /// Starts the periodic timers again that had expired at the cut, in the images of a finished dump.
 pub fn start_again(images: &Path) -> io::Result<()> {
-    let path = images.join(FILES);
-    let before = fs::read(&path)?;
-    let after = started(&before).ok_or_else(|| {
-        let what = format!("{} is not a list of files of CRIU's", path.display());
-        io::Error::new(io::ErrorKind::InvalidData, what)
-    })?;
-    match after == before {
-        true => Ok(()),
-        false => fs::write(path, after),
+    let mut files = FILES.read(images)?;
+    let mut any = false;
+    for file in &mut files {
+        if let Some(changed) = changed(file) {
+            *file = changed;
+            any = true;
+        }
     }
-}
-
-/// The same list, with those timers changed; none where it is no list.
-fn started(list: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = list;
-    let word = |rest: &mut &[u8]| {
-        let (head, tail) = rest.split_first_chunk()?;
-        *rest = tail;
-        Some(u32::from_le_bytes(*head))
-    };
-    if [word(&mut rest)?, word(&mut rest)?] != MAGIC {
-        return None;
+    if any {
+        FILES.write(images, &files)
+    } else {
+        Ok(())
     }
-    let mut after = list[..8].to_vec();
-    while !rest.is_empty() {
-        let len = word(&mut rest)? as usize;
-        let (message, tail) = rest.split_at_checked(len)?;
-        rest = tail;
-        let changed = changed(message);
-        let message = changed.as_deref().unwrap_or(message);
-        after.extend((message.len() as u32).to_le_bytes());
-        after.extend(message);
-    }
-    Some(after)
 }
 
 fn changed(message: &[u8]) -> Option<Vec<u8>> {
@@ -130,13 +107,7 @@ mod tests {
             id: 7,
             timer: Some(timer),
         };
-        let message = message.encode_to_vec();
-        [&(message.len() as u32).to_le_bytes()[..], &message].concat()
-    }
-
-    fn list(entries: &[Vec<u8>]) -> Vec<u8> {
-        let magic = MAGIC.map(u32::to_le_bytes).concat();
-        [magic, entries.concat()].concat()
+        message.encode_to_vec()
     }
 
     #[test]
@@ -147,17 +118,12 @@ mod tests {
             entry(TIMERFD, 1, 0, 0),
             entry(1, 2, 0, 3),
         ];
-        assert_eq!(started(&list(&others)), Some(list(&others)));
+        assert!(others.iter().all(|other| changed(other).is_none()));
+        let folder = tempfile::tempdir().unwrap();
         let expired = [entry(TIMERFD, 2, 0, 300), others[1].clone()];
+        FILES.write(folder.path(), &expired).unwrap();
+        start_again(folder.path()).unwrap();
         let running = [entry(TIMERFD, 2, 300, 300), others[1].clone()];
-        assert_eq!(started(&list(&expired)), Some(list(&running)));
-    }
-
-    #[test]
-    fn what_is_no_list_is_left_alone() {
-        let whole = list(&[entry(TIMERFD, 2, 0, 300)]);
-        for end in [0, 7, 10, whole.len() - 1] {
-            assert_eq!(started(&whole[..end]), None, "{end}");
-        }
+        assert_eq!(FILES.read(folder.path()).unwrap(), running);
     }
 }

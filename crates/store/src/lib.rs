@@ -35,4 +35,5 @@ pub use checkpoint::{Checkpoint, Progress, VerifiedSummary};
 pub use damage::{Damage, Defect};
 pub use disk::{Disk, DiskError, LocalDisk};
 pub use manifest::FORMAT;
+pub use staging::remove_dead;
 pub use writer::{CheckpointWriter, CommitError, CreateError, WriterStatistics};

@@ -6,7 +6,7 @@
 //! lives: the kernel drops the lock with the process, also across namespaces and a crash of the
 //! machine. The content is written after the lock is taken, so a mark without a lock means death.
 
-use crate::disk::{Context, Disk, DiskError};
+use crate::disk::{Context, Disk, DiskError, LocalDisk};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -14,6 +14,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const OWNER: &str = "owner";
+const INFIX: &str = ".staging-";
 /// How the file `owner` of a staging directory of ours starts.
 const MARK: &str = "strobe checkpoint\n";
 
@@ -60,13 +61,16 @@ pub(crate) fn parent(target: &Path) -> &Path {
     target.parent().unwrap_or(Path::new("/"))
 }
 
-/// Removes the staging directories of `target` whose writers are dead; leaves everything else.
-pub(crate) fn remove_dead(disk: &dyn Disk, target: &Path) -> Result<(), DiskError> {
-    let parent = parent(target);
-    let prefix = prefix(target);
-    for entry in fs::read_dir(parent).context("list", parent)?.flatten() {
+/// Removes the staging directories in a folder, of whatever checkpoints, whose writers are dead; leaves
+/// everything else.
+pub fn remove_dead(folder: &Path) -> Result<(), DiskError> {
+    remove_dead_on(&LocalDisk, folder)
+}
+
+pub(crate) fn remove_dead_on(disk: &dyn Disk, folder: &Path) -> Result<(), DiskError> {
+    for entry in fs::read_dir(folder).context("list", folder)?.flatten() {
         let path = entry.path();
-        if is_staging_name(&prefix, &entry.file_name())
+        if is_staging_name(&entry.file_name())
             && entry.file_type().is_ok_and(|kind| kind.is_dir())
             && let Some(_lock) = lock_dead(&path)
         {
@@ -92,13 +96,15 @@ fn lock_dead(path: &Path) -> Option<File> {
 fn prefix(target: &Path) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(".staging-");
+    prefix.push(INFIX);
     prefix
 }
 
-fn is_staging_name(prefix: &OsStr, name: &OsStr) -> bool {
-    let rest = name
-        .as_encoded_bytes()
-        .strip_prefix(prefix.as_encoded_bytes());
-    rest.is_some_and(|rest| rest.len() == 16 && rest.iter().all(u8::is_ascii_hexdigit))
+fn is_staging_name(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let Some((start, digits)) = name.split_last_chunk::<16>() else {
+        return false;
+    };
+    let is_ours = start.starts_with(b".") && start.ends_with(INFIX.as_bytes());
+    is_ours && digits.iter().all(u8::is_ascii_hexdigit)
 }

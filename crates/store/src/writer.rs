@@ -6,7 +6,7 @@ use crate::damage::Damage;
 use crate::damage::Defect;
 use crate::disk::{Context, Disk, DiskError, LocalDisk};
 use crate::manifest;
-use crate::staging::{Staging, parent, remove_dead};
+use crate::staging::{Staging, parent, remove_dead_on};
 use crate::tree::{Tree, record};
 use prost::Message;
 use std::collections::BTreeSet;
@@ -111,7 +111,7 @@ impl CheckpointWriter {
             .map(Checkpoint::open)
             .transpose()
             .map_err(CreateError::Base)?;
-        remove_dead(&*disk, target)?;
+        remove_dead_on(&*disk, parent(target))?;
         let staging = Staging::make(&*disk, target)?;
         let writer = CheckpointWriter {
             disk,

@@ -300,17 +300,19 @@ fn only_dead_staging_directories_of_ours_are_removed() {
             Some("somebody else's\npid 1\n"),
         ),
         of(".cp.staging-notes", Some(mark)),
-        of(".other.staging-0123456789abcdef", Some(mark)),
     ];
+    let other = of(".other.staging-0123456789abcdef", Some(mark));
     let live = CheckpointWriter::create(&target, None).unwrap();
     assert!(!dead.exists(), "its writer is dead");
+    assert!(!other.exists(), "another checkpoint's, and dead too");
     let second = CheckpointWriter::create(&target, None).unwrap();
     assert!(live.criu_dir().exists(), "its writer lives");
-    assert!(
-        kept.iter().all(|path| path.exists()),
-        "these are not ours, or not of this target"
-    );
+    assert!(kept.iter().all(|path| path.exists()), "these are not ours");
     drop(second);
+    let dead = of(".cp.staging-0123456789abcdef", Some(mark));
+    strobe_store::remove_dead(folder.path()).unwrap();
+    assert!(!dead.exists(), "without a checkpoint, too");
+    assert!(live.criu_dir().exists());
     live.commit(Manifest::default()).unwrap();
 }
 
