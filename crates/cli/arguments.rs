@@ -266,6 +266,9 @@ pub(crate) struct GraphArguments {
     /// Process id of a program, or directory of a checkpoint.
     #[arg(value_name = "PID|DIR")]
     pub(crate) target: String,
+    /// Of the processes in a checkpoint, that with this number.
+    #[arg(long, value_name = "PID")]
+    pub(crate) process: Option<u32>,
     /// Show so many operations, the latest; without it about two rounds of the loop that the program is in.
     #[arg(long, value_name = "N")]
     pub(crate) last: Option<usize>,

@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
@@ -17,7 +19,7 @@ use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{ghosts, statistics, timers};
 use strobe_extent::Extent;
 use strobe_graph::Window;
-use strobe_program::agent::{AgentError, RemoteAgent};
+use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
 use strobe_program::awaited::{Awaited, Standstill};
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
@@ -26,9 +28,9 @@ use strobe_program::{program_files, shared_memory, threads};
 use strobe_proto::page::{Phase, Verdict};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    Abandon, Begin, ByteRange, CheckpointMode, Committed, Manifest, Missed, PluginStatistics,
-    ProgramFiles, Promise, SharedMemoryFile, Statistics, Validation, files, frame, from_agent,
-    to_agent,
+    Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
+    PluginStatistics, ProgramFiles, Promise, SharedMemoryFile, Statistics, TrackedExtent,
+    Validation, files, frame, from_agent, to_agent,
 };
 use strobe_store::{CheckpointWriter, CreateError};
 
@@ -37,12 +39,13 @@ use crate::delivery::{self, Expected};
 use crate::distrust;
 use crate::held::Held;
 use crate::link::{Link, Listener};
-use crate::missed::{MissedWrite, MissedWriteReport, Residual, pieces};
+use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual, pieces};
 use crate::outcome::{Outcome, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
-use crate::{interrupt, launches, progress, release};
+use crate::tree::{self, Tree};
+use crate::{figures, interrupt, launches, progress, release};
 
 /// For the agent to connect, and to get ready.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -51,6 +54,8 @@ const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
 /// saved while the program stands still.
 const ATTEMPTS: u32 = 3;
+/// How often it is taken in all. Processes of the tree begin to use a GPU at any moment.
+const NOT_NOW: u32 = 20;
 /// CRIU makes a file in the program's name, of the size of its own code and of what it says of each
 /// mapping; a smaller limit would end the program by SIGXFSZ.
 const CRIU_FILE_BYTES: u64 = 64 << 20;
@@ -73,13 +78,13 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
 
 /// Everything a dump needs, found before the program is touched.
 struct Preparation {
-    agent: RemoteAgent,
+    tree: Tree,
     criu: Criu,
     plugin: PathBuf,
     softgpu: Option<PathBuf>,
     writer: CheckpointWriter,
     id: Vec<u8>,
-    _lease: Lease,
+    _leases: Vec<Lease>,
 }
 
 /// What CRIU and the plugin left.
@@ -102,7 +107,8 @@ fn refused(error: impl std::fmt::Display) -> anyhow::Error {
 fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
     let mut residual = Residual::default();
     let mut missed_writes = Vec::new();
-    loop {
+    let mut attempt = 0;
+    for _ in 0..NOT_NOW {
         let error = match take(arguments, &residual) {
             Ok(mut report) => {
                 report.missed_writes = missed_writes;
@@ -110,53 +116,72 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
             }
             Err(error) => error,
         };
-        let Some(missed) = error.downcast_ref::<MissedWrite>() else {
+        if is_passing(&error) {
+            wait_until_idle(arguments.pid)?;
+            continue;
+        }
+        let Some(MissedWrites(missed)) = error.downcast_ref() else {
             return Err(error);
         };
-        if let Err(error) = distrust::note(arguments.pid, &missed.suspects) {
-            tracing::warn!("later runs will find out again: {error:#}");
+        for missed in missed {
+            if let Err(error) = distrust::note(missed.pid, &missed.suspects) {
+                tracing::warn!("later runs will find out again: {error:#}");
+            }
+            missed_writes.push(MissedWriteReport::from(missed));
+            residual.add(missed);
         }
-        missed_writes.push(MissedWriteReport::from(missed));
-        if missed_writes.len() >= ATTEMPTS as usize {
-            return Err(refused(missed));
+        attempt += 1;
+        if attempt >= ATTEMPTS {
+            return Err(refused(error));
         }
         if !arguments.json {
-            notice(format_args!("{missed}; taken again"));
+            notice(format_args!("{error}; taken again"));
         }
-        residual.add(missed);
         wait_until_idle(arguments.pid)?;
-        residual.everything |= missed_writes.len() + 1 >= ATTEMPTS as usize;
+        residual.everything |= attempt + 1 >= ATTEMPTS;
     }
+    Err(refused("its processes begin to use a GPU again and again"))
 }
 
-/// Waits for the end of an attempt in the agent too.
+/// Whether another attempt may well succeed.
+fn is_passing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::NotNow(_)))
+}
+
+/// Waits for the end of an attempt in the agents too.
 fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
-    let agent = RemoteAgent::find(pid)?;
     let deadline = std::time::Instant::now() + ARM;
-    let mut awaited = Awaited::new(agent.identity());
-    while !matches!(agent.phase()?, Some(Phase::Idle | Phase::Refused)) {
-        awaited.look()?;
-        if std::time::Instant::now() > deadline {
-            bail!("the agent does not end its part of the checkpoint");
+    for agent in Tree::of(pid)?.agents {
+        let mut awaited = Awaited::new(agent.identity());
+        while !matches!(agent.phase()?, Some(Phase::Idle | Phase::Refused)) {
+            awaited.look()?;
+            if std::time::Instant::now() > deadline {
+                bail!("the agent does not end its part of the checkpoint");
+            }
+            thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
 fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<CheckpointReport> {
-    // Before all else: with its first thread a process seems to have ended.
-    for pid in process::tree(arguments.pid).unwrap_or_default() {
-        threads::check(pid).map_err(refused)?;
-    }
     let _whole = tracing::debug_span!("checkpoint", pid = arguments.pid).entered();
     let before = Identity::of(arguments.pid);
-    let preparation = prepare(arguments).map_err(|error| match before {
+    let prepared = threads_are_whole(arguments.pid).and_then(|()| prepare(arguments));
+    let preparation = prepared.map_err(|error| match before {
         Ok(program) => unless_ended(program, error),
         Err(_) => error,
     })?;
-    let agent = preparation.agent;
-    take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&agent, error))
+    let agents = preparation.tree.agents.clone();
+    take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&agents, error))
+}
+
+/// Before all else: with its first thread a process seems to have ended.
+fn threads_are_whole(pid: u32) -> anyhow::Result<()> {
+    for pid in process::tree(tree::root_of(pid)).unwrap_or_default() {
+        threads::check(pid).map_err(refused)?;
+    }
+    Ok(())
 }
 
 fn take_prepared(
@@ -164,23 +189,25 @@ fn take_prepared(
     residual: &Residual,
     mut preparation: Preparation,
 ) -> anyhow::Result<CheckpointReport> {
-    let agent = preparation.agent;
+    let tree = preparation.tree.clone();
     let id = hex(&preparation.id);
-    let snapshot = agent.snapshot()?;
-    let chunk_bytes = (snapshot.tracked_bytes / CHUNKS)
+    let snapshots = tree.agents.iter().map(RemoteAgent::snapshot);
+    let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
+    let tracked_bytes: u64 = snapshots.iter().map(|now| now.tracked_bytes).sum();
+    let chunk_bytes = (tracked_bytes / CHUNKS)
         .clamp(CHUNK_BYTES.0, CHUNK_BYTES.1)
         .next_power_of_two();
-    let begin = Begin {
+    let begin = |agent: &RemoteAgent, now: &Snapshot| Begin {
         checkpoint_id: preparation.id.clone(),
         mode: mode(arguments).into(),
         kill: arguments.kill,
         chunk_bytes,
-        aside_bytes: snapshot.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
+        aside_bytes: now.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
         drain_timeout_ms: arguments.drain_timeout.saturating_mul(1000),
         drain_attempts: DRAIN_ATTEMPTS,
         validate: validate(arguments).into(),
         residual: residual
-            .extents
+            .of(agent.identity().pid)
             .iter()
             .copied()
             .map(ByteRange::from)
@@ -188,31 +215,42 @@ fn take_prepared(
         all_residual: residual.everything || arguments.kill,
         max_hold_ms: arguments.max_hold * 1000,
     };
-    let listener = Listener::open(agent.identity(), &id)?;
-    arm(&agent, &listener, begin)
-        .and_then(|window| launches::save(&preparation.writer.criu_dir(), &window))
+    let mut listeners = Vec::new();
+    let mut arm_all = || {
+        for (agent, now) in tree.agents.iter().zip(&snapshots) {
+            let pid = agent.identity().pid;
+            let listener = Listener::open(agent.identity(), &format!("{id}-{pid}"))?;
+            let window = arm(agent, &listener, begin(agent, now))?;
+            launches::save(&preparation.writer.criu_dir(), pid, &window)?;
+            listeners.push(listener);
+        }
+        Ok(())
+    };
+    let armed = arm_all();
+    let mut dumped = armed
         .and_then(|()| dump(arguments, &mut preparation))
-        .map_err(|error| disarm(&agent, error))
-        .and_then(|mut dumped| {
-            if let Some(held) = dumped.held.take() {
-                return finish_held(arguments, preparation, held, dumped, chunk_bytes);
-            }
-            let mut link = listener.accept(CONNECT)?;
-            let finished = finish(arguments, preparation, &mut link, dumped, chunk_bytes);
-            let last = match &finished {
-                Ok(_) => to_agent::Body::Committed(Committed {}),
-                // It knows already.
-                Err(error) if is_known_to_the_agent(error) => return finished,
-                Err(error) => to_agent::Body::Abandon(Abandon {
-                    reason: error.to_string(),
-                }),
-            };
-            // The checkpoint is what it is, whether the agent hears of it or not.
-            if let Err(error) = link.send(last) {
-                tracing::debug!("{error:#}");
-            }
-            finished
-        })
+        .map_err(|error| disarm(&tree.agents, error))?;
+    if let Some(held) = dumped.held.take() {
+        return finish_held(arguments, preparation, held, dumped, chunk_bytes);
+    }
+    let links = listeners.iter().map(|listener| listener.accept(CONNECT));
+    // Those that have come hang up where another does not, and their agents give up.
+    let mut links = links.collect::<anyhow::Result<Vec<_>>>()?;
+    let finished = finish(arguments, preparation, &mut links, dumped, chunk_bytes);
+    for (agent, link) in tree.agents.iter().zip(&mut links) {
+        let last = match &finished {
+            Ok(_) => to_agent::Body::Committed(Committed {}),
+            Err(error) if is_known_to_the_agent(agent, error) => continue,
+            Err(error) => to_agent::Body::Abandon(Abandon {
+                reason: error.to_string(),
+            }),
+        };
+        // The checkpoint is what it is, whether the agent hears of it or not.
+        if let Err(error) = link.send(last) {
+            tracing::debug!("{error:#}");
+        }
+    }
+    finished
 }
 
 /// Why the preparation failed. Of a program that has ended, what was asked for is not there any more,
@@ -226,7 +264,14 @@ fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Why a checkpoint failed that had begun: of a program that is not there any more, that it is not.
-fn unless_gone(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
+fn unless_gone(agents: &[RemoteAgent], mut error: anyhow::Error) -> anyhow::Error {
+    for agent in agents {
+        error = unless_this_is_gone(agent, error);
+    }
+    error
+}
+
+fn unless_this_is_gone(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
     let pid = agent.identity().pid;
     let found = RemoteAgent::find(pid);
     match found {
@@ -245,17 +290,20 @@ fn unless_gone(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
 /// Looks at everything first; what is missing is said before the program notices anything.
 fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
     let _phase = tracing::debug_span!("prepare").entered();
-    let pid = arguments.pid;
-    let agent = RemoteAgent::find(pid).map_err(refused)?;
-    if process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
-        return Err(refused(Standstill::Stopped(pid)));
+    let tree = Tree::of(arguments.pid).map_err(refused)?;
+    let root = tree.root.pid;
+    for agent in &tree.agents {
+        let pid = agent.identity().pid;
+        if process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
+            return Err(refused(Standstill::Stopped(pid)));
+        }
     }
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     if !nix::unistd::geteuid().is_root() {
         return Err(refused("CRIU needs root; run this command as root"));
     }
-    let softgpu = softgpu_library(pid)?;
+    let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
     let writer = CheckpointWriter::create(&arguments.output, arguments.base.as_deref()).map_err(
         |e| match e {
             CreateError::Disk(e) => anyhow!(e),
@@ -273,21 +321,25 @@ fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
     ]
     .map(Option::<&PathBuf>::cloned);
     for path in paths.iter().flatten() {
-        check_seen(pid, path).map_err(refused)?;
+        check_seen(root, path).map_err(refused)?;
     }
-    check_file_size_limits(pid)?;
+    check_file_size_limits(root)?;
     let id = random_id().context("no random numbers")?;
-    let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
-    let lease = lease.ok_or_else(|| release::under_way(pid))?;
-    release::end_last(&agent)?;
+    let mut leases = Vec::new();
+    for agent in &tree.agents {
+        let pid = agent.identity().pid;
+        let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
+        leases.push(lease.ok_or_else(|| release::under_way(pid))?);
+        release::end_last(agent)?;
+    }
     Ok(Preparation {
-        agent,
+        tree,
         criu,
         plugin,
         softgpu,
         writer,
         id,
-        _lease: lease,
+        _leases: leases,
     })
 }
 
@@ -307,7 +359,7 @@ fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
 }
 
 /// A program that is killed does nothing after the cut, for what it would do is lost.
-fn mode(arguments: &CheckpointArguments) -> CheckpointMode {
+pub(crate) fn mode(arguments: &CheckpointArguments) -> CheckpointMode {
     match arguments.mode {
         arguments::Mode::Cow if !arguments.kill => CheckpointMode::Cow,
         _ => CheckpointMode::Stop,
@@ -323,9 +375,10 @@ fn validate(arguments: &CheckpointArguments) -> Validation {
 }
 
 /// It was asked for the suspects.
-fn is_known_to_the_agent(error: &anyhow::Error) -> bool {
-    let missed = error.downcast_ref::<MissedWrite>();
-    missed.is_some_and(|missed| !missed.by_cpu)
+fn is_known_to_the_agent(agent: &RemoteAgent, error: &anyhow::Error) -> bool {
+    let is_known = |missed: &MissedWrite| missed.pid == agent.identity().pid && !missed.by_cpu;
+    let missed = error.downcast_ref::<MissedWrites>();
+    missed.is_some_and(|MissedWrites(missed)| missed.iter().any(is_known))
 }
 
 /// Calls the agent and tells it what to expect; what the program has launched. Afterwards nobody is
@@ -353,37 +406,49 @@ fn arm(agent: &RemoteAgent, listener: &Listener, begin: Begin) -> anyhow::Result
         if std::time::Instant::now() > deadline {
             bail!("the agent does not get ready");
         }
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
     }
     Ok(launches)
 }
 
-/// After a failure before or in the dump: the agent must not wait for a verdict that never comes.
-fn disarm(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
-    let Ok(snapshot) = agent.snapshot() else {
-        return error;
-    };
-    // What the agent says may be of an earlier checkpoint, if it is stopped.
+/// After a failure before or in the dump: no agent must wait for a verdict that never comes.
+fn disarm(agents: &[RemoteAgent], error: anyhow::Error) -> anyhow::Error {
+    // What an agent says may be of an earlier checkpoint, if it is stopped.
     let error = match error.downcast::<Standstill>() {
         Ok(standstill) => refused(standstill),
         Err(error) => error,
     };
-    if snapshot.phase == Some(Phase::Refused) && !error.is::<Refused>() {
-        return refused(snapshot.reason);
+    let mut reasons = Vec::new();
+    for agent in agents {
+        let Ok(snapshot) = agent.snapshot() else {
+            continue;
+        };
+        if snapshot.phase == Some(Phase::Refused) {
+            reasons.push(snapshot.reason);
+        }
+        if snapshot.verdict == Some(Verdict::Pending)
+            && let Err(failed) = agent.set_verdict(Verdict::Aborted)
+        {
+            tracing::debug!("{failed}");
+        }
     }
-    if snapshot.verdict == Some(Verdict::Pending)
-        && let Err(failed) = agent.set_verdict(Verdict::Aborted)
-    {
-        tracing::debug!("{failed}");
+    if error.is::<Refused>() || is_passing(&error) {
+        return error;
     }
-    error
+    // The others refuse because of one, which the error speaks of.
+    let text = format!("{error:#}");
+    let first = reasons.iter().position(|reason| text.contains(reason));
+    match first.or((!reasons.is_empty()).then_some(0)) {
+        Some(first) => refused(&reasons[first]),
+        None => error,
+    }
 }
 
 /// Runs CRIU, with our plugin in it.
 fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyhow::Result<Dumped> {
     let _phase = tracing::debug_span!("dump").entered();
     let Preparation {
-        agent,
+        tree,
         criu,
         plugin,
         softgpu,
@@ -391,7 +456,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         id,
         ..
     } = preparation;
-    let pid = agent.identity().pid;
+    let pid = tree.root.pid;
     let work = Scratch::create(&writer.criu_dir().with_file_name("work"))?;
     let mut plugins = vec![plugin.as_path()];
     plugins.extend(softgpu.as_deref());
@@ -413,7 +478,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let result = setting
         .dump(pid, true, arguments.files_limit)
         .and_then(|running| match arguments.kill {
-            true => Held::saved(*agent, running, work).map(Some),
+            true => Held::saved(tree, running, work).map(Some),
             false => {
                 running.finish(|| false)?;
                 finished = Some(work);
@@ -459,7 +524,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
 /// Whether a program is stopped, or about to be.
 fn is_stopped(pid: u32) -> bool {
     (0..50).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
         process::stat(pid).is_ok_and(|stat| stat.is_stopped())
     })
 }
@@ -472,19 +537,22 @@ fn finish_held(
     dumped: Dumped,
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
-    let agent = preparation.agent;
-    let snapshot = agent.snapshot()?;
-    let figures = Statistics {
-        launches: snapshot.launches,
-        footprints_exact: snapshot.footprints_exact,
-        footprints_conservative: snapshot.footprints_conservative,
-        gate_closed_ns: snapshot.gate_closed_ns,
-        drained_ns: snapshot.drained_ns,
-        opened_ns: dumped.plugin.finished_ns,
-        ..Statistics::default()
-    };
-    let nothing = Expected::new(Vec::new(), chunk_bytes)?;
-    let report = commit(arguments, preparation, nothing, figures, dumped)?;
+    let mut all = Vec::new();
+    for agent in &preparation.tree.agents {
+        let snapshot = agent.snapshot()?;
+        all.push(Statistics {
+            launches: snapshot.launches,
+            footprints_exact: snapshot.footprints_exact,
+            footprints_conservative: snapshot.footprints_conservative,
+            gate_closed_ns: snapshot.gate_closed_ns,
+            drained_ns: snapshot.drained_ns,
+            opened_ns: dumped.plugin.finished_ns,
+            ..Statistics::default()
+        });
+    }
+    let nothing = preparation.tree.agents.iter().map(|_| Vec::new());
+    let tracked = nothing.collect();
+    let report = commit(arguments, preparation, tracked, all, dumped, chunk_bytes)?;
     held.end()?;
     Ok(report)
 }
@@ -499,71 +567,117 @@ fn freed(pid: u32, error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Takes the contents in and commits.
+/// Takes the contents of all processes in and commits.
 fn finish(
     arguments: &CheckpointArguments,
     mut preparation: Preparation,
-    link: &mut Link,
+    links: &mut [Link],
     mut dumped: Dumped,
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
-    let program = preparation.agent.identity();
-    let Promise { tracked, touched } = dumped.plugin.promise.take().unwrap_or_default();
-    let mut expected = Expected::new(tracked, chunk_bytes)?;
-    let bar = progress::bytes("copying", expected.bytes());
-    let writer = &mut preparation.writer;
+    let agents = &preparation.tree.agents;
+    let mut promises = std::mem::take(&mut dumped.plugin.promises);
+    let (mut all, mut missed) = (Vec::new(), Vec::new());
+    for agent in agents {
+        let pid = agent.identity().pid;
+        let promised = promises.iter_mut().find(|promise| promise.pid == pid);
+        let Promise {
+            tracked, touched, ..
+        } = promised.map(std::mem::take).unwrap_or_default();
+        all.push(Expected::new(tracked, chunk_bytes)?);
+        if !touched.is_empty() {
+            let touched = touched.into_iter().map(Extent::try_from);
+            missed.push(MissedWrite {
+                pid,
+                chunks: touched.collect::<Result<_, _>>()?,
+                suspects: Vec::new(),
+                by_cpu: true,
+            });
+        }
+    }
+    let bar = progress::bytes("copying", all.iter().map(Expected::bytes).sum());
+    let writer = Mutex::new(&mut preparation.writer);
     let phase = tracing::debug_span!("copy").entered();
-    let delivered = delivery::take(link, program.pid, &mut expected, writer, |bytes| {
-        bar.inc(bytes)
+    let delivered: Vec<_> = thread::scope(|scope| {
+        let one = |((agent, link), expected)| {
+            let pid = RemoteAgent::identity(agent).pid;
+            let (writer, bar) = (&writer, &bar);
+            scope.spawn(move || delivery::take(link, pid, expected, writer, |bytes| bar.inc(bytes)))
+        };
+        let threads: Vec<_> = agents
+            .iter()
+            .zip(&mut *links)
+            .zip(&mut all)
+            .map(one)
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        let failed = |_| Err(anyhow!("a thread that takes contents in has failed"));
+        joined.map(|result| result.unwrap_or_else(failed)).collect()
     });
     drop(phase);
     bar.finish_and_clear();
-    let figures = delivered?;
-    let chunks = expected.missed();
-    if !touched.is_empty() {
-        let touched = touched.into_iter().map(Extent::try_from);
-        let by_cpu = MissedWrite {
-            chunks: touched.collect::<Result<_, _>>()?,
-            suspects: Vec::new(),
-            by_cpu: true,
-        };
-        return Err(by_cpu.into());
+    let figures = delivered.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    if missed.is_empty() {
+        for ((agent, link), expected) in agents.iter().zip(links).zip(&mut all) {
+            let chunks = expected.missed();
+            if !chunks.is_empty() {
+                missed.push(suspected(agent.identity().pid, link, chunks)?);
+            }
+        }
     }
-    if !chunks.is_empty() {
-        return Err(missed(link, chunks)?.into());
+    if !missed.is_empty() {
+        return Err(MissedWrites(missed).into());
     }
-    commit(arguments, preparation, expected, figures, dumped)
+    let tracked = all.into_iter().map(Expected::into_manifest);
+    let tracked = tracked.collect::<anyhow::Result<_>>()?;
+    commit(
+        arguments,
+        preparation,
+        tracked,
+        figures,
+        dumped,
+        chunk_bytes,
+    )
 }
 
 /// Writes the manifest: from then on the checkpoint is one.
 fn commit(
     arguments: &CheckpointArguments,
     preparation: Preparation,
-    expected: Expected,
-    figures: Statistics,
+    tracked: Vec<Vec<TrackedExtent>>,
+    all_figures: Vec<Statistics>,
     dumped: Dumped,
+    chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
     let _phase = tracing::debug_span!("commit").entered();
     let Preparation {
-        agent,
+        tree,
         criu,
         softgpu,
         writer,
         id,
         ..
     } = preparation;
-    let program = agent.identity();
+    let program = tree.root;
     let mut program_files = dumped.files.files;
     // Not before: what holds the program back came first.
     let root = format!("/proc/{}/root", program.pid);
     program_files::hash_foreign(&mut program_files, Path::new(&root));
-    let report = report(
+    let figures = figures::of_all(&all_figures);
+    let report = figures::report(
         arguments,
+        &tree,
         &dumped.criu,
         &dumped.plugin,
         &figures,
         dumped.started_ns,
     );
+    let processes = tree.agents.iter().zip(tracked);
+    let processes = processes.map(|(agent, tracked)| GpuProcess {
+        pid: agent.identity().pid,
+        agent_page: agent.address(),
+        tracked,
+    });
     let manifest = Manifest {
         checkpoint_id: id,
         created_unix_ns: SystemTime::now()
@@ -578,16 +692,15 @@ fn commit(
         command_line: process::command_line(program.pid)?,
         target: dumped.plugin.target.clone(),
         criu_version: criu.version.to_string(),
-        chunk_bytes: expected.chunk_bytes(),
-        agent_page: agent.address(),
-        tracked: expected.into_manifest()?,
+        chunk_bytes,
+        processes: processes.collect(),
         program_files,
         shared_memory: dumped.shared_memory,
         statistics: Some(figures),
         criu_frozen_us: dumped.criu.frozen_time.into(),
         criu_freezing_us: dumped.criu.freezing_time.into(),
         plugin: Some(PluginStatistics {
-            promise: None,
+            promises: Vec::new(),
             ..dumped.plugin
         }),
         killed: arguments.kill,
@@ -605,79 +718,19 @@ fn commit(
 }
 
 /// Tells the agent what was missed; it tells whom it suspects.
-fn missed(link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
+fn suspected(pid: u32, link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
     link.send(to_agent::Body::Missed(Missed {
         chunks: pieces(&chunks).into_iter().map(ByteRange::from).collect(),
     }))?;
     match link.receive()? {
         from_agent::Body::Suspects(suspects) => Ok(MissedWrite {
+            pid,
             chunks,
             suspects: suspects.kernels,
             by_cpu: false,
         }),
         from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
         _ => bail!("the agent says something unexpected"),
-    }
-}
-
-fn report(
-    arguments: &CheckpointArguments,
-    criu: &DumpStats,
-    plugin: &PluginStatistics,
-    agent: &Statistics,
-    started_ns: u64,
-) -> CheckpointReport {
-    let ms = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
-    let copying = ms(agent.copy_started_ns, agent.copy_finished_ns);
-    let residual = plugin.residual_ns as f64 / 1e6;
-    let waited = agent.launch_wait_ns as f64 / 1e6;
-    let held_by_copying = match arguments.mode {
-        // All of it is residual.
-        _ if arguments.kill => 0.0,
-        arguments::Mode::Cow => waited,
-        arguments::Mode::Stop => ms(agent.copy_started_ns, agent.opened_ns),
-    };
-    CheckpointReport {
-        directory: arguments.output.display().to_string(),
-        mode: match mode(arguments) {
-            CheckpointMode::Stop => "stop".into(),
-            _ => "cow".into(),
-        },
-        pid: arguments.pid,
-        killed: arguments.kill,
-        stall_ms: ms(agent.gate_closed_ns, agent.opened_ns) + waited,
-        // The program's clock may be another than ours, the plugin's is not.
-        criu_start_ms: ms(
-            started_ns,
-            plugin.cut_seen_ns.saturating_sub(plugin.gate_wait_ns),
-        ),
-        drain_ms: ms(agent.gate_closed_ns, agent.drained_ns),
-        criu_freeze_ms: (f64::from(criu.frozen_time) / 1e3 - residual).max(0.0),
-        residual_ms: residual,
-        validate: match arguments.validate {
-            arguments::Validate::Full => "full",
-            arguments::Validate::Sampled => "sampled",
-            arguments::Validate::Off => "off",
-        }
-        .into(),
-        fingerprints_ms: agent.fingerprints_ns as f64 / 1e6,
-        fingerprinted_bytes: agent.fingerprinted_bytes,
-        missed_writes: Vec::new(),
-        copy_added_ms: held_by_copying,
-        state_bytes: agent.tracked_bytes + plugin.residual_bytes,
-        residual_bytes: plugin.residual_bytes,
-        set_aside_bytes: plugin.set_aside_bytes,
-        warnings: plugin.warnings.clone(),
-        copied_out_bytes: agent.copied_out_bytes,
-        copied_aside_bytes: agent.copied_aside_bytes,
-        copy_bytes_per_s: if copying > 0.0 {
-            agent.copied_out_bytes as f64 / copying * 1e3
-        } else {
-            0.0
-        },
-        launches: agent.launches,
-        footprints_exact: agent.footprints_exact,
-        footprints_conservative: agent.footprints_conservative,
     }
 }
 

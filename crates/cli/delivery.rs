@@ -9,6 +9,7 @@
 //! bytes that are stored: what differs was overwritten before it was copied.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -68,7 +69,7 @@ impl Expected {
     }
 
     /// Bytes of a chunk, but for the last of an allocation.
-    pub(crate) fn chunk_bytes(&self) -> u64 {
+    fn chunk_bytes(&self) -> u64 {
         self.map.chunk_bytes()
     }
 
@@ -117,7 +118,7 @@ pub(crate) fn take(
     link: &mut Link,
     pid: u32,
     expected: &mut Expected,
-    writer: &mut CheckpointWriter,
+    writer: &Mutex<&mut CheckpointWriter>,
     mut progress: impl FnMut(u64),
 ) -> anyhow::Result<Statistics> {
     let ring = match link.receive()? {
@@ -145,7 +146,7 @@ fn store(
     arriving: Receiver<Arrived>,
     empty: &Sender<Vec<u8>>,
     expected: &mut Expected,
-    writer: &mut CheckpointWriter,
+    writer: &Mutex<&mut CheckpointWriter>,
     progress: &mut impl FnMut(u64),
 ) -> anyhow::Result<()> {
     for arrived in arriving {
@@ -161,7 +162,10 @@ fn store(
         let is_stored = expected.missed.is_empty();
         let place = expected.place(extent)?;
         *place = Some(match is_stored {
-            true => writer.put(&bytes).context("cannot store a chunk")?,
+            true => {
+                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                writer.put(&bytes).context("cannot store a chunk")?
+            }
             false => ChunkRef::default(),
         });
         progress(extent.len());

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use strobe_program::process;
 use strobe_proto::Suspect;
 use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
 
@@ -55,15 +56,13 @@ fn add<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> anyhow::Result<
 
 /// The cache folder as the program sees it, from here.
 fn cache_folder(pid: u32) -> anyhow::Result<PathBuf> {
-    let environment = fs::read(format!("/proc/{pid}/environ"))?;
     let variable = |name: &str| {
-        environment.split(|byte| *byte == 0).find_map(|entry| {
-            let (key, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
-            (key == name && value.starts_with('/')).then(|| PathBuf::from(value))
-        })
+        let value = process::variable(pid, name)?;
+        let path = value.filter(|value| value.starts_with('/'));
+        Ok::<_, io::Error>(path.map(PathBuf::from))
     };
-    let folder = variable("XDG_CACHE_HOME")
-        .or_else(|| variable("HOME").map(|home| home.join(".cache")))
+    let folder = variable("XDG_CACHE_HOME")?
+        .or(variable("HOME")?.map(|home| home.join(".cache")))
         .context("the program has no home")?;
     let inside = folder.strip_prefix("/").unwrap_or(&folder);
     Ok(Path::new(&format!("/proc/{pid}/root")).join(inside))

@@ -21,7 +21,7 @@ const RACES: usize = 20;
 pub(crate) fn run(arguments: &GraphArguments) -> Outcome {
     let target = &arguments.target;
     let window = match (Path::new(target).is_dir(), launches::is_program(target)) {
-        (true, _) => launches::of_checkpoint(Path::new(target))?,
+        (true, _) => launches::of_checkpoint(Path::new(target), arguments.process)?,
         (false, Some(pid)) => launches::of_program(pid)?,
         (false, None) => {
             let sentence = format!("{target} is no process, and no directory");

@@ -11,6 +11,7 @@ use strobe_program::process::{self, Identity};
 use strobe_proto::page::Verdict;
 
 use crate::scratch::Scratch;
+use crate::tree::Tree;
 
 /// How long a killed program may take to end: the driver waits for its GPU work.
 const END: Duration = Duration::from_secs(30);
@@ -19,7 +20,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// A program that CRIU has saved and holds. Dropped, it goes on, unless it has been ended.
 #[derive(Debug)]
 pub(crate) struct Held {
-    agent: RemoteAgent,
+    root: Identity,
+    agents: Vec<RemoteAgent>,
     criu: Option<Running>,
     /// Where CRIU works.
     _work: Scratch,
@@ -29,8 +31,10 @@ impl Drop for Held {
     fn drop(&mut self) {
         // The plugin sees either: that the checkpoint is off, or that nobody is there any more. CRIU is
         // left to its end, which says nothing about the checkpoint.
-        if let Err(error) = self.agent.set_verdict(Verdict::Aborted) {
-            tracing::debug!("{error}");
+        for agent in &self.agents {
+            if let Err(error) = agent.set_verdict(Verdict::Aborted) {
+                tracing::debug!("{error}");
+            }
         }
         if let Some(Err(error)) = self.criu.take().map(|criu| criu.finish(|| false)) {
             tracing::debug!("{error}");
@@ -40,17 +44,15 @@ impl Drop for Held {
 
 impl Held {
     /// Waits for the plugin's verdict; the program stays frozen after it.
-    pub(crate) fn saved(
-        agent: RemoteAgent,
-        mut criu: Running,
-        work: Scratch,
-    ) -> Result<Held, RunError> {
-        criu.until(|| {
+    pub(crate) fn saved(tree: &Tree, mut criu: Running, work: Scratch) -> Result<Held, RunError> {
+        let is_saved = |agent: &RemoteAgent| {
             let snapshot = agent.snapshot();
             snapshot.is_ok_and(|snapshot| snapshot.verdict == Some(Verdict::Dumped))
-        })?;
+        };
+        criu.until(|| tree.agents.iter().all(is_saved))?;
         Ok(Held {
-            agent,
+            root: tree.root,
+            agents: tree.agents.clone(),
             criu: Some(criu),
             _work: work,
         })
@@ -58,7 +60,7 @@ impl Held {
 
     /// Ends the program.
     pub(crate) fn end(self) -> anyhow::Result<()> {
-        end(self.agent.identity())
+        end(self.root)
     }
 }
 

@@ -60,8 +60,8 @@ pub(crate) fn of_program(pid: u32) -> anyhow::Result<Window> {
 }
 
 /// Keeps the window with a checkpoint that is being made.
-pub(crate) fn save(criu_folder: &Path, window: &Window) -> anyhow::Result<()> {
-    let path = criu_folder.join(files::LAUNCHES);
+pub(crate) fn save(criu_folder: &Path, pid: u32, window: &Window) -> anyhow::Result<()> {
+    let path = criu_folder.join(files::launches(pid));
     let save = || {
         let mut file = BufWriter::new(File::create(&path)?);
         frame::write_image(&mut file, window.message())?;
@@ -70,10 +70,22 @@ pub(crate) fn save(criu_folder: &Path, window: &Window) -> anyhow::Result<()> {
     save().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Of a checkpoint: the launches before it.
-pub(crate) fn of_checkpoint(directory: &Path) -> anyhow::Result<Window> {
+/// Of a process in a checkpoint: the launches before it. Where there is one only, it need not be named.
+pub(crate) fn of_checkpoint(directory: &Path, process: Option<u32>) -> anyhow::Result<Window> {
     let checkpoint = directory::open(directory)?;
-    let path = checkpoint.criu_dir().join(files::LAUNCHES);
+    let all = &checkpoint.manifest().processes;
+    let all: Vec<u32> = all.iter().map(|process| process.pid).collect();
+    let pid = match (process, all.as_slice()) {
+        (Some(pid), all) if all.contains(&pid) => pid,
+        (None, [pid]) => *pid,
+        _ => {
+            let all: Vec<String> = all.iter().map(u32::to_string).collect();
+            let path = directory.display();
+            let sentence = format!("{path} has launches of {}: use --process", all.join(", "));
+            return Err(Refused(sentence).into());
+        }
+    };
+    let path = checkpoint.criu_dir().join(files::launches(pid));
     let load = || frame::read_image(&mut BufReader::new(File::open(&path)?));
     let window: LaunchWindow = load().with_context(|| format!("cannot read {}", path.display()))?;
     Window::join([window]).with_context(|| format!("{} is damaged", path.display()))

@@ -14,6 +14,7 @@ mod delivery;
 mod directory;
 mod distrust;
 mod doctor;
+mod figures;
 mod gpu;
 mod graph;
 mod held;
@@ -37,6 +38,7 @@ mod signals;
 mod size;
 mod softgpu;
 mod spool;
+mod tree;
 mod verify;
 
 use std::process::ExitCode;

@@ -8,6 +8,7 @@
 //! The same is done with memory that the CPU has touched for the first time at the cut: what it may
 //! have written there came after the fingerprint, and may be overwritten again before the copy.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -19,9 +20,26 @@ const MOST_PIECES: usize = 4096;
 /// Kernels that a sentence names.
 const NAMED: usize = 5;
 
-/// One attempt that was not committed.
+/// Those of one attempt, which was not committed: one of a process, or several.
+#[derive(Clone, Debug)]
+pub(crate) struct MissedWrites(pub(crate) Vec<MissedWrite>);
+
+impl fmt::Display for MissedWrites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, missed) in self.0.iter().enumerate() {
+            let separator = if number == 0 { "" } else { "; " };
+            write!(f, "{separator}{missed}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for MissedWrites {}
+
+/// What an attempt has missed of one process.
 #[derive(Clone, Debug)]
 pub(crate) struct MissedWrite {
+    pub(crate) pid: u32,
     /// The chunks, in address order.
     pub(crate) chunks: Vec<Extent>,
     /// Who can have done it; nobody where it was no launch.
@@ -59,8 +77,6 @@ impl fmt::Display for MissedWrite {
     }
 }
 
-impl std::error::Error for MissedWrite {}
-
 impl MissedWrite {
     fn bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
@@ -70,6 +86,7 @@ impl MissedWrite {
 /// The same for programs.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct MissedWriteReport {
+    pub(crate) pid: u32,
     pub(crate) chunks: usize,
     pub(crate) bytes: u64,
     /// Mangled names; one of them did it; none if it is not known who did.
@@ -81,6 +98,7 @@ pub(crate) struct MissedWriteReport {
 impl From<&MissedWrite> for MissedWriteReport {
     fn from(missed: &MissedWrite) -> Self {
         Self {
+            pid: missed.pid,
             chunks: missed.chunks.len(),
             bytes: missed.bytes(),
             suspects: missed.suspects.iter().map(|s| s.kernel.clone()).collect(),
@@ -92,19 +110,26 @@ impl From<&MissedWrite> for MissedWriteReport {
 /// What the next attempt leaves to the plugin, which saves it while everything stands still.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Residual {
-    pub(crate) extents: Vec<Extent>,
+    /// Of each process.
+    extents: BTreeMap<u32, Vec<Extent>>,
     pub(crate) everything: bool,
 }
 
 impl Residual {
     /// Adds what an attempt has missed.
     pub(crate) fn add(&mut self, missed: &MissedWrite) {
-        self.extents.extend(&missed.chunks);
-        self.extents = joined(std::mem::take(&mut self.extents));
-        if self.extents.len() > MOST_PIECES {
+        let extents = self.extents.entry(missed.pid).or_default();
+        extents.extend(&missed.chunks);
+        *extents = joined(std::mem::take(extents));
+        if extents.len() > MOST_PIECES {
             self.extents.clear();
             self.everything = true;
         }
+    }
+
+    /// What was missed of a process.
+    pub(crate) fn of(&self, pid: u32) -> &[Extent] {
+        self.extents.get(&pid).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -131,6 +156,7 @@ mod tests {
             code_object: vec![0; 16],
         };
         MissedWrite {
+            pid: 7,
             chunks: chunks.iter().map(chunk).collect(),
             suspects: kernels.iter().map(suspect).collect(),
             by_cpu: false,
@@ -156,8 +182,9 @@ mod tests {
         let mut residual = Residual::default();
         residual.add(&missed(&[(0x3000, 0x1000), (0x9000, 1)], &[]));
         residual.add(&missed(&[(0x2000, 0x1000), (0x3800, 0x100)], &[]));
+        assert!(residual.of(8).is_empty());
         let pieces: Vec<(u64, u64)> = residual
-            .extents
+            .of(7)
             .iter()
             .map(|e| (e.start(), e.len()))
             .collect();
@@ -165,6 +192,6 @@ mod tests {
         assert!(!residual.everything);
         let many: Vec<(u64, u64)> = (0..=MOST_PIECES as u64).map(|n| (n * 2, 1)).collect();
         residual.add(&missed(&many, &[]));
-        assert!(residual.everything && residual.extents.is_empty());
+        assert!(residual.everything && residual.of(7).is_empty());
     }
 }

@@ -14,7 +14,10 @@ pub(crate) struct CheckpointReport {
     pub(crate) directory: String,
     /// "cow" or "stop".
     pub(crate) mode: String,
+    /// Of the root of all its processes.
     pub(crate) pid: u32,
+    /// How many of them use a GPU.
+    pub(crate) gpu_processes: usize,
     pub(crate) killed: bool,
     /// How long the program was held back in all.
     pub(crate) stall_ms: f64,
@@ -57,7 +60,13 @@ impl CheckpointReport {
     /// For people.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![
-            format!("checkpoint of {} in {}", self.pid, self.directory),
+            match self.gpu_processes {
+                0 | 1 => format!("checkpoint of {} in {}", self.pid, self.directory),
+                several => format!(
+                    "checkpoint of {} with {several} GPU processes in {}",
+                    self.pid, self.directory
+                ),
+            },
             format!("  state          {}", show_size(self.state_bytes)),
             format!("  stall          {:.1} ms", self.stall_ms),
             format!("    GPU work     {:.1} ms", self.drain_ms),

@@ -9,7 +9,7 @@ use std::process::{ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
@@ -23,7 +23,7 @@ use strobe_program::program_files::{Repair, Repaired};
 use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
 use strobe_proto::page::Phase;
-use strobe_proto::{Manifest, ProgramFile, files};
+use strobe_proto::{GpuProcess, Manifest, ProgramFile, files};
 use strobe_store::Checkpoint;
 
 use crate::arguments::{RestoreArguments, Tail};
@@ -187,7 +187,7 @@ fn bring_back(
             repaired.push(repair.apply()?);
         }
         let pid = restore(checkpoint, tools, interrupts)?;
-        wait_for_agent(pid, checkpoint.manifest()).inspect_err(|_| end_tree(pid))?;
+        wait_for_agents(pid, checkpoint.manifest()).inspect_err(|_| end_tree(pid))?;
         Ok(pid)
     };
     match restored() {
@@ -315,20 +315,28 @@ fn is_alone(checkpoint: &Checkpoint) -> anyhow::Result<bool> {
     Ok(processes == 1)
 }
 
-/// The agent finds out that it was restored, puts its affairs in order and opens the gate. The program
-/// may run to its end while we look.
-fn wait_for_agent(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
+/// The agents find out that they were restored, put their affairs in order and open their gates. The
+/// program may run to its end while we look.
+fn wait_for_agents(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
     let _phase = tracing::debug_span!("agent").entered();
-    if manifest.agent_page == 0 {
+    ensure!(Identity::of(pid).is_ok(), "the program has ended at once");
+    let deadline = Instant::now() + AGENT_PATIENCE;
+    manifest
+        .processes
+        .iter()
+        .try_for_each(|process| wait_for_agent(process, deadline))
+}
+
+fn wait_for_agent(process: &GpuProcess, deadline: Instant) -> anyhow::Result<()> {
+    // One of several may have ended, and somebody may have waited for it.
+    let Ok(program) = Identity::of(process.pid) else {
         return Ok(());
-    }
-    let program = Identity::of(pid).map_err(|_| anyhow!("the program has ended at once"))?;
-    let agent = match RemoteAgent::at(program, manifest.agent_page) {
+    };
+    let agent = match RemoteAgent::at(program, process.agent_page) {
         Ok(agent) => agent,
         Err(_) if !program.is_alive() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let deadline = Instant::now() + AGENT_PATIENCE;
     loop {
         match agent.phase() {
             Ok(Some(Phase::Idle)) => return Ok(()),

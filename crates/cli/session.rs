@@ -8,7 +8,7 @@ use strobe_criu::wrapper;
 
 use crate::arguments::SessionArguments;
 use crate::outcome::Outcome;
-use crate::run;
+use crate::{run, tree};
 
 /// Becomes the program, as the leader of a session of its own: CRIU dumps whole sessions.
 pub(crate) fn run(arguments: &SessionArguments) -> Outcome {
@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &SessionArguments) -> Outcome {
     let preload = run::preload_list()?;
     let mut command = Command::new(program);
     command.args(rest).env("LD_PRELOAD", preload);
+    command.env(tree::VARIABLE, std::process::id().to_string());
     wrapper::inherit(&mut command);
     let error = command.exec();
     Err(error).with_context(|| format!("cannot run {}", program.display()))

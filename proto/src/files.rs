@@ -18,8 +18,10 @@ pub fn contents(number: usize) -> String {
     format!("strobe-file-{number}.img")
 }
 
-/// In the folder of images: the latest launches, [`crate::LaunchWindow`].
-pub const LAUNCHES: &str = "strobe-launches.img";
+/// In the folder of images: the latest launches of a process, [`crate::LaunchWindow`].
+pub fn launches(pid: u32) -> String {
+    format!("strobe-launches-{pid}.img")
+}
 
 /// The residual of a GPU (the id that the program knows), of the process that CRIU gave the file of
 /// `/dev/kfd` this number: [`crate::Residual`], then the bytes.

@@ -23,7 +23,7 @@ pub const PAGE_BYTES: usize = 4096;
 /// "STROBE\x01\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
 /// Of this layout.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Phase {
     Preparing = 1,
     /// Prepared, disconnected; waits for `gate_request`.
     Armed = 2,
-    /// The gate is closing; GPU work is drained.
+    /// The gate is closing, or GPU work is drained.
     Closing = 3,
     /// The cut: gate closed, drained, hand-over readable. Waits for `verdict`.
     Cut = 4,
@@ -43,6 +43,25 @@ pub enum Phase {
     Copying = 5,
     /// This checkpoint is refused, `reason` says why. The gate is open again.
     Refused = 6,
+    /// The gate is closed and no thread inside. Waits for [`Goal::Drained`].
+    Closed = 7,
+    /// No GPU work is left. Waits for [`Goal::Cut`].
+    Drained = 8,
+}
+
+/// How far the agent is to go, in `gate_request`. Where several processes are saved at once, none goes
+/// further before all have come so far. Nothing is kept of an attempt that is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Goal {
+    /// The gate is open; an attempt that has begun is taken back, up to [`Phase::Drained`].
+    Open = 0,
+    /// As far as [`Phase::Closed`].
+    Closed = 1,
+    /// As far as [`Phase::Drained`].
+    Drained = 2,
+    /// As far as [`Phase::Cut`].
+    Cut = 3,
 }
 
 /// What became of the dump, written into the frozen (or restored) program.
@@ -79,7 +98,7 @@ pub struct AgentPage {
     pub controller_start: AtomicU64,
     /// Name of an abstract unix stream socket, NUL padded, without the leading NUL.
     pub socket: [AtomicU8; 64],
-    /// 1: close the gate and drain.
+    /// A [`Goal`].
     pub gate_request: AtomicU32,
     /// A [`Verdict`].
     pub verdict: AtomicU32,
@@ -123,9 +142,22 @@ impl Phase {
     /// The phase a word stands for, if any.
     pub fn from_word(word: u32) -> Option<Self> {
         use Phase::*;
-        [Idle, Preparing, Armed, Closing, Cut, Copying, Refused]
+        [
+            Idle, Preparing, Armed, Closing, Cut, Copying, Refused, Closed, Drained,
+        ]
+        .into_iter()
+        .find(|&p| p as u32 == word)
+    }
+}
+
+impl Goal {
+    /// The goal a word stands for; a word that is none opens the gate.
+    pub fn from_word(word: u32) -> Self {
+        use Goal::*;
+        [Closed, Drained, Cut]
             .into_iter()
-            .find(|&p| p as u32 == word)
+            .find(|&goal| goal as u32 == word)
+            .unwrap_or(Open)
     }
 }
 

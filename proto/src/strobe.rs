@@ -239,7 +239,7 @@ pub struct Suspect {
     pub code_object: ::prost::alloc::vec::Vec<u8>,
 }
 /// ---- The launch DAG, as far as it is remembered: pieces of some operations, oldest first. Of a checkpoint:
-/// strobe-launches.img, all of them in one message.
+/// strobe-launches-PID.img, all of them in one message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LaunchWindow {
     #[prost(message, repeated, tag = "1")]
@@ -359,12 +359,15 @@ pub struct PluginStatistics {
     /// what a restored program will find otherwise; a sentence each
     #[prost(string, repeated, tag = "9")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    #[prost(message, optional, tag = "10")]
-    pub promise: ::core::option::Option<Promise>,
+    /// one for each process with an agent
+    #[prost(message, repeated, tag = "11")]
+    pub promises: ::prost::alloc::vec::Vec<Promise>,
 }
-/// What the plugin left to the agent; the command takes it out before this goes into the manifest.
+/// What the plugin left to an agent; the command takes it out before this goes into the manifest.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Promise {
+    #[prost(uint32, tag = "3")]
+    pub pid: u32,
     /// all of it
     #[prost(message, repeated, tag = "1")]
     pub tracked: ::prost::alloc::vec::Vec<ByteRange>,
@@ -431,11 +434,9 @@ pub struct Manifest {
     pub criu_version: ::prost::alloc::string::String,
     #[prost(uint64, tag = "11")]
     pub chunk_bytes: u64,
-    /// address in the program
-    #[prost(uint64, tag = "12")]
-    pub agent_page: u64,
-    #[prost(message, repeated, tag = "13")]
-    pub tracked: ::prost::alloc::vec::Vec<TrackedExtent>,
+    /// those with an agent; pid above is the root of all
+    #[prost(message, repeated, tag = "23")]
+    pub processes: ::prost::alloc::vec::Vec<GpuProcess>,
     /// every file of criu/ and files/
     #[prost(message, repeated, tag = "14")]
     pub files: ::prost::alloc::vec::Vec<FileRecord>,
@@ -456,6 +457,16 @@ pub struct Manifest {
     /// "softgpu" or "hardware"
     #[prost(string, tag = "22")]
     pub gpu_environment: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GpuProcess {
+    #[prost(uint32, tag = "1")]
+    pub pid: u32,
+    /// address in it
+    #[prost(uint64, tag = "2")]
+    pub agent_page: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub tracked: ::prost::alloc::vec::Vec<TrackedExtent>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TrackedExtent {

@@ -107,8 +107,9 @@ fn a_checkpoint_has_what_was_launched_before_it() {
     checkpoint_of(session.pid(), &images, &[]).well();
     let target = images.to_str().expect("UTF-8");
     assert_eq!(as_json(target), before, "it waits, and launches nothing");
-    let image = Path::new(target).join("criu/strobe-launches.img");
+    let name = format!("strobe-launches-{}.img", session.pid());
+    let image = Path::new(target).join("criu").join(&name);
     let bytes = std::fs::read(&image).expect("the window");
     std::fs::write(&image, &bytes[..bytes.len() / 2]).expect("its folder is ours");
-    run(["graph", target]).badly(&["strobe-launches.img"]);
+    run(["graph", target]).badly(&[&name]);
 }

@@ -149,7 +149,10 @@ struct Image(Vec<(u64, Vec<u8>)>);
 impl Image {
     fn read(images: &Path) -> Self {
         let checkpoint = Checkpoint::open(images).expect("a checkpoint");
-        let tracked = checkpoint.manifest().tracked.iter().map(|tracked| {
+        let [process] = checkpoint.manifest().processes.as_slice() else {
+            panic!("not one process");
+        };
+        let tracked = process.tracked.iter().map(|tracked| {
             let chunks = tracked.chunks.iter();
             let bytes = chunks.flat_map(|chunk| checkpoint.read_chunk(chunk).expect("a chunk"));
             (tracked.extent.expect("an extent").start, bytes.collect())

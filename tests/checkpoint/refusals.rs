@@ -97,11 +97,6 @@ fn an_ended_child_whose_code_would_change_is_named_and_its_parent_goes_on() {
 }
 
 #[test]
-fn a_tree_with_two_gpu_processes_is_refused_and_both_go_on() {
-    family_is_refused("both", &["uses a GPU too", "several GPU processes"]);
-}
-
-#[test]
 fn a_kernel_that_never_ends_is_named_and_the_program_goes_on() {
     let folder = Folder::new("endless");
     let program = hip_program("endless.cpp");

@@ -19,7 +19,9 @@ use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Residual, files, frame};
+use strobe_proto::{
+    DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files, frame,
+};
 
 use crate::contents;
 use crate::devices::{self, Device, Devices};
@@ -42,6 +44,8 @@ pub(crate) struct Dump {
     devices: Devices,
     images: Option<Images>,
     noted: bool,
+    /// Taken when the first process is about to be frozen.
+    has_cut: bool,
     agents: Vec<AtCut>,
     /// Each stands for one stop of a process's queues.
     stopped: Vec<OwnedFd>,
@@ -65,6 +69,7 @@ impl Dump {
             devices: Devices::read(),
             images: None,
             noted: false,
+            has_cut: false,
             agents: Vec::new(),
             stopped: Vec::new(),
             dumped: Vec::new(),
@@ -103,21 +108,27 @@ impl Dump {
         Ok(ours)
     }
 
-    /// The process still runs: this is where its gate closes.
+    /// The process still runs, and so do all below it: CRIU begins at the root. This is where gates close.
     pub(crate) fn pause(&mut self, pid: u32) -> Result<(), DumpError> {
-        if let Some(at_cut) = hand_over::close_gate(pid)? {
-            let waited = at_cut.waited.as_millis();
-            host::log(
-                Level::Info,
-                &format!("the agent of {pid} is at the cut after {waited} ms"),
-            );
-            self.statistics.gate_wait_ns += at_cut.waited.as_nanos() as u64;
-            self.statistics.cut_seen_ns = at_cut.seen_ns;
-            let devices = &at_cut.promise.devices;
-            let target = devices.first().map(|device| device.target.clone());
-            self.statistics.target = target.unwrap_or_default();
-            self.agents.push(at_cut);
+        if mem::replace(&mut self.has_cut, true) {
+            return Ok(());
         }
+        let cut = hand_over::take_cut(pid)?;
+        let Some(first) = cut.agents.first() else {
+            return Ok(());
+        };
+        let (agents, waited) = (cut.agents.len(), cut.waited.as_millis());
+        host::log(
+            Level::Info,
+            &format!("{agents} agents are at the cut after {waited} ms"),
+        );
+        self.statistics.gate_wait_ns = cut.waited.as_nanos() as u64;
+        self.statistics.cut_seen_ns = cut.seen_ns;
+        let target = first.promise.devices.first();
+        self.statistics.target = target
+            .map(|device| device.target.clone())
+            .unwrap_or_default();
+        self.agents = cut.agents;
         Ok(())
     }
 
@@ -128,7 +139,7 @@ impl Dump {
         }
         if !self.agents.iter().any(|a| a.agent.identity().pid == pid) {
             if RemoteAgent::find(pid).is_ok() {
-                return Err(DumpError::SecondAgent(pid));
+                return Err(DumpError::NewAgent(pid));
             }
             has_no_device_memory(pid)?;
         }
@@ -383,8 +394,7 @@ impl Dump {
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
         let touched =
             contents::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
-        let promised = self.statistics.promise.get_or_insert_default();
-        promised.touched.extend(touched);
+        let pid = agent.identity().pid;
         let mut tracked = promise.tracked.clone();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
             save::copy_aside(&aside, state, present)?;
@@ -402,7 +412,17 @@ impl Dump {
             tracked,
             dead: promise.dead.clone(),
         };
-        promised.tracked.extend(&image.tracked);
+        let promises = &mut self.statistics.promises;
+        let known = promises.iter().position(|promise| promise.pid == pid);
+        let number = known.unwrap_or_else(|| {
+            promises.push(Promise {
+                pid,
+                ..Promise::default()
+            });
+            promises.len() - 1
+        });
+        promises[number].touched.extend(touched);
+        promises[number].tracked.extend(&image.tracked);
         let name = files::residual(id, gpu_id);
         let file = self.images()?.create(&name)?;
         let failed = |e| DumpError::from(images::write_error(&name, e));

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use strobe_criu::failure::REFUSAL;
+use strobe_criu::failure::{PASSING, REFUSAL};
 use strobe_kfd::client::copier::SdmaError;
 use strobe_program::events::EventError;
 use strobe_program::pipes::PipeError;
@@ -75,8 +75,8 @@ pub(crate) enum DumpError {
         path: PathBuf,
         address: u64,
     },
-    #[error("process {0} uses a GPU too; trees with several GPU processes are not supported")]
-    SecondAgent(u32),
+    #[error("process {0} has begun to use a GPU just now")]
+    NewAgent(u32),
     #[error("the mappings of process {pid} cannot be read: {error}")]
     Maps { pid: u32, error: io::Error },
     #[error("the program holds a dma-buf descriptor, which cannot be saved")]
@@ -92,7 +92,6 @@ impl DumpError {
     pub(crate) fn sentence(&self) -> String {
         match self {
             Self::Inherited { .. }
-            | Self::SecondAgent(_)
             | Self::Zombie(ZombieError::OtherStatus { .. })
             | Self::Event(EventError::Semaphore { .. } | EventError::Clock { .. })
             | Self::Contents(ContentsError::NoAddress { .. })
@@ -100,6 +99,7 @@ impl DumpError {
             | Self::OldDriver(..)
             | Self::Twice(_)
             | Self::DmaBuf => format!("{REFUSAL}{self}"),
+            Self::NewAgent(_) => format!("{PASSING}{self}"),
             _ => self.to_string(),
         }
     }

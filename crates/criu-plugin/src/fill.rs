@@ -28,17 +28,18 @@ use crate::signals::without_signals;
 const READERS: usize = 4;
 const READ_AHEAD: usize = 4;
 
-/// Fills the buffer objects, all GPUs at the same time.
+/// Fills the buffer objects of a process, all GPUs at the same time.
 pub(crate) fn fill(
     images: &Images,
     id: i32,
+    pid: u32,
     bos: &[Bo],
     devices: &[DeviceBucket],
     present: &[KfdDeviceEntry],
 ) -> Result<(), RestoreError> {
     let _phase = tracing::debug_span!("fill").entered();
     let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
-    let plan = Plan::read(images, id, &buckets, devices)?;
+    let plan = Plan::read(images, id, pid, &buckets, devices)?;
     thread::scope(|scope| {
         let started = devices
             .iter()
@@ -76,6 +77,7 @@ impl Plan {
     fn read(
         images: &Images,
         id: i32,
+        pid: u32,
         buckets: &[BoBucket],
         devices: &[DeviceBucket],
     ) -> Result<Self, RestoreError> {
@@ -112,7 +114,7 @@ impl Plan {
         }
         let chunks = match left_out.as_slice() {
             [] => None,
-            left_out => Some(Chunks::find(images, left_out, buckets)?),
+            left_out => Some(Chunks::find(images, pid, left_out, buckets)?),
         };
         Ok(Self { files, chunks })
     }
@@ -141,11 +143,14 @@ fn residual(
 impl Chunks {
     fn find(
         images: &Images,
+        pid: u32,
         left_out: &[ByteRange],
         buckets: &[BoBucket],
     ) -> Result<Self, RestoreError> {
         let checkpoint = open_checkpoint(images)?.ok_or(RestoreError::NoCheckpoint)?;
-        let tracked = &checkpoint.manifest().tracked;
+        let mut processes = checkpoint.manifest().processes.iter();
+        let process = processes.find(|process| process.pid == pid);
+        let tracked = &process.ok_or(RestoreError::UnknownProcess(pid))?.tracked;
         let delivered: Vec<_> = tracked.iter().filter_map(|t| t.extent).collect();
         contents::check_delivered(left_out, &delivered)?;
         let mut chunks = Vec::new();

@@ -8,7 +8,7 @@ use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
 use strobe_program::awaited::{Awaited, Standstill};
 use strobe_program::process;
 use strobe_proto::HandOver;
-use strobe_proto::page::{Phase, Verdict};
+use strobe_proto::page::{Goal, Phase, Verdict};
 
 /// Longer than any drain the agent attempts; the command that started CRIU has its own, shorter.
 const GATE_LIMIT: Duration = Duration::from_secs(600);
@@ -37,9 +37,6 @@ pub(crate) enum GateError {
 pub(crate) struct AtCut {
     pub(crate) agent: RemoteAgent,
     pub(crate) promise: HandOver,
-    pub(crate) waited: Duration,
-    /// CLOCK_MONOTONIC, nanoseconds.
-    pub(crate) seen_ns: u64,
 }
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -49,38 +46,135 @@ pub(crate) fn now_ns() -> u64 {
     })
 }
 
-/// Closes the gate of a process that still runs, if its agent was told to expect us. `None` where
-/// there is no agent or nobody asked it: all content is then copied by us.
-pub(crate) fn close_gate(pid: u32) -> Result<Option<AtCut>, GateError> {
+/// All that a dump saves of agents, at one cut.
+#[derive(Debug, Default)]
+pub(crate) struct Cut {
+    pub(crate) agents: Vec<AtCut>,
+    pub(crate) waited: Duration,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) seen_ns: u64,
+}
+
+/// Brings the agents of a process and of those below it, which still run, to one cut: those that were told
+/// to expect us. Where there is none, all content is copied by us.
+///
+/// # Errors
+/// Those that had begun are told then that it is off.
+pub(crate) fn take_cut(root: u32) -> Result<Cut, GateError> {
+    let mut armed = Vec::new();
+    for pid in process::tree(root).unwrap_or_default() {
+        armed.extend(find_armed(pid)?);
+    }
+    let started = Instant::now();
+    let agents = all_at_cut(&armed).inspect_err(|_| {
+        for agent in &armed {
+            // Who refuses it knows already, and who has ended need not know.
+            let _ = agent.set_verdict(Verdict::Aborted);
+        }
+    })?;
+    Ok(Cut {
+        agents,
+        waited: started.elapsed(),
+        seen_ns: now_ns(),
+    })
+}
+
+/// The agent of a process, if it waits for a dump.
+fn find_armed(pid: u32) -> Result<Option<RemoteAgent>, GateError> {
     let Some(agent) = find(pid)? else {
         return Ok(None);
     };
     match agent.phase()? {
-        Some(Phase::Armed) => {}
-        Some(Phase::Idle) | None => return Ok(None),
-        Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
-        Some(Phase::Preparing | Phase::Closing | Phase::Cut | Phase::Copying) => {
-            return Err(GateError::Busy(pid));
-        }
+        Some(Phase::Armed) => Ok(Some(agent)),
+        Some(Phase::Idle) | None => Ok(None),
+        Some(Phase::Refused) => Err(refusal(&agent.snapshot()?)),
+        Some(
+            Phase::Preparing
+            | Phase::Closing
+            | Phase::Closed
+            | Phase::Drained
+            | Phase::Cut
+            | Phase::Copying,
+        ) => Err(GateError::Busy(pid)),
     }
-    let started = Instant::now();
-    let mut awaited = Awaited::new(agent.identity());
-    agent.close_gate()?;
+}
+
+/// One alone goes all the way. Of several none waits for its GPU work before the gates of all are closed,
+/// and none fixes what it saves before all work is done. Where one does not come to rest, it may wait for
+/// another that stands at its gate: then all are let go on, and it begins anew.
+fn all_at_cut(agents: &[RemoteAgent]) -> Result<Vec<AtCut>, GateError> {
+    let deadline = Instant::now() + GATE_LIMIT;
+    let mut awaited: Vec<_> = agents.iter().map(|a| Awaited::new(a.identity())).collect();
+    let steps: &[_] = match agents {
+        [] => return Ok(Vec::new()),
+        [_] => &[(Goal::Cut, Phase::Cut)],
+        _ => &[
+            (Goal::Closed, Phase::Closed),
+            (Goal::Drained, Phase::Drained),
+            (Goal::Cut, Phase::Cut),
+        ],
+    };
     loop {
-        awaited.look()?;
-        match agent.phase()? {
-            Some(Phase::Cut) => break,
-            Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
-            _ if started.elapsed() > GATE_LIMIT => return Err(GateError::TimeOut(pid)),
-            _ => thread::sleep(POLL),
+        let attempts = |agent: &RemoteAgent| agent.snapshot().map(|now| now.attempts);
+        let before: Vec<u32> = agents.iter().map(attempts).collect::<Result<_, _>>()?;
+        // One alone tries again by itself.
+        let has_failed = |number: usize, agent: &RemoteAgent, phase| {
+            let is_armed = steps.len() > 1 && phase == Some(Phase::Armed);
+            Ok::<_, GateError>(is_armed && attempts(agent)? > before[number])
+        };
+        let mut reached = true;
+        for &(goal, phase) in steps {
+            reached =
+                reached && all_reach(agents, &mut awaited, goal, phase, has_failed, deadline)?;
+        }
+        if reached {
+            break;
+        }
+        all_reach(
+            agents,
+            &mut awaited,
+            Goal::Open,
+            Phase::Armed,
+            |_, _, _| Ok(false),
+            deadline,
+        )?;
+    }
+    let at_cut = |agent: &RemoteAgent| {
+        Ok(AtCut {
+            promise: agent.hand_over()?,
+            agent: *agent,
+        })
+    };
+    agents.iter().map(at_cut).collect()
+}
+
+/// Sends all to a goal and waits until they are there; `false` where one has failed.
+fn all_reach(
+    agents: &[RemoteAgent],
+    awaited: &mut [Awaited],
+    goal: Goal,
+    there: Phase,
+    has_failed: impl Fn(usize, &RemoteAgent, Option<Phase>) -> Result<bool, GateError>,
+    deadline: Instant,
+) -> Result<bool, GateError> {
+    for agent in agents {
+        agent.set_goal(goal)?;
+    }
+    for (number, agent) in agents.iter().enumerate() {
+        loop {
+            awaited[number].look()?;
+            match agent.phase()? {
+                Some(phase) if phase == there => break,
+                Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
+                phase if has_failed(number, agent, phase)? => return Ok(false),
+                _ if Instant::now() > deadline => {
+                    return Err(GateError::TimeOut(agent.identity().pid));
+                }
+                _ => thread::sleep(POLL),
+            }
         }
     }
-    Ok(Some(AtCut {
-        promise: agent.hand_over()?,
-        waited: started.elapsed(),
-        seen_ns: now_ns(),
-        agent,
-    }))
+    Ok(true)
 }
 
 /// Keeps a program frozen that is to do nothing after the cut, until the command has ended it. It goes
@@ -134,17 +228,17 @@ mod tests {
     /// CRIU lists the tree first and asks us afterwards.
     #[test]
     fn a_child_that_has_ended_meanwhile_has_no_gate() {
-        assert!(matches!(close_gate(u32::MAX >> 1), Ok(None)));
+        assert!(matches!(find_armed(u32::MAX >> 1), Ok(None)));
         let mut child = Command::new("true").spawn().expect("true starts");
         let pid = child.id();
         // Alive, dying or a zombie: nothing of it is an error.
         let deadline = Instant::now() + Duration::from_secs(10);
         while !process::stat(pid).expect("not waited for").is_dead() {
-            assert!(matches!(close_gate(pid), Ok(None)));
+            assert!(matches!(find_armed(pid), Ok(None)));
             assert!(Instant::now() < deadline, "true does not end");
         }
-        assert!(matches!(close_gate(pid), Ok(None)));
+        assert!(matches!(find_armed(pid), Ok(None)));
         child.wait().expect("it has ended");
-        assert!(matches!(close_gate(pid), Ok(None)));
+        assert!(matches!(find_armed(pid), Ok(None)));
     }
 }

@@ -61,6 +61,8 @@ pub(crate) enum RestoreError {
     MissingImage(String),
     #[error("the images leave contents to a checkpoint directory: use `strobe restore`")]
     NoCheckpoint,
+    #[error("the checkpoint has no contents of process {0}")]
+    UnknownProcess(u32),
     #[error("the image names GPU {0:#x}, which it does not describe")]
     UnknownGpu(u32),
     #[error("a mapping of {path} at {address:#x} belongs to no buffer object")]
@@ -203,7 +205,7 @@ impl Restore {
         )
         .map_err(RestoreError::State)?;
         self.note_moved(&image, &bos, &devices)?;
-        fill::fill(images, id, &bos, &devices, &present)?;
+        fill::fill(images, id, image.pid, &bos, &devices, &present)?;
         Ok(kfd.into())
     }
 
@@ -372,10 +374,10 @@ fn let_go(pid: u32) -> Result<(), RestoreError> {
     let Some(checkpoint) = open_checkpoint(&images)? else {
         return Ok(());
     };
-    let manifest = checkpoint.manifest();
-    if manifest.pid == pid && manifest.agent_page != 0 {
+    let mut processes = checkpoint.manifest().processes.iter();
+    if let Some(process) = processes.find(|process| process.pid == pid) {
         let identity = Identity::of(pid).map_err(|_| AgentError::Gone(pid))?;
-        let agent = RemoteAgent::at(identity, manifest.agent_page)?;
+        let agent = RemoteAgent::at(identity, process.agent_page)?;
         agent.set_verdict(Verdict::Restored)?;
     }
     Ok(())

@@ -9,6 +9,9 @@ pub const PLUGIN_PREFIX: &str = "Error (strobe): ";
 /// How what our plugin says then goes on where it does not fail but will not do it.
 pub const REFUSAL: &str = "refused: ";
 
+/// The same where the next dump may well succeed.
+pub const PASSING: &str = "not now: ";
+
 /// Lines that say that something failed, not what; and one that appears on good runs.
 const NOISE: [&str; 5] = [
     "RLIMIT_NOFILE",

@@ -41,6 +41,9 @@ pub enum RunError {
     /// By our plugin.
     #[error("{0}")]
     Refused(String),
+    /// By our plugin; another dump may succeed.
+    #[error("{0}")]
+    NotNow(String),
     #[error("CRIU was interrupted")]
     Interrupted,
     #[error("CRIU did not finish within {} s and was killed", .0.as_secs())]
@@ -263,6 +266,9 @@ impl Running {
         });
         if let Some(why) = sentence.strip_prefix(failure::REFUSAL) {
             return Err(RunError::Refused(why.to_owned()));
+        }
+        if let Some(why) = sentence.strip_prefix(failure::PASSING) {
+            return Err(RunError::NotNow(why.to_owned()));
         }
         // What our plugin says, and that a program has ended, needs no log to be understood.
         let is_clear = text.contains(failure::PLUGIN_PREFIX) || sentence.ends_with(failure::ENDED);

@@ -13,7 +13,9 @@ use goblin::elf::Elf;
 use goblin::elf::program_header::PT_LOAD;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
-use strobe_proto::page::{AgentPage, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSION, Verdict};
+use strobe_proto::page::{
+    AgentPage, Goal, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSION, Verdict,
+};
 use strobe_proto::{ByteRange, HandOver, SetAsideAnswer};
 
 use crate::maps::{self, Mapping};
@@ -217,9 +219,12 @@ impl RemoteAgent {
         )
     }
 
-    /// Tells an armed agent to close the gate.
-    pub fn close_gate(&self) -> Result<(), AgentError> {
-        self.write(offset_of!(AgentPage, gate_request), &1u32.to_le_bytes())
+    /// Tells an armed agent how far to go.
+    pub fn set_goal(&self, goal: Goal) -> Result<(), AgentError> {
+        self.write(
+            offset_of!(AgentPage, gate_request),
+            &(goal as u32).to_le_bytes(),
+        )
     }
 
     /// Tells the agent what became of the dump.
@@ -404,8 +409,8 @@ mod tests {
             .map(|b| b.load(Ordering::Relaxed))
             .collect();
         assert!(socket.starts_with(b"strobe-77\0"));
-        agent.close_gate().unwrap();
-        assert_eq!(page.gate_request.load(Ordering::Relaxed), 1);
+        agent.set_goal(Goal::Drained).unwrap();
+        assert_eq!(page.gate_request.load(Ordering::Relaxed), 2);
         agent.set_verdict(Verdict::Restored).unwrap();
         assert_eq!(agent.verdict().unwrap(), Some(Verdict::Restored));
     }

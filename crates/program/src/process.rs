@@ -130,6 +130,17 @@ pub fn command_line(pid: u32) -> io::Result<Vec<String>> {
         .collect())
 }
 
+/// A variable of the environment that the program was started in. None where it was not set, or where
+/// the program has written something else over it.
+pub fn variable(pid: u32, name: &str) -> io::Result<Option<String>> {
+    let environment = fs::read(format!("/proc/{pid}/environ"))?;
+    let value = environment.split(|&b| b == 0).find_map(|variable| {
+        let value = variable.strip_prefix(name.as_bytes())?;
+        value.strip_prefix(b"=")
+    });
+    Ok(value.map(|value| String::from_utf8_lossy(value).into_owned()))
+}
+
 /// Bytes to which the process may make a file (`RLIMIT_FSIZE`); `None` without a limit.
 pub fn file_size_limit(pid: u32) -> io::Result<Option<u64>> {
     let text = fs::read_to_string(format!("/proc/{pid}/limits"))?;

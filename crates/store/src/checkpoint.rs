@@ -89,10 +89,8 @@ impl Checkpoint {
     /// Reads and checks everything. The error names the first file that is damaged, missing, or
     /// among CRIU's or the program's files without being listed; anything else besides is ignored.
     pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<VerifiedSummary, Damage> {
-        let tracked = &self.manifest.tracked;
         let mut chunks = BTreeMap::new();
-        for chunk in tracked
-            .iter()
+        for chunk in manifest::tracked(&self.manifest)
             .flat_map(|t| &t.chunks)
             .filter(|c| !c.blake3.is_empty())
         {
@@ -121,7 +119,10 @@ impl Checkpoint {
             files: self.manifest.files.len() as u64,
             file_bytes,
             chunks: chunks.len() as u64,
-            tracked_bytes: tracked.iter().flat_map(|t| &t.chunks).map(|c| c.len).sum(),
+            tracked_bytes: manifest::tracked(&self.manifest)
+                .flat_map(|t| &t.chunks)
+                .map(|c| c.len)
+                .sum(),
         })
     }
 

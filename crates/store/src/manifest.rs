@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0      8  magic "STROBEMF"
-//!      8      4  format, now 1
+//!      8      4  format, now 2
 //!     12      4  zero
 //!     16      8  length of the message
 //!     24     32  blake3 of the message
@@ -14,12 +14,13 @@ use crate::chunk::{Hash, hash_of};
 use crate::damage::{Damage, Defect, read};
 use crate::tree::{MAX_FILES, is_listed_path};
 use prost::Message;
+use std::collections::BTreeSet;
 use std::path::Path;
 use strobe_extent::{ChunkMap, Extent};
-use strobe_proto::{FileRecord, Manifest, files};
+use strobe_proto::{FileRecord, Manifest, TrackedExtent, files};
 
 /// The format of directories that this version writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 const MAGIC: &[u8; 8] = b"STROBEMF";
 const HEADER: usize = 56;
 /// The longest manifest, in bytes: 2^22 chunks and as much again.
@@ -75,29 +76,12 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
     if manifest.format != FORMAT {
         return Err(Defect::Format(manifest.format));
     }
-    let mut extents = Vec::with_capacity(manifest.tracked.len());
-    for tracked in &manifest.tracked {
-        let extent = tracked.extent.unwrap_or_default();
-        let Ok(extent) = Extent::try_from(extent) else {
-            return invalid(format!("{extent:?} is no extent"));
-        };
-        extents.push(extent);
-        tracked
-            .chunks
-            .iter()
-            .try_for_each(|chunk| hash_of(chunk).map(drop))?;
-        let stored = tracked.chunks.iter().map(|chunk| chunk.len);
-        let chunk_bytes = manifest.chunk_bytes.max(1);
-        if !extent.chunks(chunk_bytes).map(Extent::len).eq(stored) {
-            return invalid(format!(
-                "the chunks of {extent} are not cut as they should be"
-            ));
-        }
+    let numbers: BTreeSet<u32> = manifest.processes.iter().map(|p| p.pid).collect();
+    if numbers.len() != manifest.processes.len() {
+        return invalid("two of its processes have one number".to_owned());
     }
-    if !extents.is_empty()
-        && let Err(error) = ChunkMap::new(extents, manifest.chunk_bytes)
-    {
-        return invalid(error.to_string());
+    for process in &manifest.processes {
+        check_tracked(&process.tracked, manifest.chunk_bytes)?;
     }
     let listed = &manifest.files;
     if !listed.is_sorted_by(|a, b| a.path < b.path) || listed.len() > MAX_FILES {
@@ -126,6 +110,47 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
     Ok(())
 }
 
+/// The tracked extents of all processes.
+pub(crate) fn tracked(manifest: &Manifest) -> impl Iterator<Item = &TrackedExtent> {
+    manifest
+        .processes
+        .iter()
+        .flat_map(|process| &process.tracked)
+}
+
+/// Checks the extents of one process.
+fn check_tracked(all: &[TrackedExtent], chunk_bytes: u64) -> Result<(), Defect> {
+    let invalid = |what: String| Err(Defect::Invalid(what));
+    let mut extents = Vec::with_capacity(all.len());
+    for tracked in all {
+        let extent = tracked.extent.unwrap_or_default();
+        let Ok(extent) = Extent::try_from(extent) else {
+            return invalid(format!("{extent:?} is no extent"));
+        };
+        extents.push(extent);
+        tracked
+            .chunks
+            .iter()
+            .try_for_each(|chunk| hash_of(chunk).map(drop))?;
+        let stored = tracked.chunks.iter().map(|chunk| chunk.len);
+        if !extent
+            .chunks(chunk_bytes.max(1))
+            .map(Extent::len)
+            .eq(stored)
+        {
+            return invalid(format!(
+                "the chunks of {extent} are not cut as they should be"
+            ));
+        }
+    }
+    if !extents.is_empty()
+        && let Err(error) = ChunkMap::new(extents, chunk_bytes)
+    {
+        return invalid(error.to_string());
+    }
+    Ok(())
+}
+
 /// The record of a file, by its path relative to the checkpoint directory.
 pub(crate) fn find_file<'a>(manifest: &'a Manifest, path: &str) -> Option<&'a FileRecord> {
     let at = manifest
@@ -139,7 +164,7 @@ pub(crate) fn find_file<'a>(manifest: &'a Manifest, path: &str) -> Option<&'a Fi
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
-    use strobe_proto::{ChunkRef, TrackedExtent};
+    use strobe_proto::{ChunkRef, GpuProcess};
 
     /// `count` extents of a page of zeros each, in descending order, `apart` bytes from one to the next.
     fn descending(count: u64, apart: u64) -> Manifest {
@@ -156,7 +181,10 @@ mod tests {
         Manifest {
             format: FORMAT,
             chunk_bytes: 4096,
-            tracked: (0..count).rev().map(page).collect(),
+            processes: vec![GpuProcess {
+                tracked: (0..count).rev().map(page).collect(),
+                ..GpuProcess::default()
+            }],
             ..Manifest::default()
         }
     }
@@ -178,7 +206,7 @@ mod tests {
         for _ in 0..2 {
             let defect = check(&manifest).expect_err("half of each is the other's");
             assert!(defect.to_string().contains("overlap"), "{defect}");
-            manifest.tracked.reverse();
+            manifest.processes[0].tracked.reverse();
         }
     }
 }

@@ -184,7 +184,7 @@ impl CheckpointWriter {
             .map(|path| record(&root, path))
             .collect::<Result<_, _>>()?;
         manifest::check(&manifest).map_err(CommitError::Manifest)?;
-        for chunk in manifest.tracked.iter().flat_map(|tracked| &tracked.chunks) {
+        for chunk in manifest::tracked(&manifest).flat_map(|tracked| &tracked.chunks) {
             match chunk::hash_of(chunk).map_err(CommitError::Manifest)? {
                 Some(hash) if !self.stored.contains(&hash) => {
                     let name = blake3::Hash::from_bytes(hash).to_string();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use strobe_proto::{ByteRange, ChunkRef, Manifest, TrackedExtent};
+use strobe_proto::{ByteRange, ChunkRef, GpuProcess, Manifest, TrackedExtent};
 use strobe_store::{Checkpoint, CheckpointWriter, CommitError, CreateError, Defect};
 
 const CHUNK: usize = 1 << 16;
@@ -44,9 +44,12 @@ fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
     };
     Manifest {
         chunk_bytes: CHUNK as u64,
-        tracked: vec![TrackedExtent {
-            extent: Some(extent),
-            chunks,
+        processes: vec![GpuProcess {
+            tracked: vec![TrackedExtent {
+                extent: Some(extent),
+                chunks,
+            }],
+            ..GpuProcess::default()
         }],
         ..Manifest::default()
     }
@@ -96,7 +99,7 @@ fn what_is_written_comes_back() {
     let target = folder.path().join("cp");
     write(&target, None);
     let checkpoint = Checkpoint::open(&target).unwrap();
-    let tracked = &checkpoint.manifest().tracked[0];
+    let tracked = &checkpoint.manifest().processes[0].tracked[0];
     for (chunk, raw) in tracked.chunks.iter().zip(chunks()) {
         assert_eq!(checkpoint.read_chunk(chunk).unwrap(), raw);
     }
@@ -328,11 +331,23 @@ fn an_impossible_manifest_is_refused() {
         writer.commit(manifest).unwrap_err().to_string()
     };
     let cases: [(Change, &str); 8] = [
-        (|m| m.tracked[0].chunks[0].blake3[0] ^= 1, "not stored"),
-        (|m| m.tracked[0].chunks[0].blake3.truncate(31), "32 bytes"),
-        (|m| m.tracked[0].chunks.clear(), "are not cut"),
-        (|m| m.tracked[0].extent = None, "no extent"),
-        (|m| m.tracked.push(m.tracked[0].clone()), "overlap"),
+        (
+            |m| m.processes[0].tracked[0].chunks[0].blake3[0] ^= 1,
+            "not stored",
+        ),
+        (
+            |m| m.processes[0].tracked[0].chunks[0].blake3.truncate(31),
+            "32 bytes",
+        ),
+        (|m| m.processes[0].tracked[0].chunks.clear(), "are not cut"),
+        (|m| m.processes[0].tracked[0].extent = None, "no extent"),
+        (
+            |m| {
+                let first = m.processes[0].tracked[0].clone();
+                m.processes[0].tracked.push(first)
+            },
+            "overlap",
+        ),
         (|m| m.chunk_bytes = 64, "are not cut"),
         (|m| m.chunk_bytes = 1000, "no power of two"),
         (|m| m.shared_memory.push(Default::default()), "not stored"),

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use strobe_proto::{ByteRange, Manifest, TrackedExtent};
+use strobe_proto::{ByteRange, GpuProcess, Manifest, TrackedExtent};
 use strobe_store::{Checkpoint, CheckpointWriter, CommitError, Disk, LocalDisk};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -199,9 +199,12 @@ fn attempt(disk: &Arc<FaultyDisk>, target: &Path, base: &Path) -> Result<(), Str
     };
     let manifest = Manifest {
         chunk_bytes: 4096,
-        tracked: vec![TrackedExtent {
-            extent: Some(extent),
-            chunks,
+        processes: vec![GpuProcess {
+            tracked: vec![TrackedExtent {
+                extent: Some(extent),
+                chunks,
+            }],
+            ..GpuProcess::default()
         }],
         ..Manifest::default()
     };
@@ -248,7 +251,10 @@ fn make_base(folder: &Path) -> PathBuf {
     };
     let manifest = Manifest {
         chunk_bytes: 4096,
-        tracked: vec![tracked],
+        processes: vec![GpuProcess {
+            tracked: vec![tracked],
+            ..GpuProcess::default()
+        }],
         ..Manifest::default()
     };
     writer.commit(manifest).unwrap();

@@ -104,6 +104,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
     own("timers", "soak/timers.cpp"),
     own("visitors", "soak/visitors.cpp"),
     own("waits", "soak/waits.cpp"),
+    own("workers", "soak/workers.cpp"),
     SoakProgram {
         kind: ProgramKind::Python,
         ..own("ctypes", "soak/ctypes_rounds.py")

@@ -6,30 +6,39 @@ use crate::checkpoint::drain::{self, NotDrained};
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::refused::nothing_refused;
-use crate::wire::page::now_ns;
+use crate::wire::page::{now_ns, set_phase, verdict};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_proto::Begin;
+use strobe_proto::page::{AgentPage, Goal, Phase, Verdict};
+use tracing::debug_span;
 
 /// How much longer than a deadline an answer of HIP may take that says what was so at the deadline.
 const GRACE: Duration = Duration::from_millis(100);
 /// Pause after a gate that could not be drained, times the number of the attempt.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
-/// Between two looks at what has to end first.
+/// Between two looks at what has to end first, and at the others while the program stands still.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const LOOK_AGAIN_CLOSED: Duration = Duration::from_micros(200);
+/// How long an armed agent waits for the dump to begin.
+const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long.
+/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long, here or
+/// in another process that is saved with this one.
 pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
     let page = agent.page;
     let mut why = Refusal::HipDoesNotAnswer;
     for attempt in 1..=begin.drain_attempts {
-        page.attempts.store(attempt, Ordering::Relaxed);
+        debug_span!("armed").in_scope(|| wait_for_dump(agent))?;
+        set_phase(page, Phase::Closing);
+        page.attempts.store(attempt, Ordering::Release);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
-        match attempt_drain(agent, patience) {
+        match debug_span!("drain").in_scope(|| attempt_drain(agent, patience)) {
             Ok(()) => return Ok(()),
             Err(reason) => why = reason,
         }
         GATE.open();
+        set_phase(page, Phase::Armed);
         let mut watch = Watch::new(page);
         let resume = Instant::now() + BETWEEN_ATTEMPTS * attempt;
         while Instant::now() < resume {
@@ -39,6 +48,57 @@ pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<()
         }
     }
     Err(why)
+}
+
+/// Waits until the dump, or the next attempt of all, begins.
+fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
+    let page = agent.page;
+    let deadline = Instant::now() + ARMED_PATIENCE;
+    let mut watch = Watch::new(page);
+    while goal(page) == Goal::Open {
+        if verdict(page) == Verdict::Aborted {
+            return Err(Refusal::NoDump);
+        }
+        if Instant::now() >= deadline {
+            return Err(Refusal::LateDump);
+        }
+        watch.look(agent)?;
+        agent.drain_ring(usize::MAX);
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+/// Waits at a phase until all have come so far. The gate is closed: no file is opened, and nobody inside.
+fn wait_for_others(
+    agent: &'static Agent,
+    at: Phase,
+    next: Goal,
+    patience: Duration,
+) -> Result<(), Refusal> {
+    let page = agent.page;
+    if goal(page) >= next {
+        return Ok(());
+    }
+    set_phase(page, at);
+    let deadline = Instant::now() + patience;
+    let mut watch = Watch::new(page);
+    loop {
+        match goal(page) {
+            Goal::Open => return Err(Refusal::TakenBack),
+            goal if goal >= next => break,
+            _ if verdict(page) == Verdict::Aborted => return Err(Refusal::NoDump),
+            _ if Instant::now() >= deadline => return Err(Refusal::OthersAreLate),
+            _ => watch.look_at_cut(agent)?,
+        }
+        std::thread::sleep(LOOK_AGAIN_CLOSED);
+    }
+    set_phase(page, Phase::Closing);
+    Ok(())
+}
+
+fn goal(page: &AgentPage) -> Goal {
+    Goal::from_word(page.gate_request.load(Ordering::Acquire))
 }
 
 /// One attempt. The gate is closed afterwards, whatever the result.
@@ -69,6 +129,8 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
         return Err(Refusal::CaptureHasBegun);
     }
     nothing_refused()?;
+    wait_for_others(agent, Phase::Closed, Goal::Drained, patience)?;
+    let deadline = Instant::now() + patience;
     let streams = agent.streams.read().clone();
     // The call itself ends at the deadline where it can.
     let drained = agent
@@ -76,7 +138,10 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
         .supervisor
         .run(deadline + GRACE, move || drain::wait(streams, 1, deadline));
     match drained {
-        Ok(Ok(())) => Ok(()),
+        Ok(Ok(())) => {
+            agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
+            wait_for_others(agent, Phase::Drained, Goal::Cut, patience)
+        }
         Ok(Err(NotDrained::Busy(stream))) => {
             agent.drain_ring(usize::MAX);
             let kernel = agent.trace.lock().last_kernel(stream);

@@ -1,11 +1,13 @@
 //! The course of one checkpoint, on the control thread.
 //!
 //! ```text
-//! Preparing -> Armed -> Closing -> Cut -> Copying -> Idle
+//! Preparing -> Armed <-> Closing -> Cut -> Copying -> Idle
 //!     |          |         |        |        |
 //!     +----------+---------+--------+--------+--> Refused (gate open, the program goes on)
 //!                                   +-> Idle (aborted by the plugin, or restored from the image)
 //! ```
+//!
+//! Where several processes are saved at once, `Closing` is `Closing -> Closed -> Closing -> Drained`.
 //!
 //! Whatever happens, the gate is open and nothing is held back when this returns.
 
@@ -19,18 +21,15 @@ use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::checkpoint::{deliver, paused};
 use crate::fault;
-use crate::wire::page::{is_another_process, now_ns, refuse, set_phase, start_time, verdict};
+use crate::wire::page::{is_another_process, refuse, set_phase, start_time, verdict};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_proto::page::{Phase, Verdict};
 use tracing::debug_span;
 
-/// How long an armed agent waits for the dump to begin.
-const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 /// How long a cut may last. CRIU writes the program's whole host memory in this time.
 const CUT_PATIENCE: Duration = Duration::from_secs(1800);
-/// How often the page is looked at while the program goes on, and while it stands still.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// How often the page is looked at while the program stands still.
 const LOOK_AGAIN_AT_CUT: Duration = Duration::from_micros(500);
 
 /// Takes the checkpoint that the page asks for.
@@ -58,11 +57,8 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
         return Ok(());
     };
     set_phase(agent.page, Phase::Armed);
-    debug_span!("armed").in_scope(|| wait_for_dump(agent))?;
-    set_phase(agent.page, Phase::Closing);
-    debug_span!("drain").in_scope(|| close_and_drain(agent, &begin))?;
+    close_and_drain(agent, &begin)?;
     // From here on the gate is closed and empty and the GPU idle.
-    agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
     let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin)) {
         Ok(cut) => cut,
         Err(why) => {
@@ -104,24 +100,6 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
             Err(why)
         }
     }
-}
-
-fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
-    let page = agent.page;
-    let deadline = Instant::now() + ARMED_PATIENCE;
-    let mut watch = Watch::new(page);
-    while page.gate_request.load(Ordering::Acquire) == 0 {
-        if verdict(page) == Verdict::Aborted {
-            return Err(Refusal::NoDump);
-        }
-        if Instant::now() >= deadline {
-            return Err(Refusal::LateDump);
-        }
-        watch.look(agent)?;
-        agent.drain_ring(usize::MAX);
-        std::thread::sleep(LOOK_AGAIN);
-    }
-    Ok(())
 }
 
 fn wait_for_verdict(agent: &Agent) -> Result<Verdict, Refusal> {

@@ -4,7 +4,8 @@ use std::fs;
 
 use strobe_proto::frame::Message;
 use strobe_proto::{
-    ByteRange, ChunkRef, FileRecord, Manifest, ProgramFile, SharedMemoryFile, TrackedExtent,
+    ByteRange, ChunkRef, FileRecord, GpuProcess, Manifest, ProgramFile, SharedMemoryFile,
+    TrackedExtent,
 };
 use strobe_store::{Checkpoint, CheckpointWriter, FORMAT};
 use tempfile::TempDir;
@@ -60,12 +61,15 @@ fn manifest_of(chunks: Vec<ChunkRef>) -> Manifest {
         checkpoint_id: vec![5; 16],
         target: "gfx906".into(),
         chunk_bytes: CHUNK,
-        tracked: vec![TrackedExtent {
-            extent: Some(ByteRange {
-                start: 1 << 40,
-                len,
-            }),
-            chunks,
+        processes: vec![GpuProcess {
+            tracked: vec![TrackedExtent {
+                extent: Some(ByteRange {
+                    start: 1 << 40,
+                    len,
+                }),
+                chunks,
+            }],
+            ..GpuProcess::default()
         }],
         ..Manifest::default()
     }

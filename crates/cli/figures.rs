@@ -1,0 +1,98 @@
+//! What a checkpoint has cost, from what CRIU, the plugin and the agents have measured.
+
+use strobe_proto::stats::DumpStats;
+use strobe_proto::{CheckpointMode, PluginStatistics, Statistics};
+
+use crate::arguments::{self, CheckpointArguments};
+use crate::checkpoint;
+use crate::report::CheckpointReport;
+use crate::tree::Tree;
+
+/// Those of several processes as one: what was done is summed up, and a time lasts from the first that
+/// begins to the last that ends.
+pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
+    let sum = |of: fn(&Statistics) -> u64| processes.iter().map(of).sum();
+    let first = |of: fn(&Statistics) -> u64| processes.iter().map(of).min().unwrap_or(0);
+    let last = |of: fn(&Statistics) -> u64| processes.iter().map(of).max().unwrap_or(0);
+    Statistics {
+        launches: sum(|p| p.launches),
+        footprints_exact: sum(|p| p.footprints_exact),
+        footprints_conservative: sum(|p| p.footprints_conservative),
+        tracked_bytes: sum(|p| p.tracked_bytes),
+        copied_out_bytes: sum(|p| p.copied_out_bytes),
+        copied_aside_bytes: sum(|p| p.copied_aside_bytes),
+        gate_closed_ns: first(|p| p.gate_closed_ns),
+        drained_ns: last(|p| p.drained_ns),
+        opened_ns: last(|p| p.opened_ns),
+        copy_started_ns: first(|p| p.copy_started_ns),
+        copy_finished_ns: last(|p| p.copy_finished_ns),
+        launch_wait_ns: last(|p| p.launch_wait_ns),
+        kernels_since_open: sum(|p| p.kernels_since_open),
+        fingerprints_ns: last(|p| p.fingerprints_ns),
+        fingerprinted_bytes: sum(|p| p.fingerprinted_bytes),
+    }
+}
+
+/// The report of a checkpoint that has come so far.
+pub(crate) fn report(
+    arguments: &CheckpointArguments,
+    tree: &Tree,
+    criu: &DumpStats,
+    plugin: &PluginStatistics,
+    agent: &Statistics,
+    started_ns: u64,
+) -> CheckpointReport {
+    let ms = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
+    let copying = ms(agent.copy_started_ns, agent.copy_finished_ns);
+    let residual = plugin.residual_ns as f64 / 1e6;
+    let waited = agent.launch_wait_ns as f64 / 1e6;
+    let held_by_copying = match arguments.mode {
+        // All of it is residual.
+        _ if arguments.kill => 0.0,
+        arguments::Mode::Cow => waited,
+        arguments::Mode::Stop => ms(agent.copy_started_ns, agent.opened_ns),
+    };
+    CheckpointReport {
+        directory: arguments.output.display().to_string(),
+        mode: match checkpoint::mode(arguments) {
+            CheckpointMode::Stop => "stop".into(),
+            _ => "cow".into(),
+        },
+        pid: tree.root.pid,
+        gpu_processes: tree.agents.len(),
+        killed: arguments.kill,
+        stall_ms: ms(agent.gate_closed_ns, agent.opened_ns) + waited,
+        // The program's clock may be another than ours, the plugin's is not.
+        criu_start_ms: ms(
+            started_ns,
+            plugin.cut_seen_ns.saturating_sub(plugin.gate_wait_ns),
+        ),
+        drain_ms: ms(agent.gate_closed_ns, agent.drained_ns),
+        criu_freeze_ms: (f64::from(criu.frozen_time) / 1e3 - residual).max(0.0),
+        residual_ms: residual,
+        validate: match arguments.validate {
+            arguments::Validate::Full => "full",
+            arguments::Validate::Sampled => "sampled",
+            arguments::Validate::Off => "off",
+        }
+        .into(),
+        fingerprints_ms: agent.fingerprints_ns as f64 / 1e6,
+        fingerprinted_bytes: agent.fingerprinted_bytes,
+        missed_writes: Vec::new(),
+        copy_added_ms: held_by_copying,
+        state_bytes: agent.tracked_bytes + plugin.residual_bytes,
+        residual_bytes: plugin.residual_bytes,
+        set_aside_bytes: plugin.set_aside_bytes,
+        warnings: plugin.warnings.clone(),
+        copied_out_bytes: agent.copied_out_bytes,
+        copied_aside_bytes: agent.copied_aside_bytes,
+        copy_bytes_per_s: if copying > 0.0 {
+            agent.copied_out_bytes as f64 / copying * 1e3
+        } else {
+            0.0
+        },
+        launches: agent.launches,
+        footprints_exact: agent.footprints_exact,
+        footprints_conservative: agent.footprints_conservative,
+    }
+}

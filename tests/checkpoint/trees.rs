@@ -1,0 +1,107 @@
+//! Several processes that `strobe run` has started are one: saved at one cut, whichever of them is named,
+//! and brought back together.
+
+use std::fs;
+
+use strobe_evaluation::Session;
+use strobe_program::process;
+
+use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, restore, start, verify};
+
+const ROUNDS: &str = "40";
+
+/// The processes below a program's first, in the order in which they were made.
+fn below(session: &Session) -> Vec<u32> {
+    let mut below = process::tree(session.pid()).expect("it runs");
+    below.remove(0);
+    below.sort_unstable();
+    below
+}
+
+/// What `workers` says when nobody interrupts it.
+fn uninterrupted(program: &str) -> String {
+    let folder = Folder::new("workers-whole");
+    let session = start(&folder, &[program, ROUNDS]);
+    assert!(session.wait(LIMIT).expect("it ends").success());
+    fs::read_to_string(folder.join("stdout")).expect("its output")
+}
+
+/// Each of its workers uses the GPU, and none of what one sends another is lost or comes twice.
+#[test]
+fn processes_that_all_use_the_gpu_come_back_from_one_cut() {
+    let program = hip_program("soak/workers.cpp");
+    let whole = uninterrupted(&program);
+    assert!(whole.ends_with("end\n"), "{whole}");
+    // The first has no agent, the others have one each.
+    for (named, options) in [(0, ["--mode", "cow"]), (2, ["--mode", "stop"])] {
+        let folder = Folder::new(&format!("workers-{named}"));
+        let mut session = start(&folder, &[&program, ROUNDS]);
+        session
+            .wait_for("stdout", "round 7 ", LIMIT)
+            .expect("it works");
+        let all = [vec![session.pid()], below(&session)].concat();
+        assert_eq!(all.len(), 4, "{all:?}");
+        let images = folder.join("images");
+        let taken = checkpoint_of(all[named], &images, &options).well();
+        assert!(taken.stdout.contains("3 GPU processes"), "{}", taken.stdout);
+        verify(&images).well();
+        assert!(all.iter().all(|pid| process::exists(*pid)), "one has ended");
+        session.kill().expect("it dies");
+        restore(&images).well();
+        let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+        assert_eq!(said, whole, "{options:?}");
+    }
+}
+
+/// With `--kill` all of them end with the checkpoint.
+#[test]
+fn all_processes_end_with_a_checkpoint_that_kills() {
+    let program = hip_program("soak/workers.cpp");
+    let folder = Folder::new("workers-killed");
+    let mut session = start(&folder, &[&program, ROUNDS]);
+    session
+        .wait_for("stdout", "round 5 ", LIMIT)
+        .expect("it works");
+    let all = [vec![session.pid()], below(&session)].concat();
+    let images = folder.join("images");
+    checkpoint_of(all[1], &images, &["--kill"]).well();
+    let left = all
+        .iter()
+        .filter(|pid| process::stat(**pid).is_ok_and(|stat| !stat.is_dead()));
+    assert_eq!(left.count(), 0);
+    session.wait(LIMIT).expect("it was killed");
+    restore(&images).well();
+    let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+    assert_eq!(said, uninterrupted(&program));
+}
+
+/// What the shell does after its program is done comes back with it.
+#[test]
+fn a_script_is_saved_with_the_program_that_it_waits_for() {
+    let program = hip_program("mixed.cpp");
+    let folder = Folder::new("script");
+    let script = format!("{program} 60 log; echo ended with $? > report; exit 7");
+    let mut session = start(&folder, &["bash", "-c", &script]);
+    session
+        .wait_for("log", "round 4 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let [program] = below(&session)[..] else {
+        panic!("not one program: {:?}", below(&session));
+    };
+    let options = ["--json"];
+    let taken = checkpoint_of(program, &images, &options).well();
+    let report: serde_json::Value = serde_json::from_str(&taken.stdout).expect("JSON");
+    assert_eq!(report["pid"], session.pid(), "the shell is the root");
+    assert_eq!(report["gpu_processes"], 1);
+    session.signal("KILL").expect("it runs");
+    strobe_evaluation::session::signal(program, "KILL").expect("it runs");
+    session.gone().expect("they are gone");
+    assert!(!folder.join("report").exists());
+    let ended = restore(&images);
+    assert_eq!(ended.code, Some(7), "{}", ended.stderr);
+    let report = fs::read_to_string(folder.join("report")).expect("the shell has written it");
+    assert_eq!(report, "ended with 0\n");
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert!(log.ends_with("end rounds 60\n"), "{log}");
+}
