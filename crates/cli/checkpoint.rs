@@ -4,12 +4,12 @@
 //! fails, the agent learns of it (by a message, by the verdict in its page, or by our end) and the
 //! program goes on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime};
+use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail};
 use nix::time::{ClockId, clock_gettime};
@@ -18,14 +18,13 @@ use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{ghosts, statistics, timers};
 use strobe_extent::Extent;
-use strobe_graph::Window;
 use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
 use strobe_program::awaited::{Awaited, Standstill};
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
 use strobe_program::{program_files, shared_memory, threads};
-use strobe_proto::page::{Phase, Verdict};
+use strobe_proto::page::Phase;
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
@@ -35,21 +34,19 @@ use strobe_proto::{
 use strobe_store::{CheckpointWriter, CreateError};
 
 use crate::arguments::{self, CheckpointArguments};
+use crate::arming::{self, ARM, CONNECT};
 use crate::delivery::{self, Expected};
 use crate::distrust;
 use crate::held::Held;
 use crate::link::{Link, Listener};
 use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual, pieces};
-use crate::outcome::{Outcome, Refused};
+use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree};
 use crate::{figures, interrupt, launches, progress, release};
 
-/// For the agent to connect, and to get ready.
-const CONNECT: Duration = Duration::from_secs(20);
-const ARM: Duration = Duration::from_secs(10);
 const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
 /// saved while the program stands still.
@@ -99,7 +96,7 @@ struct Dumped {
     held: Option<Held>,
 }
 
-fn refused(error: impl std::fmt::Display) -> anyhow::Error {
+fn refused(error: impl fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
 }
 
@@ -108,16 +105,25 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
     let mut residual = Residual::default();
     let mut missed_writes = Vec::new();
     let mut attempt = 0;
-    for _ in 0..NOT_NOW {
-        let error = match take(arguments, &residual) {
+    let mut passing = 0;
+    // What was named may end before its tree does.
+    let root = tree::root_of(arguments.pid);
+    let mut pid = arguments.pid;
+    loop {
+        let error = match take(arguments, pid, &residual) {
             Ok(mut report) => {
                 report.missed_writes = missed_writes;
                 return Ok(report);
             }
             Err(error) => error,
         };
-        if is_passing(&error) {
-            wait_until_idle(arguments.pid)?;
+        pid = root;
+        if error.is::<Passing>() {
+            passing += 1;
+            if passing >= NOT_NOW {
+                return Err(refused(error));
+            }
+            wait_until_idle(root)?;
             continue;
         }
         let Some(MissedWrites(missed)) = error.downcast_ref() else {
@@ -137,15 +143,9 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
         if !arguments.json {
             notice(format_args!("{error}; taken again"));
         }
-        wait_until_idle(arguments.pid)?;
+        wait_until_idle(root)?;
         residual.everything |= attempt + 1 >= ATTEMPTS;
     }
-    Err(refused("its processes begin to use a GPU again and again"))
-}
-
-/// Whether another attempt may well succeed.
-fn is_passing(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(RunError::NotNow(_)))
 }
 
 /// Waits for the end of an attempt in the agents too.
@@ -153,7 +153,8 @@ fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
     let deadline = std::time::Instant::now() + ARM;
     for agent in Tree::of(pid)?.agents {
         let mut awaited = Awaited::new(agent.identity());
-        while !matches!(agent.phase()?, Some(Phase::Idle | Phase::Refused)) {
+        let is_over = |phase| matches!(phase, Ok(Some(Phase::Idle | Phase::Refused)));
+        while agent.identity().is_alive() && !is_over(agent.phase()) {
             awaited.look()?;
             if std::time::Instant::now() > deadline {
                 bail!("the agent does not end its part of the checkpoint");
@@ -164,16 +165,20 @@ fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn take(arguments: &CheckpointArguments, residual: &Residual) -> anyhow::Result<CheckpointReport> {
-    let _whole = tracing::debug_span!("checkpoint", pid = arguments.pid).entered();
-    let before = Identity::of(arguments.pid);
-    let prepared = threads_are_whole(arguments.pid).and_then(|()| prepare(arguments));
+fn take(
+    arguments: &CheckpointArguments,
+    pid: u32,
+    residual: &Residual,
+) -> anyhow::Result<CheckpointReport> {
+    let _whole = tracing::debug_span!("checkpoint", pid).entered();
+    let before = Identity::of(pid);
+    let prepared = threads_are_whole(pid).and_then(|()| prepare(arguments, pid));
     let preparation = prepared.map_err(|error| match before {
         Ok(program) => unless_ended(program, error),
         Err(_) => error,
     })?;
-    let agents = preparation.tree.agents.clone();
-    take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&agents, error))
+    let tree = preparation.tree.clone();
+    take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&tree, error))
 }
 
 /// Before all else: with its first thread a process seems to have ended.
@@ -220,7 +225,7 @@ fn take_prepared(
         for (agent, now) in tree.agents.iter().zip(&snapshots) {
             let pid = agent.identity().pid;
             let listener = Listener::open(agent.identity(), &format!("{id}-{pid}"))?;
-            let window = arm(agent, &listener, begin(agent, now))?;
+            let window = arming::arm(agent, &listener, begin(agent, now))?;
             launches::save(&preparation.writer.criu_dir(), pid, &window)?;
             listeners.push(listener);
         }
@@ -229,7 +234,7 @@ fn take_prepared(
     let armed = arm_all();
     let mut dumped = armed
         .and_then(|()| dump(arguments, &mut preparation))
-        .map_err(|error| disarm(&tree.agents, error))?;
+        .map_err(|error| arming::disarm(&tree.agents, error))?;
     if let Some(held) = dumped.held.take() {
         return finish_held(arguments, preparation, held, dumped, chunk_bytes);
     }
@@ -264,33 +269,39 @@ fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Why a checkpoint failed that had begun: of a program that is not there any more, that it is not.
-fn unless_gone(agents: &[RemoteAgent], mut error: anyhow::Error) -> anyhow::Error {
-    for agent in agents {
-        error = unless_this_is_gone(agent, error);
+fn unless_gone(tree: &Tree, error: anyhow::Error) -> anyhow::Error {
+    let gone = |agent: &RemoteAgent| Some((agent.identity(), gone(agent)?));
+    match tree.agents.iter().find_map(gone) {
+        Some((program, sentence)) if program != tree.root && tree.root.is_alive() => {
+            Passing(sentence).into()
+        }
+        Some((_, sentence)) => anyhow!("{sentence}"),
+        None => error,
     }
-    error
 }
 
-fn unless_this_is_gone(agent: &RemoteAgent, error: anyhow::Error) -> anyhow::Error {
+/// What has become of an agent that is not there any more.
+fn gone(agent: &RemoteAgent) -> Option<String> {
     let pid = agent.identity().pid;
     let found = RemoteAgent::find(pid);
     match found {
         _ if !agent.identity().is_alive() => {}
         // Its memory goes before its number does.
         Err(AgentError::Gone(_)) => {}
-        Ok(found) if found.address() == agent.address() => return error,
+        Ok(found) if found.address() == agent.address() => return None,
         Ok(_) | Err(AgentError::NoAgent(_) | AgentError::Unused(_)) => {
-            return anyhow!("process {pid} has become another program during the checkpoint");
+            let sentence = "has become another program during the checkpoint";
+            return Some(format!("process {pid} {sentence}"));
         }
-        Err(_) => return error,
+        Err(_) => return None,
     }
-    anyhow!("process {pid} has ended during the checkpoint")
+    Some(format!("process {pid} has ended during the checkpoint"))
 }
 
 /// Looks at everything first; what is missing is said before the program notices anything.
-fn prepare(arguments: &CheckpointArguments) -> anyhow::Result<Preparation> {
+fn prepare(arguments: &CheckpointArguments, pid: u32) -> anyhow::Result<Preparation> {
     let _phase = tracing::debug_span!("prepare").entered();
-    let tree = Tree::of(arguments.pid).map_err(refused)?;
+    let tree = Tree::of(pid).map_err(refused)?;
     let root = tree.root.pid;
     for agent in &tree.agents {
         let pid = agent.identity().pid;
@@ -381,69 +392,6 @@ fn is_known_to_the_agent(agent: &RemoteAgent, error: &anyhow::Error) -> bool {
     missed.is_some_and(|MissedWrites(missed)| missed.iter().any(is_known))
 }
 
-/// Calls the agent and tells it what to expect; what the program has launched. Afterwards nobody is
-/// connected.
-fn arm(agent: &RemoteAgent, listener: &Listener, begin: Begin) -> anyhow::Result<Window> {
-    let _phase = tracing::debug_span!("arm").entered();
-    let me = Identity::of(std::process::id())?;
-    agent.request(me, listener.name())?;
-    let mut link = listener.accept(CONNECT)?;
-    link.send(to_agent::Body::Begin(begin))?;
-    match link.receive()? {
-        from_agent::Body::Prepared(prepared) => {
-            tracing::debug!(bytes = prepared.tracked_bytes, "the agent is prepared");
-        }
-        from_agent::Body::Refused(reason) => return Err(refused(reason.reason)),
-        from_agent::Body::Aborted(reason) => bail!("{}", reason.reason),
-        _ => bail!("the agent says something unexpected"),
-    }
-    let launches = launches::receive(&mut link)?;
-    drop(link);
-    let deadline = std::time::Instant::now() + ARM;
-    let mut awaited = Awaited::new(agent.identity());
-    while agent.phase()? != Some(Phase::Armed) {
-        awaited.look()?;
-        if std::time::Instant::now() > deadline {
-            bail!("the agent does not get ready");
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    Ok(launches)
-}
-
-/// After a failure before or in the dump: no agent must wait for a verdict that never comes.
-fn disarm(agents: &[RemoteAgent], error: anyhow::Error) -> anyhow::Error {
-    // What an agent says may be of an earlier checkpoint, if it is stopped.
-    let error = match error.downcast::<Standstill>() {
-        Ok(standstill) => refused(standstill),
-        Err(error) => error,
-    };
-    let mut reasons = Vec::new();
-    for agent in agents {
-        let Ok(snapshot) = agent.snapshot() else {
-            continue;
-        };
-        if snapshot.phase == Some(Phase::Refused) {
-            reasons.push(snapshot.reason);
-        }
-        if snapshot.verdict == Some(Verdict::Pending)
-            && let Err(failed) = agent.set_verdict(Verdict::Aborted)
-        {
-            tracing::debug!("{failed}");
-        }
-    }
-    if error.is::<Refused>() || is_passing(&error) {
-        return error;
-    }
-    // The others refuse because of one, which the error speaks of.
-    let text = format!("{error:#}");
-    let first = reasons.iter().position(|reason| text.contains(reason));
-    match first.or((!reasons.is_empty()).then_some(0)) {
-        Some(first) => refused(&reasons[first]),
-        None => error,
-    }
-}
-
 /// Runs CRIU, with our plugin in it.
 fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyhow::Result<Dumped> {
     let _phase = tracing::debug_span!("dump").entered();
@@ -493,6 +441,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     }
     let held = result.map_err(|error| match error {
         RunError::Refused(why) => freed(pid, refused(why)),
+        RunError::NotNow(why) => freed(pid, Passing(why).into()),
         // CRIU's words for it are many.
         RunError::Failed(_) if is_stopped(pid) => freed(pid, refused(Standstill::Stopped(pid))),
         error => freed(pid, error.into()),

@@ -8,6 +8,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
+mod arming;
 mod checkpoint;
 mod deferred;
 mod delivery;

@@ -43,25 +43,21 @@ pub enum Phase {
     Copying = 5,
     /// This checkpoint is refused, `reason` says why. The gate is open again.
     Refused = 6,
-    /// The gate is closed and no thread inside. Waits for [`Goal::Drained`].
-    Closed = 7,
-    /// No GPU work is left. Waits for [`Goal::Cut`].
-    Drained = 8,
+    /// The gate is closed, no GPU work is left. Waits for [`Goal::Cut`].
+    Drained = 7,
 }
 
-/// How far the agent is to go, in `gate_request`. Where several processes are saved at once, none goes
-/// further before all have come so far. Nothing is kept of an attempt that is taken back.
+/// How far the agent is to go, in `gate_request`. Where several processes are saved at once, none takes its
+/// cut before the work of all has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Goal {
-    /// The gate is open; an attempt that has begun is taken back, up to [`Phase::Drained`].
+    /// No further than [`Phase::Armed`], and back to it from [`Phase::Drained`]: the program goes on.
     Open = 0,
-    /// As far as [`Phase::Closed`].
-    Closed = 1,
     /// As far as [`Phase::Drained`].
-    Drained = 2,
+    Drained = 1,
     /// As far as [`Phase::Cut`].
-    Cut = 3,
+    Cut = 2,
 }
 
 /// What became of the dump, written into the frozen (or restored) program.
@@ -143,7 +139,7 @@ impl Phase {
     pub fn from_word(word: u32) -> Option<Self> {
         use Phase::*;
         [
-            Idle, Preparing, Armed, Closing, Cut, Copying, Refused, Closed, Drained,
+            Idle, Preparing, Armed, Closing, Cut, Copying, Refused, Drained,
         ]
         .into_iter()
         .find(|&p| p as u32 == word)
@@ -154,7 +150,7 @@ impl Goal {
     /// The goal a word stands for; a word that is none opens the gate.
     pub fn from_word(word: u32) -> Self {
         use Goal::*;
-        [Closed, Drained, Cut]
+        [Drained, Cut]
             .into_iter()
             .find(|&goal| goal as u32 == word)
             .unwrap_or(Open)

@@ -15,6 +15,9 @@ const GATE_LIMIT: Duration = Duration::from_secs(600);
 /// How long the command may take to commit.
 const HOLD_LIMIT: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(1);
+/// How long processes of a tree are left to come to rest by themselves, and after they were helped.
+const PATIENCE: Duration = Duration::from_millis(200);
+const BETWEEN_TURNS: Duration = Duration::from_millis(20);
 /// At a process that changes under our eyes.
 const LOOKS: u32 = 20;
 
@@ -88,56 +91,29 @@ fn find_armed(pid: u32) -> Result<Option<RemoteAgent>, GateError> {
         Some(Phase::Armed) => Ok(Some(agent)),
         Some(Phase::Idle) | None => Ok(None),
         Some(Phase::Refused) => Err(refusal(&agent.snapshot()?)),
-        Some(
-            Phase::Preparing
-            | Phase::Closing
-            | Phase::Closed
-            | Phase::Drained
-            | Phase::Cut
-            | Phase::Copying,
-        ) => Err(GateError::Busy(pid)),
+        Some(Phase::Preparing | Phase::Closing | Phase::Drained | Phase::Cut | Phase::Copying) => {
+            Err(GateError::Busy(pid))
+        }
     }
 }
 
-/// One alone goes all the way. Of several none waits for its GPU work before the gates of all are closed,
-/// and none fixes what it saves before all work is done. Where one does not come to rest, it may wait for
-/// another that stands at its gate: then all are let go on, and it begins anew.
+/// One alone goes all the way. Of several none takes its cut before the work of all has ended.
 fn all_at_cut(agents: &[RemoteAgent]) -> Result<Vec<AtCut>, GateError> {
-    let deadline = Instant::now() + GATE_LIMIT;
-    let mut awaited: Vec<_> = agents.iter().map(|a| Awaited::new(a.identity())).collect();
-    let steps: &[_] = match agents {
-        [] => return Ok(Vec::new()),
-        [_] => &[(Goal::Cut, Phase::Cut)],
-        _ => &[
-            (Goal::Closed, Phase::Closed),
-            (Goal::Drained, Phase::Drained),
-            (Goal::Cut, Phase::Cut),
-        ],
-    };
-    loop {
-        let attempts = |agent: &RemoteAgent| agent.snapshot().map(|now| now.attempts);
-        let before: Vec<u32> = agents.iter().map(attempts).collect::<Result<_, _>>()?;
-        // One alone tries again by itself.
-        let has_failed = |number: usize, agent: &RemoteAgent, phase| {
-            let is_armed = steps.len() > 1 && phase == Some(Phase::Armed);
-            Ok::<_, GateError>(is_armed && attempts(agent)? > before[number])
-        };
-        let mut reached = true;
-        for &(goal, phase) in steps {
-            reached =
-                reached && all_reach(agents, &mut awaited, goal, phase, has_failed, deadline)?;
+    let mut all = Together::new(agents);
+    if agents.len() > 1 {
+        all.set_goal(Goal::Drained)?;
+        let mut stuck = Instant::now() + PATIENCE;
+        while !all.are_at(Phase::Drained)? {
+            if Instant::now() > stuck {
+                all.give_way()?;
+                stuck = Instant::now() + BETWEEN_TURNS;
+            }
+            thread::sleep(POLL);
         }
-        if reached {
-            break;
-        }
-        all_reach(
-            agents,
-            &mut awaited,
-            Goal::Open,
-            Phase::Armed,
-            |_, _, _| Ok(false),
-            deadline,
-        )?;
+    }
+    all.set_goal(Goal::Cut)?;
+    while !all.are_at(Phase::Cut)? {
+        thread::sleep(POLL);
     }
     let at_cut = |agent: &RemoteAgent| {
         Ok(AtCut {
@@ -148,33 +124,63 @@ fn all_at_cut(agents: &[RemoteAgent]) -> Result<Vec<AtCut>, GateError> {
     agents.iter().map(at_cut).collect()
 }
 
-/// Sends all to a goal and waits until they are there; `false` where one has failed.
-fn all_reach(
-    agents: &[RemoteAgent],
-    awaited: &mut [Awaited],
-    goal: Goal,
-    there: Phase,
-    has_failed: impl Fn(usize, &RemoteAgent, Option<Phase>) -> Result<bool, GateError>,
+/// Agents on their way to one cut.
+struct Together<'a> {
+    agents: &'a [RemoteAgent],
+    awaited: Vec<Awaited>,
     deadline: Instant,
-) -> Result<bool, GateError> {
-    for agent in agents {
-        agent.set_goal(goal)?;
-    }
-    for (number, agent) in agents.iter().enumerate() {
-        loop {
-            awaited[number].look()?;
-            match agent.phase()? {
-                Some(phase) if phase == there => break,
-                Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
-                phase if has_failed(number, agent, phase)? => return Ok(false),
-                _ if Instant::now() > deadline => {
-                    return Err(GateError::TimeOut(agent.identity().pid));
-                }
-                _ => thread::sleep(POLL),
-            }
+}
+
+impl<'a> Together<'a> {
+    fn new(agents: &'a [RemoteAgent]) -> Self {
+        Self {
+            agents,
+            awaited: agents.iter().map(|a| Awaited::new(a.identity())).collect(),
+            deadline: Instant::now() + GATE_LIMIT,
         }
     }
-    Ok(true)
+
+    fn set_goal(&self, goal: Goal) -> Result<(), GateError> {
+        Ok(self
+            .agents
+            .iter()
+            .try_for_each(|agent| agent.set_goal(goal))?)
+    }
+
+    fn are_at(&mut self, there: Phase) -> Result<bool, GateError> {
+        let mut all = true;
+        for (agent, awaited) in self.agents.iter().zip(&mut self.awaited) {
+            awaited.look()?;
+            match agent.phase()? {
+                Some(Phase::Refused) => return Err(refusal(&agent.snapshot()?)),
+                phase => all &= phase == Some(there),
+            }
+            if Instant::now() > self.deadline {
+                return Err(GateError::TimeOut(agent.identity().pid));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The work of one may wait for what another would do that stands at its gate: those whose work has
+    /// ended go on for a moment. A short one, for what they then begin may wait for the first in its turn.
+    fn give_way(&mut self) -> Result<(), GateError> {
+        let is_at_rest = |agent: &&RemoteAgent| Ok(agent.phase()? == Some(Phase::Drained));
+        let at_rest = self
+            .agents
+            .iter()
+            .map(|agent| Ok((agent, is_at_rest(&agent)?)));
+        let at_rest = at_rest.collect::<Result<Vec<_>, AgentError>>()?;
+        for (agent, _) in at_rest.into_iter().filter(|(_, at_rest)| *at_rest) {
+            agent.set_goal(Goal::Open)?;
+            // It may refuse, or end: that is found out with all the others.
+            while agent.phase()? == Some(Phase::Drained) && Instant::now() < self.deadline {
+                thread::sleep(POLL);
+            }
+            agent.set_goal(Goal::Drained)?;
+        }
+        Ok(())
+    }
 }
 
 /// Keeps a program frozen that is to do nothing after the cut, until the command has ended it. It goes

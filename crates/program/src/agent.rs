@@ -410,7 +410,7 @@ mod tests {
             .collect();
         assert!(socket.starts_with(b"strobe-77\0"));
         agent.set_goal(Goal::Drained).unwrap();
-        assert_eq!(page.gate_request.load(Ordering::Relaxed), 2);
+        assert_eq!(page.gate_request.load(Ordering::Relaxed), 1);
         agent.set_verdict(Verdict::Restored).unwrap();
         assert_eq!(agent.verdict().unwrap(), Some(Verdict::Restored));
     }

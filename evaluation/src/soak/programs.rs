@@ -81,6 +81,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
     own("hostmem", "soak/hostmem.cpp"),
     own("indirect", "soak/indirect.cpp"),
     own("local", "soak/local.cpp"),
+    own("meetings", "soak/meetings.cpp"),
     own("modules", "soak/modules.cpp"),
     own("parts", "soak/parts.cpp"),
     SoakProgram {

@@ -19,26 +19,32 @@ const GRACE: Duration = Duration::from_millis(100);
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 /// Between two looks at what has to end first, and at the others while the program stands still.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-const LOOK_AGAIN_CLOSED: Duration = Duration::from_micros(200);
+const LOOK_AGAIN_DRAINED: Duration = Duration::from_micros(200);
 /// How long an armed agent waits for the dump to begin.
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long, here or
-/// in another process that is saved with this one.
+/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long. Where
+/// others are saved with this process it goes on only when their work has ended, too.
 pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
     let page = agent.page;
-    let mut why = Refusal::HipDoesNotAnswer;
-    for attempt in 1..=begin.drain_attempts {
+    let mut attempt = 1;
+    loop {
         debug_span!("armed").in_scope(|| wait_for_dump(agent))?;
         set_phase(page, Phase::Closing);
-        page.attempts.store(attempt, Ordering::Release);
+        page.attempts.fetch_add(1, Ordering::Relaxed);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
-        match debug_span!("drain").in_scope(|| attempt_drain(agent, patience)) {
-            Ok(()) => return Ok(()),
-            Err(reason) => why = reason,
-        }
+        let drained = debug_span!("drain").in_scope(|| attempt_drain(agent, patience));
+        let why = match drained.and_then(|()| wait_for_others(agent)) {
+            Ok(Proceed::ToTheCut) => return Ok(()),
+            Ok(Proceed::Again) => None,
+            Err(why) => Some(why),
+        };
         GATE.open();
         set_phase(page, Phase::Armed);
+        let Some(why) = why else { continue };
+        if attempt == begin.drain_attempts || verdict(page) == Verdict::Aborted {
+            return Err(why);
+        }
         let mut watch = Watch::new(page);
         let resume = Instant::now() + BETWEEN_ATTEMPTS * attempt;
         while Instant::now() < resume {
@@ -46,8 +52,8 @@ pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<()
             agent.drain_ring(usize::MAX);
             std::thread::sleep(LOOK_AGAIN);
         }
+        attempt += 1;
     }
-    Err(why)
 }
 
 /// Waits until the dump, or the next attempt of all, begins.
@@ -69,32 +75,30 @@ fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Waits at a phase until all have come so far. The gate is closed: no file is opened, and nobody inside.
-fn wait_for_others(
-    agent: &'static Agent,
-    at: Phase,
-    next: Goal,
-    patience: Duration,
-) -> Result<(), Refusal> {
+/// What comes after the work has ended.
+enum Proceed {
+    ToTheCut,
+    /// Another process needs something of this one before its own work can end.
+    Again,
+}
+
+/// Waits until the work of all others that are saved with this process has ended. Without an end of its
+/// own: one that opened its gate now would go on while the others take their cuts.
+fn wait_for_others(agent: &'static Agent) -> Result<Proceed, Refusal> {
     let page = agent.page;
-    if goal(page) >= next {
-        return Ok(());
-    }
-    set_phase(page, at);
-    let deadline = Instant::now() + patience;
     let mut watch = Watch::new(page);
-    loop {
-        match goal(page) {
-            Goal::Open => return Err(Refusal::TakenBack),
-            goal if goal >= next => break,
-            _ if verdict(page) == Verdict::Aborted => return Err(Refusal::NoDump),
-            _ if Instant::now() >= deadline => return Err(Refusal::OthersAreLate),
-            _ => watch.look_at_cut(agent)?,
+    while goal(page) != Goal::Cut {
+        set_phase(page, Phase::Drained);
+        if goal(page) == Goal::Open {
+            return Ok(Proceed::Again);
         }
-        std::thread::sleep(LOOK_AGAIN_CLOSED);
+        if verdict(page) == Verdict::Aborted {
+            return Err(Refusal::NoDump);
+        }
+        watch.look_at_cut(agent)?;
+        std::thread::sleep(LOOK_AGAIN_DRAINED);
     }
-    set_phase(page, Phase::Closing);
-    Ok(())
+    Ok(Proceed::ToTheCut)
 }
 
 fn goal(page: &AgentPage) -> Goal {
@@ -129,8 +133,6 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
         return Err(Refusal::CaptureHasBegun);
     }
     nothing_refused()?;
-    wait_for_others(agent, Phase::Closed, Goal::Drained, patience)?;
-    let deadline = Instant::now() + patience;
     let streams = agent.streams.read().clone();
     // The call itself ends at the deadline where it can.
     let drained = agent
@@ -140,7 +142,7 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
     match drained {
         Ok(Ok(())) => {
             agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
-            wait_for_others(agent, Phase::Drained, Goal::Cut, patience)
+            Ok(())
         }
         Ok(Err(NotDrained::Busy(stream))) => {
             agent.drain_ring(usize::MAX);

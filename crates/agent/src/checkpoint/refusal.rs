@@ -83,10 +83,6 @@ pub(crate) enum Refusal {
     LateDump,
     #[error("the dump does not end")]
     DumpDoesNotEnd,
-    #[error("another process of the tree did not come to rest")]
-    TakenBack,
-    #[error("another process of the tree does not come to rest")]
-    OthersAreLate,
 
     // What became of the content.
     #[error(transparent)]
@@ -203,9 +199,6 @@ mod tests {
             Refusal::NoDump => Refusal::NoDump, "the dump did not begin";
             Refusal::LateDump => Refusal::LateDump, "the dump did not begin in time";
             Refusal::DumpDoesNotEnd => Refusal::DumpDoesNotEnd, "the dump does not end";
-            Refusal::TakenBack => Refusal::TakenBack, "another process of the tree did not come to rest";
-            Refusal::OthersAreLate => Refusal::OthersAreLate,
-                "another process of the tree does not come to rest";
             Refusal::Chunks(_) => ChunkMapError::ChunkSize(3).into(),
                 "a chunk size of 3 bytes is no power of two";
             Refusal::Begin(_) => BeginError::NoRingSlot.into(), "the ring has no slot";

@@ -7,7 +7,7 @@
 //!                                   +-> Idle (aborted by the plugin, or restored from the image)
 //! ```
 //!
-//! Where several processes are saved at once, `Closing` is `Closing -> Closed -> Closing -> Drained`.
+//! Where several processes are saved at once, `Drained` stands between `Closing` and `Cut`.
 //!
 //! Whatever happens, the gate is open and nothing is held back when this returns.
 

@@ -1,0 +1,87 @@
+//! Agents are told to expect a dump, and that it is off.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use strobe_graph::Window;
+use strobe_program::agent::RemoteAgent;
+use strobe_program::awaited::{Awaited, Standstill};
+use strobe_program::process::Identity;
+use strobe_proto::page::{Phase, Verdict};
+use strobe_proto::{Begin, from_agent, to_agent};
+
+use crate::launches;
+use crate::link::Listener;
+use crate::outcome::{Passing, Refused};
+
+/// For the agent to connect, and to get ready.
+pub(crate) const CONNECT: Duration = Duration::from_secs(20);
+pub(crate) const ARM: Duration = Duration::from_secs(10);
+
+/// Calls the agent and tells it what to expect; what the program has launched. Afterwards nobody is
+/// connected.
+pub(crate) fn arm(
+    agent: &RemoteAgent,
+    listener: &Listener,
+    begin: Begin,
+) -> anyhow::Result<Window> {
+    let _phase = tracing::debug_span!("arm").entered();
+    let me = Identity::of(std::process::id())?;
+    agent.request(me, listener.name())?;
+    let mut link = listener.accept(CONNECT)?;
+    link.send(to_agent::Body::Begin(begin))?;
+    match link.receive()? {
+        from_agent::Body::Prepared(prepared) => {
+            tracing::debug!(bytes = prepared.tracked_bytes, "the agent is prepared");
+        }
+        from_agent::Body::Refused(reason) => return Err(Refused(reason.reason).into()),
+        from_agent::Body::Aborted(reason) => bail!("{}", reason.reason),
+        _ => bail!("the agent says something unexpected"),
+    }
+    let launches = launches::receive(&mut link)?;
+    drop(link);
+    let deadline = Instant::now() + ARM;
+    let mut awaited = Awaited::new(agent.identity());
+    while agent.phase()? != Some(Phase::Armed) {
+        awaited.look()?;
+        if Instant::now() > deadline {
+            bail!("the agent does not get ready");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(launches)
+}
+
+/// After a failure before or in the dump: no agent must wait for a verdict that never comes.
+pub(crate) fn disarm(agents: &[RemoteAgent], error: anyhow::Error) -> anyhow::Error {
+    // What an agent says may be of an earlier checkpoint, if it is stopped.
+    let error = match error.downcast::<Standstill>() {
+        Ok(standstill) => Refused(standstill.to_string()).into(),
+        Err(error) => error,
+    };
+    let mut reasons = Vec::new();
+    for agent in agents {
+        let Ok(snapshot) = agent.snapshot() else {
+            continue;
+        };
+        if snapshot.phase == Some(Phase::Refused) {
+            reasons.push(snapshot.reason);
+        }
+        if snapshot.verdict == Some(Verdict::Pending)
+            && let Err(failed) = agent.set_verdict(Verdict::Aborted)
+        {
+            tracing::debug!("{failed}");
+        }
+    }
+    if error.is::<Refused>() || error.is::<Passing>() {
+        return error;
+    }
+    // The others refuse because of one, which the error speaks of.
+    let text = format!("{error:#}");
+    let first = reasons.iter().position(|reason| text.contains(reason));
+    match first.or((!reasons.is_empty()).then_some(0)) {
+        Some(first) => Refused(reasons[first].clone()).into(),
+        None => error,
+    }
+}
