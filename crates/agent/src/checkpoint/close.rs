@@ -138,7 +138,7 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
     let drained = agent
         .control
         .supervisor
-        .run(deadline + GRACE, move || drain::wait(streams, 1, deadline));
+        .run(deadline + GRACE, move || drain::wait(streams, deadline));
     match drained {
         Ok(Ok(())) => {
             agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);

@@ -20,44 +20,43 @@ pub(crate) enum NotDrained {
     Failed(&'static str, Status),
 }
 
-/// Waits until `streams`, the default stream and everything else on `devices` devices is idle. The
-/// gate is closed and empty: none of the streams is destroyed meanwhile.
-pub(crate) fn wait(
-    mut streams: Vec<RawStream>,
-    devices: i32,
-    deadline: Instant,
-) -> Result<(), NotDrained> {
-    streams.push(RawStream::LEGACY);
+/// Waits until `streams` and everything else on all devices is idle. The gate is closed and empty: none of
+/// the streams is destroyed meanwhile. Runs on a thread of the agent's, whose current device is nobody else's.
+pub(crate) fn wait(streams: Vec<RawStream>, deadline: Instant) -> Result<(), NotDrained> {
     for stream in streams {
-        loop {
-            // SAFETY: a live stream of the program.
-            match unsafe { next::hipStreamQuery(stream.handle()) } {
-                Status::SUCCESS => break,
-                Status::NOT_READY if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
-                Status::NOT_READY => return Err(NotDrained::Busy(stream)),
-                error => return Err(NotDrained::Failed("asking a stream", error)),
-            }
-        }
+        wait_for_stream(stream, deadline)?;
     }
-    synchronise_all(devices)
-        .ok()
-        .map_err(|error| NotDrained::Failed("synchronising", error))
+    let failed = |what| move |error| NotDrained::Failed(what, error);
+    let mut devices = 0;
+    // SAFETY: writes to a local.
+    let counted = unsafe { next::hipGetDeviceCount(&mut devices) };
+    counted.ok().map_err(failed("counting GPUs"))?;
+    // Each has a default stream of its own.
+    for device in 0..devices {
+        // SAFETY: sets this thread's own device.
+        let chosen = unsafe { next::hipSetDevice(device) };
+        chosen.ok().map_err(failed("choosing a GPU"))?;
+        wait_for_stream(RawStream::LEGACY, deadline)?;
+    }
+    for device in 0..devices {
+        // SAFETY: as above.
+        let chosen = unsafe { next::hipSetDevice(device) };
+        chosen.ok().map_err(failed("choosing a GPU"))?;
+        // SAFETY: waits.
+        let done = unsafe { next::hipDeviceSynchronize() };
+        done.ok().map_err(failed("synchronising"))?;
+    }
+    Ok(())
 }
 
-/// Synchronises every device; runs on a thread of the agent's, whose current device is nobody
-/// else's.
-fn synchronise_all(devices: i32) -> Status {
-    for device in 0..devices {
-        // SAFETY: sets this thread's own device, and waits.
-        let status = unsafe {
-            match next::hipSetDevice(device) {
-                Status::SUCCESS => next::hipDeviceSynchronize(),
-                error => error,
-            }
-        };
-        if status != Status::SUCCESS {
-            return status;
+fn wait_for_stream(stream: RawStream, deadline: Instant) -> Result<(), NotDrained> {
+    loop {
+        // SAFETY: a live stream of the program.
+        match unsafe { next::hipStreamQuery(stream.handle()) } {
+            Status::SUCCESS => return Ok(()),
+            Status::NOT_READY if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
+            Status::NOT_READY => return Err(NotDrained::Busy(stream)),
+            error => return Err(NotDrained::Failed("asking a stream", error)),
         }
     }
-    Status::SUCCESS
 }

@@ -21,7 +21,7 @@ const HOLD_MS: std::ops::RangeInclusive<u32> = 1..=3_600_000;
 /// Talks to the controller and makes what the checkpoint needs; nothing where none is asked for.
 pub(super) fn prepare(agent: &'static Agent) -> Result<Option<Begin>, Refusal> {
     let mut connection = Connection::open(agent.page).map_err(unreachable)?;
-    let begin = match connection.receive().map_err(lost)? {
+    let mut begin = match connection.receive().map_err(lost)? {
         to_agent::Body::Begin(begin) => begin,
         to_agent::Body::ShowLaunches(_) => {
             show_launches(agent, &mut connection)?;
@@ -33,6 +33,7 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<Begin>, Refusal> {
     let prepared = check(&begin)
         .and_then(|()| watch.look(agent))
         .and_then(|()| used_nothing_refused(agent))
+        .and_then(|()| suit_devices(agent, &mut begin))
         .and_then(|()| make_resources(agent, &begin));
     let answer = match &prepared {
         Ok(()) => {
@@ -76,6 +77,18 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Of a program that sees several GPUs nothing is promised: the agent's copies know one. All is saved while
+/// the program is frozen.
+fn suit_devices(agent: &'static Agent, begin: &mut Begin) -> Result<(), Refusal> {
+    let deadline = Instant::now() + PREPARE_PATIENCE;
+    let counted = agent.control.supervisor.run(deadline, device_count);
+    if counted.unwrap_or_else(|_| Err(hangs(agent)))? > 1 {
+        begin.all_residual = true;
+        begin.set_mode(CheckpointMode::Stop);
+    }
+    Ok(())
+}
+
 fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
     let chunk_bytes = begin.chunk_bytes;
     let pool_bytes = match begin.mode() {
@@ -86,10 +99,6 @@ fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
         .control
         .supervisor
         .run(Instant::now() + PREPARE_PATIENCE, move || {
-            let devices = device_count()?;
-            if devices != 1 {
-                return Err(Refusal::SeveralGpus(devices));
-            }
             agent.device.handle.find_target();
             let mut spare = agent.device.spare.lock();
             let made =
@@ -100,7 +109,7 @@ fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
     made.unwrap_or_else(|_| Err(hangs(agent)))
 }
 
-fn device_count() -> Result<i32, Refusal> {
+pub(super) fn device_count() -> Result<i32, Refusal> {
     let mut count = 0;
     // SAFETY: writes to a local.
     let status = unsafe { next::hipGetDeviceCount(&mut count) };

@@ -15,8 +15,6 @@ pub(crate) enum Refusal {
     // What the program does.
     #[error("the program has used {0}, which is not supported")]
     Used(String),
-    #[error("the program sees {0} GPUs; only one is supported (HIP_VISIBLE_DEVICES chooses)")]
-    SeveralGpus(i32),
     #[error("the program is exiting")]
     Exiting,
     #[error("the program resets the device")]
@@ -143,8 +141,6 @@ mod tests {
         sentences! {
             Refusal::Used(_) => Refusal::Used("hipIpcGetMemHandle".into()),
                 "the program has used hipIpcGetMemHandle, which is not supported";
-            Refusal::SeveralGpus(_) => Refusal::SeveralGpus(2),
-                "the program sees 2 GPUs; only one is supported (HIP_VISIBLE_DEVICES chooses)";
             Refusal::Exiting => Refusal::Exiting, "the program is exiting";
             Refusal::Resets => Refusal::Resets, "the program resets the device";
             Refusal::NeedsMemory => Refusal::NeedsMemory,
