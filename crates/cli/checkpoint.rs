@@ -15,6 +15,7 @@ use anyhow::{Context, anyhow, bail};
 use nix::time::{ClockId, clock_gettime};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
+use strobe_criu::remapped::{self, Linked};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{ghosts, statistics, timers};
 use strobe_extent::Extent;
@@ -451,9 +452,22 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     timers::start_again(&folder).context("the program's timers cannot be saved")?;
     ghosts::name_apart(&folder, &hex(id)).context("the program's deleted files cannot be saved")?;
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;
-    let files: ProgramFiles = read_image(&folder.join(files::PROGRAM_FILES))?;
+    let mut files: ProgramFiles = read_image(&folder.join(files::PROGRAM_FILES))?;
     if !files.failure.is_empty() {
         bail!("{}", files.failure);
+    }
+    for Linked { opened_as, link } in remapped::linked(&folder)? {
+        let name = opened_as.to_string_lossy();
+        let known = files.files.iter_mut();
+        let file = known.filter(|file| file.opened_as.iter().any(|gone| *gone == name));
+        let mut file = file;
+        let file = file.next().ok_or_else(|| {
+            let other = "has another name, which is not in the same folder";
+            refused(format!(
+                "{name}, which the program has open and has removed, {other}"
+            ))
+        })?;
+        file.links.push(link.to_string_lossy().into_owned());
     }
     let dumped = Dumped {
         // CRIU counts to the end, which is not there yet where it holds the program.

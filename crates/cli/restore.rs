@@ -19,7 +19,7 @@ use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
-use strobe_program::program_files::{Repair, Repaired};
+use strobe_program::program_files::{Links, Repair, Repaired};
 use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
 use strobe_proto::page::Phase;
@@ -186,6 +186,7 @@ fn bring_back(
         for repair in repairs {
             repaired.push(repair.apply()?);
         }
+        let _links = Links::make(&checkpoint.manifest().program_files)?;
         let pid = restore(checkpoint, tools, interrupts)?;
         wait_for_agents(pid, checkpoint.manifest()).inspect_err(|_| end_tree(pid))?;
         Ok(pid)

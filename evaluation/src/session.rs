@@ -198,8 +198,13 @@ impl Session {
 
     /// Kills the program as hard as can be, and waits until it and its device are gone.
     pub fn kill(self) -> anyhow::Result<()> {
-        self.signal("KILL")?;
+        self.kill_group()?;
         self.gone()
+    }
+
+    /// Kills the program and the processes that it has started, which are of its group.
+    pub fn kill_group(&self) -> anyhow::Result<()> {
+        send(&format!("-{}", self.pid), "KILL")
     }
 
     /// Waits until the program, which was killed, and its device are gone.
@@ -269,14 +274,18 @@ pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>
 
 /// Sends a signal to a process.
 pub fn signal(pid: u32, name: &str) -> anyhow::Result<()> {
+    send(&pid.to_string(), name)
+}
+
+fn send(to: &str, name: &str) -> anyhow::Result<()> {
     // The shell's own: the program is in a package that need not be installed.
     let status = Command::new("sh")
-        .args(["-c", &format!("kill -s {name} {pid}")])
+        .args(["-c", &format!("kill -s {name} -- {to}")])
         .stderr(Stdio::null())
         .status()
         .context("run sh")?;
     if !status.success() {
-        bail!("cannot send {name} to {pid}");
+        bail!("cannot send {name} to {to}");
     }
     Ok(())
 }

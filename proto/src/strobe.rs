@@ -539,6 +539,12 @@ pub struct ProgramFile {
     /// only read, and not written for long: nobody's to change
     #[prost(bool, tag = "12")]
     pub foreign: bool,
+    /// names that are gone, under which the program has opened it; path is another of its names
+    #[prost(string, repeated, tag = "13")]
+    pub opened_as: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// CRIU wants it under these names too while it restores
+    #[prost(string, repeated, tag = "14")]
+    pub links: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, str};
 
 use prost::Message;
-use prost::bytes::Bytes;
 
-use crate::images::{FILES, REMAPPED};
+use crate::images::FILES;
+use crate::remapped::{GHOST, LINKED, Named, RegularFile, Remapped};
 
 /// In mount namespaces of its own CRIU names the stand-in; elsewhere the file, in whatever folder it was,
 /// behind its number.
@@ -26,47 +26,18 @@ const INFIX: &[u8] = b".strobe-";
 const DIGITS: usize = 16;
 /// Of a name there is room for so much (`NAME_MAX` less CRIU's ending, less ours).
 const NAME_BYTES: usize = 255 - ".cr.ffffffff.ghost".len() - INFIX.len() - DIGITS;
-/// `fd_types` of CRIU's images/fdinfo.proto.
-const REGULAR: i32 = 1;
-/// `remap_type` of images/remap-file-path.proto.
-const GHOST: i32 = 1;
 
-/// `remap_file_path_entry`, as far as it matters here.
-#[derive(Clone, PartialEq, Message)]
-struct Remapped {
-    #[prost(uint32, required, tag = "1")]
-    file: u32,
-    #[prost(int32, optional, tag = "3")]
-    kind: Option<i32>,
-}
-
-/// `file_entry` of images/fdinfo.proto for a regular file.
-#[derive(Clone, PartialEq, Message)]
-struct FileEntry {
-    #[prost(int32, required, tag = "1")]
-    kind: i32,
-    #[prost(uint32, required, tag = "2")]
-    id: u32,
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    regular: Option<Bytes>,
-}
-
-/// `reg_file_entry` of images/regfile.proto, its name alone.
-#[derive(Clone, PartialEq, Message)]
-struct Named {
-    #[prost(bytes = "vec", required, tag = "6")]
-    name: Vec<u8>,
-}
-
-/// Gives the deleted files in the images of a finished dump names of their own. `checkpoint`: in
-/// hexadecimal digits, 16 or more.
+/// Gives the deleted files in the images of a finished dump names of their own, and so the links that CRIU
+/// makes for files that it finds under another name only. `checkpoint`: in hexadecimal digits, 16 or more.
 pub fn name_apart(images: &Path, checkpoint: &str) -> io::Result<()> {
-    let remapped = REMAPPED.read(images)?;
-    let remapped = remapped.iter().filter_map(|entry| {
-        let entry = Remapped::decode(&entry[..]).ok()?;
-        (entry.kind == Some(GHOST)).then_some(entry.file)
-    });
-    let deleted: BTreeSet<u32> = remapped.collect();
+    let deleted: BTreeSet<u32> = Remapped::all(images)?
+        .into_iter()
+        .filter_map(|entry| match entry.kind() {
+            GHOST => Some(entry.file),
+            LINKED => Some(entry.stands_in),
+            _ => None,
+        })
+        .collect();
     if deleted.is_empty() {
         return Ok(());
     }
@@ -81,13 +52,12 @@ pub fn name_apart(images: &Path, checkpoint: &str) -> io::Result<()> {
 }
 
 fn renamed(message: &[u8], deleted: &BTreeSet<u32>, digits: &[u8]) -> Option<Vec<u8>> {
-    let mut entry = FileEntry::decode(message).ok()?;
-    if entry.kind != REGULAR || !deleted.contains(&entry.id) {
+    let mut entry = RegularFile::of(message)?;
+    if !deleted.contains(&entry.id) {
         return None;
     }
-    let regular = entry.regular?;
-    let name = Named::decode(regular.clone()).ok()?.name;
-    let name = apart(&name, digits);
+    let regular = entry.regular.clone()?;
+    let name = apart(&entry.name()?, digits);
     // Of a field that comes twice the last counts (protobuf's encoding), and all others stay.
     let name = Named { name }.encode_to_vec();
     entry.regular = Some([&regular[..], &name].concat().into());
@@ -153,6 +123,7 @@ fn is_ghost(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::images::REMAPPED;
 
     #[test]
     fn only_names_of_criu_s_own_making_are_taken_from_its_log() {
@@ -171,33 +142,43 @@ mod tests {
         assert_eq!(found, expected.map(PathBuf::from));
     }
 
-    fn file(kind: i32, id: u32, name: &[u8]) -> Vec<u8> {
+    fn file(id: u32, name: &[u8]) -> Vec<u8> {
         // Position 4711, which nobody here knows of.
         let other = [&[0x18, 0xe7, 0x24][..]].concat();
         let name = Named { name: name.into() }.encode_to_vec();
         let regular = Some([other, name].concat().into());
-        FileEntry { kind, id, regular }.encode_to_vec()
+        let kind = RegularFile::KIND;
+        RegularFile { kind, id, regular }.encode_to_vec()
     }
 
     fn name_of(message: &[u8]) -> Vec<u8> {
-        let regular = FileEntry::decode(message).unwrap().regular.unwrap();
+        let file = RegularFile::of(message).unwrap();
+        let regular = file.regular.as_ref().unwrap();
         assert_eq!(regular[..3], [0x18, 0xe7, 0x24], "the position is lost");
-        Named::decode(regular).unwrap().name
+        file.name().unwrap()
     }
 
     #[test]
     fn deleted_files_get_a_name_of_their_own_and_no_others_do() {
         let folder = tempfile::tempdir().unwrap();
-        let remapped = [(7, None), (8, Some(GHOST)), (9, Some(2))];
-        let remapped = remapped.map(|(file, kind)| Remapped { file, kind }.encode_to_vec());
+        let remapped = [(7, 10, None), (8, 1, Some(GHOST)), (9, 1, Some(2))];
+        let remapped = remapped.map(|(file, stands_in, kind)| {
+            let entry = Remapped {
+                file,
+                stands_in,
+                kind,
+            };
+            entry.encode_to_vec()
+        });
         REMAPPED.write(folder.path(), &remapped).unwrap();
-        let files = [7, 8, 9, 10].map(|id| file(REGULAR, id, b"/tmp/linked.bc.o"));
+        let files = [7, 8, 9, 10].map(|id| file(id, b"/tmp/linked.bc.o"));
         FILES.write(folder.path(), &files).unwrap();
         name_apart(folder.path(), "0123456789abcdef01234567").unwrap();
         let after = FILES.read(folder.path()).unwrap();
         let expected = b"/tmp/linked.bc.o.strobe-0123456789abcdef";
-        assert_eq!(name_of(&after[1]), expected);
-        assert_eq!([0, 2, 3].map(|i| &after[i]), [0, 2, 3].map(|i| &files[i]));
+        assert_eq!(name_of(&after[1]), expected, "it has no name any more");
+        assert_eq!(name_of(&after[3]), expected, "it stands in for another");
+        assert_eq!([0, 2].map(|i| &after[i]), [0, 2].map(|i| &files[i]));
         // Restored, and saved again.
         name_apart(folder.path(), "fedcba9876543210").unwrap();
         let again = FILES.read(folder.path()).unwrap();

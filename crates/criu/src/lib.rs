@@ -9,6 +9,7 @@
 //! | [`failure`] | one clear sentence from CRIU's log |
 //! | [`phases`] | what the plugin says of its phases there |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
+//! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`statistics`] | CRIU's own times |
 //! | [`timers`] | timers that had expired at the cut |
 //! | [`wrapper`] | what a command owes to the program it stands for |
@@ -20,6 +21,7 @@ pub mod locate;
 pub mod phases;
 pub mod plugin_folder;
 pub mod release;
+pub mod remapped;
 pub mod run;
 pub mod statistics;
 pub mod timers;

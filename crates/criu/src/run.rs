@@ -121,6 +121,8 @@ impl Setting<'_> {
         let deleted = deleted.to_string();
         command.args(["--ghost-limit", &deleted]);
         command.env(FILES_LIMIT_VARIABLE, files_limit.to_string());
+        // What was opened under a name that is gone may have another ([`crate::remapped`]).
+        command.arg("--link-remap");
         if leave_running {
             command.arg("--leave-running");
         }

@@ -167,7 +167,7 @@ impl Cycle<'_> {
             Then::Killed(after) => {
                 thread::sleep(after);
                 // It may end by itself at any moment, and then as it should.
-                if session.is_alive() && session.signal("KILL").is_ok() {
+                if session.is_alive() && session.kill_group().is_ok() {
                     session.gone()?;
                 } else {
                     self.end(session)?;

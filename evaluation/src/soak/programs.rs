@@ -110,6 +110,14 @@ pub const PROGRAMS: &[SoakProgram] = &[
         kind: ProgramKind::Python,
         ..own("ctypes", "soak/ctypes_rounds.py")
     },
+    SoakProgram {
+        kind: ProgramKind::Python,
+        ..hip("loader-fork", "soak/loader.py", &["fork"])
+    },
+    SoakProgram {
+        kind: ProgramKind::Python,
+        ..hip("loader-spawn", "soak/loader.py", &["spawn"])
+    },
 ];
 
 impl SoakProgram {

@@ -14,12 +14,14 @@ use std::os::fd::AsRawFd;
 
 pub use compare::{Comparison, compare};
 pub use error::ProgramFileError;
+pub use links::Links;
 pub(crate) use record::parse_fdinfo;
 pub use record::{LeftOut, Recorder, Saved, hash_foreign};
 pub use repair::{Repair, Repaired};
 
 mod compare;
 mod error;
+mod links;
 mod record;
 mod repair;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -101,7 +101,17 @@ impl Recorder {
         let (Ok(meta), Ok(path)) = (fs::metadata(&way.link), fs::read_link(&way.link)) else {
             return;
         };
-        if !meta.is_file() || !has_a_name(&path, &meta) || is_saved(&path) {
+        if !meta.is_file() {
+            return;
+        }
+        let (path, opened_as) = match has_a_name(&path, &meta) {
+            true => (path, None),
+            false => match other_name(&path, &meta) {
+                Some((name, gone)) => (name, Some(gone)),
+                None => return,
+            },
+        };
+        if is_saved(&path) {
             return;
         }
         let is_young = self.is_young(&meta);
@@ -120,6 +130,8 @@ impl Recorder {
             link: way.link,
             access: way.access,
         });
+        let known = &mut found.record.opened_as;
+        known.extend(opened_as.filter(|gone| !known.contains(gone)));
         found.access = found.access.max(way.access);
         found.record.modified_ns = match found.access {
             Access::Appends => 0,
@@ -316,6 +328,21 @@ fn has_a_name(path: &Path, meta: &fs::Metadata) -> bool {
     !path.starts_with("/proc")
         && !path.starts_with("/sys")
         && fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
+}
+
+/// Another name of a file in the folder in which it was opened, and the name it was opened by, which is gone:
+/// so it is with semaphores that have a name (sem_open(3)).
+fn other_name(path: &Path, meta: &fs::Metadata) -> Option<(PathBuf, String)> {
+    let gone = path.to_str()?.strip_suffix(" (deleted)")?;
+    if meta.nlink() == 0 || !gone.starts_with('/') {
+        return None;
+    }
+    let entries = fs::read_dir(Path::new(gone).parent()?).ok()?.flatten();
+    let mut same = entries
+        .filter(|entry| entry.ino() == meta.ino())
+        .map(|entry| entry.path());
+    let name = same.find(|name| has_a_name(name, meta))?;
+    Some((name, gone.to_owned()))
 }
 
 /// Position of an open file, and its flags, which the kernel prints in octal.

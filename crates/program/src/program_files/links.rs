@@ -1,0 +1,53 @@
+//! Names that CRIU wants a file to have while it restores.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use strobe_proto::ProgramFile;
+
+use super::error::ProgramFileError;
+
+/// They go when this does, where CRIU has not removed them.
+#[derive(Debug, Default)]
+pub struct Links(Vec<PathBuf>);
+
+impl Links {
+    /// Makes those of all files, which are what they were at the cut.
+    pub fn make(files: &[ProgramFile]) -> Result<Self, ProgramFileError> {
+        let mut made = Self::default();
+        for file in files {
+            for link in &file.links {
+                let failed = |error| ProgramFileError::Repair {
+                    path: PathBuf::from(&file.path),
+                    error,
+                };
+                match fs::hard_link(&file.path, link) {
+                    // No other checkpoint has this name: a restore that was killed has left it.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_ours(link) => {
+                        let again = || fs::hard_link(&file.path, link);
+                        fs::remove_file(link).and_then(|()| again())
+                    }
+                    made => made,
+                }
+                .map_err(failed)?;
+                made.0.push(PathBuf::from(link));
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// As the images name it after a dump.
+fn is_ours(link: &str) -> bool {
+    let name = link.rsplit('/').next().unwrap_or(link);
+    name.starts_with("link_remap.") && name.contains(".strobe-")
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        for link in &self.0 {
+            let _ = fs::remove_file(link);
+        }
+    }
+}
