@@ -105,3 +105,29 @@ fn a_script_is_saved_with_the_program_that_it_waits_for() {
     let log = fs::read_to_string(folder.join("log")).expect("its log");
     assert!(log.ends_with("end rounds 60\n"), "{log}");
 }
+
+/// Semaphores with a name, shared memory with a name, queues and pipes between processes: each time as they were.
+#[test]
+fn data_loaders_come_back_with_their_trainer_as_often_as_wanted() {
+    let loader = strobe_evaluation::compile::sources().join("soak/loader.py");
+    let loader = loader.to_str().expect("a path in UTF-8");
+    for method in ["fork", "spawn"] {
+        let whole = Folder::new("loaders-whole");
+        let session = start(&whole, &["python3", loader, method, "90"]);
+        assert!(session.wait(LIMIT).expect("it ends").success());
+        let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
+        let folder = Folder::new(&format!("loaders-{method}"));
+        let mut session = start(&folder, &["python3", loader, method, "90"]);
+        session
+            .wait_for("stdout", "round 9 ", LIMIT)
+            .expect("it works");
+        let images = folder.join("images");
+        checkpoint_of(session.pid(), &images, &[]).well();
+        session.kill().expect("it dies");
+        for time in 1..=3 {
+            restore(&images).well();
+            let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+            assert_eq!(said, whole, "{method}, time {time}");
+        }
+    }
+}
