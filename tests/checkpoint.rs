@@ -10,6 +10,7 @@
 //! | `missed_writes` | who writes unannounced spoils no image |
 //! | `files` | what comes back works on its files as they were, or not at all |
 //! | `graph` | what was launched is shown, and what orders it |
+//! | `namespaces` | a program in namespaces of its own is saved from outside |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
@@ -42,6 +43,8 @@ mod interruptions;
 mod killed_criu;
 #[path = "checkpoint/missed_writes.rs"]
 mod missed_writes;
+#[path = "checkpoint/namespaces.rs"]
+mod namespaces;
 #[path = "checkpoint/neighbours.rs"]
 mod neighbours;
 #[path = "checkpoint/output.rs"]

@@ -39,6 +39,18 @@ pub(crate) enum Action {
     Session(SessionArguments),
 }
 
+impl Action {
+    /// The running program that it is about.
+    pub(crate) fn program(&self) -> Option<u32> {
+        match self {
+            Self::Checkpoint(arguments) => Some(arguments.pid),
+            Self::Release(arguments) => Some(arguments.pid),
+            Self::Graph(arguments) => arguments.target.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
 /// Run a program so that it can be checkpointed.
 ///
 /// The program leads a session of its own. Output to a terminal or a pipe passes through a file, as

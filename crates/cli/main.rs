@@ -19,6 +19,7 @@ mod figures;
 mod gpu;
 mod graph;
 mod held;
+mod inside;
 mod inspect;
 mod interrupt;
 mod launches;
@@ -54,7 +55,10 @@ fn main() -> ExitCode {
         Wanted::from_environment().of_command(|| strobe_log::Stderr),
     );
     let arguments = Arguments::parse();
+    let elsewhere = arguments.action.program().map_or(Ok(None), inside::run);
     let result = match arguments.action {
+        _ if !matches!(elsewhere, Ok(None)) => elsewhere.map(Option::unwrap_or_default),
+        // Here it is.
         Action::Run(a) => run::run(&a),
         Action::Softgpu(a) => softgpu::run(&a),
         Action::Checkpoint(a) => checkpoint::run(&a),

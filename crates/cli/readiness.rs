@@ -141,6 +141,25 @@ fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Lets the threads and processes of this command and of CRIU have numbers above the program's: those of a
+/// container are small. To be called before any is made.
+pub(crate) fn keep_out_of_the_way(checkpoint: &Checkpoint) {
+    /// The last number that was given (proc_sys_kernel(5)).
+    const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+    let last = fs::read_to_string(LAST).ok();
+    let last = last.and_then(|text| text.trim().parse::<u32>().ok());
+    let highest = numbers(checkpoint)
+        .ok()
+        .and_then(|all| all.into_iter().max());
+    if let Some((last, highest)) = last.zip(highest)
+        && last < highest
+        && let Err(error) = fs::write(LAST, highest.to_string())
+    {
+        // It may do without.
+        tracing::debug!("{LAST}: {error}");
+    }
+}
+
 fn command_line(pid: u32) -> String {
     process::command_line(pid).unwrap_or_default().join(" ")
 }

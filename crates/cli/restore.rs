@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     if arguments.check {
         return check(arguments, &checkpoint);
     }
+    readiness::keep_out_of_the_way(&checkpoint);
     let manifest = checkpoint.manifest();
     let bar = progress::bytes(
         "verifying",

@@ -55,11 +55,18 @@ impl Tree {
 /// The first process of the tree that a process belongs to, as it or one above it says, if that is above
 /// it. A process may have put something else where its environment was.
 pub(crate) fn root_of(pid: u32) -> u32 {
-    let said = |pid: u32| process::variable(pid, VARIABLE).ok()??.parse().ok();
-    let root = ancestors(pid).find_map(said);
+    // The number is that of the namespace in which it was said.
+    let said = |pid: u32| {
+        let number: u32 = process::variable(pid, VARIABLE).ok()??.parse().ok()?;
+        let (namespace, _) = process::number_inside(pid).ok()?;
+        Some((namespace, number))
+    };
+    let Some(root) = ancestors(pid).find_map(said) else {
+        return pid;
+    };
     // One that has left its tree has another parent now.
-    let is_above = |root: &u32| ancestors(pid).any(|above| above == *root);
-    root.filter(is_above).unwrap_or(pid)
+    let is_root = |pid: &u32| process::number_inside(*pid).is_ok_and(|inside| inside == root);
+    ancestors(pid).find(is_root).unwrap_or(pid)
 }
 
 /// A process, its parent, and so on.

@@ -28,7 +28,7 @@ const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 14] = [
+const KNOWN: [Rewrite; 15] = [
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -92,6 +92,14 @@ const KNOWN: [Rewrite; 14] = [
     |m| {
         m.contains("io_uring")
             .then(|| "the program uses io_uring, which CRIU cannot save".into())
+    },
+    |m| {
+        // CRIU tries what sockets can do.
+        m.contains("Unable to connect a socket: Network is unreachable").then(|| {
+            "CRIU needs the loopback interface of the program's network namespace, which is down (ip link \
+             set lo up)"
+                .into()
+        })
     },
     |m| {
         m.contains("No space left on device")
@@ -208,6 +216,11 @@ mod tests {
         explains(
             "(00.01) Error (criu/files-reg.c:1817): Can't lookup mount=24 for fd=10 path=/dev/null",
             "descriptor 10 of the program (/dev/null) comes from another mount namespace",
+        );
+        explains(
+            "(00.01) Error (criu/kerndat.c:1): Unable to connect a socket: Network is unreachable",
+            "CRIU needs the loopback interface of the program's network namespace, which is down (ip link \
+             set lo up)",
         );
         explains(
             "(00.01) Error (criu/image.c:500): Can't write img: No space left on device",

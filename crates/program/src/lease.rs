@@ -9,15 +9,17 @@
 //! The file is the machine's, and containers that share it number their processes alike: a process is
 //! known by its PID namespace and its number there, whoever looks.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
+
+use crate::process;
 
 /// Where only root writes: both need root anyway.
 const CHECKPOINTS: &str = "/run/strobe-checkpoint.lock";
@@ -52,7 +54,7 @@ impl Lease {
 
     /// Of a process that is to be restored among those that we see. `None` while another restore has it.
     pub fn of_restore(pid: u32) -> io::Result<Option<Self>> {
-        let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
+        let namespace = process::number_inside(std::process::id())?.0;
         lock(Path::new(RESTORES), byte(namespace, pid)?)
     }
 }
@@ -82,30 +84,17 @@ fn lock(path: &Path, byte: i64) -> io::Result<Option<Lease>> {
 
 /// The byte that stands for a process.
 fn byte_of(pid: u32) -> io::Result<i64> {
-    let namespace = fs::metadata(format!("/proc/{pid}/ns/pid"))?.ino();
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let number = innermost_number(&status);
-    let number = number.ok_or_else(|| invalid(format!("/proc/{pid}/status")));
-    byte(namespace, number?)
+    let (namespace, number) = process::number_inside(pid)?;
+    byte(namespace, number)
 }
 
 /// Its namespace's inode, 32 bits, and its number there.
 fn byte(namespace: u64, number: u32) -> io::Result<i64> {
-    let namespace = u32::try_from(namespace).map_err(|_| invalid("a PID namespace".into()))?;
-    Ok(i64::from(namespace) << PID_BITS | i64::from(number))
-}
-
-fn invalid(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
-}
-
-/// `NSpid` lists the numbers of a process from our namespace inwards (proc(5)).
-fn innermost_number(status: &str) -> Option<u32> {
-    let numbers = status
-        .lines()
-        .find_map(|line| line.strip_prefix("NSpid:"))?;
-    let number = numbers.split_ascii_whitespace().next_back()?.parse().ok()?;
-    (number < 1 << PID_BITS).then_some(number)
+    let namespace = u32::try_from(namespace).ok();
+    let number = Some(number).filter(|number| *number < 1 << PID_BITS);
+    let byte = namespace.zip(number);
+    byte.map(|(namespace, number)| i64::from(namespace) << PID_BITS | i64::from(number))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a PID namespace"))
 }
 
 #[cfg(test)]
@@ -113,18 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_known_by_its_innermost_number() {
-        assert_eq!(innermost_number("Name:\tx\nNSpid:\t70\t7\n"), Some(7));
-        assert_eq!(innermost_number("NSpid:\t70\n"), Some(70));
-        assert_eq!(innermost_number("NSpid:\t4194304\n"), None);
-        assert_eq!(innermost_number("Pid:\t70\n"), None);
-    }
-
-    #[test]
     fn the_same_number_elsewhere_is_another_process() {
         let own = byte_of(std::process::id()).unwrap();
         assert_eq!(own & ((1 << PID_BITS) - 1), i64::from(std::process::id()));
-        let namespace = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+        let namespace = process::number_inside(std::process::id()).unwrap().0;
         assert_eq!((own >> PID_BITS) as u64, namespace);
     }
 

@@ -3,10 +3,12 @@
 //! CRIU must run in the mount namespace of the program: from outside, a dump succeeds whose
 //! restore crashes. An abstract socket is found only in its own network namespace.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
@@ -14,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sched::{CloneFlags, setns};
+use nix::unistd::chdir;
 
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each says it")]
@@ -42,18 +45,49 @@ impl Namespaces {
     /// has another number, and our privileges count for nothing.
     pub fn of(pid: u32) -> Result<Self, NamespaceError> {
         for kind in ["pid", "user"] {
-            if differs(pid, kind).map_err(|error| NamespaceError::Read { pid, error })? {
+            if is_elsewhere(pid, kind).map_err(|error| NamespaceError::Read { pid, error })? {
                 return Err(NamespaceError::Other { pid, kind });
             }
         }
+        Self::open(pid).map_err(|error| NamespaceError::Read { pid, error })
+    }
+
+    /// The same of a process in another pid namespace. It is entered at once by what this process spawns from
+    /// now on.
+    pub fn with_pids_of(pid: u32) -> Result<Self, NamespaceError> {
+        let failed = |error| NamespaceError::Read { pid, error };
+        if is_elsewhere(pid, "user").map_err(failed)? {
+            return Err(NamespaceError::Other { pid, kind: "user" });
+        }
+        let enter = || {
+            let namespace = File::open(of_process(pid, "pid"))?;
+            setns(&namespace, CloneFlags::CLONE_NEWPID).map_err(io::Error::from)
+        };
+        let others = Self::open(pid).map_err(failed)?;
+        enter().map_err(failed)?;
+        Ok(others)
+    }
+
+    fn open(pid: u32) -> io::Result<Self> {
         let mut open = Vec::new();
         for (kind, flag) in ENTERED {
-            let file = differs(pid, kind)
-                .and_then(|other| other.then(|| File::open(of_process(pid, kind))).transpose())
-                .map_err(|error| NamespaceError::Read { pid, error })?;
-            open.extend(file.map(|file| (OwnedFd::from(file), flag)));
+            if is_elsewhere(pid, kind)? {
+                let file = File::open(of_process(pid, kind))?;
+                open.push((OwnedFd::from(file), flag));
+            }
         }
         Ok(Self(open))
+    }
+
+    /// As [`Self::enter_on_spawn`], in a folder of those namespaces.
+    pub fn enter_on_spawn_in(self, command: &mut Command, folder: &Path) -> io::Result<()> {
+        let folder = CString::new(folder.as_os_str().as_bytes())?;
+        self.enter_on_spawn(command);
+        let enter = move || chdir(folder.as_c_str()).map_err(io::Error::from);
+        // SAFETY: the closure runs between fork and exec, behind the one before: chdir is a bare system call,
+        // and nothing is allocated.
+        unsafe { command.pre_exec(enter) };
+        Ok(())
     }
 
     /// Makes the command enter them when it is spawned. Its program is looked up in there.
@@ -76,7 +110,8 @@ fn of_process(pid: u32, kind: &str) -> String {
     format!("/proc/{pid}/ns/{kind}")
 }
 
-fn differs(pid: u32, kind: &str) -> io::Result<bool> {
+/// Whether a process is in another namespace of a kind (`pid`, `mnt`, ...) than we are.
+pub fn is_elsewhere(pid: u32, kind: &str) -> io::Result<bool> {
     Ok(fs::read_link(of_process(pid, kind))? != fs::read_link(format!("/proc/self/ns/{kind}"))?)
 }
 
@@ -97,7 +132,7 @@ pub fn check_seen(pid: u32, path: &Path) -> Result<(), NamespaceError> {
 /// Listens on an abstract socket in the network namespace of a process.
 pub fn listen_abstract(pid: u32, name: &[u8]) -> io::Result<UnixListener> {
     let bind = || UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?);
-    if !differs(pid, "net")? {
+    if !is_elsewhere(pid, "net")? {
         return bind();
     }
     let namespace = File::open(of_process(pid, "net"))?;

@@ -1,5 +1,6 @@
 //! Facts of a process from `/proc/PID`.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::{fs, io};
 
@@ -81,6 +82,22 @@ pub fn of_thread(thread: u32) -> io::Result<u32> {
     number
         .and_then(|number| number.trim().parse().ok())
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// A process as its own PID namespace knows it: the inode of that namespace, and its number there.
+pub fn number_inside(pid: u32) -> io::Result<(u64, u32)> {
+    let namespace = fs::metadata(format!("/proc/{pid}/ns/pid"))?.ino();
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let number = innermost_number(&status).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((namespace, number))
+}
+
+/// `NSpid` lists the numbers of a process from our namespace inwards (proc(5)).
+fn innermost_number(status: &str) -> Option<u32> {
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 /// Whether a process has memory: one that is ending has none any more. (Nor has a kernel thread.)
@@ -235,6 +252,14 @@ mod tests {
         assert!(tree(u32::MAX >> 1).is_err());
         drop(child.stdin.take());
         child.wait().expect("it ends");
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_innermost_number() {
+        assert_eq!(innermost_number("Name:\tx\nNSpid:\t70\t7\n"), Some(7));
+        assert_eq!(innermost_number("Pid:\t70\n"), None);
+        let number = number_inside(std::process::id()).expect("we run").1;
+        assert_eq!(number, std::process::id());
     }
 
     #[test]

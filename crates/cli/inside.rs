@@ -1,0 +1,69 @@
+//! A program in another PID namespace: its agent and CRIU know it by its number there, so this command runs
+//! once more, in there.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use strobe_criu::wrapper::{self, Held};
+use strobe_program::namespaces::{self, Namespaces, check_seen};
+use strobe_program::process;
+
+use crate::outcome::{Refused, of_program};
+use crate::signals;
+
+/// Runs this command where the process is, if that is elsewhere; how it ended.
+pub(crate) fn run(pid: u32) -> anyhow::Result<Option<ExitCode>> {
+    // Of a process that is gone, and to who may not look, the command itself says so.
+    if !namespaces::is_elsewhere(pid, "pid").unwrap_or(false) {
+        return Ok(None);
+    }
+    let refused = |error: namespaces::NamespaceError| Refused(error.to_string());
+    let (_, inside) = process::number_inside(pid)?;
+    let here = env::current_dir().context("cannot tell the current folder")?;
+    let executable = env::current_exe().context("cannot tell where strobe is")?;
+    // What a container of another file system has is another strobe, if any.
+    check_seen(pid, &executable).map_err(refused)?;
+    check_seen(pid, &here).map_err(refused)?;
+    let held = Held::hold()?;
+    let mut command = Command::new(executable);
+    command.args(with_number(env::args_os().skip(1), pid, inside));
+    wrapper::inherit(&mut command);
+    let namespaces = Namespaces::with_pids_of(pid).map_err(refused)?;
+    // The folder is found once the namespaces are entered.
+    namespaces.enter_on_spawn_in(&mut command, &here)?;
+    let mut child = command.spawn().context("cannot run in there")?;
+    let status = signals::forward(&held, child.id(), || child.try_wait())?;
+    Ok(Some(of_program(status)))
+}
+
+/// The arguments with the process's number in there.
+fn with_number(
+    arguments: impl Iterator<Item = OsString>,
+    outside: u32,
+    inside: u32,
+) -> Vec<OsString> {
+    let (outside, inside) = (outside.to_string(), inside.to_string());
+    let mut is_replaced = false;
+    let replace = |argument: OsString| match argument == *outside && !is_replaced {
+        true => {
+            is_replaced = true;
+            inside.clone().into()
+        }
+        false => argument,
+    };
+    arguments.map(replace).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_is_replaced_once() {
+        let arguments = ["checkpoint", "17", "-o", "17"].map(OsString::from);
+        let replaced = with_number(arguments.into_iter(), 17, 2);
+        assert_eq!(replaced, ["checkpoint", "2", "-o", "17"]);
+    }
+}

@@ -1,0 +1,81 @@
+//! Programs in namespaces of their own, with commands given from outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use strobe_program::process;
+
+use crate::harness::environment::wait_until;
+use crate::harness::{Ended, Folder, checkpoint_of, hip_program, run, strobe, verify};
+
+const ROUNDS: &str = "200";
+/// Processes, mounts, inter-process communication and host name.
+const OWN: [&str; 4] = ["unshare", "-pfiu", "--mount-proc", "--kill-child"];
+
+/// `strobe ...` on a software GPU, in namespaces of its own.
+fn inside(folder: &Folder) -> Command {
+    let strobe = strobe();
+    let mut command = strobe.command();
+    command.args(["softgpu", "--"]).args(OWN);
+    command.arg(strobe.path()).current_dir(folder.path());
+    // A file would be of the mount namespace outside.
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// The number of the program, as it is seen here.
+fn number_of(command: &Child, program: &str) -> u32 {
+    wait_until("program", || {
+        let below = process::tree(command.id()).ok()?;
+        let is_program = |pid: &u32| {
+            let line = process::command_line(*pid).unwrap_or_default();
+            line.first().is_some_and(|name| name == program)
+        };
+        below.into_iter().find(is_program)
+    })
+}
+
+fn rounds(log: &Path) -> usize {
+    fs::read_to_string(log).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn a_program_that_has_its_own_numbers_is_saved_from_outside_and_comes_back_among_others() {
+    let program = hip_program("mixed.cpp");
+    let folder = Folder::new("own-numbers");
+    let (log, images) = (folder.join("log"), folder.join("images"));
+    let mut command = inside(&folder);
+    command.args(["run", "--", &program, ROUNDS, "log"]);
+    let child = command.spawn().expect("strobe starts");
+    let pid = number_of(&child, &program);
+    let (_, number) = process::number_inside(pid).expect("it runs");
+    assert_ne!(pid, number, "it has a number of its own");
+    wait_until("round", || (rounds(&log) > 5).then_some(()));
+    let taken = checkpoint_of(pid, &images, &["--json"]).well();
+    let report: serde_json::Value = serde_json::from_str(&taken.stdout).expect("JSON");
+    assert_eq!(report["pid"], number);
+    verify(&images).well();
+    run([
+        "graph".as_ref(),
+        pid.to_string().as_ref(),
+        "--json".as_ref(),
+    ] as [&std::ffi::OsStr; 3])
+    .well();
+    let before = rounds(&log);
+    wait_until("round after the checkpoint", || {
+        (rounds(&log) > before).then_some(())
+    });
+    strobe_evaluation::session::signal(pid, "KILL").expect("it runs");
+    let killed = child.wait_with_output().expect("it was ours");
+    assert_eq!(killed.status.code(), Some(137), "{killed:?}");
+    let mut command = inside(&folder);
+    command.args(["restore", "--wait"]).arg(&images);
+    Ended::new(&command.output().expect("strobe starts")).well();
+    let log = fs::read_to_string(&log).expect("its log");
+    assert_eq!(log.lines().count(), 201, "{log}");
+    assert!(log.ends_with(&format!("end rounds {ROUNDS}\n")), "{log}");
+}
