@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_isa::Target;
@@ -117,13 +117,17 @@ pub(crate) struct SoftgpuArguments {
 #[command(after_help = "\
 Examples:
   strobe checkpoint 4711 -o monday
-  strobe checkpoint 4711 -o monday --mode stop --kill")]
+  strobe checkpoint 4711 -o monday --mode stop --kill
+  strobe checkpoint 4711 --check     what would be amiss; 3 if anything is")]
 pub(crate) struct CheckpointArguments {
     /// Process id of the program; strobe ps lists them.
     pub(crate) pid: u32,
     /// Directory to make; it must not exist.
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "DIR", required_unless_present = "check")]
+    pub(crate) output: Option<PathBuf>,
+    /// Say what would refuse a checkpoint now, all of it; the program is not stopped.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) check: bool,
     /// How the program and the copying share the device.
     #[arg(long, value_enum, default_value_t = Mode::Cow)]
     pub(crate) mode: Mode,
@@ -155,6 +159,13 @@ pub(crate) struct CheckpointArguments {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl CheckpointArguments {
+    /// The directory to make; nowhere with --check.
+    pub(crate) fn output(&self) -> &Path {
+        self.output.as_deref().unwrap_or(Path::new(""))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -17,7 +17,7 @@ use crate::outcome::{Passing, Refused};
 
 /// For the agent to connect, and to get ready.
 pub(crate) const CONNECT: Duration = Duration::from_secs(20);
-pub(crate) const ARM: Duration = Duration::from_secs(10);
+const ARM: Duration = Duration::from_secs(10);
 
 /// Calls the agent and tells it what to expect; what the program has launched. Afterwards nobody is
 /// connected.
@@ -51,6 +51,27 @@ pub(crate) fn arm(
         thread::sleep(Duration::from_millis(1));
     }
     Ok(launches)
+}
+
+/// Tells an armed agent that there will be no dump, and waits until it has given everything back.
+pub(crate) fn give_up(agent: &RemoteAgent) -> anyhow::Result<()> {
+    agent.set_verdict(Verdict::Aborted)?;
+    wait_until_over(agent)
+}
+
+/// Waits for the end of an attempt in an agent, or for the agent's own.
+pub(crate) fn wait_until_over(agent: &RemoteAgent) -> anyhow::Result<()> {
+    let deadline = Instant::now() + ARM;
+    let mut awaited = Awaited::new(agent.identity());
+    let is_over = |phase| matches!(phase, Ok(Some(Phase::Idle | Phase::Refused)));
+    while agent.identity().is_alive() && !is_over(agent.phase()) {
+        awaited.look()?;
+        if Instant::now() > deadline {
+            bail!("the agent does not end its part of the checkpoint");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// After a failure before or in the dump: no agent must wait for a verdict that never comes.

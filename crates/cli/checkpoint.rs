@@ -20,12 +20,11 @@ use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{ghosts, statistics, timers};
 use strobe_extent::Extent;
 use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
-use strobe_program::awaited::{Awaited, Standstill};
+use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
 use strobe_program::{program_files, shared_memory, threads};
-use strobe_proto::page::Phase;
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
@@ -35,7 +34,7 @@ use strobe_proto::{
 use strobe_store::{CheckpointWriter, CreateError};
 
 use crate::arguments::{self, CheckpointArguments};
-use crate::arming::{self, ARM, CONNECT};
+use crate::arming::{self, CONNECT};
 use crate::delivery::{self, Expected};
 use crate::distrust;
 use crate::held::Held;
@@ -46,7 +45,7 @@ use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree};
-use crate::{figures, interrupt, launches, progress, release};
+use crate::{figures, interrupt, launches, progress, prospects, release};
 
 const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
@@ -65,6 +64,9 @@ const CHUNKS: u64 = 256;
 const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
+    if arguments.check {
+        return prospects::run(arguments);
+    }
     interrupt::watch().context("cannot wait for signals")?;
     let report = take_validated(arguments)?;
     match arguments.json {
@@ -151,19 +153,8 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
 
 /// Waits for the end of an attempt in the agents too.
 fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
-    let deadline = std::time::Instant::now() + ARM;
-    for agent in Tree::of(pid)?.agents {
-        let mut awaited = Awaited::new(agent.identity());
-        let is_over = |phase| matches!(phase, Ok(Some(Phase::Idle | Phase::Refused)));
-        while agent.identity().is_alive() && !is_over(agent.phase()) {
-            awaited.look()?;
-            if std::time::Instant::now() > deadline {
-                bail!("the agent does not end its part of the checkpoint");
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-    Ok(())
+    let agents = Tree::of(pid)?.agents;
+    agents.iter().try_for_each(arming::wait_until_over)
 }
 
 fn take(
@@ -316,7 +307,7 @@ fn prepare(arguments: &CheckpointArguments, pid: u32) -> anyhow::Result<Preparat
         return Err(refused("CRIU needs root; run this command as root"));
     }
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
-    let writer = CheckpointWriter::create(&arguments.output, arguments.base.as_deref()).map_err(
+    let writer = CheckpointWriter::create(arguments.output(), arguments.base.as_deref()).map_err(
         |e| match e {
             CreateError::Disk(e) => anyhow!(e),
             other => refused(other),
@@ -355,7 +346,7 @@ fn prepare(arguments: &CheckpointArguments, pid: u32) -> anyhow::Result<Preparat
     })
 }
 
-fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
+pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
     for pid in process::tree(pid)? {
         // A child may end meanwhile.
         if let Ok(Some(limit)) = process::file_size_limit(pid)
@@ -702,7 +693,7 @@ fn read_image<M: frame::Message + Default>(path: &Path) -> anyhow::Result<M> {
     read().with_context(|| format!("the plugin left no good {}", path.display()))
 }
 
-fn random_id() -> std::io::Result<Vec<u8>> {
+pub(crate) fn random_id() -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut id = vec![0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut id)?;

@@ -53,7 +53,7 @@ pub(crate) fn report(
         arguments::Mode::Stop => ms(agent.copy_started_ns, agent.opened_ns),
     };
     CheckpointReport {
-        directory: arguments.output.display().to_string(),
+        directory: arguments.output().display().to_string(),
         mode: match checkpoint::mode(arguments) {
             CheckpointMode::Stop => "stop".into(),
             _ => "cow".into(),

@@ -28,6 +28,7 @@ mod missed;
 mod outcome;
 mod output;
 mod progress;
+mod prospects;
 mod ps;
 mod readiness;
 mod release;

@@ -133,6 +133,36 @@ impl ReadinessReport {
     }
 }
 
+/// Whether a checkpoint would be refused.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ProspectsReport {
+    /// Of the root of all its processes.
+    pub(crate) pid: u32,
+    pub(crate) ready: bool,
+    /// What would refuse it, a sentence each.
+    pub(crate) findings: Vec<String>,
+    /// What a restored program would find otherwise.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl ProspectsReport {
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let pid = self.pid;
+        let mut lines = match self.ready {
+            true => vec![format!("a checkpoint of {pid} can be taken now")],
+            false => vec![format!("a checkpoint of {pid} cannot be taken now:")],
+        };
+        lines.extend(self.findings.iter().map(|finding| format!("  {finding}")));
+        lines.extend(
+            self.warnings
+                .iter()
+                .map(|warning| format!("  warning: {warning}")),
+        );
+        lines.join("\n")
+    }
+}
+
 /// A file that is now what it was.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileReport {

@@ -362,3 +362,59 @@ fn another_target_than_at_the_checkpoint_is_refused_by_name() {
     crate::damage::rewrite_manifest(&images, |manifest| manifest.target = "gfx90a".into());
     restore(&images).badly(&["gfx90a", "gfx906"]);
 }
+
+/// What `--check` says of a process, and its code.
+fn prospects(pid: u32) -> (serde_json::Value, Option<i32>) {
+    let ended = run(["checkpoint", &pid.to_string(), "--check", "--json"]);
+    let report = serde_json::from_str(&ended.stdout);
+    (report.expect(&ended.stderr), ended.code)
+}
+
+#[test]
+fn all_that_would_refuse_a_checkpoint_is_said_at_once_and_the_program_goes_on() {
+    let folder = Folder::new("prospects");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 2 ", LIMIT)
+        .expect("it works");
+    let (report, code) = prospects(session.pid());
+    assert_eq!(
+        (&report["ready"], code),
+        (&true.into(), Some(0)),
+        "{report}"
+    );
+    assert_eq!(report["findings"], serde_json::json!([]));
+    // It has left nothing behind that a checkpoint would meet.
+    checkpoint(&session, &folder.join("images"), &[]).well();
+    session.kill().expect("it dies");
+
+    let folder = Folder::new("bad-prospects");
+    let connected = "\
+import ctypes, socket, time
+hip = ctypes.CDLL('libamdhip64.so.5')
+place = ctypes.c_void_p()
+hip.hipMalloc(ctypes.byref(place), ctypes.c_size_t(4096))
+handle = ctypes.create_string_buffer(64)
+hip.hipIpcGetMemHandle(handle, place)
+server = socket.create_server(('127.0.0.1', 0))
+client = socket.create_connection(server.getsockname())
+print('ready', flush=True)
+time.sleep(1000)
+";
+    let mut session = start(&folder, &["python3", "-c", connected]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let (report, code) = prospects(session.pid());
+    assert_eq!(
+        (&report["ready"], code),
+        (&false.into(), Some(3)),
+        "{report}"
+    );
+    let findings = report["findings"].to_string();
+    for part in ["a connected TCP socket", "hipIpcGetMemHandle"] {
+        assert!(findings.contains(part), "no {part:?} in {findings}");
+    }
+    assert!(session.is_alive());
+}

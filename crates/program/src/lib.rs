@@ -10,6 +10,7 @@
 //! | [`descriptor`] | copies of its descriptors |
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
+//! | [`unsaved`] | descriptors that CRIU does not save |
 //! | [`pipes`] | pipes whose other end is outside of the program |
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`spool`] | files that its output goes through |
@@ -29,4 +30,5 @@ pub mod program_files;
 pub mod shared_memory;
 pub mod spool;
 pub mod threads;
+pub mod unsaved;
 pub mod zombies;

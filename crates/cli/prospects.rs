@@ -1,0 +1,107 @@
+//! `strobe checkpoint --check`: what would refuse a checkpoint of a program as it is now, all at once.
+//!
+//! The program runs on meanwhile: what changes from one moment to the next may be otherwise when a
+//! checkpoint is taken. Its agent is asked to prepare for one, and told then that it is off.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use strobe_criu::locate::{self, Criu};
+use strobe_program::agent::RemoteAgent;
+use strobe_program::awaited::Standstill;
+use strobe_program::lease::Lease;
+use strobe_program::{events, process, threads, unsaved, zombies};
+use strobe_proto::{Begin, CheckpointMode, Validation};
+
+use crate::arguments::CheckpointArguments;
+use crate::link::Listener;
+use crate::outcome::{self, Outcome};
+use crate::output::answer;
+use crate::report::ProspectsReport;
+use crate::tree::{self, Tree};
+use crate::{arming, checkpoint, release};
+
+/// The smallest that an agent takes.
+const CHUNK_BYTES: u64 = 4096;
+
+pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
+    let mut findings = Vec::new();
+    let mut warnings = Vec::new();
+    look(arguments.pid, &mut findings, &mut warnings);
+    let report = ProspectsReport {
+        pid: tree::root_of(arguments.pid),
+        ready: findings.is_empty(),
+        findings,
+        warnings,
+    };
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&report)?,
+        false => report.text(),
+    };
+    let code = match report.ready {
+        true => ExitCode::SUCCESS,
+        false => outcome::refused(),
+    };
+    answer(text, code)
+}
+
+fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
+    fn note<T, E: Into<anyhow::Error>>(
+        findings: &mut Vec<String>,
+        result: Result<T, E>,
+    ) -> Option<T> {
+        let noted = result.map_err(|error| findings.push(format!("{:#}", error.into())));
+        noted.ok()
+    }
+    if !nix::unistd::geteuid().is_root() {
+        findings.push("CRIU needs root; run this command as root".into());
+    }
+    note(findings, Criu::find(None));
+    note(findings, locate::find_plugin());
+    let Some(tree) = note(findings, Tree::of(pid)) else {
+        return;
+    };
+    let root = tree.root.pid;
+    note(findings, checkpoint::check_file_size_limits(root));
+    for pid in process::tree(root).unwrap_or_default() {
+        note(findings, threads::check(pid));
+        note(findings, zombies::check(pid));
+        if let Some(unread) = note(findings, events::check(pid)) {
+            warnings.extend(unread.iter().map(ToString::to_string));
+        }
+        let unsaved = unsaved::of(pid).unwrap_or_default();
+        findings.extend(unsaved.iter().map(ToString::to_string));
+    }
+    for agent in &tree.agents {
+        let pid = agent.identity().pid;
+        if process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
+            findings.push(Standstill::Stopped(pid).to_string());
+        } else {
+            note(findings, rehearse(agent));
+        }
+    }
+}
+
+/// Has an agent prepare for a checkpoint, which it refuses if it must, and gives that up.
+fn rehearse(agent: &RemoteAgent) -> anyhow::Result<()> {
+    let pid = agent.identity().pid;
+    let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
+    let _lease = lease.ok_or_else(|| release::under_way(pid))?;
+    release::end_last(agent)?;
+    let id = checkpoint::random_id().context("no random numbers")?;
+    let listener = Listener::open(agent.identity(), &format!("{}-{pid}", checkpoint::hex(&id)))?;
+    let begin = Begin {
+        checkpoint_id: id,
+        mode: CheckpointMode::Stop.into(),
+        chunk_bytes: CHUNK_BYTES,
+        drain_timeout_ms: 1,
+        drain_attempts: 1,
+        max_hold_ms: 1,
+        validate: Validation::Off.into(),
+        all_residual: true,
+        ..Begin::default()
+    };
+    let armed = arming::arm(agent, &listener, begin).map(drop);
+    let given_up = arming::give_up(agent);
+    armed.and(given_up)
+}
