@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_isa::Target;
-use strobe_softgpu::FaultPlan;
+use strobe_softgpu::{FaultPlan, options};
 
 use crate::size::parse_size;
 
@@ -72,26 +72,42 @@ pub(crate) struct RunArguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Run a program on a software GPU (needs root).
+/// Run a program on a software GPU, or several (needs root).
 ///
-/// A new device is made for the program and is gone when it ends; if this command is killed, all
-/// programs on the device are. The ROCm libraries are the machine's own, unmodified.
+/// New devices are made for the program and are gone when it ends; if this command is killed, all
+/// programs on them are. The ROCm libraries are the machine's own, unmodified.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strobe softgpu -- rocminfo
+  strobe softgpu --gpus 4 --links pcie -- ./train
   strobe softgpu --vram 4G --link-rate 11M --device-rate 340M -- strobe run -- ./train")]
 pub(crate) struct SoftgpuArguments {
-    /// Memory of the device.
+    /// How many GPUs there are.
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+          value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) gpus: u8,
+    /// How GPUs reach each other's memory.
+    #[arg(long, value_enum, default_value_t = Links::Xgmi)]
+    pub(crate) links: Links,
+    /// The ids by which the driver knows the GPUs, in the order of their nodes, with commas between
+    /// them; of its choice without.
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = parse_gpu_id)]
+    pub(crate) gpu_ids: Vec<u32>,
+    /// Memory of each GPU.
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
     pub(crate) vram: u64,
     /// The CPU cannot map the device's memory.
     #[arg(long)]
     pub(crate) private_vram: bool,
-    /// Bytes a second between host and device; full speed without.
+    /// Bytes a second between the host and each GPU; full speed without.
     #[arg(long, value_name = "RATE", value_parser = parse_size)]
     pub(crate) link_rate: Option<u64>,
-    /// Bytes a second of a copy inside the device; full speed without.
+    /// Bytes a second from one GPU to another over XGMI; full speed without. PCIe shares the rate of
+    /// the links to the host.
+    #[arg(long, value_name = "RATE", value_parser = parse_size)]
+    pub(crate) peer_rate: Option<u64>,
+    /// Bytes a second of a copy inside a GPU; full speed without.
     #[arg(long, value_name = "RATE", value_parser = parse_size)]
     pub(crate) device_rate: Option<u64>,
     /// Shortest time of a kernel, in microseconds.
@@ -155,6 +171,32 @@ pub(crate) struct CheckpointArguments {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Links {
+    /// By links of their own, all in one hive.
+    Xgmi,
+    /// Over PCIe, where the CPU maps their memory, too.
+    Pcie,
+    /// Not at all.
+    None,
+}
+
+impl From<Links> for options::Links {
+    fn from(links: Links) -> Self {
+        match links {
+            Links::Xgmi => Self::Xgmi,
+            Links::Pcie => Self::Pcie,
+            Links::None => Self::None,
+        }
+    }
+}
+
+/// A number as sysfs prints it, or hexadecimal with 0x.
+fn parse_gpu_id(text: &str) -> Result<u32, std::num::ParseIntError> {
+    text.strip_prefix("0x")
+        .map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -52,7 +52,8 @@ pub(super) fn create(caller: &Caller, args: &mut Create) -> Result<(), Errno> {
     } else {
         return Err(Errno::EINVAL);
     };
-    let object = device::allocate(caller.device, &mut tables, kind, args.bo_size, 0)?;
+    let place = (caller.render_gpu()?, kind);
+    let object = device::allocate(caller.device, &mut tables, place, args.bo_size, 0)?;
     let entry = GemHandle {
         domains: args.domains,
         alloc_flags: args.domain_flags,
