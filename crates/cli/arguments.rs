@@ -94,6 +94,10 @@ pub(crate) struct SoftgpuArguments {
     /// them; of its choice without.
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = parse_gpu_id)]
     pub(crate) gpu_ids: Vec<u32>,
+    /// Processes can share memory by hipIpcGetMemHandle, as with AMD's out-of-tree driver; the kernel's
+    /// own has no such request.
+    #[arg(long)]
+    pub(crate) ipc: bool,
     /// Memory of each GPU.
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
     pub(crate) vram: u64,

@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
         large_bar: !arguments.private_vram,
         gpu_ids: gpu_ids(arguments)?,
         links: arguments.links.into(),
+        ipc: arguments.ipc,
         time: time_model(arguments),
         access_log: arguments.access_log.clone(),
         faults: arguments.faults.unwrap_or_default(),

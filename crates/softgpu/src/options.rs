@@ -17,6 +17,9 @@ pub struct Options {
     pub gpu_ids: Vec<u32>,
     /// How they reach each other.
     pub links: Links,
+    /// Whether the driver lets processes share memory by IPC handles, as AMD's out-of-tree driver does
+    /// and upstream's does not.
+    pub ipc: bool,
     /// Durations to imitate; at full speed without.
     pub time: Option<TimeModel>,
     /// Append one JSON line a dispatch to this file: what it really read and wrote.
@@ -32,6 +35,7 @@ impl Default for Options {
             large_bar: true,
             gpu_ids: vec![DEFAULT_GPU_IDS[0]],
             links: Links::default(),
+            ipc: false,
             time: None,
             access_log: None,
             faults: FaultPlan::default(),

@@ -60,7 +60,7 @@ pub(crate) fn allocate(
 /// Makes an object of memory that is in no memory device.
 pub(crate) fn allocate_elsewhere(
     tables: &mut Tables,
-    kind: u32,
+    (gpu, kind): (usize, u32),
     offset: u64,
     size: u64,
     flags: u32,
@@ -73,6 +73,7 @@ pub(crate) fn allocate_elsewhere(
             offset,
             size,
             flags,
+            gpu: gpu as u32,
             ..Object::default()
         },
     )

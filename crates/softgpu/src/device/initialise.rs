@@ -42,7 +42,7 @@ pub(crate) fn initialise(
         large_bar: u32::from(options.large_bar),
         access_log_len: 0,
         links: options.links as u32,
-        padding: 0,
+        ipc: u32::from(options.ipc),
         link_bytes_per_s: time.map_or(0, |t| t.link_bytes_per_s),
         peer_bytes_per_s: time.map_or(0, |t| t.peer_bytes_per_s),
         device_bytes_per_s: time.map_or(0, |t| t.device_bytes_per_s),

@@ -45,7 +45,8 @@ pub(crate) struct Header {
     pub(crate) access_log_len: u32,
     /// How GPUs reach each other: [`crate::options::Links`] as a number.
     pub(crate) links: u32,
-    pub(crate) padding: u32,
+    /// Whether buffers may be shared by a number, as AMD's out-of-tree driver lets them.
+    pub(crate) ipc: u32,
     /// Rates of the time model; 0 is as fast as it goes.
     pub(crate) link_bytes_per_s: u64,
     pub(crate) peer_bytes_per_s: u64,
@@ -272,9 +273,11 @@ pub(crate) struct Object {
     pub(crate) flags: u32,
     /// Counts the uses of this place in the table, so that an old dma-buf is known as such.
     pub(crate) serial: u32,
-    /// In whose memory device it lies.
+    /// Whose memory, doorbells or registers it is.
     pub(crate) gpu: u32,
     pub(crate) padding: u32,
+    /// The number by which other processes may have it; 0: none was asked for.
+    pub(crate) share_handle: [u32; 4],
 }
 
 /// A buffer object of the compute driver.

@@ -16,8 +16,9 @@ use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::caller::{Caller, find, own_pid, render_file};
-use super::memory::{NewBuffer, create, map_buffer, share};
+use super::memory::{NewBuffer, create, map_buffer};
 use super::queue;
+use super::sharing::share;
 use crate::device::{
     Device, Event, GPUS, Process, ProcessDevice, Queue, Tables, event, fd, is_stopped,
 };

@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 
 use nix::errno::Errno;
 use strobe_kfd::memory::{
-    AllocMemory, AvailableMemory, COHERENT, DOORBELL, EXECUTABLE, ExportDmabuf, FreeMemory, GTT,
-    GetDmabufInfo, ImportDmabuf, MMIO_REMAP, MapMemory, USERPTR, UnmapMemory, VRAM, WRITABLE,
+    AllocMemory, AvailableMemory, DOORBELL, EXECUTABLE, FreeMemory, GTT, MMIO_REMAP, MapMemory,
+    USERPTR, UnmapMemory, VRAM, WRITABLE,
 };
 use strobe_kfd::render::gem::{PAGE_EXECUTABLE, PAGE_READABLE, PAGE_WRITEABLE};
 
-use super::caller::{Caller, dma_buf_object, reap};
+use super::caller::{Caller, reap};
 use crate::device::{
-    self, Buffer, DOORBELL_BYTES, Device, MMIO_OFFSET, Mapping, Object, Process, Tables, fd, place,
+    self, Buffer, DOORBELL_BYTES, Device, MMIO_OFFSET, Mapping, Object, Process, Tables, place,
 };
 use crate::options::Links;
 
@@ -67,22 +67,22 @@ pub(super) fn create(
         VRAM => allocate_or_reap(device, tables, (new.gpu, place::VRAM), size, new.flags)?,
         GTT => allocate_or_reap(device, tables, (new.gpu, place::GTT), size, new.flags)?,
         USERPTR if new.host.is_multiple_of(PAGE) && new.host != 0 => {
-            device::allocate_elsewhere(tables, place::USER, new.host, size, new.flags)?
+            device::allocate_elsewhere(tables, (new.gpu, place::USER), new.host, size, new.flags)?
         }
         DOORBELL if size <= DOORBELL_BYTES => {
             let page = device.doorbell_page(slot, new.gpu);
-            device::allocate_elsewhere(tables, place::STATE, page, size, new.flags)?
+            device::allocate_elsewhere(tables, (new.gpu, place::STATE), page, size, new.flags)?
         }
         MMIO_REMAP if size == PAGE => {
             let page = device.doorbell_page(slot, new.gpu) + MMIO_OFFSET;
-            device::allocate_elsewhere(tables, place::STATE, page, size, new.flags)?
+            device::allocate_elsewhere(tables, (new.gpu, place::STATE), page, size, new.flags)?
         }
         _ => return Err(Errno::EINVAL),
     };
     insert(device, tables, slot, new, object)
 }
 
-fn insert(
+pub(super) fn insert(
     device: &Device,
     tables: &mut Tables,
     slot: usize,
@@ -137,7 +137,11 @@ fn allocate_or_reap(
     })
 }
 
-fn split_handle(tables: &Tables, slot: usize, handle: u64) -> Result<(usize, Buffer), Errno> {
+pub(super) fn split_handle(
+    tables: &Tables,
+    slot: usize,
+    handle: u64,
+) -> Result<(usize, Buffer), Errno> {
     let process = tables.process(slot).ok_or(Errno::ESRCH)?;
     let gpu = process.gpu((handle >> 32) as u32).ok_or(Errno::EINVAL)?;
     tables.buffer(slot, gpu, handle as u32).ok_or(Errno::EINVAL)
@@ -205,7 +209,7 @@ pub(super) fn map_buffer(
         .objects
         .get(buffer.object as usize)
         .ok_or(Errno::ENOENT)?;
-    if !reaches(device, gpu, buffer.gpu as usize, object.place) {
+    if !reaches(device, gpu, object.gpu as usize, object.place) {
         return Err(Errno::EINVAL);
     }
     let vm = tables.process(slot).ok_or(Errno::ESRCH)?.devices[gpu].vm;
@@ -340,64 +344,5 @@ pub(super) fn available(caller: &Caller, args: &mut AvailableMemory) -> Result<(
         .saturating_sub(tables.vram_used[gpu]);
     // As the kernel: whole 2 MiB pages.
     args.available = free & !((2 << 20) - 1);
-    Ok(())
-}
-
-pub(super) fn export_dma_buf(caller: &Caller, args: &mut ExportDmabuf) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    let tables = caller.lock()?;
-    let (_, buffer) = split_handle(&tables, slot, args.handle)?;
-    args.dmabuf_fd = share(caller.device, &tables, buffer.object)?.cast_unsigned();
-    Ok(())
-}
-
-/// A dma-buf of an object in the memory device.
-pub(super) fn share(device: &Device, tables: &Tables, object: u32) -> Result<i32, Errno> {
-    let found = tables.objects.get(object as usize).ok_or(Errno::ENOENT)?;
-    if !matches!(found.place, place::VRAM | place::GTT) {
-        return Err(Errno::EINVAL);
-    }
-    fd::dma_buf(device, found.gpu as usize, object as usize, found.serial)
-}
-
-pub(super) fn dma_buf_info(caller: &Caller, args: &mut GetDmabufInfo) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    let tables = caller.lock()?;
-    let (_, object) = dma_buf_object(caller.device, &tables, args.dmabuf_fd.cast_signed())?;
-    args.size = object.size;
-    args.metadata_size = 0;
-    args.gpu_id = tables.processes[slot].devices[object.gpu as usize].user_id;
-    args.flags = if object.place == place::VRAM {
-        VRAM
-    } else {
-        GTT
-    };
-    Ok(())
-}
-
-pub(super) fn import_dma_buf(caller: &Caller, args: &mut ImportDmabuf) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    let mut tables = caller.lock()?;
-    let process = tables.process(slot).ok_or(Errno::ESRCH)?;
-    let gpu = process.acquired(args.gpu_id).ok_or(Errno::EINVAL)?;
-    let (index, object) = dma_buf_object(caller.device, &tables, args.dmabuf_fd.cast_signed())?;
-    if let Some(object) = tables.objects.get_mut(index) {
-        object.references += 1;
-    }
-    let kind = if object.place == place::VRAM {
-        VRAM
-    } else {
-        GTT
-    };
-    let new = NewBuffer {
-        gpu,
-        va: args.va_addr,
-        size: object.size,
-        flags: kind | WRITABLE | EXECUTABLE | COHERENT,
-        host: 0,
-        index: None,
-    };
-    let buffer = insert(caller.device, &mut tables, slot, &new, index)?;
-    args.handle = u64::from(args.gpu_id) << 32 | u64::from(buffer.index);
     Ok(())
 }

@@ -11,13 +11,14 @@ mod process;
 mod queue;
 mod render;
 mod request;
+mod sharing;
 
 use nix::errno::Errno;
 use strobe_kfd::criu::CriuOp;
 use strobe_kfd::event::{CreateEvent, DestroyEvent, ResetEvent, SetEvent, WaitEvents};
 use strobe_kfd::memory::{
-    AllocMemory, AvailableMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf, MapMemory,
-    UnmapMemory,
+    AllocMemory, AvailableMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf,
+    IpcExportHandle, IpcImportHandle, MapMemory, UnmapMemory,
 };
 use strobe_kfd::number_parts;
 use strobe_kfd::process::{
@@ -113,12 +114,14 @@ unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), 
             MapMemory => memory::map(caller, args(block)),
             UnmapMemory => memory::unmap(caller, args(block)),
             SetCuMask => queue::set_cu_mask(caller, args(block)),
-            GetDmabufInfo => memory::dma_buf_info(caller, args(block)),
-            ImportDmabuf => memory::import_dma_buf(caller, args(block)),
+            GetDmabufInfo => sharing::dma_buf_info(caller, args(block)),
+            ImportDmabuf => sharing::import_dma_buf(caller, args(block)),
             SetXnackMode => process::xnack(caller, args(block)),
             CriuOp => criu::operate(caller, args(block)),
             AvailableMemory => memory::available(caller, args(block)),
-            ExportDmabuf => memory::export_dma_buf(caller, args(block)),
+            ExportDmabuf => sharing::export_dma_buf(caller, args(block)),
+            IpcImportHandle => sharing::import_handle(caller, args(block)),
+            IpcExportHandle => sharing::export_handle(caller, args(block)),
             RuntimeEnable => caller.own_slot().map(drop),
         } else match number {
             DEBUGGER => Err(Errno::EINVAL),
