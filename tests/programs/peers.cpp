@@ -2,7 +2,9 @@
 // counts in that of every other one, by kernels and by copies, with peer access and without. What
 // memory holds is compared with what the host has computed. With one GPU nothing is between them.
 //
-//   peers [none]   none: no GPU may have access to another's memory, and copies go all the same
+//   peers [none | stray]   none: no GPU may have access to another's memory, and copies go all the same;
+//                          stray: the second GPU writes memory of the first that it was given no
+//                          access to, which must not end well
 #include <cstring>
 #include <vector>
 
@@ -125,7 +127,19 @@ static void copies(std::vector<Side>& sides, int from, int to) {
     expect("hipMemcpyDtoD of a word", to, from, read(target.spare), wanted);
 }
 
+static int strays() {
+    unsigned* words;
+    CHECK(hipSetDevice(0));
+    CHECK(hipMalloc(&words, kBytes));
+    CHECK(hipSetDevice(1));
+    fill<<<kGroups, 256>>>(words, 1);
+    CHECK(hipDeviceSynchronize());
+    say("survived");
+    return 0;
+}
+
 int main(int argc, char** argv) {
+    if (argc > 1 && strcmp(argv[1], "stray") == 0) return strays();
     bool linked = argc < 2 || strcmp(argv[1], "none") != 0;
     int gpus;
     CHECK(hipGetDeviceCount(&gpus));
