@@ -80,6 +80,15 @@ impl Gpu {
         }
     }
 
+    /// The same nodes, where the driver knows the GPU by another id.
+    pub(super) fn known_as(&self, id: u32) -> Self {
+        Self {
+            kfd: self.kfd.try_clone().expect("a descriptor"),
+            render: self.render.try_clone().expect("a descriptor"),
+            id,
+        }
+    }
+
     pub(super) fn acquired() -> Self {
         Self::open().acquire()
     }

@@ -311,3 +311,108 @@ fn host_memory() -> u64 {
         })
         .map_or(1 << 30, |kib| kib * 1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn tree(gpus: u32, links: Links, large_bar: bool) -> FileTree {
+        files(&Options {
+            gpu_ids: (1..=gpus).map(|gpu| 0x1000 * gpu).collect(),
+            links,
+            large_bar,
+            ..Options::default()
+        })
+    }
+
+    fn text<'a>(tree: &'a FileTree, path: &str) -> &'a str {
+        let path = PathBuf::from("topology/nodes").join(path);
+        let mut found = tree.iter().filter(|(known, _)| *known == path);
+        let (_, text) = found.next().unwrap_or_else(|| panic!("no {path:?}"));
+        assert!(found.next().is_none(), "{path:?} is there twice");
+        text
+    }
+
+    fn property(tree: &FileTree, path: &str, name: &str) -> u64 {
+        let mut lines = text(tree, path).lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.expect(name).parse().expect("a number")
+    }
+
+    /// (type, from, to) of a node's links of one kind, as many as its properties say.
+    fn links(tree: &FileTree, node: u32, kind: &str) -> Vec<[u64; 3]> {
+        let folder = PathBuf::from(format!("topology/nodes/{node}/{kind}_links"));
+        let count = property(
+            tree,
+            &format!("{node}/properties"),
+            &format!("{kind}_links_count"),
+        );
+        let there = tree.iter().filter(|(path, _)| path.starts_with(&folder));
+        assert_eq!(there.count() as u64, count, "{folder:?}");
+        let path = |index| format!("{node}/{kind}_links/{index}/properties");
+        (0..count)
+            .map(|index| {
+                ["type", "node_from", "node_to"].map(|name| property(tree, &path(index), name))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_hive_has_links_between_all_its_gpus() {
+        let tree = tree(3, Links::Xgmi, true);
+        assert_eq!(links(&tree, 0, "io"), [[2, 0, 1], [2, 0, 2], [2, 0, 3]]);
+        assert_eq!(links(&tree, 1, "io"), [[2, 1, 0], [11, 1, 2], [11, 1, 3]]);
+        assert_eq!(links(&tree, 2, "io"), [[2, 2, 0], [11, 2, 1], [11, 2, 3]]);
+        for node in 1..=3 {
+            assert!(links(&tree, node, "p2p").is_empty());
+            let hive = property(&tree, &format!("{node}/properties"), "hive_id");
+            assert_eq!(hive, HIVE);
+        }
+    }
+
+    #[test]
+    fn over_pcie_gpus_are_peers_where_the_bus_sees_their_memory() {
+        let seen = tree(2, Links::Pcie, true);
+        assert_eq!(links(&seen, 1, "p2p"), [[2, 1, 2]]);
+        assert_eq!(links(&seen, 2, "p2p"), [[2, 2, 1]]);
+        for unlinked in [tree(2, Links::Pcie, false), tree(2, Links::None, false)] {
+            // No link from the CPU: its memory banks are private.
+            assert!(links(&unlinked, 0, "io").is_empty());
+            assert_eq!(
+                property(&unlinked, "1/mem_banks/0/properties", "heap_type"),
+                2
+            );
+            for node in 1..=2 {
+                assert_eq!(links(&unlinked, node, "io"), [[2, node.into(), 0]]);
+                assert!(links(&unlinked, node, "p2p").is_empty());
+                let hive = property(&unlinked, &format!("{node}/properties"), "hive_id");
+                assert_eq!(hive, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_gpus_are_one() {
+        let tree = tree(8, Links::Xgmi, true);
+        for name in [
+            "drm_render_minor",
+            "location_id",
+            "unique_id",
+            "simd_id_base",
+        ] {
+            let value = |node| property(&tree, &format!("{node}/properties"), name);
+            let values: BTreeSet<u64> = (1..=8).map(value).collect();
+            assert_eq!(values.len(), 8, "{name}");
+        }
+        assert_eq!(text(&tree, "8/gpu_id"), "32768\n");
+    }
+
+    #[test]
+    fn one_gpu_is_in_no_hive() {
+        let tree = tree(1, Links::Xgmi, true);
+        assert_eq!(links(&tree, 1, "io"), [[2, 1, 0]]);
+        assert_eq!(property(&tree, "1/properties", "hive_id"), 0);
+    }
+}
