@@ -217,7 +217,7 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
 }
 
 /// The two GPUs that a program begins on, by their ids.
-const TWO: &[&str] = &["--gpus", "2", "--gpu-ids", "0x1111,0x2222"];
+const TWO: &[&str] = &["--gpu-ids", "0x1111,0x2222"];
 
 #[test]
 fn a_program_on_two_gpus_without_an_agent_comes_back() {
@@ -226,9 +226,9 @@ fn a_program_on_two_gpus_without_an_agent_comes_back() {
 
 #[test]
 fn a_program_on_two_gpus_comes_back_on_gpus_of_other_numbers_and_in_another_order() {
-    let other = &["--gpus", "2", "--gpu-ids", "0x7777,0x5555"];
+    let other = &["--gpu-ids", "0x7777,0x5555"];
     comes_back("criu-two-renumbered", "several.cpp", 2, [TWO, other]);
-    let order = &["--gpus", "2", "--gpu-ids", "0x2222,0x1111"];
+    let order = &["--gpu-ids", "0x2222,0x1111"];
     comes_back("criu-two-reordered", "several.cpp", 2, [TWO, order]);
 }
 

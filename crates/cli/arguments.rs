@@ -90,9 +90,10 @@ pub(crate) struct SoftgpuArguments {
     /// How GPUs reach each other's memory.
     #[arg(long, value_enum, default_value_t = Links::Xgmi)]
     pub(crate) links: Links,
-    /// The ids by which the driver knows the GPUs, in the order of their nodes, with commas between
-    /// them; of its choice without.
-    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = parse_gpu_id)]
+    /// In place of --gpus: the ids by which the driver knows the GPUs, in the order of their nodes, with
+    /// commas between them.
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = parse_gpu_id,
+          conflicts_with = "gpus")]
     pub(crate) gpu_ids: Vec<u32>,
     /// Processes can share memory by hipIpcGetMemHandle, as with AMD's out-of-tree driver; the kernel's
     /// own has no such request.

@@ -1,8 +1,8 @@
-//! `strobe softgpu`: a program on the software GPU.
+//! `strobe softgpu`: a program on software GPUs.
 
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use strobe_softgpu::environment;
 use strobe_softgpu::options::{DEFAULT_GPU_IDS, Options, TimeModel};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
     let options = Options {
         vram_bytes: arguments.vram,
         large_bar: !arguments.private_vram,
-        gpu_ids: gpu_ids(arguments)?,
+        gpu_ids: gpu_ids(arguments),
         links: arguments.links.into(),
         ipc: arguments.ipc,
         time: time_model(arguments),
@@ -32,19 +32,12 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
 }
 
 /// Those that are named, or as many as are asked for.
-fn gpu_ids(arguments: &SoftgpuArguments) -> anyhow::Result<Vec<u32>> {
-    let count = usize::from(arguments.gpus);
+fn gpu_ids(arguments: &SoftgpuArguments) -> Vec<u32> {
     if arguments.gpu_ids.is_empty() {
-        return Ok(DEFAULT_GPU_IDS[..count].to_vec());
+        let count = usize::from(arguments.gpus).min(DEFAULT_GPU_IDS.len());
+        return DEFAULT_GPU_IDS[..count].to_vec();
     }
-    let ids = arguments.gpu_ids.clone();
-    if ids.len() != count {
-        bail!(
-            "--gpu-ids names {} GPUs, and --gpus makes {count}",
-            ids.len()
-        );
-    }
-    Ok(ids)
+    arguments.gpu_ids.clone()
 }
 
 /// Rates that are not given do not limit.

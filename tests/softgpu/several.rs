@@ -34,6 +34,18 @@ fn the_runtime_finds_each_gpu_with_an_id_and_a_bus_number_of_its_own() {
 }
 
 #[test]
+fn gpus_have_the_ids_that_they_are_given_and_each_its_own() {
+    let script = "cat /sys/class/kfd/kfd/topology/nodes/*/gpu_id; ls /dev/dri";
+    let ended = on_softgpu(&["--gpu-ids", "0x77,5"], &["sh", "-c", script]).well();
+    assert_eq!(ended.stdout, "0\n119\n5\nrenderD128\nrenderD129\n");
+    for ids in ["7,7", "1,0", "1,2,3,4,5,6,7,8,9"] {
+        on_softgpu(&["--gpu-ids", ids], &["true"]).badly(&["between 1 and 8 GPUs"]);
+    }
+    let both = on_softgpu(&["--gpus", "2", "--gpu-ids", "1,2"], &["true"]);
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
+}
+
+#[test]
 fn gpus_compute_on_their_own_memory_and_on_that_of_their_peers() {
     let program = hip_program("peers.cpp");
     for (count, options) in [

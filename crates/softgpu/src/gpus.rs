@@ -63,7 +63,7 @@ mod tests {
             unsafe { device.memory(gpu).write_volatile(byte) };
             device
                 .doorbell(2, gpu, 7)
-                .store(9 + byte.into(), Ordering::Relaxed);
+                .store(9 + u64::from(byte), Ordering::Relaxed);
         }
         for gpu in [0, 1] {
             let byte = gpu as u8 + 1;
