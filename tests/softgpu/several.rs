@@ -8,16 +8,6 @@ fn on_softgpu(options: &[&str], program: &[&str]) -> Ended {
     run(head.chain(["--"]).chain(program.iter().copied()))
 }
 
-/// Runs a test of this file on two GPUs.
-#[track_caller]
-fn on_two(name: &str, options: &[&str]) {
-    let options: Vec<&str> = ["--gpus", "2"]
-        .into_iter()
-        .chain(options.iter().copied())
-        .collect();
-    inside(&format!("several::on_device::{name}"), &options);
-}
-
 #[test]
 fn the_runtime_finds_each_gpu_with_an_id_and_a_bus_number_of_its_own() {
     let ended = on_softgpu(&["--gpus", "3"], &["rocminfo"]).well();
@@ -158,31 +148,33 @@ fn a_ring_of_processes_adds_up_what_their_gpus_have() {
 
 #[test]
 fn a_buffer_is_seen_by_the_gpus_that_it_is_mapped_on() {
-    on_two("a_buffer_is_seen_by_the_gpus_that_it_is_mapped_on", &[]);
+    let name = "several::on_device::a_buffer_is_seen_by_the_gpus_that_it_is_mapped_on";
+    inside(name, &["--gpus", "2"]);
 }
 
 #[test]
 fn without_links_only_host_memory_is_mapped_on_both() {
-    let name = "without_links_only_host_memory_is_mapped_on_both";
-    on_two(name, &["--links", "none"]);
-    on_two(name, &["--links", "pcie", "--private-vram"]);
+    let name = "several::on_device::without_links_only_host_memory_is_mapped_on_both";
+    inside(name, &["--gpus", "2", "--links", "none"]);
+    inside(name, &["--gpus", "2", "--links", "pcie", "--private-vram"]);
 }
 
 #[test]
 fn each_gpu_has_vram_handles_and_doorbells_of_its_own() {
-    let name = "each_gpu_has_vram_handles_and_doorbells_of_its_own";
-    on_two(name, &["--vram", "64M"]);
+    let name = "several::on_device::each_gpu_has_vram_handles_and_doorbells_of_its_own";
+    inside(name, &["--gpus", "2", "--vram", "64M"]);
 }
 
 #[test]
 fn a_dma_buf_of_one_gpu_is_imported_on_the_other() {
-    on_two("a_dma_buf_of_one_gpu_is_imported_on_the_other", &[]);
+    let name = "several::on_device::a_dma_buf_of_one_gpu_is_imported_on_the_other";
+    inside(name, &["--gpus", "2"]);
 }
 
 #[test]
 fn a_shared_number_names_a_buffer_until_nobody_has_it() {
-    let name = "a_shared_number_names_a_buffer_until_nobody_has_it";
-    on_two(name, &["--ipc"]);
+    let name = "several::on_device::a_shared_number_names_a_buffer_until_nobody_has_it";
+    inside(name, &["--gpus", "2", "--ipc"]);
 }
 
 mod on_device {
