@@ -88,8 +88,8 @@ pub(crate) struct SoftgpuArguments {
           value_parser = clap::value_parser!(u8).range(1..=8))]
     pub(crate) gpus: u8,
     /// How GPUs reach each other's memory.
-    #[arg(long, value_enum, default_value_t = Links::Xgmi)]
-    pub(crate) links: Links,
+    #[arg(long, value_enum, default_value_t = Interconnect::Xgmi)]
+    pub(crate) links: Interconnect,
     /// In place of --gpus: the ids by which the driver knows the GPUs, in the order of their nodes, with
     /// commas between them.
     #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = parse_gpu_id,
@@ -179,7 +179,7 @@ pub(crate) struct CheckpointArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Links {
+pub(crate) enum Interconnect {
     /// By links of their own, all in one hive.
     Xgmi,
     /// Over PCIe, where the CPU maps their memory, too.
@@ -188,12 +188,12 @@ pub(crate) enum Links {
     None,
 }
 
-impl From<Links> for options::Links {
-    fn from(links: Links) -> Self {
+impl From<Interconnect> for options::Interconnect {
+    fn from(links: Interconnect) -> Self {
         match links {
-            Links::Xgmi => Self::Xgmi,
-            Links::Pcie => Self::Pcie,
-            Links::None => Self::None,
+            Interconnect::Xgmi => Self::Xgmi,
+            Interconnect::Pcie => Self::Pcie,
+            Interconnect::None => Self::None,
         }
     }
 }

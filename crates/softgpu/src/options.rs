@@ -16,7 +16,7 @@ pub struct Options {
     /// at most as many as [`DEFAULT_GPU_IDS`] has.
     pub gpu_ids: Vec<u32>,
     /// How they reach each other.
-    pub links: Links,
+    pub links: Interconnect,
     /// Whether the driver lets processes share memory by IPC handles, as AMD's out-of-tree driver does
     /// and upstream's does not.
     pub ipc: bool,
@@ -34,7 +34,7 @@ impl Default for Options {
             vram_bytes: 2 << 30,
             large_bar: true,
             gpu_ids: vec![DEFAULT_GPU_IDS[0]],
-            links: Links::default(),
+            links: Interconnect::default(),
             ipc: false,
             time: None,
             access_log: None,
@@ -46,7 +46,7 @@ impl Default for Options {
 /// How GPUs reach each other's memory. The numbers stand in the device file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Links {
+pub enum Interconnect {
     /// Not at all.
     None = 0,
     /// By links of their own, all in one hive.

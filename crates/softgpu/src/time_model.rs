@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
 use crate::device::Device;
-use crate::options::Links;
+use crate::options::Interconnect;
 
 /// Where the bytes of a copy go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) fn now_ns() -> u64 {
 /// Returns when `bytes`, whose copy began at `began_ns`, could have been moved.
 pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
     let header = device.header();
-    let over_pcie = header.links == Links::Pcie as u32;
+    let over_pcie = header.links == Interconnect::Pcie as u32;
     let rate = match path {
         Path::Local => header.device_bytes_per_s,
         Path::Peer { .. } if !over_pcie => header.peer_bytes_per_s,

@@ -43,7 +43,7 @@ pub(crate) struct Header {
     pub(crate) memory_bytes: u64,
     pub(crate) large_bar: u32,
     pub(crate) access_log_len: u32,
-    /// How GPUs reach each other: [`crate::options::Links`] as a number.
+    /// How GPUs reach each other: [`crate::options::Interconnect`] as a number.
     pub(crate) links: u32,
     /// Whether buffers may be shared by a number, as AMD's out-of-tree driver lets them.
     pub(crate) ipc: u32,

@@ -13,7 +13,7 @@ use super::caller::{Caller, reap};
 use crate::device::{
     self, Buffer, DOORBELL_BYTES, Device, MMIO_OFFSET, Mapping, Object, Process, Tables, place,
 };
-use crate::options::Links;
+use crate::options::Interconnect;
 
 const PAGE: u64 = 4096;
 /// Devices that one request may name; amdkfd has at most 64.
@@ -246,8 +246,8 @@ fn reaches(device: &Device, gpu: usize, owner: usize, place: u32) -> bool {
     let header = device.header();
     gpu == owner
         || matches!(place, place::GTT | place::USER)
-        || header.links == Links::Xgmi as u32
-        || (header.links == Links::Pcie as u32 && header.large_bar != 0)
+        || header.links == Interconnect::Xgmi as u32
+        || (header.links == Interconnect::Pcie as u32 && header.large_bar != 0)
 }
 
 /// Adds a mapping, with a reference to its object, where nothing is mapped yet.

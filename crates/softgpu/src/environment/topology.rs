@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::device::{self, geometry};
-use crate::options::{Links, Options};
+use crate::options::{Interconnect, Options};
 use crate::target::{TARGET, WAVE};
 
 type FileTree = Vec<(PathBuf, String)>;
@@ -99,13 +99,13 @@ fn gpu_files(options: &Options, gpu: usize) -> FileTree {
     let mut direct = vec![link(PCIE, (own, 0), PCIE_WEIGHT)];
     let mut peer_links = Vec::new();
     match options.links {
-        Links::None => {}
-        Links::Xgmi => {
+        Interconnect::None => {}
+        Interconnect::Xgmi => {
             direct.extend(peers().map(|peer| link(XGMI, (own, peer), XGMI_WEIGHT)));
         }
         // The way leads over the host's bridge, and into memory only where the bus sees all of it.
-        Links::Pcie if !options.large_bar => {}
-        Links::Pcie => {
+        Interconnect::Pcie if !options.large_bar => {}
+        Interconnect::Pcie => {
             peer_links.extend(peers().map(|peer| link(PCIE, (own, peer), 2 * PCIE_WEIGHT)));
         }
     }
@@ -228,7 +228,7 @@ fn gpu_properties(
     /// Ring sizes are powers of two, up to 32 bits; debugging is supported by the firmware.
     const CAPABILITIES: u64 = DOORBELL_TYPE_2 | 1 << 4 | 1 << 5 | 1 << 29;
     // A hive needs two.
-    let alone = options.gpu_ids.len() < 2 || options.links != Links::Xgmi;
+    let alone = options.gpu_ids.len() < 2 || options.links != Interconnect::Xgmi;
     let hive = if alone { 0 } else { HIVE };
     [
         ("simd_count", u64::from(COMPUTE_UNITS * SIMD_PER_CU)),
@@ -318,7 +318,7 @@ mod tests {
 
     use super::*;
 
-    fn tree(gpus: u32, links: Links, large_bar: bool) -> FileTree {
+    fn tree(gpus: u32, links: Interconnect, large_bar: bool) -> FileTree {
         files(&Options {
             gpu_ids: (1..=gpus).map(|gpu| 0x1000 * gpu).collect(),
             links,
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_hive_has_links_between_all_its_gpus() {
-        let tree = tree(3, Links::Xgmi, true);
+        let tree = tree(3, Interconnect::Xgmi, true);
         assert_eq!(links(&tree, 0, "io"), [[2, 0, 1], [2, 0, 2], [2, 0, 3]]);
         assert_eq!(links(&tree, 1, "io"), [[2, 1, 0], [11, 1, 2], [11, 1, 3]]);
         assert_eq!(links(&tree, 2, "io"), [[2, 2, 0], [11, 2, 1], [11, 2, 3]]);
@@ -374,10 +374,13 @@ mod tests {
 
     #[test]
     fn over_pcie_gpus_are_peers_where_the_bus_sees_their_memory() {
-        let seen = tree(2, Links::Pcie, true);
+        let seen = tree(2, Interconnect::Pcie, true);
         assert_eq!(links(&seen, 1, "p2p"), [[2, 1, 2]]);
         assert_eq!(links(&seen, 2, "p2p"), [[2, 2, 1]]);
-        for unlinked in [tree(2, Links::Pcie, false), tree(2, Links::None, false)] {
+        for unlinked in [
+            tree(2, Interconnect::Pcie, false),
+            tree(2, Interconnect::None, false),
+        ] {
             // No link from the CPU: its memory banks are private.
             assert!(links(&unlinked, 0, "io").is_empty());
             assert_eq!(
@@ -395,7 +398,7 @@ mod tests {
 
     #[test]
     fn no_two_gpus_are_one() {
-        let tree = tree(8, Links::Xgmi, true);
+        let tree = tree(8, Interconnect::Xgmi, true);
         for name in [
             "drm_render_minor",
             "location_id",
@@ -411,7 +414,7 @@ mod tests {
 
     #[test]
     fn one_gpu_is_in_no_hive() {
-        let tree = tree(1, Links::Xgmi, true);
+        let tree = tree(1, Interconnect::Xgmi, true);
         assert_eq!(links(&tree, 1, "io"), [[2, 1, 0]]);
         assert_eq!(property(&tree, "1/properties", "hive_id"), 0);
     }
