@@ -241,78 +241,141 @@ fn a_program_on_two_gpus_without_large_bar_comes_back() {
 /// A program that writes a line a round is dumped on the device of the first options and restored on that
 /// of the second ones, and all its lines are as if nothing had happened.
 fn comes_back(name: &str, source: &str, gpus: usize, [before, after]: [&[&str]; 2]) {
-    const ROUNDS: usize = 150;
     let folder = Folder::new(name);
-    let program = hip_program(source);
-    let rounds = ROUNDS.to_string();
-    let output = strobe()
-        .command()
-        .arg("softgpu")
-        .args(before)
-        .args(["--", &program, &rounds])
-        .output()
-        .expect("strobe starts");
-    let expected = String::from_utf8(output.stdout).expect("text");
-    assert!(
-        expected.ends_with(&format!("end rounds {ROUNDS}\n")),
-        "{expected}"
-    );
+    let dumped = Dumped::new(&folder, source, gpus, before);
+    assert!(dumped.restore(after), "{}", dumped.run.log("restore.log"));
+    dumped.ended_right();
+}
 
-    let (_device, pid) = start_bare_on(before, &folder, &program, &[&rounds, "log", "100"]);
-    let log = folder.join("log");
-    wait_until("round", || text(&log).contains("round 3 "));
-    let library = softgpu_library(pid)
-        .expect("its maps")
-        .expect("it is on the software GPU");
-    // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
-    // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
-    let mut tries = 0;
-    let run = loop {
-        let run = Run::new(&folder, &format!("images-{tries}"), Some(library.clone()));
-        match run.dump(pid, false) {
-            Ok(()) => break run,
-            Err(error) => {
-                let sentence = error.to_string();
-                assert!(sentence.contains("queues"), "{sentence}");
-                let rounds = text(&log).lines().count();
-                wait_until("round after a failed dump", || {
-                    text(&log).lines().count() > rounds
-                });
-                tries += 1;
-                assert!(tries < 20, "the program never rests: {sentence}");
+/// A program that was dumped on the software GPU, and has ended.
+struct Dumped {
+    _device: Program,
+    run: Run,
+    library: PathBuf,
+    log: PathBuf,
+    /// What its log holds when it has ended right.
+    expected: String,
+}
+
+impl Dumped {
+    fn new(folder: &Folder, source: &str, gpus: usize, before: &[&str]) -> Self {
+        const ROUNDS: usize = 150;
+        let program = hip_program(source);
+        let rounds = ROUNDS.to_string();
+        let output = strobe()
+            .command()
+            .arg("softgpu")
+            .args(before)
+            .args(["--", &program, &rounds])
+            .output()
+            .expect("strobe starts");
+        let expected = String::from_utf8(output.stdout).expect("text");
+        assert!(
+            expected.ends_with(&format!("end rounds {ROUNDS}\n")),
+            "{expected}"
+        );
+
+        let (device, pid) = start_bare_on(before, folder, &program, &[&rounds, "log", "100"]);
+        let log = folder.join("log");
+        wait_until("round", || text(&log).contains("round 3 "));
+        let library = softgpu_library(pid)
+            .expect("its maps")
+            .expect("it is on the software GPU");
+        // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
+        // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
+        let mut tries = 0;
+        let run = loop {
+            let run = Run::new(folder, &format!("images-{tries}"), Some(library.clone()));
+            match run.dump(pid, false) {
+                Ok(()) => break run,
+                Err(error) => {
+                    let sentence = error.to_string();
+                    assert!(sentence.contains("queues"), "{sentence}");
+                    let rounds = text(&log).lines().count();
+                    wait_until("round after a failed dump", || {
+                        text(&log).lines().count() > rounds
+                    });
+                    tries += 1;
+                    assert!(tries < 20, "the program never rests: {sentence}");
+                }
             }
+        };
+        assert!(
+            text(&log).lines().count() < ROUNDS,
+            "the program was too fast for the test"
+        );
+        check_images(&run.images, gpus);
+        wait_until("free process number", || !process::exists(pid));
+        Self {
+            _device: device,
+            run,
+            library,
+            log,
+            expected,
         }
-    };
-    assert!(
-        text(&log).lines().count() < ROUNDS,
-        "the program was too fast for the test"
-    );
-    check_images(&run.images, gpus);
+    }
 
-    wait_until("free process number", || !process::exists(pid));
-    let status = strobe()
-        .command()
-        .arg("softgpu")
-        .args(after)
-        .args(["--", "/usr/bin/env"])
-        .arg(format!("LD_PRELOAD={}", library.display()))
-        .arg("STROBE_SOFTGPU_CRIU=1")
-        .arg(&run.criu.path)
-        .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
-        .arg(&run.images)
-        .arg("-W")
-        .arg(&run.work)
-        .arg("-L")
-        .arg(run.plugins.path())
-        .stdin(Stdio::null())
-        .status()
-        .expect("strobe starts");
-    assert!(status.success(), "{}", run.log("restore.log"));
-    assert_eq!(
-        text(&log),
-        expected,
-        "the program came back other than it was"
-    );
+    /// Restores it on a new device of these options, and waits for its end.
+    fn restore(&self, options: &[&str]) -> bool {
+        let run = &self.run;
+        let status = strobe()
+            .command()
+            .arg("softgpu")
+            .args(options)
+            .args(["--", "/usr/bin/env"])
+            .arg(format!("LD_PRELOAD={}", self.library.display()))
+            .arg("STROBE_SOFTGPU_CRIU=1")
+            .arg(&run.criu.path)
+            .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
+            .arg(&run.images)
+            .arg("-W")
+            .arg(&run.work)
+            .arg("-L")
+            .arg(run.plugins.path())
+            .stdin(Stdio::null())
+            .status();
+        status.expect("strobe starts").success()
+    }
+
+    fn ended_right(&self) {
+        let log = text(&self.log);
+        assert_eq!(
+            log, self.expected,
+            "the program came back other than it was"
+        );
+    }
+}
+
+#[test]
+fn a_program_on_two_gpus_comes_back_only_where_two_are_linked_like_them() {
+    let folder = Folder::new("criu-two-others");
+    let dumped = Dumped::new(&folder, "several.cpp", 2, TWO);
+    let before = text(&dumped.log);
+    for (options, sentence) in [
+        (
+            ["--gpus", "1"].as_slice(),
+            "the checkpoint needs 2 GPUs, this machine has 1",
+        ),
+        (
+            &["--gpus", "3"],
+            "the checkpoint needs 2 GPUs, this machine has 3",
+        ),
+        (
+            &["--gpus", "2", "--links", "none"],
+            "io_links_count was 0x2 and is 0x1 here",
+        ),
+        (
+            &["--gpus", "2", "--private-vram"],
+            "vram_public was 0x1 and is 0x0 here",
+        ),
+    ] {
+        assert!(!dumped.restore(options), "restored with {options:?}");
+        let log = dumped.run.log("restore.log");
+        assert!(log.contains(sentence), "{options:?}: {log}");
+        assert_eq!(text(&dumped.log), before, "it ran with {options:?}");
+    }
+    assert!(dumped.restore(TWO), "{}", dumped.run.log("restore.log"));
+    dumped.ended_right();
 }
 
 #[test]
