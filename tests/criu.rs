@@ -11,6 +11,7 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,7 +24,7 @@ use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_program::process;
-use strobe_proto::amdgpu::CriuKfd;
+use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode};
 use strobe_proto::frame;
 
 const VRAM: u32 = 1;
@@ -109,12 +110,24 @@ fn text(path: &Path) -> String {
 
 /// Starts a program on a software GPU, without Strobe's library in it; the program's number.
 fn start_bare(folder: &Folder, program: &str, arguments: &[&str]) -> (Program, u32) {
+    start_bare_on(&[], folder, program, arguments)
+}
+
+/// The same with options of `strobe softgpu`.
+fn start_bare_on(
+    options: &[&str],
+    folder: &Folder,
+    program: &str,
+    arguments: &[&str],
+) -> (Program, u32) {
     let pid_file = folder.join("pid");
     let script = format!("echo $$ > {} && exec {program} \"$@\"", pid_file.display());
     let output = File::create(folder.join("output")).expect("a file");
     let child = strobe()
         .command()
-        .args(["softgpu", "--", "/bin/sh", "-c", &script, "sh"])
+        .arg("softgpu")
+        .args(options)
+        .args(["--", "/bin/sh", "-c", &script, "sh"])
         .args(arguments)
         .current_dir(folder.path())
         .stdin(Stdio::null())
@@ -200,69 +213,169 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
 
 #[test]
 fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
-    let folder = Folder::new("criu-bare");
-    let program = hip_program("mixed.cpp");
-    let output = strobe()
-        .command()
-        .args(["softgpu", "--", &program, "150"])
-        .output()
-        .expect("strobe starts");
-    let expected = String::from_utf8(output.stdout).expect("text");
-    assert!(expected.ends_with("end rounds 150\n"), "{expected}");
+    comes_back("criu-bare", "mixed.cpp", 1, [&[], &[]]);
+}
 
-    let (_device, pid) = start_bare(&folder, &program, &["150", "log", "100"]);
-    let log = folder.join("log");
-    wait_until("round", || text(&log).contains("round 3 "));
-    let library = softgpu_library(pid)
-        .expect("its maps")
-        .expect("it is on the software GPU");
-    // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
-    // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
-    let mut tries = 0;
-    let run = loop {
-        let run = Run::new(&folder, &format!("images-{tries}"), Some(library.clone()));
-        match run.dump(pid, false) {
-            Ok(()) => break run,
-            Err(error) => {
-                let sentence = error.to_string();
-                assert!(sentence.contains("queues"), "{sentence}");
-                let rounds = text(&log).lines().count();
-                wait_until("round after a failed dump", || {
-                    text(&log).lines().count() > rounds
-                });
-                tries += 1;
-                assert!(tries < 20, "the program never rests: {sentence}");
+/// The two GPUs that a program begins on, by their ids.
+const TWO: &[&str] = &["--gpu-ids", "0x1111,0x2222"];
+
+#[test]
+fn a_program_on_two_gpus_without_an_agent_comes_back() {
+    comes_back("criu-two", "several.cpp", 2, [TWO, TWO]);
+}
+
+#[test]
+fn a_program_on_two_gpus_comes_back_on_gpus_of_other_numbers_and_in_another_order() {
+    let other = &["--gpu-ids", "0x7777,0x5555"];
+    comes_back("criu-two-renumbered", "several.cpp", 2, [TWO, other]);
+    let order = &["--gpu-ids", "0x2222,0x1111"];
+    comes_back("criu-two-reordered", "several.cpp", 2, [TWO, order]);
+}
+
+#[test]
+fn a_program_on_two_gpus_without_large_bar_comes_back() {
+    let two = &["--gpus", "2", "--private-vram"];
+    comes_back("criu-two-private", "several.cpp", 2, [two, two]);
+}
+
+/// A program that writes a line a round is dumped on the device of the first options and restored on that
+/// of the second ones, and all its lines are as if nothing had happened.
+fn comes_back(name: &str, source: &str, gpus: usize, [before, after]: [&[&str]; 2]) {
+    let folder = Folder::new(name);
+    let dumped = Dumped::new(&folder, source, gpus, before);
+    assert!(dumped.restore(after), "{}", dumped.run.log("restore.log"));
+    dumped.ended_right();
+}
+
+/// A program that was dumped on the software GPU, and has ended.
+struct Dumped {
+    _device: Program,
+    run: Run,
+    library: PathBuf,
+    log: PathBuf,
+    /// What its log holds when it has ended right.
+    expected: String,
+}
+
+impl Dumped {
+    fn new(folder: &Folder, source: &str, gpus: usize, before: &[&str]) -> Self {
+        const ROUNDS: usize = 150;
+        let program = hip_program(source);
+        let rounds = ROUNDS.to_string();
+        let output = strobe()
+            .command()
+            .arg("softgpu")
+            .args(before)
+            .args(["--", &program, &rounds])
+            .output()
+            .expect("strobe starts");
+        let expected = String::from_utf8(output.stdout).expect("text");
+        assert!(
+            expected.ends_with(&format!("end rounds {ROUNDS}\n")),
+            "{expected}"
+        );
+
+        let (device, pid) = start_bare_on(before, folder, &program, &[&rounds, "log", "100"]);
+        let log = folder.join("log");
+        wait_until("round", || text(&log).contains("round 3 "));
+        let library = softgpu_library(pid)
+            .expect("its maps")
+            .expect("it is on the software GPU");
+        // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
+        // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
+        let mut tries = 0;
+        let run = loop {
+            let run = Run::new(folder, &format!("images-{tries}"), Some(library.clone()));
+            match run.dump(pid, false) {
+                Ok(()) => break run,
+                Err(error) => {
+                    let sentence = error.to_string();
+                    assert!(sentence.contains("queues"), "{sentence}");
+                    let rounds = text(&log).lines().count();
+                    wait_until("round after a failed dump", || {
+                        text(&log).lines().count() > rounds
+                    });
+                    tries += 1;
+                    assert!(tries < 20, "the program never rests: {sentence}");
+                }
             }
+        };
+        assert!(
+            text(&log).lines().count() < ROUNDS,
+            "the program was too fast for the test"
+        );
+        check_images(&run.images, gpus);
+        wait_until("free process number", || !process::exists(pid));
+        Self {
+            _device: device,
+            run,
+            library,
+            log,
+            expected,
         }
-    };
-    assert!(
-        text(&log).lines().count() < 150,
-        "the program was too fast for the test"
-    );
-    check_images(&run.images);
+    }
 
-    wait_until("free process number", || !process::exists(pid));
-    let status = strobe()
-        .command()
-        .args(["softgpu", "--", "/usr/bin/env"])
-        .arg(format!("LD_PRELOAD={}", library.display()))
-        .arg("STROBE_SOFTGPU_CRIU=1")
-        .arg(&run.criu.path)
-        .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
-        .arg(&run.images)
-        .arg("-W")
-        .arg(&run.work)
-        .arg("-L")
-        .arg(run.plugins.path())
-        .stdin(Stdio::null())
-        .status()
-        .expect("strobe starts");
-    assert!(status.success(), "{}", run.log("restore.log"));
-    assert_eq!(
-        text(&log),
-        expected,
-        "the program came back other than it was"
-    );
+    /// Restores it on a new device of these options, and waits for its end.
+    fn restore(&self, options: &[&str]) -> bool {
+        let run = &self.run;
+        let status = strobe()
+            .command()
+            .arg("softgpu")
+            .args(options)
+            .args(["--", "/usr/bin/env"])
+            .arg(format!("LD_PRELOAD={}", self.library.display()))
+            .arg("STROBE_SOFTGPU_CRIU=1")
+            .arg(&run.criu.path)
+            .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
+            .arg(&run.images)
+            .arg("-W")
+            .arg(&run.work)
+            .arg("-L")
+            .arg(run.plugins.path())
+            .stdin(Stdio::null())
+            .status();
+        status.expect("strobe starts").success()
+    }
+
+    fn ended_right(&self) {
+        let log = text(&self.log);
+        assert_eq!(
+            log, self.expected,
+            "the program came back other than it was"
+        );
+    }
+}
+
+#[test]
+fn a_program_on_two_gpus_comes_back_only_where_two_are_linked_like_them() {
+    let folder = Folder::new("criu-two-others");
+    let dumped = Dumped::new(&folder, "several.cpp", 2, TWO);
+    let before = text(&dumped.log);
+    for (options, sentence) in [
+        (
+            ["--gpus", "1"].as_slice(),
+            "the checkpoint needs 2 GPUs, this machine has 1",
+        ),
+        (
+            &["--gpus", "3"],
+            "the checkpoint needs 2 GPUs, this machine has 3",
+        ),
+        (
+            &["--gpus", "2", "--links", "none"],
+            "io_links_count was 0x2 and is 0x1 here",
+        ),
+        (
+            &["--gpus", "2", "--private-vram"],
+            "vram_public was 0x1 and is 0x0 here",
+        ),
+    ] {
+        assert!(!dumped.restore(options), "restored with {options:?}");
+        let log = dumped.run.log("restore.log");
+        assert!(log.contains(sentence), "{options:?}: {log}");
+        assert_eq!(text(&dumped.log), before, "it ran with {options:?}");
+    }
+    assert!(dumped.restore(TWO), "{}", dumped.run.log("restore.log"));
+    dumped.ended_right();
 }
 
 #[test]
@@ -302,7 +415,7 @@ fn a_dump_undoes_what_a_killed_one_has_left() {
 }
 
 /// Every file is what CRIU's own plugin would have written.
-fn check_images(images: &Path) {
+fn check_images(images: &Path, gpus: usize) {
     let names: Vec<String> = fs::read_dir(images)
         .expect("the images")
         .map(|entry| {
@@ -313,34 +426,41 @@ fn check_images(images: &Path) {
                 .expect("text")
         })
         .collect();
-    let find = |start: &str| {
-        let name = names.iter().find(|name| name.starts_with(start));
-        images.join(name.unwrap_or_else(|| panic!("no {start} among {names:?}")))
+    let named = |start: &str| -> Vec<File> {
+        let found = names.iter().filter(|name| name.starts_with(start));
+        let opened = found.map(|name| File::open(images.join(name)).expect("an image"));
+        opened.collect()
     };
-    let open = |path: &Path| File::open(path).expect("an image");
-    let kfd: CriuKfd = frame::read_image(&mut open(&find("amdgpu-kfd-"))).expect("a kfd image");
-    assert_eq!(kfd.num_of_gpus, 1);
+    let [mut kfd] = named("amdgpu-kfd-")
+        .try_into()
+        .unwrap_or_else(|_| panic!("one kfd image among {names:?}"));
+    let kfd: CriuKfd = frame::read_image(&mut kfd).expect("a kfd image");
+    assert_eq!(kfd.num_of_gpus as usize, gpus);
     assert_eq!(kfd.num_of_bos as usize, kfd.bo_entries.len());
-    let gpu = kfd
-        .device_entries
-        .iter()
-        .find(|entry| entry.gpu_id != 0)
-        .expect("a GPU");
-    let content: u64 = kfd
-        .bo_entries
-        .iter()
-        .filter(|bo| bo.gpu_id == gpu.gpu_id && bo.alloc_flags & (VRAM | GTT) != 0)
-        .map(|bo| bo.size)
-        .sum();
-    let mut pages = open(&find("amdgpu-pages-"));
-    assert_eq!(
-        frame::read_image_len(&mut pages).expect("a length"),
-        content
-    );
-    assert_eq!(pages.metadata().expect("its size").len(), 8 + content);
-    let node: strobe_proto::amdgpu::CriuRenderNode =
-        frame::read_image(&mut open(&find("amdgpu-renderD-"))).expect("a render node image");
-    assert_eq!(node.gpu_id, gpu.gpu_id);
+    let entries = kfd.device_entries.iter();
+    let ids: BTreeSet<u32> = entries.map(|e| e.gpu_id).filter(|id| *id != 0).collect();
+    assert_eq!(ids.len(), gpus);
+    let mut contents = Vec::new();
+    for mut pages in named("amdgpu-pages-") {
+        let content = frame::read_image_len(&mut pages).expect("a length");
+        assert_eq!(pages.metadata().expect("its size").len(), 8 + content);
+        contents.push(content);
+    }
+    let content_of = |id: &u32| -> u64 {
+        let buffers = kfd.bo_entries.iter().filter(|bo| bo.gpu_id == *id);
+        let kept = buffers.filter(|bo| bo.alloc_flags & (VRAM | GTT) != 0);
+        kept.map(|bo| bo.size).sum()
+    };
+    let mut expected: Vec<u64> = ids.iter().map(content_of).collect();
+    expected.sort_unstable();
+    contents.sort_unstable();
+    assert_eq!(contents, expected);
+    let mut nodes = BTreeSet::new();
+    for mut image in named("amdgpu-renderD-") {
+        let node: CriuRenderNode = frame::read_image(&mut image).expect("a render node image");
+        nodes.insert(node.gpu_id);
+    }
+    assert_eq!(nodes, ids);
     assert!(
         !names.iter().any(|name| name.starts_with("strobe-")),
         "{names:?}"

@@ -5,6 +5,7 @@
 //! | `programs` | the unmodified user stack runs and computes right, with both kinds of VRAM |
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
 //! | `queues` | a queue that goes away takes its waves with it |
+//! | `several` | several GPUs compute right alone and together, and reach what they may reach |
 //! | `neighbours` | programs on one device compute right, and cannot reach each other |
 //! | `stdio` | standard files are what they are without it |
 //! | `lifetime` | who outlives `strobe softgpu`, and who does not |
@@ -27,5 +28,7 @@ mod neighbours;
 mod programs;
 #[path = "softgpu/queues.rs"]
 mod queues;
+#[path = "softgpu/several.rs"]
+mod several;
 #[path = "softgpu/stdio.rs"]
 mod stdio;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_isa::Target;
-use strobe_softgpu::FaultPlan;
+use strobe_softgpu::{FaultPlan, options};
 
 use crate::size::parse_size;
 
@@ -72,26 +72,47 @@ pub(crate) struct RunArguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Run a program on a software GPU (needs root).
+/// Run a program on a software GPU, or several (needs root).
 ///
-/// A new device is made for the program and is gone when it ends; if this command is killed, all
-/// programs on the device are. The ROCm libraries are the machine's own, unmodified.
+/// New devices are made for the program and are gone when it ends; if this command is killed, all
+/// programs on them are. The ROCm libraries are the machine's own, unmodified.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strobe softgpu -- rocminfo
+  strobe softgpu --gpus 4 --links pcie -- ./train
   strobe softgpu --vram 4G --link-rate 11M --device-rate 340M -- strobe run -- ./train")]
 pub(crate) struct SoftgpuArguments {
-    /// Memory of the device.
+    /// How many GPUs there are.
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+          value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) gpus: u8,
+    /// How GPUs reach each other's memory.
+    #[arg(long, value_enum, default_value_t = Interconnect::Xgmi)]
+    pub(crate) links: Interconnect,
+    /// In place of --gpus: the ids by which the driver knows the GPUs, in the order of their nodes, with
+    /// commas between them.
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = parse_gpu_id,
+          conflicts_with = "gpus")]
+    pub(crate) gpu_ids: Vec<u32>,
+    /// Processes can share memory by hipIpcGetMemHandle, as with AMD's out-of-tree driver; the kernel's
+    /// own has no such request.
+    #[arg(long)]
+    pub(crate) ipc: bool,
+    /// Memory of each GPU.
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
     pub(crate) vram: u64,
     /// The CPU cannot map the device's memory.
     #[arg(long)]
     pub(crate) private_vram: bool,
-    /// Bytes a second between host and device; full speed without.
+    /// Bytes a second between the host and each GPU; full speed without.
     #[arg(long, value_name = "RATE", value_parser = parse_size)]
     pub(crate) link_rate: Option<u64>,
-    /// Bytes a second of a copy inside the device; full speed without.
+    /// Bytes a second from one GPU to another over XGMI; full speed without. PCIe shares the rate of
+    /// the links to the host.
+    #[arg(long, value_name = "RATE", value_parser = parse_size)]
+    pub(crate) peer_rate: Option<u64>,
+    /// Bytes a second of a copy inside a GPU; full speed without.
     #[arg(long, value_name = "RATE", value_parser = parse_size)]
     pub(crate) device_rate: Option<u64>,
     /// Shortest time of a kernel, in microseconds.
@@ -166,6 +187,32 @@ impl CheckpointArguments {
     pub(crate) fn output(&self) -> &Path {
         self.output.as_deref().unwrap_or(Path::new(""))
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Interconnect {
+    /// By links of their own, all in one hive.
+    Xgmi,
+    /// Over PCIe, where the CPU maps their memory, too.
+    Pcie,
+    /// Not at all.
+    None,
+}
+
+impl From<Interconnect> for options::Interconnect {
+    fn from(links: Interconnect) -> Self {
+        match links {
+            Interconnect::Xgmi => Self::Xgmi,
+            Interconnect::Pcie => Self::Pcie,
+            Interconnect::None => Self::None,
+        }
+    }
+}
+
+/// A number as sysfs prints it, or hexadecimal with 0x.
+fn parse_gpu_id(text: &str) -> Result<u32, std::num::ParseIntError> {
+    text.strip_prefix("0x")
+        .map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

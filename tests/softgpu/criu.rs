@@ -18,6 +18,14 @@ fn a_restore_makes_buffers_and_events_again_with_their_ids() {
     );
 }
 
+#[test]
+fn buffers_come_back_on_the_gpu_that_stands_for_theirs() {
+    inside(
+        "criu::on_device::buffers_come_back_on_the_gpu_that_stands_for_theirs",
+        &["--gpus", "2"],
+    );
+}
+
 mod on_device {
     use std::os::fd::{AsFd, AsRawFd};
 
@@ -27,8 +35,9 @@ mod on_device {
     use strobe_kfd::criu::{BoBucket, CHECKPOINT, CriuOp, DeviceBucket, RESTORE};
     use strobe_kfd::event::{CreateEvent, SIGNAL, SetEvent};
     use strobe_kfd::memory::{GTT, PUBLIC, VRAM, WRITABLE};
+    use strobe_kfd::sdma::CopyLinear;
 
-    use super::super::device::{Bytes, Gpu, errno, request};
+    use super::super::device::{Bytes, Gpu, errno, own, request, submit, words};
 
     const VA: u64 = 0x10_0000_0000;
     const MIB: u64 = 1 << 20;
@@ -162,5 +171,103 @@ mod on_device {
         compute::resume(gpu.kfd.as_fd(), std::process::id()).expect("resume");
         // A second restore into the same process is refused.
         assert_eq!(errno(&gpu.kfd, &mut args), nix::libc::EINVAL);
+    }
+
+    /// What a program with a buffer on each of two GPUs has saved.
+    struct Saved {
+        info: compute::ProcessInfo,
+        state: compute::ProcessState,
+    }
+
+    impl Saved {
+        /// Restored onto these GPUs, in the order of the buckets.
+        fn restore(&mut self, gpus: [&Gpu; 2], count: u32) -> (std::io::Result<()>, Vec<BoBucket>) {
+            let mut devices = [self.state.devices[0], self.state.devices[1]];
+            for (device, gpu) in devices.iter_mut().zip(gpus) {
+                device.actual_gpu_id = gpu.id;
+                device.drm_fd = gpu.render.as_raw_fd().cast_unsigned();
+            }
+            let mut buckets: Vec<BoBucket> = self.state.bos.iter().map(|bo| bo.bucket).collect();
+            let mut args = CriuOp {
+                devices: devices.as_mut_ptr() as u64,
+                bos: buckets.as_mut_ptr() as u64,
+                priv_data: self.state.private.as_ptr() as u64,
+                priv_data_size: self.state.private.len() as u64,
+                num_devices: count,
+                num_bos: self.info.bos,
+                num_objects: self.info.objects,
+                op: RESTORE,
+                ..Default::default()
+            };
+            let result = request(&gpus[0].kfd, &mut args);
+            (result, buckets)
+        }
+    }
+
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn buffers_come_back_on_the_gpu_that_stands_for_theirs() {
+        let gpus = [0, 1].map(|index| Gpu::numbered(index).acquire());
+        let ids = [gpus[0].id, gpus[1].id];
+        // The first GPU has one more, so that places differ.
+        gpus[0].allocate(4 * VA, MIB, VRAM | WRITABLE);
+        let first = gpus[0].allocate(VA, MIB, VRAM | PUBLIC | WRITABLE);
+        let second = gpus[1].allocate(2 * VA, MIB, VRAM | PUBLIC | WRITABLE);
+        gpus[0].map_on(first.handle, &ids).expect("map on both");
+        gpus[1].map(second.handle);
+        let info = compute::process_info(gpus[0].kfd.as_fd()).expect("process info");
+        assert_eq!((info.devices, info.bos), (2, 3));
+        let state = compute::checkpoint(gpus[0].kfd.as_fd(), &info).expect("checkpoint");
+        compute::unpause(gpus[0].kfd.as_fd()).expect("unpause");
+        let known: Vec<_> = state
+            .devices
+            .iter()
+            .map(|device| (device.user_gpu_id, device.actual_gpu_id))
+            .collect();
+        assert_eq!(known, [(ids[0], ids[0]), (ids[1], ids[1])]);
+        let mut saved = Saved { info, state };
+        match forked() {
+            ForkResult::Parent { child } => {
+                let end = waitpid(child, None).expect("wait");
+                assert_eq!(end, WaitStatus::Exited(child, 0), "the restored process");
+            }
+            ForkResult::Child => {
+                let well = std::panic::catch_unwind(move || swapped(&mut saved, ids));
+                // SAFETY: ends the child without the test harness's exit.
+                unsafe { nix::libc::_exit(i32::from(well.is_err())) };
+            }
+        }
+    }
+
+    fn swapped(saved: &mut Saved, ids: [u32; 2]) {
+        let gpus = [0, 1].map(Gpu::numbered);
+        let refused = |result: std::io::Result<()>| {
+            let error = result.expect_err("it cannot be").raw_os_error();
+            assert_eq!(error, Some(nix::libc::EINVAL));
+        };
+        refused(saved.restore([&gpus[0], &gpus[1]], 1).0);
+        refused(saved.restore([&gpus[0], &gpus[0]], 2).0);
+        // Each stands for the other.
+        let (result, buckets) = saved.restore([&gpus[1], &gpus[0]], 2);
+        result.expect("restore");
+        let find = |va| buckets.iter().find(|bucket| bucket.addr == va).expect("it");
+        let (first, second) = (find(VA), find(2 * VA));
+        assert_eq!(
+            [first.gpu_id, second.gpu_id],
+            ids,
+            "as the program knows them"
+        );
+        let here = Bytes::map(&gpus[1].render, first.restored_offset, 4096);
+        here.fill(0x77);
+        let dma_buf = own(first.dmabuf_fd);
+        assert!(Bytes::map(&dma_buf, 0, 4096).all(0x77));
+        // Both see the first one's, by the address that it had; the ids that count are the program's.
+        let stand_in = gpus[0].known_as(ids[1]);
+        let commands = stand_in.allocate(6 * VA, 4096, GTT | WRITABLE);
+        stand_in.map(commands.handle);
+        let packet = CopyLinear::new(VA, 2 * VA, 4096);
+        Bytes::map(&gpus[0].render, commands.mmap_offset, 4096).write(&words(&packet));
+        submit(&gpus[0].render, 6 * VA).expect("a copy");
+        assert!(Bytes::map(&gpus[0].render, second.restored_offset, 4096).all(0x77));
     }
 }

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use strobe_kfd::memory::{AllocMemory, FreeMemory, MapMemory};
 use strobe_kfd::process::AcquireVm;
+use strobe_kfd::render::submit::{CHUNK_IB, Chunk, ChunkIb, IP_DMA, Submit};
+use strobe_kfd::sdma::CopyLinear;
 use strobe_kfd::{Request, call};
 
 /// Runs the ignored test `name` of this program on a software GPU.
@@ -32,7 +34,7 @@ pub(super) fn inside(name: &str, options: &[&str]) -> super::harness::Ended {
     ended
 }
 
-/// The two nodes, opened by this process.
+/// The nodes of one GPU, opened by this process.
 pub(super) struct Gpu {
     pub(super) kfd: File,
     pub(super) render: File,
@@ -64,18 +66,36 @@ pub(super) fn errno<R: Request>(fd: impl AsFd, args: &mut R) -> i32 {
 
 impl Gpu {
     pub(super) fn open() -> Self {
-        let id = std::fs::read_to_string("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");
-        let id = id.expect("a GPU").trim().parse().expect("a number");
+        Self::numbered(0)
+    }
+
+    /// One of several GPUs.
+    pub(super) fn numbered(index: usize) -> Self {
+        let path = format!("/sys/class/kfd/kfd/topology/nodes/{}/gpu_id", index + 1);
+        let id = std::fs::read_to_string(path).expect("a GPU");
         Self {
             kfd: open("/dev/kfd"),
-            render: open("/dev/dri/renderD128"),
+            render: open(&format!("/dev/dri/renderD{}", 128 + index)),
+            id: id.trim().parse().expect("a number"),
+        }
+    }
+
+    /// The same nodes, where the driver knows the GPU by another id.
+    pub(super) fn known_as(&self, id: u32) -> Self {
+        Self {
+            kfd: self.kfd.try_clone().expect("a descriptor"),
+            render: self.render.try_clone().expect("a descriptor"),
             id,
         }
     }
 
-    /// With the render node's address space made that of compute.
     pub(super) fn acquired() -> Self {
-        let gpu = Self::open();
+        Self::open().acquire()
+    }
+
+    /// With the render node's address space made that of compute.
+    pub(super) fn acquire(self) -> Self {
+        let gpu = self;
         let drm_fd = gpu.render.as_raw_fd().cast_unsigned();
         request(
             &gpu.kfd,
@@ -105,20 +125,66 @@ impl Gpu {
     }
 
     pub(super) fn map(&self, handle: u64) {
-        let ids = [self.id];
+        self.map_on(handle, &[self.id]).expect("map");
+    }
+
+    /// Maps a buffer on the GPUs of these ids.
+    pub(super) fn map_on(&self, handle: u64, ids: &[u32]) -> io::Result<()> {
         let mut args = MapMemory {
             handle,
             device_ids_array_ptr: ids.as_ptr() as u64,
-            n_devices: 1,
+            n_devices: ids.len() as u32,
             n_success: 0,
         };
-        request(&self.kfd, &mut args).expect("map");
-        assert_eq!(args.n_success, 1);
+        request(&self.kfd, &mut args)?;
+        assert_eq!(args.n_success, args.n_devices);
+        Ok(())
     }
 
     pub(super) fn free(&self, handle: u64) {
         request(&self.kfd, &mut FreeMemory { handle }).expect("free");
     }
+}
+
+/// A copy packet, as bytes, with a NOP up to the length of what [`submit`] says.
+pub(super) fn words(packet: &CopyLinear) -> Vec<u8> {
+    let CopyLinear {
+        header,
+        count,
+        parameter,
+        source,
+        destination,
+    } = *packet;
+    let mut bytes = Vec::new();
+    for word in [header, count, parameter] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(source.to_le_bytes());
+    bytes.extend(destination.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes
+}
+
+/// Has the copy engine of a render node execute the packet at `va`.
+pub(super) fn submit(node: &File, va: u64) -> io::Result<()> {
+    let ib = ChunkIb {
+        va_start: va,
+        ib_bytes: 32,
+        ip_type: IP_DMA,
+        ..Default::default()
+    };
+    let chunk = Chunk {
+        chunk_id: CHUNK_IB,
+        length_dw: 8,
+        chunk_data: (&raw const ib) as u64,
+    };
+    let chunks = [(&raw const chunk) as u64];
+    let mut args = Submit {
+        num_chunks: 1,
+        chunks: chunks.as_ptr() as u64,
+        ..Default::default()
+    };
+    request(node, &mut args)
 }
 
 /// A shared mapping of a file, as bytes.

@@ -61,10 +61,9 @@ mod on_device {
     use strobe_kfd::process::Svm;
     use strobe_kfd::render::gem;
     use strobe_kfd::render::prime::FdToHandle;
-    use strobe_kfd::render::submit::{CHUNK_IB, Chunk, ChunkIb, IP_DMA, Submit};
     use strobe_kfd::sdma::CopyLinear;
 
-    use super::super::device::{Bytes, Gpu, errno, open, own, request};
+    use super::super::device::{Bytes, Gpu, errno, open, own, request, submit, words};
 
     const VA: u64 = 0x10_0000_0000;
     const MIB: u64 = 1 << 20;
@@ -269,27 +268,7 @@ mod on_device {
         // All but the last byte: the count is encoded minus one.
         let packet = CopyLinear::new(VA, 2 * VA, MIB as u32 - 1);
         commands.write(&words(&packet));
-        let ib = ChunkIb {
-            va_start: 3 * VA,
-            ib_bytes: 32,
-            ip_type: IP_DMA,
-            ..Default::default()
-        };
-        let submit = |ib: &ChunkIb| {
-            let chunk = Chunk {
-                chunk_id: CHUNK_IB,
-                length_dw: 8,
-                chunk_data: (&raw const *ib) as u64,
-            };
-            let chunks = [(&raw const chunk) as u64];
-            let mut args = Submit {
-                num_chunks: 1,
-                chunks: chunks.as_ptr() as u64,
-                ..Default::default()
-            };
-            request(&node, &mut args)
-        };
-        submit(&ib).expect("submit");
+        submit(&node, 3 * VA).expect("submit");
         assert!(
             destination
                 .part(0, MIB as usize - 1)
@@ -303,27 +282,8 @@ mod on_device {
         );
         // Past the end of the mapping: refused, as a fault of the engine would be.
         commands.write(&words(&CopyLinear::new(VA + MIB - 16, 2 * VA, 32)));
-        submit(&ib).expect_err("a copy outside of any buffer");
+        submit(&node, 3 * VA).expect_err("a copy outside of any buffer");
         drop(gpu);
-    }
-
-    fn words(packet: &CopyLinear) -> Vec<u8> {
-        let CopyLinear {
-            header,
-            count,
-            parameter,
-            source,
-            destination,
-        } = *packet;
-        let mut bytes = Vec::new();
-        for word in [header, count, parameter] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(source.to_le_bytes());
-        bytes.extend(destination.to_le_bytes());
-        // A NOP up to the submission's length.
-        bytes.extend([0; 4]);
-        bytes
     }
 
     #[test]

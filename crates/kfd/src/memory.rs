@@ -111,6 +111,32 @@ pub struct AvailableMemory {
     pub pad: u32,
 }
 
+/// Of AMD's out-of-tree driver: makes a buffer known by a number that other processes may use.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct IpcExportHandle {
+    pub handle: u64,
+    /// Out.
+    pub share_handle: [u32; 4],
+    pub gpu_id: u32,
+    pub flags: u32,
+}
+
+/// Of AMD's out-of-tree driver: makes a buffer of what another process has exported.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct IpcImportHandle {
+    /// Out.
+    pub handle: u64,
+    pub va_addr: u64,
+    /// Out; 0 where the CPU cannot map it.
+    pub mmap_offset: u64,
+    pub share_handle: [u32; 4],
+    pub gpu_id: u32,
+    /// Out.
+    pub flags: u32,
+}
+
 requests! {
     AllocMemory = 3, b'K', 0x16, 40, "AMDKFD_IOC_ALLOC_MEMORY_OF_GPU";
     FreeMemory = 1, b'K', 0x17, 8, "AMDKFD_IOC_FREE_MEMORY_OF_GPU";
@@ -120,4 +146,6 @@ requests! {
     ImportDmabuf = 3, b'K', 0x1d, 24, "AMDKFD_IOC_IMPORT_DMABUF";
     AvailableMemory = 3, b'K', 0x23, 16, "AMDKFD_IOC_AVAILABLE_MEMORY";
     ExportDmabuf = 3, b'K', 0x24, 16, "AMDKFD_IOC_EXPORT_DMABUF";
+    IpcImportHandle = 3, b'K', 0x80, 48, "AMDKFD_IOC_IPC_IMPORT_HANDLE";
+    IpcExportHandle = 3, b'K', 0x81, 32, "AMDKFD_IOC_IPC_EXPORT_HANDLE";
 }

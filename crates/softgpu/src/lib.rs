@@ -11,7 +11,7 @@ mod driver;
 pub mod environment;
 mod faults;
 mod futex;
-mod gpu;
+mod gpus;
 pub mod options;
 pub mod preload;
 mod report;

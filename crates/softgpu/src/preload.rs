@@ -5,21 +5,21 @@ use std::sync::OnceLock;
 
 use nix::errno::Errno;
 
-use crate::device::{DRM_MAJOR, Device, RENDER_MINOR, fd, place};
+use crate::device::{DRM_MAJOR, Device, fd, place, render_minor};
 use crate::driver;
-use crate::gpu::Gpu;
+use crate::gpus::Gpus;
 
-/// The one of this process's namespace: a system call comes with a descriptor, and with nothing of ours.
-fn gpu() -> Option<&'static Gpu> {
-    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
-    GPU.get_or_init(Gpu::open).as_ref()
+/// Those of this process's namespace: a system call comes with a descriptor, and with nothing of ours.
+fn gpus() -> Option<&'static Gpus> {
+    static GPUS: OnceLock<Option<Gpus>> = OnceLock::new();
+    GPUS.get_or_init(Gpus::open).as_ref()
 }
 
-/// Which of its nodes `fd` is open on. Only a block device has the GPU looked for.
-fn node(fd: i32) -> Option<(&'static Gpu, fd::Node)> {
+/// Which of their nodes `fd` is open on. Only a block device has the GPUs looked for.
+fn node(fd: i32) -> Option<(&'static Gpus, fd::Node)> {
     let number = fd::block_device(fd)?;
-    let gpu = gpu()?;
-    Some((gpu, fd::node_of(&gpu.device, number)?))
+    let gpus = gpus()?;
+    Some((gpus, fd::node_of(&gpus.device, number)?))
 }
 
 /// Answers an ioctl, when `fd` is one of the software GPU's nodes.
@@ -27,9 +27,9 @@ fn node(fd: i32) -> Option<(&'static Gpu, fd::Node)> {
 /// # Safety
 /// As for the system call: `argument` must satisfy the contract of the request.
 pub unsafe fn ioctl(fd: i32, request: u32, argument: *mut u8) -> Option<Result<(), Errno>> {
-    let (gpu, node) = node(fd)?;
+    let (gpus, node) = node(fd)?;
     // SAFETY: passed on.
-    Some(unsafe { driver::answer(gpu, (fd, node), request, argument) })
+    Some(unsafe { driver::answer(gpus, (fd, node), request, argument) })
 }
 
 /// What a mapping of `fd` needs beyond the system call.
@@ -49,8 +49,8 @@ pub fn mapped(fd: i32) -> Mapped {
             stays_at_fork: true,
             ..Mapped::default()
         },
-        Some((gpu, fd::Node::Render)) => Mapped {
-            moved_by: place_of_dma_buf(&gpu.device, fd).unwrap_or(0),
+        Some((gpus, fd::Node::Render(_))) => Mapped {
+            moved_by: place_of_dma_buf(&gpus.device, fd).unwrap_or(0),
             ..Mapped::default()
         },
         None => Mapped::default(),
@@ -66,13 +66,13 @@ fn place_of_dma_buf(device: &Device, fd: i32) -> Option<i64> {
     matches!(object.place, place::VRAM | place::GTT).then(|| object.offset.cast_signed())
 }
 
-/// The (mode, device number) that a stat of the render node must report: libdrm insists on the
-/// character device 226:128. The answer depends on the stat alone.
+/// The (mode, device number) that a stat of a render node must report: libdrm insists on
+/// character devices of major number 226. The answer depends on the stat alone.
 pub fn disguise(mode: u32, rdev: u64) -> Option<(u32, u64)> {
     if mode & libc::S_IFMT != libc::S_IFBLK {
         return None;
     }
-    let header = gpu()?.device.header();
+    let number = fd::gpu_of(&gpus()?.device, rdev)?;
     let disguised = mode & !libc::S_IFMT | libc::S_IFCHR;
-    (rdev == header.memory_rdev).then(|| (disguised, libc::makedev(DRM_MAJOR, RENDER_MINOR)))
+    Some((disguised, libc::makedev(DRM_MAJOR, render_minor(number))))
 }

@@ -40,6 +40,8 @@ pub(crate) enum Outcome {
 /// An engine with the address space it works in.
 pub(crate) struct Engine<'a> {
     pub(crate) device: &'a Device,
+    /// The GPU that has the engine.
+    pub(crate) gpu: usize,
     pub(crate) snapshot: &'a Snapshot,
     /// The process that traps go to; none for submissions through a render node.
     pub(crate) slot: Option<usize>,
@@ -133,7 +135,7 @@ impl Engine<'_> {
 
     fn copy(&self, source: u64, destination: u64, bytes: u64) -> Result<(), SdmaError> {
         let began = time_model::now_ns();
-        let (mut from_device, mut to_device) = (true, true);
+        let (mut sources, mut destinations) = (Place::default(), Place::default());
         let mut done = 0;
         while done < bytes {
             let (from, to) = (source + done, destination + done);
@@ -145,8 +147,8 @@ impl Engine<'_> {
                 va: to,
                 write: true,
             })?;
-            from_device &= out.on_device;
-            to_device &= into.on_device;
+            sources.add(out.vram_of);
+            destinations.add(into.vram_of);
             let run = (bytes - done)
                 .min(out.mapping.end - from)
                 .min(into.mapping.end - to);
@@ -156,10 +158,12 @@ impl Engine<'_> {
             unsafe { read.copy_to(write, run as usize) };
             done += run;
         }
-        let path = match (from_device, to_device) {
-            (true, true) => Path::Local,
-            (false, true) => Path::ToDevice,
-            (_, false) => Path::ToHost,
+        let path = match (sources.vram_of(), destinations.vram_of()) {
+            (Some(from), Some(to)) if from == to => Path::Local,
+            (Some(from), Some(to)) => Path::Peer { from, to },
+            (None, Some(to)) => Path::FromHost(to),
+            (Some(from), None) => Path::ToHost(from),
+            (None, None) => Path::ToHost(self.gpu),
         };
         time_model::keep(self.device, path, bytes, began);
         Ok(())
@@ -231,6 +235,7 @@ impl Engine<'_> {
         let unit = 1usize << size.min(2);
         let bytes = u64::from(count) / unit as u64 * unit as u64 + unit as u64;
         let pattern = &data.to_le_bytes()[..unit];
+        let mut destination = Place::default();
         let mut done = 0;
         while done < bytes {
             let at = va + done;
@@ -238,6 +243,7 @@ impl Engine<'_> {
                 va: at,
                 write: true,
             })?;
+            destination.add(region.vram_of);
             let run = (bytes - done).min(region.mapping.end - at);
             let host = self.translate(at, run, true)?;
             // A word is written at once.
@@ -259,8 +265,33 @@ impl Engine<'_> {
             }
             done += run;
         }
-        time_model::keep(self.device, Path::Local, bytes, began);
+        let path = match destination.vram_of() {
+            Some(gpu) if gpu == self.gpu => Path::Local,
+            Some(gpu) => Path::Peer {
+                from: self.gpu,
+                to: gpu,
+            },
+            None => Path::ToHost(self.gpu),
+        };
+        time_model::keep(self.device, path, bytes, began);
         Ok(())
+    }
+}
+
+/// Where the bytes of one side of a copy are: in the VRAM of one GPU, or not all of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    first: Option<Option<usize>>,
+    apart: bool,
+}
+
+impl Place {
+    fn add(&mut self, vram_of: Option<usize>) {
+        self.apart |= *self.first.get_or_insert(vram_of) != vram_of;
+    }
+
+    fn vram_of(self) -> Option<usize> {
+        self.first.flatten().filter(|_| !self.apart)
     }
 }
 
@@ -294,7 +325,7 @@ mod tests {
                 host,
                 writable,
             },
-            on_device: true,
+            vram_of: Some(0),
         };
         let snapshot = Snapshot::of(vec![
             region(A, a.as_mut_ptr(), 4096, false),
@@ -312,6 +343,7 @@ mod tests {
     fn execute(bench: &Bench, words: &[u32]) -> Result<Outcome, SdmaError> {
         let engine = Engine {
             device: &bench.device,
+            gpu: 0,
             snapshot: &bench.snapshot,
             slot: None,
         };

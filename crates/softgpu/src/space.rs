@@ -13,8 +13,8 @@ use crate::wave;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) mapping: wave::HostMapping,
-    /// In VRAM, not across the link.
-    pub(crate) on_device: bool,
+    /// The GPU in whose VRAM it is; none: in the host's memory, or registers.
+    pub(crate) vram_of: Option<usize>,
 }
 
 /// All mappings of one address space at one time, by address.
@@ -47,7 +47,7 @@ impl Snapshot {
                 };
                 Some(Region {
                     mapping,
-                    on_device: object.place == place::VRAM,
+                    vram_of: (object.place == place::VRAM).then_some(object.gpu as usize),
                 })
             })
             .collect();
@@ -73,57 +73,50 @@ impl Snapshot {
 
 fn host_address(device: &Device, object: &Object) -> Option<*mut u8> {
     match object.place {
-        place::VRAM | place::GTT => Some(device.memory().wrapping_add(object.offset as usize)),
+        place::VRAM | place::GTT => {
+            let memory = device.memory(object.gpu as usize);
+            Some(memory.wrapping_add(object.offset as usize))
+        }
         place::USER => Some(object.offset as *mut u8),
         place::STATE => Some(device.state_byte(object.offset)),
         _ => None,
     }
 }
 
-/// The current address space of a process, read again whenever it changes.
+/// The current address space of a process on a GPU, read again whenever it changes.
 #[derive(Debug)]
 pub(crate) struct Space {
     device: &'static Device,
-    pid: u32,
+    gpu: usize,
     current: RwLock<Arc<Snapshot>>,
 }
 
 impl Space {
-    pub(crate) fn new(device: &'static Device, pid: u32) -> Self {
+    pub(crate) fn new(device: &'static Device, gpu: usize) -> Self {
         Self {
             device,
-            pid,
+            gpu,
             current: RwLock::default(),
         }
     }
 
-    /// The slot of this process on the device of the moment.
-    pub(crate) fn slot(&self) -> Option<usize> {
-        let tables = self.device.lock().ok()?;
-        tables
-            .processes
-            .iter()
-            .position(|process| process.pid == self.pid)
-    }
-
     /// Identifies a state of the address space across devices.
-    pub(crate) fn epoch_of(device: &Device, slot: usize) -> u64 {
-        let mapping = device.state().live[slot]
-            .mapping_epoch
-            .load(Ordering::Acquire);
-        device.header().generation << 32 | u64::from(mapping)
+    pub(crate) fn epoch(&self, slot: usize) -> u64 {
+        let mapping =
+            self.device.state().live[slot].mapping_epoch[self.gpu].load(Ordering::Acquire);
+        self.device.header().generation << 32 | u64::from(mapping)
     }
 
     pub(crate) fn snapshot(&self, slot: usize) -> Result<Arc<Snapshot>, Errno> {
-        let epoch = Self::epoch_of(self.device, slot);
+        let epoch = self.epoch(slot);
         let current = Arc::clone(&*self.current.read().map_err(|_| Errno::EIO)?);
         if current.epoch == epoch {
             return Ok(current);
         }
         let tables = self.device.lock()?;
         // Again under the lock: this is the state that is read.
-        let epoch = Self::epoch_of(self.device, slot);
-        let vm = tables.process(slot).ok_or(Errno::ESRCH)?.vm;
+        let epoch = self.epoch(slot);
+        let vm = tables.process(slot).ok_or(Errno::ESRCH)?.devices[self.gpu].vm;
         let fresh = Arc::new(Snapshot::read(self.device, &tables, vm, epoch));
         drop(tables);
         *self.current.write().map_err(|_| Errno::EIO)? = Arc::clone(&fresh);
@@ -137,7 +130,7 @@ pub(crate) struct View<'a> {
     pub(crate) slot: usize,
 }
 
-// SAFETY: a mapping of the memory or state device is never unmapped; user memory stays until the
+// SAFETY: a mapping of a memory or state device is never unmapped; user memory stays until the
 // program frees it, which a program may do only when no kernel uses it any more. The epoch changes
 // with every change of the tables.
 unsafe impl wave::AddressSpace for View<'_> {
@@ -146,6 +139,6 @@ unsafe impl wave::AddressSpace for View<'_> {
     }
 
     fn epoch(&self) -> u64 {
-        Space::epoch_of(self.space.device, self.slot)
+        self.space.epoch(self.slot)
     }
 }

@@ -1,19 +1,27 @@
 //! The time model: how long copies take, by sleeping.
 //!
-//! The link is one for all queues and processes, in each direction; inside the device every engine
-//! has the device's rate to itself.
+//! Each GPU's link to the host is one for all queues and processes, in each direction; inside a device
+//! every engine has the device's rate to itself. From one GPU to another a copy takes the link between the
+//! two, or, where their peer is reached over PCIe, the links that both have to the host.
 
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
 use crate::device::Device;
+use crate::options::Interconnect;
 
 /// Where the bytes of a copy go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
     Local,
-    ToHost,
-    ToDevice,
+    /// From the memory of a GPU.
+    ToHost(usize),
+    /// To the memory of a GPU.
+    FromHost(usize),
+    Peer {
+        from: usize,
+        to: usize,
+    },
 }
 
 /// More than this is no late wake-up.
@@ -35,9 +43,11 @@ pub(crate) fn now_ns() -> u64 {
 /// Returns when `bytes`, whose copy began at `began_ns`, could have been moved.
 pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
     let header = device.header();
+    let over_pcie = header.links == Interconnect::Pcie as u32;
     let rate = match path {
         Path::Local => header.device_bytes_per_s,
-        Path::ToHost | Path::ToDevice => header.link_bytes_per_s,
+        Path::Peer { .. } if !over_pcie => header.peer_bytes_per_s,
+        Path::ToHost(_) | Path::FromHost(_) | Path::Peer { .. } => header.link_bytes_per_s,
     };
     if rate == 0 {
         return;
@@ -45,10 +55,16 @@ pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
     let took = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
     let took = u64::try_from(took).unwrap_or(u64::MAX);
     let began = began_ns.saturating_sub(LATE_NS.take());
+    let links = &device.state().links;
     let due = match path {
         Path::Local => began.saturating_add(took),
-        Path::ToHost => device.state().link.reserve(0, began, took),
-        Path::ToDevice => device.state().link.reserve(1, began, took),
+        Path::ToHost(gpu) => links.to_host[gpu].reserve(began, took),
+        Path::FromHost(gpu) => links.from_host[gpu].reserve(began, took),
+        Path::Peer { from, to } if over_pcie => {
+            let out = links.to_host[from].reserve(began, took);
+            out.max(links.from_host[to].reserve(began, took))
+        }
+        Path::Peer { from, to } => links.peers[from][to].reserve(began, took),
     };
     let wait = due.saturating_sub(now_ns());
     if wait > 0 {

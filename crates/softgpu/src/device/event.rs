@@ -22,6 +22,7 @@ pub(crate) fn make(event: &Event, kind: u32, auto_reset: u32, signaled: bool) {
     event.signaled.store(u32::from(signaled), Ordering::Relaxed);
     event.fault_flags.store(0, Ordering::Relaxed);
     event.fault_va.store(0, Ordering::Relaxed);
+    event.fault_gpu.store(0, Ordering::Relaxed);
     event.kind.store(kind + 1, Ordering::Release);
 }
 
@@ -66,8 +67,14 @@ pub(crate) fn mark_all(device: &Device, slot: usize) {
     live.event_sequence.fetch_add(1, Ordering::Release);
 }
 
-/// Reports a memory fault to the process.
-pub(crate) fn memory_fault(device: &Device, slot: usize, va: u64, write: bool, mapped: bool) {
+/// Reports a memory fault on a GPU to the process.
+pub(crate) fn memory_fault(
+    device: &Device,
+    (slot, gpu): (usize, usize),
+    va: u64,
+    write: bool,
+    mapped: bool,
+) {
     let live = &device.state().live[slot];
     for event in &live.events[SIGNAL_EVENTS..] {
         if event.kind.load(Ordering::Acquire) == MEMORY + 1 {
@@ -78,6 +85,7 @@ pub(crate) fn memory_fault(device: &Device, slot: usize, va: u64, write: bool, m
             };
             event.fault_flags.store(flags, Ordering::Relaxed);
             event.fault_va.store(va & !4095, Ordering::Relaxed);
+            event.fault_gpu.store(gpu as u32, Ordering::Relaxed);
             set_one(event);
         }
     }

@@ -1,4 +1,4 @@
-//! Objects in the memory device: finding a place, and giving it back.
+//! Objects in the memory devices: finding a place, and giving it back.
 
 use nix::errno::Errno;
 
@@ -7,14 +7,14 @@ use super::tables::{Object, Tables, place};
 
 const PAGE: u64 = 4096;
 
-/// Makes an object with one reference. VRAM is accounted against its size; content is zero.
+/// Makes an object with one reference in the memory of a GPU. VRAM is accounted against its size; content is zero.
 ///
 /// # Errors
 /// `ENOMEM` when VRAM, the memory device or the table is full.
 pub(crate) fn allocate(
     device: &Device,
     tables: &mut Tables,
-    kind: u32,
+    (gpu, kind): (usize, u32),
     size: u64,
     flags: u32,
 ) -> Result<usize, Errno> {
@@ -23,7 +23,7 @@ pub(crate) fn allocate(
         .checked_next_multiple_of(PAGE)
         .filter(|size| *size > 0)
         .ok_or(Errno::EINVAL)?;
-    if kind == place::VRAM && size > header.vram_bytes.saturating_sub(tables.vram_used) {
+    if kind == place::VRAM && size > header.vram_bytes.saturating_sub(tables.vram_used[gpu]) {
         return Err(Errno::ENOMEM);
     }
     let alignment = if size >= 2 << 20 { 2 << 20 } else { PAGE };
@@ -32,6 +32,7 @@ pub(crate) fn allocate(
     let mut used: Vec<(u64, u64)> = tables
         .objects
         .iter()
+        .filter(|(_, object)| object.gpu as usize == gpu)
         .filter(|(_, object)| matches!(object.place, place::VRAM | place::GTT))
         .map(|(_, object)| (object.offset, object.offset + object.size))
         .collect();
@@ -46,19 +47,20 @@ pub(crate) fn allocate(
             offset,
             size,
             flags,
-            serial: 0,
+            gpu: gpu as u32,
+            ..Object::default()
         },
     )?;
     if kind == place::VRAM {
-        tables.vram_used += size;
+        tables.vram_used[gpu] += size;
     }
     Ok(object)
 }
 
-/// Makes an object of memory that is not in the memory device.
+/// Makes an object of memory that is in no memory device.
 pub(crate) fn allocate_elsewhere(
     tables: &mut Tables,
-    kind: u32,
+    (gpu, kind): (usize, u32),
     offset: u64,
     size: u64,
     flags: u32,
@@ -71,7 +73,8 @@ pub(crate) fn allocate_elsewhere(
             offset,
             size,
             flags,
-            serial: 0,
+            gpu: gpu as u32,
+            ..Object::default()
         },
     )
 }
@@ -96,10 +99,11 @@ pub(crate) fn release(device: &Device, tables: &mut Tables, index: usize) {
     }
     let object = *object;
     if matches!(object.place, place::VRAM | place::GTT) {
-        device.discard(object.offset, object.size);
+        device.discard(object.gpu as usize, object.offset, object.size);
     }
     if object.place == place::VRAM {
-        tables.vram_used = tables.vram_used.saturating_sub(object.size);
+        let used = &mut tables.vram_used[object.gpu as usize];
+        *used = used.saturating_sub(object.size);
     }
     tables.objects.remove(index);
 }

@@ -6,14 +6,15 @@
 
 use nix::errno::Errno;
 
-use super::layout::RENDER_NODE;
+use super::layout::{path, render_node};
 use super::open::Device;
 
-/// An open file of one of the two nodes.
+/// An open file of one of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     Kfd,
-    Render,
+    /// That of a GPU.
+    Render(usize),
 }
 
 /// What the position of an open file says.
@@ -77,9 +78,16 @@ pub(crate) fn node_of(device: &Device, number: u64) -> Option<Node> {
     let header = device.header();
     match number {
         _ if number == header.state_rdev => Some(Node::Kfd),
-        _ if number == header.memory_rdev => Some(Node::Render),
-        _ => None,
+        _ => gpu_of(device, number).map(Node::Render),
     }
+}
+
+/// The GPU whose memory device this is.
+pub(crate) fn gpu_of(device: &Device, number: u64) -> Option<usize> {
+    let header = device.header();
+    header
+        .gpus()
+        .find(|gpu| header.gpus[*gpu].memory_rdev == number)
 }
 
 /// What `fd`, open on one of our nodes, stands for.
@@ -100,10 +108,16 @@ pub(crate) fn attach(device: &Device, fd: i32, slot: usize) -> Result<(), Errno>
     seek(fd, encode(SLOT, device.header().generation, 0, slot))
 }
 
-/// A new descriptor that stands for an object.
-pub(crate) fn dma_buf(device: &Device, object: usize, serial: u32) -> Result<i32, Errno> {
+/// A new descriptor that stands for an object in the memory of a GPU.
+pub(crate) fn dma_buf(
+    device: &Device,
+    gpu: usize,
+    object: usize,
+    serial: u32,
+) -> Result<i32, Errno> {
+    let node = path(&render_node(gpu));
     // SAFETY: the path is a C string.
-    let fd = unsafe { libc::open(RENDER_NODE.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+    let fd = unsafe { libc::open(node.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
     if fd < 0 {
         return Err(Errno::last());
     }
@@ -126,7 +140,7 @@ fn seek(fd: i32, position: u64) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{MINIMUM_MEMORY, STATE_BYTES};
+    use super::super::layout::{MINIMUM_MEMORY, state_bytes};
     use super::*;
 
     #[test]
@@ -154,6 +168,6 @@ mod tests {
     #[test]
     fn positions_lie_inside_the_devices() {
         let highest = encode(DMA_BUF, u64::MAX, u8::MAX, usize::MAX);
-        assert!(highest < STATE_BYTES.min(MINIMUM_MEMORY));
+        assert!(highest < state_bytes(1).min(MINIMUM_MEMORY));
     }
 }

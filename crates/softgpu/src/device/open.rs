@@ -1,17 +1,24 @@
-//! The device as a process sees it: two mappings.
+//! The devices as a process sees them: a mapping of each.
 
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use super::layout::{MEMORY_NODE, STATE_BYTES, STATE_NODE, doorbell_page};
-use super::lock::{LockError, Locked};
-use super::tables::{Header, MAGIC, State, VERSION};
+use zerocopy::{FromZeros, IntoBytes};
 
-/// The mappings of the software GPU in this process.
+use super::layout::{self, STATE_NODE, state_bytes};
+use super::lock::{LockError, Locked};
+use super::tables::{GPUS, Header, MAGIC, State, VERSION};
+
+/// The mappings of the software GPUs in this process.
 #[derive(Debug)]
 pub(crate) struct Device {
     state: NonNull<u8>,
-    memory: NonNull<u8>,
+    /// Of each GPU that exists.
+    memory: [Option<NonNull<u8>>; GPUS],
 }
 
 // SAFETY: the mappings live as long as the process, and all access through them is by atomics,
@@ -21,22 +28,25 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// The device of this process's namespace, if it has one.
+    /// The devices of this process's namespace, if it has any.
     pub(crate) fn open() -> Option<Self> {
-        let state = map(STATE_NODE, STATE_BYTES)?;
-        // SAFETY: the state device is at least as large as `State`, page-aligned, and a header's
-        // every bit pattern is valid.
-        let header = unsafe { &*state.cast::<Header>().as_ptr() };
+        let header = read_header().ok()?;
         if header.magic != MAGIC || header.version != VERSION {
             return None;
         }
-        let memory = map(MEMORY_NODE, header.memory_bytes)?;
+        let state = map(STATE_NODE, state_bytes(header.gpus().len()))?;
+        let mut memory = [None; GPUS];
+        for gpu in header.gpus() {
+            let node = layout::path(&layout::memory_node(gpu));
+            memory[gpu] = Some(map(&node, header.memory_bytes)?);
+        }
         Some(Self { state, memory })
     }
 
-    /// A device in anonymous shared memory, empty and of no environment, for unit tests.
+    /// Two GPUs in anonymous shared memory, empty and of no environment, for unit tests.
     #[cfg(test)]
     pub(crate) fn anonymous() -> Self {
+        const COUNT: usize = 2;
         let map = |bytes: usize| {
             // SAFETY: a new anonymous mapping, never unmapped.
             let address = unsafe {
@@ -52,10 +62,11 @@ impl Device {
             assert_ne!(address, libc::MAP_FAILED);
             NonNull::new(address.cast()).expect("mmap never answers null")
         };
-        Self {
-            state: map(STATE_BYTES as usize),
-            memory: map(1 << 20),
-        }
+        let state = map(state_bytes(COUNT) as usize);
+        // SAFETY: a new mapping that begins with the header, and that nobody else knows yet.
+        unsafe { (*state.cast::<Header>().as_ptr()).gpu_count = COUNT as u32 };
+        let memory = std::array::from_fn(|gpu| (gpu < COUNT).then(|| map(1 << 20)));
+        Self { state, memory }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -72,35 +83,41 @@ impl Device {
         self.state().lock()
     }
 
-    /// Start of the memory device in this process.
-    pub(crate) fn memory(&self) -> *mut u8 {
-        self.memory.as_ptr()
+    /// Start of a GPU's memory device in this process.
+    pub(crate) fn memory(&self, gpu: usize) -> *mut u8 {
+        let memory = self.memory.get(gpu).copied().flatten();
+        memory.expect("only GPUs that exist are spoken of").as_ptr()
     }
 
     /// Where a place of the state device that the program may map too is in this process.
     pub(crate) fn state_byte(&self, offset: u64) -> *mut u8 {
         assert!(
-            offset < STATE_BYTES,
+            offset < state_bytes(self.header().gpus().len()),
             "offset {offset:#x} is outside the state device"
         );
         // SAFETY: inside the mapping, by the assertion.
         unsafe { self.state.as_ptr().add(offset as usize) }
     }
 
-    /// A 64-bit doorbell of a process.
-    pub(crate) fn doorbell(&self, slot: usize, index: u32) -> &AtomicU64 {
-        let offset = doorbell_page(slot) + u64::from(index) * 8;
+    /// Offset in the state device of a process's doorbells on a GPU.
+    pub(crate) fn doorbell_page(&self, slot: usize, gpu: usize) -> u64 {
+        layout::doorbell_page(self.header().gpus().len(), slot, gpu)
+    }
+
+    /// A 64-bit doorbell of a process on a GPU.
+    pub(crate) fn doorbell(&self, slot: usize, gpu: usize, index: u32) -> &AtomicU64 {
+        let offset = self.doorbell_page(slot, gpu) + u64::from(index) * 8;
         // SAFETY: inside the mapping, 8-byte aligned, and only ever accessed as an atomic here.
         unsafe { AtomicU64::from_ptr(self.state_byte(offset).cast()) }
     }
 
-    /// Zeroes a range of the memory device and gives its pages back.
-    pub(crate) fn discard(&self, offset: u64, size: u64) {
+    /// Zeroes a range of a GPU's memory device and gives its pages back.
+    pub(crate) fn discard(&self, gpu: usize, offset: u64, size: u64) {
         // By the mapping: while a descriptor is open, whatever the program writes to its number, which it
         // may hold closed, would go into device memory.
         // SAFETY: objects lie inside the memory device; this one has no user any more.
         let punched = unsafe {
-            let start = self.memory().add(offset as usize);
+            let start = self.memory(gpu).add(offset as usize);
             libc::madvise(start.cast(), size as usize, libc::MADV_REMOVE)
         };
         if punched == 0 {
@@ -108,11 +125,18 @@ impl Device {
         }
         // SAFETY: objects lie inside the memory device; this one has no user any more.
         unsafe {
-            self.memory()
+            self.memory(gpu)
                 .add(offset as usize)
                 .write_bytes(0, size as usize)
         };
     }
+}
+
+fn read_header() -> std::io::Result<Header> {
+    let mut header = Header::new_zeroed();
+    let file = File::open(OsStr::from_bytes(STATE_NODE.to_bytes()))?;
+    file.read_exact_at(header.as_mut_bytes(), 0)?;
+    Ok(header)
 }
 
 fn map(path: &std::ffi::CStr, bytes: u64) -> Option<NonNull<u8>> {

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::link::Link;
+use super::link::Links;
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
+/// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
+pub(crate) const GPUS: usize = 8;
 pub(crate) const PROCESSES: usize = 16;
 pub(crate) const RENDER_FILES: usize = 64;
 pub(crate) const OBJECTS: usize = 1 << 14;
@@ -31,21 +33,38 @@ pub(crate) const ACCESS_LOG_PATH: usize = 1024;
 pub(crate) struct Header {
     pub(crate) magic: u64,
     pub(crate) version: u32,
-    pub(crate) gpu_id: u32,
+    pub(crate) gpu_count: u32,
     pub(crate) generation: u64,
-    /// Device numbers of the two nodes.
+    /// Device number of the state device.
     pub(crate) state_rdev: u64,
-    pub(crate) memory_rdev: u64,
+    pub(crate) gpus: [GpuHeader; GPUS],
+    /// Of each GPU.
     pub(crate) vram_bytes: u64,
     pub(crate) memory_bytes: u64,
     pub(crate) large_bar: u32,
     pub(crate) access_log_len: u32,
+    /// How GPUs reach each other: [`crate::options::Interconnect`] as a number.
+    pub(crate) links: u32,
+    /// Whether buffers may be shared by a number, as AMD's out-of-tree driver lets them.
+    pub(crate) ipc: u32,
     /// Rates of the time model; 0 is as fast as it goes.
     pub(crate) link_bytes_per_s: u64,
+    pub(crate) peer_bytes_per_s: u64,
     pub(crate) device_bytes_per_s: u64,
     pub(crate) kernel_floor_ns: u64,
     pub(crate) access_log: [u8; ACCESS_LOG_PATH],
     pub(crate) faults: FaultPlan,
+}
+
+/// What is known of one GPU.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct GpuHeader {
+    /// Its id in sysfs.
+    pub(crate) id: u32,
+    pub(crate) padding: u32,
+    /// Device number of its memory device.
+    pub(crate) memory_rdev: u64,
 }
 
 /// The head of the state device.
@@ -56,7 +75,7 @@ pub(crate) struct State {
     pub(crate) lock: AtomicU64,
     pub(crate) lock_wake: AtomicU32,
     pub(crate) padding: u32,
-    pub(crate) link: Link,
+    pub(crate) links: Links,
     pub(crate) calls: CallCounts,
     pub(crate) live: [Live; PROCESSES],
     pub(crate) tables: UnsafeCell<Tables>,
@@ -71,13 +90,13 @@ pub(crate) struct Live {
     pub(crate) resident: AtomicU32,
     /// Changes with every change of the process's queues.
     pub(crate) queue_epoch: AtomicU32,
-    /// Changes with every change of the process's address space.
-    pub(crate) mapping_epoch: AtomicU32,
+    /// Changes with every change of the process's address space on a GPU.
+    pub(crate) mapping_epoch: [AtomicU32; GPUS],
     /// Futex: changes with every event that is set.
     pub(crate) event_sequence: AtomicU32,
     pub(crate) padding: u32,
-    /// One for each doorbell: the waves of its queue let go when it changes.
-    pub(crate) evict: [AtomicU32; DOORBELLS],
+    /// One for each doorbell of each GPU: the waves of its queue let go when it changes.
+    pub(crate) evict: [[AtomicU32; DOORBELLS]; GPUS],
     pub(crate) events: [Event; EVENTS],
 }
 
@@ -92,14 +111,15 @@ pub(crate) struct Event {
     pub(crate) sets: AtomicU32,
     /// Memory faults: bit 0 not present, bit 1 read-only.
     pub(crate) fault_flags: AtomicU32,
-    pub(crate) padding: u32,
+    /// The GPU that met the fault.
+    pub(crate) fault_gpu: AtomicU32,
     pub(crate) fault_va: AtomicU64,
 }
 
 /// Touched only under the lock.
 #[repr(C)]
 pub(crate) struct Tables {
-    pub(crate) vram_used: u64,
+    pub(crate) vram_used: [u64; GPUS],
     pub(crate) next_fence: u64,
     pub(crate) next_serial: u32,
     pub(crate) padding: u32,
@@ -192,21 +212,29 @@ macro_rules! entry {
 pub(crate) struct Process {
     /// 0 is free.
     pub(crate) pid: u32,
-    /// The render file whose address space is the process's, plus 1.
-    pub(crate) vm: u32,
-    /// Tells it from a later process of the same pid.
-    pub(crate) identity: u64,
-    /// The id by which the program knows the GPU (that of its first device).
-    pub(crate) gpu_id: u32,
     /// How often its queues were evicted; they run when it is 0.
     pub(crate) evictions: u32,
-    pub(crate) scratch_va: u64,
+    /// Tells it from a later process of the same pid.
+    pub(crate) identity: u64,
+    pub(crate) devices: [ProcessDevice; GPUS],
     /// Tells program images of one process apart; 0: not known yet (restored).
     pub(crate) image: u64,
     pub(crate) xnack: u32,
     pub(crate) next_queue: u32,
     /// 1 from PROCESS_INFO to UNPAUSE.
     pub(crate) queues_paused: u32,
+}
+
+/// What a process has of one GPU.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct ProcessDevice {
+    /// The id by which the program knows the GPU: that of the machine on which it began. 0: there
+    /// is no such GPU.
+    pub(crate) user_id: u32,
+    /// The render file whose address space is the process's, plus 1.
+    pub(crate) vm: u32,
+    pub(crate) scratch_va: u64,
 }
 
 /// An open render node that holds objects or mappings.
@@ -217,6 +245,8 @@ pub(crate) struct RenderFile {
     pub(crate) pid: u32,
     pub(crate) next_context: u32,
     pub(crate) identity: u64,
+    pub(crate) gpu: u32,
+    pub(crate) padding: u32,
 }
 
 /// Where an object's bytes are.
@@ -243,6 +273,11 @@ pub(crate) struct Object {
     pub(crate) flags: u32,
     /// Counts the uses of this place in the table, so that an old dma-buf is known as such.
     pub(crate) serial: u32,
+    /// Whose memory, doorbells or registers it is.
+    pub(crate) gpu: u32,
+    pub(crate) padding: u32,
+    /// The number by which other processes may have it; 0: none was asked for.
+    pub(crate) share_handle: [u32; 4],
 }
 
 /// A buffer object of the compute driver.
@@ -259,8 +294,10 @@ pub(crate) struct Buffer {
     pub(crate) size: u64,
     /// mmap offset as told to the program; of user memory the host address.
     pub(crate) offset: u64,
+    /// The GPUs that have it in their page table, one bit each.
     pub(crate) mapped: u32,
-    pub(crate) padding: u32,
+    /// The GPU by whose id its handle begins.
+    pub(crate) gpu: u32,
 }
 
 /// A graphics handle.
@@ -318,13 +355,33 @@ pub(crate) struct Queue {
     pub(crate) stack_size: u32,
     /// Restored, and not yet resumed.
     pub(crate) evicted: u32,
-    pub(crate) padding: u32,
+    pub(crate) gpu: u32,
 }
 
 entry!(Object, place);
 entry!(Buffer, owner);
 entry!(GemHandle, file);
 entry!(Mapping, file);
+
+impl Header {
+    /// The index of every GPU that exists.
+    pub(crate) fn gpus(&self) -> std::ops::Range<usize> {
+        0..(self.gpu_count as usize).min(GPUS)
+    }
+}
+
+impl Process {
+    /// The GPU that the program knows by this id.
+    pub(crate) fn gpu(&self, user_id: u32) -> Option<usize> {
+        let known = |device: &ProcessDevice| user_id != 0 && device.user_id == user_id;
+        self.devices.iter().position(known)
+    }
+
+    /// The same, where its address space was acquired.
+    pub(crate) fn acquired(&self, user_id: u32) -> Option<usize> {
+        self.gpu(user_id).filter(|gpu| self.devices[*gpu].vm != 0)
+    }
+}
 
 impl Tables {
     /// The slot of a live process.
@@ -344,12 +401,12 @@ impl Tables {
         self.queues.iter().filter(move |queue| queue.owner == owner)
     }
 
-    /// The buffer with this index, and its place in the table.
-    pub(crate) fn buffer(&self, slot: usize, index: u32) -> Option<(usize, Buffer)> {
-        let owner = slot as u32 + 1;
+    /// The buffer with this index on a GPU, and its place in the table.
+    pub(crate) fn buffer(&self, slot: usize, gpu: usize, index: u32) -> Option<(usize, Buffer)> {
+        let (owner, gpu) = (slot as u32 + 1, gpu as u32);
         self.buffers
             .iter()
-            .find(|(_, buffer)| buffer.owner == owner && buffer.index == index)
+            .find(|(_, b)| b.owner == owner && b.gpu == gpu && b.index == index)
             .map(|(place, buffer)| (place, *buffer))
     }
 

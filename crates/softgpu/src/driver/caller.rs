@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::device::{Device, Locked, Object, PROCESSES, Process, RenderFile, Tables, fd, release};
+use crate::device::{
+    Device, Locked, Object, PROCESSES, Process, ProcessDevice, RenderFile, Tables, fd, release,
+};
 use crate::worker::Engines;
 
 /// The process that makes a request, and the file it makes it on.
@@ -18,6 +20,22 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// The GPU of its render node.
+    pub(crate) fn render_gpu(&self) -> Result<usize, Errno> {
+        match fd::node(self.device, self.fd) {
+            Some(fd::Node::Render(gpu)) => Ok(gpu),
+            _ => Err(Errno::ENOTTY),
+        }
+    }
+
+    /// The GPU that the calling process knows by an id.
+    pub(crate) fn gpu(&self, user_id: u32) -> Result<usize, Errno> {
+        let slot = self.own_slot()?;
+        let tables = self.lock()?;
+        let process = tables.process(slot).ok_or(Errno::ESRCH)?;
+        process.gpu(user_id).ok_or(Errno::EINVAL)
+    }
+
     pub(crate) fn lock(&self) -> Result<Locked<'static>, Errno> {
         Ok(self.device.lock()?)
     }
@@ -65,6 +83,9 @@ pub(crate) fn render_file(device: &Device, fd: i32) -> Result<usize, Errno> {
     match fd::meaning(device, fd)? {
         fd::Meaning::Slot(file) => Ok(file),
         fd::Meaning::Fresh => {
+            let Some(fd::Node::Render(gpu)) = fd::node(device, fd) else {
+                return Err(Errno::EBADF);
+            };
             let mut tables = device.lock()?;
             let tables = &mut *tables;
             let mut free = tables.render_files.iter().position(|file| file.pid == 0);
@@ -75,8 +96,9 @@ pub(crate) fn render_file(device: &Device, fd: i32) -> Result<usize, Errno> {
             let file = free.ok_or(Errno::ENFILE)?;
             tables.render_files[file] = RenderFile {
                 pid: own_pid(),
-                next_context: 0,
                 identity: identity(own_pid()),
+                gpu: gpu as u32,
+                ..RenderFile::default()
             };
             fd::attach(device, fd, file)?;
             Ok(file)
@@ -95,9 +117,9 @@ pub(crate) fn dma_buf_object(
     tables: &Tables,
     dma_buf: i32,
 ) -> Result<(usize, Object), Errno> {
-    if fd::node(device, dma_buf) != Some(fd::Node::Render) {
+    let Some(fd::Node::Render(_)) = fd::node(device, dma_buf) else {
         return Err(Errno::EINVAL);
-    }
+    };
     let fd::Meaning::DmaBuf { object, serial } = fd::meaning(device, dma_buf)? else {
         return Err(Errno::EINVAL);
     };
@@ -147,7 +169,10 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         pid,
         identity: identity(pid),
         image: image_token(),
-        gpu_id: device.header().gpu_id,
+        devices: device.header().gpus.map(|gpu| ProcessDevice {
+            user_id: gpu.id,
+            ..ProcessDevice::default()
+        }),
         ..Process::default()
     };
     let live = &device.state().live[slot];
@@ -203,9 +228,9 @@ fn clear(device: &Device, tables: &mut Tables, slot: usize) {
     for event in &device.state().live[slot].events {
         event.kind.store(0, Ordering::Release);
     }
-    let vm = tables.processes[slot].vm;
+    let vms = tables.processes[slot].devices.map(|device| device.vm);
     tables.processes[slot] = Process::default();
-    if vm != 0 {
+    for vm in vms.into_iter().filter(|vm| *vm != 0) {
         close_render_file(device, tables, vm as usize - 1);
     }
 }

@@ -16,16 +16,19 @@ use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::caller::{Caller, find, own_pid, render_file};
-use super::memory::{NewBuffer, create, map_buffer, share};
+use super::memory::{NewBuffer, create, map_buffer};
 use super::queue;
-use crate::device::{Device, Event, Queue, Tables, event, fd, is_stopped};
+use super::sharing::share;
+use crate::device::{
+    Device, Event, GPUS, Process, ProcessDevice, Queue, Tables, event, fd, is_stopped,
+};
 use crate::report::report;
 
 /// How long a pause waits for packets that are being executed; on a busy machine one that is nearly
 /// over may not get a core for seconds.
 const DRAIN: Duration = Duration::from_secs(5);
 
-const BLOB_VERSION: u32 = 1;
+const BLOB_VERSION: u32 = 2;
 const TYPE_QUEUE: u32 = 0;
 const TYPE_EVENT: u32 = 1;
 
@@ -47,7 +50,7 @@ struct DeviceBlob {
 struct BufferBlob {
     user_addr: u64,
     index: u32,
-    /// The first word counts whether the one GPU maps it.
+    /// Ids, as the program knows them, of the GPUs that map it; then zeros.
     mapped_gpu_ids: [u32; 64],
     pad: u32,
 }
@@ -75,7 +78,10 @@ struct QueueBlob {
     doorbell: u32,
     failed: u32,
     doorbell_value: u64,
-    spare: [u64; 3],
+    /// As the program knows it.
+    gpu_id: u32,
+    pad: u32,
+    spare: [u64; 2],
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -88,7 +94,10 @@ struct EventBlob {
     signaled: u32,
     fault_flags: u32,
     fault_va: u64,
-    spare: [u64; 4],
+    /// As the program knows it.
+    fault_gpu_id: u32,
+    pad: u32,
+    spare: [u64; 3],
 }
 
 const _: () = assert!(size_of::<ProcessBlob>() == PRIVATE_PROCESS_SIZE);
@@ -147,6 +156,7 @@ fn tracer(pid: u32) -> Option<i32> {
 }
 
 struct Counts {
+    devices: usize,
     buffers: usize,
     queues: usize,
     events: usize,
@@ -156,6 +166,7 @@ impl Counts {
     fn of(device: &Device, tables: &Tables, slot: usize) -> Self {
         let owner = slot as u32 + 1;
         Self {
+            devices: device.header().gpus().len(),
             buffers: tables
                 .buffers
                 .iter()
@@ -168,7 +179,7 @@ impl Counts {
 
     fn blob_bytes(&self) -> usize {
         PRIVATE_PROCESS_SIZE
-            + PRIVATE_DEVICE_SIZE
+            + self.devices * PRIVATE_DEVICE_SIZE
             + self.buffers * PRIVATE_BO_SIZE
             + self.queues * (PRIVATE_QUEUE_SIZE + REGISTERS)
             + self.events * PRIVATE_EVENT_SIZE
@@ -186,7 +197,7 @@ fn process_info(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     pause(caller, slot, pid)?;
     let tables = caller.lock()?;
     let counts = Counts::of(caller.device, &tables, slot);
-    args.num_devices = 1;
+    args.num_devices = counts.devices as u32;
     args.num_bos = counts.buffers as u32;
     args.num_objects = (counts.queues + counts.events) as u32;
     args.priv_data_size = counts.blob_bytes() as u64;
@@ -247,7 +258,7 @@ unsafe fn checkpoint(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let process = *tables.process(slot).ok_or(Errno::ESRCH)?;
     let counts = Counts::of(device, &tables, slot);
     let agrees = process.queues_paused != 0
-        && args.num_devices == 1
+        && args.num_devices as usize == counts.devices
         && args.num_bos as usize == counts.buffers
         && args.num_objects as usize == counts.queues + counts.events
         && args.priv_data_size == counts.blob_bytes() as u64;
@@ -262,35 +273,34 @@ unsafe fn checkpoint(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
         }
         .as_bytes(),
     );
-    blob.extend(
-        DeviceBlob {
-            scratch_va: process.scratch_va,
-        }
-        .as_bytes(),
-    );
+    let mut devices = Vec::with_capacity(counts.devices);
+    for gpu in device.header().gpus() {
+        let ProcessDevice {
+            user_id,
+            scratch_va,
+            ..
+        } = process.devices[gpu];
+        devices.push(DeviceBucket {
+            user_gpu_id: user_id,
+            actual_gpu_id: device.header().gpus[gpu].id,
+            drm_fd: INVALID_FD,
+            pad: 0,
+        });
+        blob.extend(DeviceBlob { scratch_va }.as_bytes());
+    }
     let mut buckets = Vec::with_capacity(counts.buffers);
-    let result = save_buffers(
-        device,
-        &tables,
-        slot,
-        process.gpu_id,
-        &mut blob,
-        &mut buckets,
-    );
+    let result = save_buffers(device, &tables, slot, &process, &mut blob, &mut buckets);
     if let Err(error) = result {
         close_all(&buckets);
         return Err(error);
     }
-    save_objects(device, &tables, slot, &mut blob);
-    let devices = DeviceBucket {
-        user_gpu_id: process.gpu_id,
-        actual_gpu_id: device.header().gpu_id,
-        drm_fd: INVALID_FD,
-        pad: 0,
-    };
+    save_objects(device, &tables, slot, &process, &mut blob);
     // SAFETY: the caller's promise; the lengths were compared above.
     unsafe {
-        (args.devices as *mut DeviceBucket).write_unaligned(devices);
+        let devices = devices.as_bytes();
+        devices
+            .as_ptr()
+            .copy_to_nonoverlapping(args.devices as *mut u8, devices.len());
         let buckets = buckets.as_bytes();
         buckets
             .as_ptr()
@@ -301,12 +311,12 @@ unsafe fn checkpoint(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Buffers in the kernel's order: by handle.
+/// Buffers in the kernel's order: by GPU, then by handle.
 fn save_buffers(
     device: &Device,
     tables: &Tables,
     slot: usize,
-    gpu_id: u32,
+    process: &Process,
     blob: &mut Vec<u8>,
     buckets: &mut Vec<BoBucket>,
 ) -> Result<(), Errno> {
@@ -317,7 +327,7 @@ fn save_buffers(
         .filter(|(_, b)| b.owner == owner)
         .map(|(_, b)| *b)
         .collect();
-    buffers.sort_unstable_by_key(|buffer| buffer.index);
+    buffers.sort_unstable_by_key(|buffer| (buffer.gpu, buffer.index));
     for buffer in buffers {
         let has_content = buffer.flags & (VRAM | GTT) != 0;
         let dmabuf_fd = if has_content {
@@ -330,13 +340,19 @@ fn save_buffers(
             size: buffer.size,
             offset: buffer.offset,
             restored_offset: 0,
-            gpu_id,
+            gpu_id: process.devices[buffer.gpu as usize].user_id,
             alloc_flags: buffer.flags,
             dmabuf_fd,
             pad: 0,
         });
         let mut mapped_gpu_ids = [0; 64];
-        mapped_gpu_ids[0] = buffer.mapped;
+        let maps = device
+            .header()
+            .gpus()
+            .filter(|gpu| buffer.mapped & 1 << gpu != 0);
+        for (place, gpu) in mapped_gpu_ids.iter_mut().zip(maps) {
+            *place = process.devices[gpu].user_id;
+        }
         let user_addr = if buffer.flags & USERPTR != 0 {
             buffer.offset
         } else {
@@ -353,8 +369,15 @@ fn save_buffers(
     Ok(())
 }
 
-fn save_objects(device: &Device, tables: &Tables, slot: usize, blob: &mut Vec<u8>) {
+fn save_objects(
+    device: &Device,
+    tables: &Tables,
+    slot: usize,
+    process: &Process,
+    blob: &mut Vec<u8>,
+) {
     for queue in tables.queues_of(slot) {
+        let gpu = queue.gpu as usize;
         let private = QueueBlob {
             object_type: TYPE_QUEUE,
             id: queue.id,
@@ -373,14 +396,17 @@ fn save_objects(device: &Device, tables: &Tables, slot: usize, blob: &mut Vec<u8
             doorbell: queue.doorbell,
             failed: queue.failed,
             doorbell_value: device
-                .doorbell(slot, queue.doorbell)
+                .doorbell(slot, gpu, queue.doorbell)
                 .load(Ordering::Acquire),
-            spare: [0; 3],
+            gpu_id: process.devices[gpu].user_id,
+            pad: 0,
+            spare: [0; 2],
         };
         blob.extend(private.as_bytes());
         blob.resize(blob.len() + REGISTERS, 0);
     }
     for (id, event) in events(device, slot) {
+        let fault_gpu = event.fault_gpu.load(Ordering::Relaxed) as usize % GPUS;
         let private = EventBlob {
             object_type: TYPE_EVENT,
             id: id as u32,
@@ -389,7 +415,9 @@ fn save_objects(device: &Device, tables: &Tables, slot: usize, blob: &mut Vec<u8
             signaled: event.signaled.load(Ordering::Relaxed),
             fault_flags: event.fault_flags.load(Ordering::Relaxed),
             fault_va: event.fault_va.load(Ordering::Relaxed),
-            spare: [0; 4],
+            fault_gpu_id: process.devices[fault_gpu].user_id,
+            pad: 0,
+            spare: [0; 3],
         };
         blob.extend(private.as_bytes());
     }
@@ -409,44 +437,51 @@ fn close_all(buckets: &[BoBucket]) {
 /// As for [`operate`].
 unsafe fn restore(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
-    if args.num_devices != 1 || args.devices == 0 || args.priv_data == 0 {
+    let count = caller.device.header().gpus().len();
+    if args.num_devices as usize != count || args.devices == 0 || args.priv_data == 0 {
         return Err(Errno::EINVAL);
     }
     if args.num_bos > 0 && args.bos == 0 {
         return Err(Errno::EINVAL);
     }
+    let device_buckets = args.devices as *const DeviceBucket;
     // SAFETY: the caller's promise.
-    let (device_bucket, buckets, blob) = unsafe {
+    let (buckets, blob) = unsafe {
         (
-            (args.devices as *const DeviceBucket).read_unaligned(),
             std::slice::from_raw_parts_mut(args.bos as *mut BoBucket, args.num_bos as usize),
             std::slice::from_raw_parts(args.priv_data as *const u8, args.priv_data_size as usize),
         )
     };
-    if device_bucket.actual_gpu_id != caller.device.header().gpu_id {
-        return Err(Errno::EINVAL);
-    }
-    let drm_fd = device_bucket.drm_fd.cast_signed();
-    if fd::node(caller.device, drm_fd) != Some(fd::Node::Render) {
-        return Err(Errno::EINVAL);
-    }
-    let file = render_file(caller.device, drm_fd)?;
     let mut reader = Reader { rest: blob };
     let process: ProcessBlob = reader.next()?;
-    let device: DeviceBlob = reader.next()?;
     if process.version != BLOB_VERSION {
         return Err(Errno::EINVAL);
+    }
+    let mut devices = [ProcessDevice::default(); GPUS];
+    for index in 0..count {
+        // SAFETY: as many buckets as the caller says, by its promise.
+        let bucket = unsafe { device_buckets.add(index).read_unaligned() };
+        let DeviceBlob { scratch_va } = reader.next()?;
+        let (gpu, file) = render_file_of(caller.device, &bucket)?;
+        let repeats = |device: &ProcessDevice| device.user_id == bucket.user_gpu_id;
+        if bucket.user_gpu_id == 0 || devices[gpu].vm != 0 || devices.iter().any(repeats) {
+            return Err(Errno::EINVAL);
+        }
+        devices[gpu] = ProcessDevice {
+            user_id: bucket.user_gpu_id,
+            vm: file as u32 + 1,
+            scratch_va,
+        };
     }
     let mut tables = caller.lock()?;
     let tables = &mut *tables;
     let counts = Counts::of(caller.device, tables, slot);
     let entry = &mut tables.processes[slot];
-    if entry.vm != 0 || counts.buffers + counts.queues + counts.events > 0 {
+    let acquired = entry.devices.iter().any(|device| device.vm != 0);
+    if acquired || counts.buffers + counts.queues + counts.events > 0 {
         return Err(Errno::EINVAL);
     }
-    entry.vm = file as u32 + 1;
-    entry.gpu_id = device_bucket.user_gpu_id;
-    entry.scratch_va = device.scratch_va;
+    entry.devices = devices;
     entry.xnack = process.xnack;
     // The program whose memory comes back is another image than the restorer's.
     entry.image = 0;
@@ -460,6 +495,20 @@ unsafe fn restore(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
         close_all(buckets);
     }
     restored
+}
+
+/// The GPU of a bucket, and the render file that becomes the process's address space there.
+fn render_file_of(device: &Device, bucket: &DeviceBucket) -> Result<(usize, usize), Errno> {
+    let header = device.header();
+    let gpu = header
+        .gpus()
+        .find(|gpu| header.gpus[*gpu].id == bucket.actual_gpu_id)
+        .ok_or(Errno::EINVAL)?;
+    let drm_fd = bucket.drm_fd.cast_signed();
+    if fd::node(device, drm_fd) != Some(fd::Node::Render(gpu)) {
+        return Err(Errno::EINVAL);
+    }
+    Ok((gpu, render_file(device, drm_fd)?))
 }
 
 /// Takes the blob apart from its front.
@@ -502,20 +551,26 @@ fn restore_buffers(
     }
     for bucket in buckets {
         let private: BufferBlob = reader.next()?;
+        let process = *tables.process(slot).ok_or(Errno::ESRCH)?;
+        let gpu = process.gpu(bucket.gpu_id).ok_or(Errno::EINVAL)?;
         let new = NewBuffer {
+            gpu,
             va: bucket.addr,
             size: bucket.size,
             flags: bucket.alloc_flags,
             host: private.user_addr,
             index: Some(private.index),
         };
-        if tables.buffer(slot, private.index).is_some() {
+        if tables.buffer(slot, gpu, private.index).is_some() {
             return Err(Errno::EINVAL);
         }
         let buffer = create(device, tables, slot, &new)?;
-        let (place, buffer) = tables.buffer(slot, buffer.index).ok_or(Errno::ENOENT)?;
-        if private.mapped_gpu_ids[0] != 0 {
-            map_buffer(device, tables, slot, place, buffer)?;
+        let (place, buffer) = tables
+            .buffer(slot, gpu, buffer.index)
+            .ok_or(Errno::ENOENT)?;
+        for id in private.mapped_gpu_ids.into_iter().take_while(|id| *id != 0) {
+            let maps = process.gpu(id).ok_or(Errno::EINVAL)?;
+            map_buffer(device, tables, (slot, maps), place)?;
         }
         bucket.restored_offset = buffer.offset;
         if buffer.flags & (VRAM | GTT) != 0 {
@@ -552,6 +607,9 @@ fn restore_objects(
                     .fault_flags
                     .store(private.fault_flags, Ordering::Relaxed);
                 event.fault_va.store(private.fault_va, Ordering::Relaxed);
+                let process = tables.process(slot).ok_or(Errno::ESRCH)?;
+                let gpu = process.gpu(private.fault_gpu_id).unwrap_or(0);
+                event.fault_gpu.store(gpu as u32, Ordering::Relaxed);
             }
             _ => return Err(Errno::EINVAL),
         }
@@ -568,6 +626,8 @@ fn restore_queue(
     if !private.ring_size.is_power_of_two() || tables.queue_mut(slot, private.id).is_some() {
         return Err(Errno::EINVAL);
     }
+    let process = tables.process(slot).ok_or(Errno::ESRCH)?;
+    let gpu = process.gpu(private.gpu_id).ok_or(Errno::EINVAL)?;
     let queue = Queue {
         owner: slot as u32 + 1,
         id: private.id,
@@ -586,7 +646,7 @@ fn restore_queue(
         save_size: private.save_size,
         stack_size: private.stack_size,
         evicted: 1,
-        padding: 0,
+        gpu: gpu as u32,
     };
     let process = &mut tables.processes[slot];
     process.next_queue = process.next_queue.max(private.id.saturating_add(1));

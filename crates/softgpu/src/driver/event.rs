@@ -12,7 +12,7 @@ use strobe_kfd::memory::{MMAP_TYPE_EVENTS, MMAP_TYPE_SHIFT};
 
 use super::caller::Caller;
 use crate::device::event::{NOT_PRESENT, READ_ONLY, announce, lookup, make, mark, wake};
-use crate::device::{EVENTS, Event, Live, SIGNAL_EVENTS};
+use crate::device::{EVENTS, Event, GPUS, Live, SIGNAL_EVENTS};
 use crate::futex;
 
 /// Upper bound of one sleep: a waiter looks again at least this often, whatever it missed.
@@ -170,20 +170,21 @@ unsafe fn poll(
     if (all && ready < waiters.len()) || (!all && ready == 0 && !waiters.is_empty()) {
         return Ok(None);
     }
-    let gpu_id = caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.gpu_id;
+    let devices = caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.devices;
     for (index, waiter) in waiters.iter().enumerate() {
         let Some(event) = lookup(live, id_at(index)).filter(|_| waiter.activated) else {
             continue;
         };
         if event.kind.load(Ordering::Relaxed) == MEMORY + 1 {
             let flags = event.fault_flags.load(Ordering::Relaxed);
+            let gpu = event.fault_gpu.load(Ordering::Relaxed) as usize % GPUS;
             let exception = MemoryException {
                 not_present: u32::from(flags & NOT_PRESENT != 0),
                 read_only: u32::from(flags & READ_ONLY != 0),
                 no_execute: 0,
                 imprecise: 0,
                 va: event.fault_va.load(Ordering::Relaxed),
-                gpu_id,
+                gpu_id: devices[gpu].user_id,
                 error_type: 0,
             };
             // SAFETY: inside the array.

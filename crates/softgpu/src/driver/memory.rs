@@ -4,21 +4,24 @@ use std::sync::atomic::Ordering;
 
 use nix::errno::Errno;
 use strobe_kfd::memory::{
-    AllocMemory, AvailableMemory, COHERENT, DOORBELL, EXECUTABLE, ExportDmabuf, FreeMemory, GTT,
-    GetDmabufInfo, ImportDmabuf, MMIO_REMAP, MapMemory, USERPTR, UnmapMemory, VRAM, WRITABLE,
+    AllocMemory, AvailableMemory, DOORBELL, EXECUTABLE, FreeMemory, GTT, MMIO_REMAP, MapMemory,
+    USERPTR, UnmapMemory, VRAM, WRITABLE,
 };
 use strobe_kfd::render::gem::{PAGE_EXECUTABLE, PAGE_READABLE, PAGE_WRITEABLE};
 
-use super::caller::{Caller, dma_buf_object, reap};
+use super::caller::{Caller, reap};
 use crate::device::{
-    self, Buffer, DOORBELL_BYTES, Device, MMIO_OFFSET, Mapping, Object, Tables, doorbell_page, fd,
-    place,
+    self, Buffer, DOORBELL_BYTES, Device, MMIO_OFFSET, Mapping, Object, Process, Tables, place,
 };
+use crate::options::Interconnect;
 
 const PAGE: u64 = 4096;
+/// Devices that one request may name; amdkfd has at most 64.
+const MOST_DEVICES: u32 = 64;
 
 /// What a process asks for, without where it goes.
 pub(super) struct NewBuffer {
+    pub(super) gpu: usize,
     pub(super) va: u64,
     pub(super) size: u64,
     pub(super) flags: u32,
@@ -31,10 +34,11 @@ pub(super) struct NewBuffer {
 pub(super) fn allocate(caller: &Caller, args: &mut AllocMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
-    if args.gpu_id != tables.processes[slot].gpu_id || tables.processes[slot].vm == 0 {
-        return Err(Errno::EINVAL);
-    }
+    let gpu = tables.processes[slot]
+        .acquired(args.gpu_id)
+        .ok_or(Errno::EINVAL)?;
     let new = NewBuffer {
+        gpu,
         va: args.va_addr,
         size: args.size,
         flags: args.flags,
@@ -60,32 +64,32 @@ pub(super) fn create(
         .filter(|s| *s > 0)
         .ok_or(Errno::EINVAL)?;
     let object = match new.flags & (VRAM | GTT | USERPTR | DOORBELL | MMIO_REMAP) {
-        VRAM => allocate_or_reap(device, tables, place::VRAM, size, new.flags)?,
-        GTT => allocate_or_reap(device, tables, place::GTT, size, new.flags)?,
+        VRAM => allocate_or_reap(device, tables, (new.gpu, place::VRAM), size, new.flags)?,
+        GTT => allocate_or_reap(device, tables, (new.gpu, place::GTT), size, new.flags)?,
         USERPTR if new.host.is_multiple_of(PAGE) && new.host != 0 => {
-            device::allocate_elsewhere(tables, place::USER, new.host, size, new.flags)?
+            device::allocate_elsewhere(tables, (new.gpu, place::USER), new.host, size, new.flags)?
         }
         DOORBELL if size <= DOORBELL_BYTES => {
-            let page = doorbell_page(slot);
-            device::allocate_elsewhere(tables, place::STATE, page, size, new.flags)?
+            let page = device.doorbell_page(slot, new.gpu);
+            device::allocate_elsewhere(tables, (new.gpu, place::STATE), page, size, new.flags)?
         }
         MMIO_REMAP if size == PAGE => {
-            let page = doorbell_page(slot) + MMIO_OFFSET;
-            device::allocate_elsewhere(tables, place::STATE, page, size, new.flags)?
+            let page = device.doorbell_page(slot, new.gpu) + MMIO_OFFSET;
+            device::allocate_elsewhere(tables, (new.gpu, place::STATE), page, size, new.flags)?
         }
         _ => return Err(Errno::EINVAL),
     };
     insert(device, tables, slot, new, object)
 }
 
-fn insert(
+pub(super) fn insert(
     device: &Device,
     tables: &mut Tables,
     slot: usize,
     new: &NewBuffer,
     object: usize,
 ) -> Result<Buffer, Errno> {
-    let index = new.index.or_else(|| free_index(tables, slot));
+    let index = new.index.or_else(|| free_index(tables, slot, new.gpu));
     let Object { offset, size, .. } = *tables.objects.get(object).ok_or(Errno::ENOENT)?;
     let buffer = Buffer {
         owner: slot as u32 + 1,
@@ -96,7 +100,7 @@ fn insert(
         size,
         offset,
         mapped: 0,
-        padding: 0,
+        gpu: new.gpu as u32,
     };
     let inserted = index.and_then(|_| tables.buffers.insert(buffer));
     if inserted.is_none() {
@@ -106,13 +110,13 @@ fn insert(
     Ok(buffer)
 }
 
-/// The lowest index that no buffer of the process has.
-fn free_index(tables: &Tables, slot: usize) -> Option<u32> {
-    let owner = slot as u32 + 1;
+/// The lowest index that no buffer of the process on this GPU has.
+fn free_index(tables: &Tables, slot: usize, gpu: usize) -> Option<u32> {
+    let (owner, gpu) = (slot as u32 + 1, gpu as u32);
     let mut used: Vec<u32> = tables
         .buffers
         .iter()
-        .filter(|(_, buffer)| buffer.owner == owner)
+        .filter(|(_, buffer)| buffer.owner == owner && buffer.gpu == gpu)
         .map(|(_, buffer)| buffer.index)
         .collect();
     used.sort_unstable();
@@ -123,83 +127,92 @@ fn free_index(tables: &Tables, slot: usize) -> Option<u32> {
 fn allocate_or_reap(
     device: &Device,
     tables: &mut Tables,
-    kind: u32,
+    place: (usize, u32),
     size: u64,
     flags: u32,
 ) -> Result<usize, Errno> {
-    device::allocate(device, tables, kind, size, flags).or_else(|_| {
+    device::allocate(device, tables, place, size, flags).or_else(|_| {
         reap(device, tables);
-        device::allocate(device, tables, kind, size, flags)
+        device::allocate(device, tables, place, size, flags)
     })
 }
 
-fn split_handle(tables: &Tables, slot: usize, handle: u64) -> Result<(usize, Buffer), Errno> {
-    let gpu_id = tables.process(slot).ok_or(Errno::ESRCH)?.gpu_id;
-    if handle >> 32 != u64::from(gpu_id) {
-        return Err(Errno::EINVAL);
-    }
-    tables.buffer(slot, handle as u32).ok_or(Errno::EINVAL)
+pub(super) fn split_handle(
+    tables: &Tables,
+    slot: usize,
+    handle: u64,
+) -> Result<(usize, Buffer), Errno> {
+    let process = tables.process(slot).ok_or(Errno::ESRCH)?;
+    let gpu = process.gpu((handle >> 32) as u32).ok_or(Errno::EINVAL)?;
+    tables.buffer(slot, gpu, handle as u32).ok_or(Errno::EINVAL)
 }
 
 pub(super) fn free(caller: &Caller, args: &mut FreeMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
     let (index, buffer) = split_handle(&tables, slot, args.handle)?;
-    if buffer.mapped != 0 {
-        unmap_buffer(caller.device, &mut tables, slot, &buffer);
+    for gpu in caller.device.header().gpus() {
+        unmap_buffer(caller.device, &mut tables, (slot, gpu), index);
     }
     tables.buffers.remove(index);
     device::release(caller.device, &mut tables, buffer.object as usize);
     Ok(())
 }
 
+/// The GPUs that a request names, from the one on with which it has to begin.
+///
 /// # Safety
 /// The array pointer must be valid for the number of elements beside it.
-unsafe fn checks_devices(gpu_id: u32, pointer: u64, count: u32) -> Result<(), Errno> {
-    if count == 0 || pointer == 0 {
+unsafe fn named_gpus(
+    process: &Process,
+    (pointer, count): (u64, u32),
+    done: u32,
+) -> Result<Vec<Result<usize, Errno>>, Errno> {
+    if count == 0 || count > MOST_DEVICES || done > count || pointer == 0 {
         return Err(Errno::EINVAL);
     }
-    for index in 0..count as usize {
+    let ids = (done as usize..count as usize).map(|index| {
         // SAFETY: inside the array, by the caller's promise.
-        let id = unsafe { (pointer as *const u32).add(index).read_unaligned() };
-        if id != gpu_id {
-            return Err(Errno::EINVAL);
-        }
-    }
-    Ok(())
+        unsafe { (pointer as *const u32).add(index).read_unaligned() }
+    });
+    Ok(ids.map(|id| process.gpu(id).ok_or(Errno::EINVAL)).collect())
 }
 
 /// # Safety
-/// As for [`checks_devices`].
+/// As for [`named_gpus`].
 pub(super) unsafe fn map(caller: &Caller, args: &mut MapMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
-    let (index, buffer) = split_handle(&tables, slot, args.handle)?;
+    let (index, _) = split_handle(&tables, slot, args.handle)?;
+    let list = (args.device_ids_array_ptr, args.n_devices);
     // SAFETY: passed on.
-    unsafe {
-        checks_devices(
-            tables.processes[slot].gpu_id,
-            args.device_ids_array_ptr,
-            args.n_devices,
-        )?;
+    let gpus = unsafe { named_gpus(&tables.processes[slot], list, args.n_success)? };
+    for gpu in gpus {
+        map_buffer(caller.device, &mut tables, (slot, gpu?), index)?;
+        args.n_success += 1;
     }
-    map_buffer(caller.device, &mut tables, slot, index, buffer)?;
-    args.n_success = args.n_devices;
     Ok(())
 }
 
-/// Puts a buffer into the page table of its process.
+/// Puts a buffer into the page table that its process has on a GPU.
 pub(super) fn map_buffer(
     device: &Device,
     tables: &mut Tables,
-    slot: usize,
+    (slot, gpu): (usize, usize),
     index: usize,
-    buffer: Buffer,
 ) -> Result<(), Errno> {
-    if buffer.mapped != 0 {
+    let buffer = *tables.buffers.get(index).ok_or(Errno::EINVAL)?;
+    if buffer.mapped & 1 << gpu != 0 {
         return Ok(());
     }
-    let vm = tables.process(slot).ok_or(Errno::ESRCH)?.vm;
+    let object = tables
+        .objects
+        .get(buffer.object as usize)
+        .ok_or(Errno::ENOENT)?;
+    if !reaches(device, gpu, object.gpu as usize, object.place) {
+        return Err(Errno::EINVAL);
+    }
+    let vm = tables.process(slot).ok_or(Errno::ESRCH)?.devices[gpu].vm;
     if vm == 0 || buffer.va == 0 {
         return Err(Errno::EINVAL);
     }
@@ -221,9 +234,20 @@ pub(super) fn map_buffer(
     };
     insert_mapping(device, tables, mapping)?;
     if let Some(buffer) = tables.buffers.get_mut(index) {
-        buffer.mapped = 1;
+        buffer.mapped |= 1 << gpu;
     }
     Ok(())
+}
+
+/// Whether a GPU reaches memory that is another's. The host's memory it always does; VRAM and registers
+/// through a link of their own, or over PCIe where the whole of VRAM is seen from there
+/// (`kfd_mem_attach` of amdgpu_amdkfd_gpuvm.c).
+fn reaches(device: &Device, gpu: usize, owner: usize, place: u32) -> bool {
+    let header = device.header();
+    gpu == owner
+        || matches!(place, place::GTT | place::USER)
+        || header.links == Interconnect::Xgmi as u32
+        || (header.links == Interconnect::Pcie as u32 && header.large_bar != 0)
 }
 
 /// Adds a mapping, with a reference to its object, where nothing is mapped yet.
@@ -255,16 +279,28 @@ pub(super) fn insert_mapping(
 /// Tells the workers of the process with this address space that it changed.
 pub(super) fn changed(device: &Device, tables: &Tables, vm: u32) {
     for (slot, process) in tables.processes.iter().enumerate() {
-        if process.pid != 0 && process.vm == vm {
-            device.state().live[slot]
-                .mapping_epoch
-                .fetch_add(1, Ordering::Release);
+        if process.pid == 0 {
+            continue;
+        }
+        let epochs = &device.state().live[slot].mapping_epoch;
+        for (gpu, epoch) in process.devices.iter().zip(epochs) {
+            if gpu.vm == vm {
+                epoch.fetch_add(1, Ordering::Release);
+            }
         }
     }
 }
 
-fn unmap_buffer(device: &Device, tables: &mut Tables, slot: usize, buffer: &Buffer) {
-    let Some(vm) = tables.process(slot).map(|process| process.vm) else {
+/// Takes a buffer out of the page table that its process has on a GPU, if it is there.
+fn unmap_buffer(device: &Device, tables: &mut Tables, (slot, gpu): (usize, usize), index: usize) {
+    let Some(buffer) = tables.buffers.get_mut(index) else {
+        return;
+    };
+    let was_mapped = buffer.mapped & 1 << gpu != 0;
+    buffer.mapped &= !(1 << gpu);
+    let buffer = *buffer;
+    let process = tables.process(slot).filter(|_| was_mapped);
+    let Some(vm) = process.map(|process| process.devices[gpu].vm) else {
         return;
     };
     let found = tables
@@ -282,98 +318,31 @@ fn unmap_buffer(device: &Device, tables: &mut Tables, slot: usize, buffer: &Buff
 }
 
 /// # Safety
-/// As for [`checks_devices`].
+/// As for [`named_gpus`].
 pub(super) unsafe fn unmap(caller: &Caller, args: &mut UnmapMemory) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let mut tables = caller.lock()?;
-    let (index, buffer) = split_handle(&tables, slot, args.handle)?;
+    let (index, _) = split_handle(&tables, slot, args.handle)?;
+    let list = (args.device_ids_array_ptr, args.n_devices);
     // SAFETY: passed on.
-    unsafe {
-        checks_devices(
-            tables.processes[slot].gpu_id,
-            args.device_ids_array_ptr,
-            args.n_devices,
-        )?;
+    let gpus = unsafe { named_gpus(&tables.processes[slot], list, args.n_success)? };
+    for gpu in gpus {
+        unmap_buffer(caller.device, &mut tables, (slot, gpu?), index);
+        args.n_success += 1;
     }
-    if buffer.mapped != 0 {
-        unmap_buffer(caller.device, &mut tables, slot, &buffer);
-        if let Some(buffer) = tables.buffers.get_mut(index) {
-            buffer.mapped = 0;
-        }
-    }
-    args.n_success = args.n_devices;
     Ok(())
 }
 
 pub(super) fn available(caller: &Caller, args: &mut AvailableMemory) -> Result<(), Errno> {
-    caller.own_slot()?;
+    let gpu = caller.gpu(args.gpu_id)?;
     let mut tables = caller.lock()?;
     reap(caller.device, &mut tables);
     let free = caller
         .device
         .header()
         .vram_bytes
-        .saturating_sub(tables.vram_used);
+        .saturating_sub(tables.vram_used[gpu]);
     // As the kernel: whole 2 MiB pages.
     args.available = free & !((2 << 20) - 1);
-    Ok(())
-}
-
-pub(super) fn export_dma_buf(caller: &Caller, args: &mut ExportDmabuf) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    let tables = caller.lock()?;
-    let (_, buffer) = split_handle(&tables, slot, args.handle)?;
-    args.dmabuf_fd = share(caller.device, &tables, buffer.object)?.cast_unsigned();
-    Ok(())
-}
-
-/// A dma-buf of an object in the memory device.
-pub(super) fn share(device: &Device, tables: &Tables, object: u32) -> Result<i32, Errno> {
-    let found = tables.objects.get(object as usize).ok_or(Errno::ENOENT)?;
-    if !matches!(found.place, place::VRAM | place::GTT) {
-        return Err(Errno::EINVAL);
-    }
-    fd::dma_buf(device, object as usize, found.serial)
-}
-
-pub(super) fn dma_buf_info(caller: &Caller, args: &mut GetDmabufInfo) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    let tables = caller.lock()?;
-    let (_, object) = dma_buf_object(caller.device, &tables, args.dmabuf_fd.cast_signed())?;
-    args.size = object.size;
-    args.metadata_size = 0;
-    args.gpu_id = tables.processes[slot].gpu_id;
-    args.flags = if object.place == place::VRAM {
-        VRAM
-    } else {
-        GTT
-    };
-    Ok(())
-}
-
-pub(super) fn import_dma_buf(caller: &Caller, args: &mut ImportDmabuf) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    let mut tables = caller.lock()?;
-    if args.gpu_id != tables.processes[slot].gpu_id {
-        return Err(Errno::EINVAL);
-    }
-    let (index, object) = dma_buf_object(caller.device, &tables, args.dmabuf_fd.cast_signed())?;
-    if let Some(object) = tables.objects.get_mut(index) {
-        object.references += 1;
-    }
-    let kind = if object.place == place::VRAM {
-        VRAM
-    } else {
-        GTT
-    };
-    let new = NewBuffer {
-        va: args.va_addr,
-        size: object.size,
-        flags: kind | WRITABLE | EXECUTABLE | COHERENT,
-        host: 0,
-        index: None,
-    };
-    let buffer = insert(caller.device, &mut tables, slot, &new, index)?;
-    args.handle = u64::from(args.gpu_id) << 32 | u64::from(buffer.index);
     Ok(())
 }

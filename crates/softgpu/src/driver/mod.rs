@@ -1,4 +1,4 @@
-//! The driver: answers ioctls on the two nodes from the tables in the state device.
+//! The driver: answers ioctls on the nodes from the tables in the state device.
 //!
 //! One file per kernel object, as in the kernel's interface. A request that is not known fails and
 //! is named on stderr once; nothing is ever answered with invented data.
@@ -11,13 +11,14 @@ mod process;
 mod queue;
 mod render;
 mod request;
+mod sharing;
 
 use nix::errno::Errno;
 use strobe_kfd::criu::CriuOp;
 use strobe_kfd::event::{CreateEvent, DestroyEvent, ResetEvent, SetEvent, WaitEvents};
 use strobe_kfd::memory::{
-    AllocMemory, AvailableMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf, MapMemory,
-    UnmapMemory,
+    AllocMemory, AvailableMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf,
+    IpcExportHandle, IpcImportHandle, MapMemory, UnmapMemory,
 };
 use strobe_kfd::number_parts;
 use strobe_kfd::process::{
@@ -27,17 +28,17 @@ use strobe_kfd::process::{
 use strobe_kfd::queue::{CreateQueue, DestroyQueue, SetCuMask, UpdateQueue};
 
 use crate::device::fd;
-use crate::gpu::Gpu;
+use crate::gpus::Gpus;
 use caller::Caller;
 use request::{ARGUMENT, Block, Named, args, by_request, number_of, unknown};
 
-/// Answers a request on one of the GPU's nodes, and the descriptor that it came by.
+/// Answers a request on one of the nodes, and the descriptor that it came by.
 ///
 /// # Safety
 /// `argument` must satisfy the contract of the request: a block of the size the request number
 /// says, whose pointers are valid for what the driver reads and writes through them.
 pub(crate) unsafe fn answer(
-    Gpu { device, engines }: &'static Gpu,
+    Gpus { device, engines }: &'static Gpus,
     (fd, node): (i32, fd::Node),
     request: u32,
     argument: *mut u8,
@@ -65,7 +66,7 @@ pub(crate) unsafe fn answer(
         // SAFETY: the caller's promise about pointers in the block.
         (fd::Node::Kfd, b'K') => unsafe { compute(&caller, number, &mut block) },
         // SAFETY: as above.
-        (fd::Node::Render, b'd') => unsafe { render::answer(&caller, number, &mut block) },
+        (fd::Node::Render(_), b'd') => unsafe { render::answer(&caller, number, &mut block) },
         _ => Err(Errno::ENOTTY),
     };
     let reads_back = request >> 30 & 2 != 0;
@@ -94,7 +95,7 @@ unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), 
             GetVersion => process::version(args(block)),
             CreateQueue => queue::create(caller, args(block)),
             DestroyQueue => queue::destroy(caller, args(block)),
-            SetMemoryPolicy => caller.own_slot().map(drop),
+            SetMemoryPolicy => process::memory_policy(caller, args(block)),
             GetClockCounters => process::clocks(args(block)),
             GetProcessApertures => process::apertures_old(caller, args(block)),
             UpdateQueue => queue::update(caller, args(block)),
@@ -105,7 +106,7 @@ unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), 
             WaitEvents => event::wait(caller, args(block)),
             SetScratchBackingVa => process::scratch(caller, args(block)),
             GetTileConfig => process::tile_config(args(block)),
-            SetTrapHandler => caller.own_slot().map(drop),
+            SetTrapHandler => process::trap_handler(caller, args(block)),
             GetProcessAperturesNew => process::apertures(caller, args(block)),
             AcquireVm => process::acquire_vm(caller, args(block)),
             AllocMemory => memory::allocate(caller, args(block)),
@@ -113,12 +114,14 @@ unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), 
             MapMemory => memory::map(caller, args(block)),
             UnmapMemory => memory::unmap(caller, args(block)),
             SetCuMask => queue::set_cu_mask(caller, args(block)),
-            GetDmabufInfo => memory::dma_buf_info(caller, args(block)),
-            ImportDmabuf => memory::import_dma_buf(caller, args(block)),
+            GetDmabufInfo => sharing::dma_buf_info(caller, args(block)),
+            ImportDmabuf => sharing::import_dma_buf(caller, args(block)),
             SetXnackMode => process::xnack(caller, args(block)),
             CriuOp => criu::operate(caller, args(block)),
             AvailableMemory => memory::available(caller, args(block)),
-            ExportDmabuf => memory::export_dma_buf(caller, args(block)),
+            ExportDmabuf => sharing::export_dma_buf(caller, args(block)),
+            IpcImportHandle => sharing::import_handle(caller, args(block)),
+            IpcExportHandle => sharing::export_handle(caller, args(block)),
             RuntimeEnable => caller.own_slot().map(drop),
         } else match number {
             DEBUGGER => Err(Errno::EINVAL),

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use strobe_kfd::process::{
     AcquireVm, Apertures, GetClockCounters, GetProcessApertures, GetProcessAperturesNew,
-    GetTileConfig, GetVersion, SetScratchBackingVa, SetXnackMode,
+    GetTileConfig, GetVersion, SetMemoryPolicy, SetScratchBackingVa, SetTrapHandler, SetXnackMode,
 };
 
 use super::caller::{Caller, render_file};
@@ -50,15 +50,26 @@ fn device_apertures(gpu_id: u32) -> Apertures {
     }
 }
 
-/// The GPU's id as the calling process knows it.
-fn user_gpu_id(caller: &Caller) -> Result<u32, Errno> {
+/// Of all GPUs, by the ids that the calling process knows them by.
+fn all_apertures(caller: &Caller) -> Result<Vec<Apertures>, Errno> {
     let slot = caller.own_slot()?;
-    Ok(caller.lock()?.process(slot).ok_or(Errno::ESRCH)?.gpu_id)
+    let tables = caller.lock()?;
+    let process = tables.process(slot).ok_or(Errno::ESRCH)?;
+    let gpus = caller.device.header().gpus();
+    let devices = &process.devices[gpus];
+    Ok(devices
+        .iter()
+        .map(|device| device_apertures(device.user_id))
+        .collect())
 }
 
 pub(super) fn apertures_old(caller: &Caller, args: &mut GetProcessApertures) -> Result<(), Errno> {
-    args.apertures[0] = device_apertures(user_gpu_id(caller)?);
-    args.num_of_nodes = 1;
+    let apertures = all_apertures(caller)?;
+    let given = args.apertures.iter_mut().zip(&apertures);
+    args.num_of_nodes = given.len() as u32;
+    for (place, apertures) in given {
+        *place = *apertures;
+    }
     Ok(())
 }
 
@@ -68,39 +79,58 @@ pub(super) unsafe fn apertures(
     caller: &Caller,
     args: &mut GetProcessAperturesNew,
 ) -> Result<(), Errno> {
-    let apertures = device_apertures(user_gpu_id(caller)?);
-    if args.num_of_nodes > 0 && args.apertures_ptr != 0 {
-        // SAFETY: room for at least one element, by the caller's promise.
-        unsafe { (args.apertures_ptr as *mut Apertures).write_unaligned(apertures) };
+    let apertures = all_apertures(caller)?;
+    // Without room it is asked how many there are.
+    let room = args.num_of_nodes as usize;
+    if room == 0 {
+        args.num_of_nodes = apertures.len() as u32;
+        return Ok(());
     }
-    args.num_of_nodes = 1;
+    if args.apertures_ptr == 0 {
+        return Err(Errno::EFAULT);
+    }
+    let filled = room.min(apertures.len());
+    for (index, apertures) in apertures.iter().take(filled).enumerate() {
+        let place = args.apertures_ptr as *mut Apertures;
+        // SAFETY: room for as many elements, by the caller's promise.
+        unsafe { place.add(index).write_unaligned(*apertures) };
+    }
+    args.num_of_nodes = filled as u32;
     Ok(())
 }
 
 pub(super) fn acquire_vm(caller: &Caller, args: &mut AcquireVm) -> Result<(), Errno> {
     let slot = caller.own_slot()?;
     let drm_fd = args.drm_fd.cast_signed();
-    if fd::node(caller.device, drm_fd) != Some(fd::Node::Render) {
+    let gpu = caller.gpu(args.gpu_id)?;
+    if fd::node(caller.device, drm_fd) != Some(fd::Node::Render(gpu)) {
         return Err(Errno::EINVAL);
     }
     let file = render_file(caller.device, drm_fd)?;
     let mut tables = caller.lock()?;
-    let process = &mut tables.processes[slot];
-    if args.gpu_id != process.gpu_id {
-        return Err(Errno::EINVAL);
-    }
+    let device = &mut tables.processes[slot].devices[gpu];
     let vm = file as u32 + 1;
-    if process.vm != 0 && process.vm != vm {
+    if device.vm != 0 && device.vm != vm {
         return Err(Errno::EBUSY);
     }
-    process.vm = vm;
+    device.vm = vm;
     Ok(())
 }
 
 pub(super) fn scratch(caller: &Caller, args: &mut SetScratchBackingVa) -> Result<(), Errno> {
-    let slot = caller.own_slot()?;
-    caller.lock()?.processes[slot].scratch_va = args.va_addr;
+    let (slot, gpu) = (caller.own_slot()?, caller.gpu(args.gpu_id)?);
+    caller.lock()?.processes[slot].devices[gpu].scratch_va = args.va_addr;
     Ok(())
+}
+
+/// Caches are coherent here, whatever the policy.
+pub(super) fn memory_policy(caller: &Caller, args: &mut SetMemoryPolicy) -> Result<(), Errno> {
+    caller.gpu(args.gpu_id).map(drop)
+}
+
+/// Waves that trap stop their queue; no handler runs.
+pub(super) fn trap_handler(caller: &Caller, args: &mut SetTrapHandler) -> Result<(), Errno> {
+    caller.gpu(args.gpu_id).map(drop)
 }
 
 /// # Safety

@@ -9,7 +9,7 @@ use strobe_kfd::queue::{
 };
 
 use super::caller::Caller;
-use crate::device::{DOORBELL_BYTES, DOORBELLS, Device, Queue, Tables, doorbell_page};
+use crate::device::{DOORBELL_BYTES, DOORBELLS, Device, Queue, Tables};
 use crate::wave::HELD;
 
 /// The doorbell of an AQL queue that was never rung: packet -1.
@@ -20,9 +20,7 @@ pub(super) fn create(caller: &Caller, args: &mut CreateQueue) -> Result<(), Errn
     let mut tables = caller.lock()?;
     let tables = &mut *tables;
     let process = &mut tables.processes[slot];
-    if args.gpu_id != process.gpu_id || process.vm == 0 {
-        return Err(Errno::EINVAL);
-    }
+    let gpu = process.acquired(args.gpu_id).ok_or(Errno::EINVAL)?;
     let kind = match args.queue_type {
         COMPUTE_AQL => COMPUTE_AQL,
         SDMA | SDMA_XGMI | SDMA_BY_ENGINE => SDMA,
@@ -52,17 +50,17 @@ pub(super) fn create(caller: &Caller, args: &mut CreateQueue) -> Result<(), Errn
         save_size: args.ctx_save_restore_size,
         stack_size: args.ctl_stack_size,
         evicted: 0,
-        padding: 0,
+        gpu: gpu as u32,
     };
     let initial = if kind == COMPUTE_AQL { NEVER_RUNG } else { 0 };
     let doorbell = insert(caller.device, tables, slot, queue, None, initial)?;
     args.queue_id = id;
-    args.doorbell_offset = doorbell_page(slot) + u64::from(doorbell) * 8;
+    args.doorbell_offset = caller.device.doorbell_page(slot, gpu) + u64::from(doorbell) * 8;
     caller.engines.start(caller.device);
     Ok(())
 }
 
-/// Puts a queue into the table and gives it a doorbell: the given one, or the lowest free.
+/// Puts a queue into the table and gives it a doorbell of its GPU: the given one, or the lowest free.
 pub(super) fn insert(
     device: &Device,
     tables: &mut Tables,
@@ -74,7 +72,7 @@ pub(super) fn insert(
     let taken = |doorbell: u32| {
         tables
             .queues_of(slot)
-            .any(|queue| queue.doorbell == doorbell)
+            .any(|other| other.gpu == queue.gpu && other.doorbell == doorbell)
     };
     let doorbell = match doorbell {
         Some(wanted) if taken(wanted) || u64::from(wanted) * 8 >= DOORBELL_BYTES => {
@@ -91,11 +89,11 @@ pub(super) fn insert(
         .find(|queue| queue.owner == 0)
         .ok_or(Errno::ENOSPC)?;
     device
-        .doorbell(slot, doorbell)
+        .doorbell(slot, queue.gpu as usize, doorbell)
         .store(doorbell_value, Ordering::Relaxed);
     *free = Queue { doorbell, ..queue };
     // Whoever had the doorbell before may have been held.
-    device.state().live[slot].evict[doorbell as usize % DOORBELLS]
+    device.state().live[slot].evict[queue.gpu as usize][doorbell as usize % DOORBELLS]
         .fetch_and(!HELD, Ordering::AcqRel);
     device.state().live[slot]
         .queue_epoch

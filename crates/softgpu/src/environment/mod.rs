@@ -1,4 +1,4 @@
-//! A place where programs find the software GPU: two loop devices and a mount namespace.
+//! A place where programs find the software GPUs: loop devices and a mount namespace.
 //!
 //! Why loop block devices: to CRIU they are devices it does not know, so descriptors and mappings of
 //! them go to plugins and no content is saved, as with a real GPU; yet they map at memory speed.
@@ -27,10 +27,11 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use thiserror::Error;
 
-use crate::device;
+use crate::device::{self, GPUS};
 use crate::options::Options;
 use guard::Guard;
 use loop_device::LoopDevice;
+use namespace::Nodes;
 use resident::Resident;
 
 /// Why there is no environment.
@@ -41,6 +42,8 @@ pub enum EnvironmentError {
     NotRoot,
     #[error("cannot {what}")]
     Io { what: String, source: io::Error },
+    #[error("there are between 1 and {GPUS} GPUs, each with an id of its own, which is not 0")]
+    GpuIds,
     #[error("the preload library {0} does not exist")]
     NoPreload(PathBuf),
 }
@@ -52,12 +55,12 @@ impl EnvironmentError {
     }
 }
 
-/// A software GPU and the mount namespace that shows it.
+/// Software GPUs and the mount namespace that shows them.
 #[derive(Debug)]
 pub struct Environment {
     /// Held so that the devices are not released between two programs.
     _state: LoopDevice,
-    _memory: LoopDevice,
+    _memory: Vec<LoopDevice>,
     namespace: OwnedFd,
     _guard: Guard,
     generation: u64,
@@ -67,10 +70,10 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Creates a device and its namespace. `preload` is the path of `libsoftgpu.so`.
+    /// Creates devices and their namespace. `preload` is the path of `libsoftgpu.so`.
     ///
     /// # Errors
-    /// Without root, loop devices, or the library.
+    /// Without root, loop devices, or the library; for ids that GPUs cannot have.
     pub fn create(options: &Options, preload: &Path) -> Result<Self, EnvironmentError> {
         if !nix::unistd::geteuid().is_root() {
             return Err(EnvironmentError::NotRoot);
@@ -78,22 +81,33 @@ impl Environment {
         let preload = preload
             .canonicalize()
             .map_err(|_| EnvironmentError::NoPreload(preload.to_owned()))?;
-        let state = LoopDevice::create(device::STATE_BYTES).map_err(EnvironmentError::io(
+        let gpus = options.gpu_ids.len();
+        if !are_ids(&options.gpu_ids) {
+            return Err(EnvironmentError::GpuIds);
+        }
+        let state = LoopDevice::create(device::state_bytes(gpus)).map_err(EnvironmentError::io(
             "set up a loop device for the device state",
         ))?;
-        let memory = LoopDevice::create(device::memory_bytes(options)).map_err(
-            EnvironmentError::io("set up a loop device for the device memory"),
-        )?;
+        let memory = (0..gpus).map(|_| LoopDevice::create(device::memory_bytes(options)));
+        let memory: Vec<_> = memory
+            .collect::<io::Result<_>>()
+            .map_err(EnvironmentError::io(
+                "set up a loop device for the device memory",
+            ))?;
+        let nodes = Nodes {
+            state: state.rdev(),
+            memory: memory.iter().map(LoopDevice::rdev).collect(),
+        };
         let generation = random_u64().map_err(EnvironmentError::io("get random bytes"))?;
         device::initialise(
             state.node(),
             generation,
             options,
-            state.rdev(),
-            memory.rdev(),
+            nodes.state,
+            &nodes.memory,
         )
         .map_err(EnvironmentError::io("initialise the device state"))?;
-        let namespace = namespace::create(options, state.rdev(), memory.rdev())?;
+        let namespace = namespace::create(options, &nodes)?;
         let guard = Guard::start(&namespace)
             .map_err(EnvironmentError::io("start the environment's guard"))?;
         Ok(Self {
@@ -160,6 +174,12 @@ impl Environment {
         unsafe { command.pre_exec(move || enter(&namespace)) };
         Ok(())
     }
+}
+
+/// Whether GPUs can have these ids, in that order.
+fn are_ids(ids: &[u32]) -> bool {
+    let repeats = |(index, id): (usize, &u32)| ids[..index].contains(id);
+    (1..=GPUS).contains(&ids.len()) && !ids.contains(&0) && !ids.iter().enumerate().any(repeats)
 }
 
 /// What a child does between fork and exec.

@@ -1,4 +1,4 @@
-//! The mount namespace: /dev with the GPU's nodes, sysfs with its topology.
+//! The mount namespace: /dev with the GPUs' nodes, sysfs with their topology.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,13 +20,16 @@ pub(super) const PROGRAMS: &str = "/dev/softgpu/bin";
 /// All of the real sysfs: directories that are covered link into it.
 const REAL_SYSFS: &str = "/dev/softgpu/sys";
 
+/// The numbers of the block devices behind the nodes.
+pub(super) struct Nodes {
+    pub(super) state: u64,
+    /// Of each GPU.
+    pub(super) memory: Vec<u64>,
+}
+
 /// Makes the namespace in a throw-away child (a process with threads cannot unshare) and returns a
 /// descriptor of it.
-pub(super) fn create(
-    options: &Options,
-    state: u64,
-    memory: u64,
-) -> Result<OwnedFd, EnvironmentError> {
+pub(super) fn create(options: &Options, nodes: &Nodes) -> Result<OwnedFd, EnvironmentError> {
     let pipes = || -> io::Result<_> { Ok((io::pipe()?, io::pipe()?)) };
     let ((mut report, reporter), (waiter, release)) =
         pipes().map_err(EnvironmentError::io("make a pipe"))?;
@@ -36,7 +39,7 @@ pub(super) fn create(
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop((report, release));
-            build_and_wait(options, state, memory, reporter, waiter)
+            build_and_wait(options, nodes, reporter, waiter)
         }
     };
     drop((reporter, waiter));
@@ -59,12 +62,11 @@ pub(super) fn create(
 
 fn build_and_wait(
     options: &Options,
-    state: u64,
-    memory: u64,
+    nodes: &Nodes,
     mut reporter: io::PipeWriter,
     mut waiter: io::PipeReader,
 ) -> ! {
-    let result = std::panic::catch_unwind(|| build(options, state, memory));
+    let result = std::panic::catch_unwind(|| build(options, nodes));
     let text = match result {
         Ok(Ok(())) => "done".to_owned(),
         Ok(Err((what, error))) => format!("{what}: {error}"),
@@ -91,7 +93,7 @@ impl<T, E: Into<io::Error>> Named<T> for Result<T, E> {
     }
 }
 
-fn build(options: &Options, state: u64, memory: u64) -> Step<()> {
+fn build(options: &Options, nodes: &Nodes) -> Step<()> {
     unshare(CloneFlags::CLONE_NEWNS).named(|| "unshare the mount namespace".into())?;
     mount(
         None::<&str>,
@@ -105,7 +107,7 @@ fn build(options: &Options, state: u64, memory: u64) -> Step<()> {
     // Never emptied: the host's /dev/shm and /dev/pts are among what is mounted in it.
     let stage = folder.named(|| "create a folder for the new /dev".into())?;
     let stage = stage.keep();
-    let staged = stage_dev(&stage, state, memory);
+    let staged = stage_dev(&stage, nodes);
     let moved = staged.and_then(|()| {
         mount(
             Some(&stage),
@@ -128,7 +130,7 @@ pub(super) fn block_node(path: &Path, rdev: u64) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o666))
 }
 
-fn stage_dev(stage: &Path, state: u64, memory: u64) -> Step<()> {
+fn stage_dev(stage: &Path, nodes: &Nodes) -> Step<()> {
     tmpfs(stage)?;
     let directory = |name: &str| {
         let path = stage.join(name);
@@ -177,13 +179,12 @@ fn stage_dev(stage: &Path, state: u64, memory: u64) -> Step<()> {
         .named(|| "open /dev/shm to all".into())?;
     directory("dri")?;
     let own = directory("softgpu")?;
-    for (name, rdev) in [
-        ("kfd", state),
-        ("dri/renderD128", memory),
-        ("softgpu/state", state),
-        ("softgpu/memory", memory),
-    ] {
-        block_node(&stage.join(name), rdev).named(|| format!("make the node {name}"))?;
+    let state = ["kfd", "softgpu/state"].map(|name| (name.to_owned(), nodes.state));
+    let memory = nodes.memory.iter().enumerate().flat_map(|(gpu, rdev)| {
+        [device::render_node(gpu), device::memory_node(gpu)].map(|name| (name, *rdev))
+    });
+    for (name, rdev) in state.into_iter().chain(memory) {
+        block_node(&stage.join(&name), rdev).named(|| format!("make the node {name}"))?;
     }
     bind(Path::new("/sys"), &directory("softgpu/sys")?)?;
     lsmod(&own.join("bin")).named(|| "write lsmod".into())
@@ -223,17 +224,13 @@ fn cover_sysfs(options: &Options) -> Step<()> {
     fs::create_dir_all("/sys/class/kfd")
         .and_then(|()| symlink("../../devices/virtual/kfd/kfd", "/sys/class/kfd/kfd"))
         .named(|| "link /sys/class/kfd".into())?;
-    let render = format!(
-        "/sys/dev/char/{}:{}",
-        device::DRM_MAJOR,
-        device::RENDER_MINOR
-    );
-    write(&render, topology::render_files(options))?;
-    fs::create_dir_all(format!(
-        "{render}/device/drm/renderD{}",
-        device::RENDER_MINOR
-    ))
-    .named(|| format!("make {render}/device/drm"))
+    for minor in (0..options.gpu_ids.len()).map(device::render_minor) {
+        let render = format!("/sys/dev/char/{}:{minor}", device::DRM_MAJOR);
+        write(&render, topology::render_files(minor))?;
+        fs::create_dir_all(format!("{render}/device/drm/renderD{minor}"))
+            .named(|| format!("make {render}/device/drm"))?;
+    }
+    Ok(())
 }
 
 fn cover(directory: &Path) -> Step<()> {

@@ -1,16 +1,29 @@
 //! What the driver shows of its devices in sysfs.
 //!
-//! Node 0 is the host's processor, node 1 the GPU. The names of the properties are those of the
-//! kernel's `kfd_topology.c`; the values are a small Vega 20.
+//! Node 0 is the host's processor, node i + 1 GPU i. The names of the properties are those of the
+//! kernel's `kfd_topology.c`; the values are small Vega 20s.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::device::{self, geometry};
-use crate::options::Options;
+use crate::options::{Interconnect, Options};
 use crate::target::{TARGET, WAVE};
 
 type FileTree = Vec<(PathBuf, String)>;
+
+/// `HSA_IOLINKTYPE_*`.
+const PCIE: u32 = 2;
+const XGMI: u32 = 11;
+/// How far apart the kernel calls the ends of a link (`kfd_crat.h`).
+const PCIE_WEIGHT: u32 = 20;
+const XGMI_WEIGHT: u32 = 15;
+/// Arbitrary, and the same for all GPUs that are linked by XGMI.
+const HIVE: u64 = 0x5356_4750_4856_0001;
+/// Identifies the first GPU whatever its id is; the others' follow.
+const FIRST_UNIQUE_ID: u64 = 0x5356_4750_5500_0001;
+/// Number of the first SIMD unit of the first GPU.
+const FIRST_SIMD: u64 = 0x8000_1000;
 
 /// Files below the kfd device's directory.
 pub(super) fn files(options: &Options) -> FileTree {
@@ -21,44 +34,100 @@ pub(super) fn files(options: &Options) -> FileTree {
             "platform_oem 35322352389441\nplatform_id 0\nplatform_rev 2\n".into(),
         ),
     ];
-    let mut put =
-        |path: &str, text: String| files.push((format!("topology/nodes/{path}").into(), text));
+    let count = options.gpu_ids.len();
+    files.extend(cpu_files(options));
+    for gpu in 0..count {
+        files.extend(gpu_files(options, gpu));
+    }
+    for (path, _) in &mut files[2..] {
+        *path = PathBuf::from("topology/nodes").join(&*path);
+    }
+    files
+}
+
+/// Number of a GPU's node.
+fn node(gpu: usize) -> usize {
+    gpu + 1
+}
+
+/// Adds a node's links, in a folder of that name.
+fn put_links(files: &mut FileTree, node: usize, folder: &str, links: &[String]) {
+    for (index, text) in links.iter().enumerate() {
+        let path = format!("{node}/{folder}/{index}/properties");
+        files.push((path.into(), text.clone()));
+    }
+}
+
+fn cpu_files(options: &Options) -> FileTree {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     // With private memory the CPU has no link to the GPU: runtimes take one as "large BAR".
-    let cpu_links = u64::from(options.large_bar);
+    let gpus = if options.large_bar {
+        options.gpu_ids.len()
+    } else {
+        0
+    };
+    let links: Vec<String> = (0..gpus)
+        .map(|gpu| link(PCIE, (0, node(gpu)), PCIE_WEIGHT))
+        .collect();
+    let mut files: FileTree = vec![
+        ("0/gpu_id".into(), "0\n".into()),
+        ("0/name".into(), "\n".into()),
+        (
+            "0/properties".into(),
+            properties(&[
+                ("cpu_cores_count", cores),
+                ("mem_banks_count", 1),
+                ("io_links_count", links.len() as u64),
+            ]),
+        ),
+        (
+            "0/mem_banks/0/properties".into(),
+            bank(0, host_memory(), 64, 2400),
+        ),
+    ];
+    put_links(&mut files, 0, "io_links", &links);
+    files
+}
 
-    put("0/gpu_id", "0\n".into());
-    put("0/name", "\n".into());
-    put(
-        "0/properties",
-        properties(&[
-            ("cpu_cores_count", cores),
-            ("mem_banks_count", 1),
-            ("io_links_count", cpu_links),
-        ]),
-    );
-    put("0/mem_banks/0/properties", bank(0, host_memory(), 64, 2400));
-    if options.large_bar {
-        put("0/io_links/0/properties", link(0, 1));
+fn gpu_files(options: &Options, gpu: usize) -> FileTree {
+    let own = node(gpu);
+    let peers = || {
+        (0..options.gpu_ids.len())
+            .filter(|peer| *peer != gpu)
+            .map(node)
+    };
+    let mut direct = vec![link(PCIE, (own, 0), PCIE_WEIGHT)];
+    let mut peer_links = Vec::new();
+    match options.links {
+        Interconnect::None => {}
+        Interconnect::Xgmi => {
+            direct.extend(peers().map(|peer| link(XGMI, (own, peer), XGMI_WEIGHT)));
+        }
+        // The way leads over the host's bridge, and into memory only where the bus sees all of it.
+        Interconnect::Pcie if !options.large_bar => {}
+        Interconnect::Pcie => {
+            peer_links.extend(peers().map(|peer| link(PCIE, (own, peer), 2 * PCIE_WEIGHT)));
+        }
     }
-
-    put("1/gpu_id", format!("{}\n", options.gpu_id));
-    put("1/name", "vega20\n".into());
-    put("1/properties", properties(&gpu_properties()));
+    let counts = [direct.len() as u64, peer_links.len() as u64];
     let heap = if options.large_bar { 1 } else { 2 };
-    put(
-        "1/mem_banks/0/properties",
-        bank(heap, device::vram_bytes(options), 4096, 1000),
-    );
-    put("1/io_links/0/properties", link(1, 0));
-    put(
-        "1/caches/0/properties",
-        cache(1, 16, u64::from(geometry::COMPUTE_UNITS)),
-    );
-    put(
-        "1/caches/1/properties",
-        cache(2, 8192, u64::from(geometry::COMPUTE_UNITS)),
-    );
+    let file = |name: &str, text: String| (PathBuf::from(format!("{own}/{name}")), text);
+    let mut files = vec![
+        file("gpu_id", format!("{}\n", options.gpu_ids[gpu])),
+        file("name", "vega20\n".into()),
+        file(
+            "properties",
+            properties(&gpu_properties(options, gpu, counts)),
+        ),
+        file(
+            "mem_banks/0/properties",
+            bank(heap, device::vram_bytes(options), 4096, 1000),
+        ),
+        file("caches/0/properties", cache(gpu, 1, 16)),
+        file("caches/1/properties", cache(gpu, 2, 8192)),
+    ];
+    put_links(&mut files, own, "io_links", &direct);
+    put_links(&mut files, own, "p2p_links", &peer_links);
     files
 }
 
@@ -71,9 +140,8 @@ pub(super) fn module_files() -> FileTree {
     ]
 }
 
-/// Files of /sys/dev/char/226:128.
-pub(super) fn render_files(_options: &Options) -> FileTree {
-    let minor = device::RENDER_MINOR;
+/// Files of a render node's folder in /sys/dev/char.
+pub(super) fn render_files(minor: u32) -> FileTree {
     vec![
         (
             "uevent".into(),
@@ -148,18 +216,27 @@ fn properties(values: &[(&str, u64)]) -> String {
     text
 }
 
-fn gpu_properties() -> [(&'static str, u64); 30] {
+/// Of a GPU with so many links of each kind.
+fn gpu_properties(
+    options: &Options,
+    gpu: usize,
+    [io_links, p2p_links]: [u64; 2],
+) -> [(&'static str, u64); 32] {
     use geometry::{COMPUTE_UNITS, SIMD_PER_CU};
     /// Doorbells of type 2 (64 bits, one for each AQL queue).
     const DOORBELL_TYPE_2: u64 = 2 << 12;
     /// Ring sizes are powers of two, up to 32 bits; debugging is supported by the firmware.
     const CAPABILITIES: u64 = DOORBELL_TYPE_2 | 1 << 4 | 1 << 5 | 1 << 29;
+    // A hive needs two.
+    let alone = options.gpu_ids.len() < 2 || options.links != Interconnect::Xgmi;
+    let hive = if alone { 0 } else { HIVE };
     [
         ("simd_count", u64::from(COMPUTE_UNITS * SIMD_PER_CU)),
         ("mem_banks_count", 1),
         ("caches_count", 2),
-        ("io_links_count", 1),
-        ("simd_id_base", 0x8000_1000),
+        ("io_links_count", io_links),
+        ("p2p_links_count", p2p_links),
+        ("simd_id_base", first_simd(gpu)),
         ("max_waves_per_simd", u64::from(geometry::WAVES_PER_SIMD)),
         ("lds_size_in_kb", 64),
         ("wave_front_size", u64::from(WAVE.lanes())),
@@ -171,8 +248,9 @@ fn gpu_properties() -> [(&'static str, u64); 30] {
         ("gfx_target_version", u64::from(TARGET.version.kfd())),
         ("vendor_id", u64::from(geometry::VENDOR_ID)),
         ("device_id", u64::from(geometry::DEVICE_ID)),
-        ("location_id", 0x300),
-        ("drm_render_minor", u64::from(device::RENDER_MINOR)),
+        ("location_id", (3 + gpu as u64) << 8),
+        ("drm_render_minor", u64::from(device::render_minor(gpu))),
+        ("hive_id", hive),
         ("num_sdma_engines", 2),
         ("num_sdma_queues_per_engine", 8),
         ("num_cp_queues", 24),
@@ -180,7 +258,7 @@ fn gpu_properties() -> [(&'static str, u64); 30] {
         ("fw_version", 440),
         ("capability", CAPABILITIES),
         ("sdma_fw_version", 145),
-        ("unique_id", 0x5356_4750_5500_0001),
+        ("unique_id", FIRST_UNIQUE_ID + gpu as u64),
         ("num_xcc", 1),
         ("max_engine_clk_ccompute", 2400),
         ("num_gws", 0),
@@ -194,21 +272,32 @@ fn bank(heap_type: u32, bytes: u64, width: u32, clock: u32) -> String {
     )
 }
 
-/// A PCIe link with atomics (flag 1: the flags are meant as they stand).
-fn link(from: u32, to: u32) -> String {
+/// A link with atomics (flag 1: the flags are meant as they stand).
+fn link(kind: u32, (from, to): (usize, usize), weight: u32) -> String {
+    let (slowest, fastest) = if kind == XGMI {
+        (50_000, 100_000)
+    } else {
+        (312, 16_000)
+    };
     format!(
-        "type 2\nversion_major 0\nversion_minor 0\nnode_from {from}\nnode_to {to}\nweight 20\n\
-         min_latency 0\nmax_latency 0\nmin_bandwidth 312\nmax_bandwidth 16000\n\
+        "type {kind}\nversion_major 0\nversion_minor 0\nnode_from {from}\nnode_to {to}\nweight {weight}\n\
+         min_latency 0\nmax_latency 0\nmin_bandwidth {slowest}\nmax_bandwidth {fastest}\n\
          recommended_transfer_size 0\nflags 1\n"
     )
 }
 
-/// A data cache of `kib` KiB seen by `units` compute units.
-fn cache(level: u32, kib: u32, units: u64) -> String {
-    let siblings: Vec<&str> = (0..units).map(|_| "1").collect();
+/// Number of a GPU's first SIMD unit: they are counted through.
+fn first_simd(gpu: usize) -> u64 {
+    FIRST_SIMD + gpu as u64 * u64::from(geometry::COMPUTE_UNITS * geometry::SIMD_PER_CU)
+}
+
+/// A data cache of `kib` KiB seen by all compute units.
+fn cache(gpu: usize, level: u32, kib: u32) -> String {
+    let siblings = vec!["1"; geometry::COMPUTE_UNITS as usize];
     format!(
-        "processor_id_low 2147487744\nlevel {level}\nsize {kib}\ncache_line_size 64\n\
+        "processor_id_low {}\nlevel {level}\nsize {kib}\ncache_line_size 64\n\
          cache_lines_per_tag 1\nassociation 16\nlatency 0\ntype 9\nsibling_map {}\n",
+        first_simd(gpu),
         siblings.join(",")
     )
 }
@@ -221,4 +310,112 @@ fn host_memory() -> u64 {
             line.split_whitespace().nth(1)?.parse::<u64>().ok()
         })
         .map_or(1 << 30, |kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn tree(gpus: u32, links: Interconnect, large_bar: bool) -> FileTree {
+        files(&Options {
+            gpu_ids: (1..=gpus).map(|gpu| 0x1000 * gpu).collect(),
+            links,
+            large_bar,
+            ..Options::default()
+        })
+    }
+
+    fn text<'a>(tree: &'a FileTree, path: &str) -> &'a str {
+        let path = PathBuf::from("topology/nodes").join(path);
+        let mut found = tree.iter().filter(|(known, _)| *known == path);
+        let (_, text) = found.next().unwrap_or_else(|| panic!("no {path:?}"));
+        assert!(found.next().is_none(), "{path:?} is there twice");
+        text
+    }
+
+    fn property(tree: &FileTree, path: &str, name: &str) -> u64 {
+        let mut lines = text(tree, path).lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.expect(name).parse().expect("a number")
+    }
+
+    /// (type, from, to) of a node's links of one kind, as many as its properties say.
+    fn links(tree: &FileTree, node: u32, kind: &str) -> Vec<[u64; 3]> {
+        let folder = PathBuf::from(format!("topology/nodes/{node}/{kind}_links"));
+        let count = property(
+            tree,
+            &format!("{node}/properties"),
+            &format!("{kind}_links_count"),
+        );
+        let there = tree.iter().filter(|(path, _)| path.starts_with(&folder));
+        assert_eq!(there.count() as u64, count, "{folder:?}");
+        let path = |index| format!("{node}/{kind}_links/{index}/properties");
+        (0..count)
+            .map(|index| {
+                ["type", "node_from", "node_to"].map(|name| property(tree, &path(index), name))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_hive_has_links_between_all_its_gpus() {
+        let tree = tree(3, Interconnect::Xgmi, true);
+        assert_eq!(links(&tree, 0, "io"), [[2, 0, 1], [2, 0, 2], [2, 0, 3]]);
+        assert_eq!(links(&tree, 1, "io"), [[2, 1, 0], [11, 1, 2], [11, 1, 3]]);
+        assert_eq!(links(&tree, 2, "io"), [[2, 2, 0], [11, 2, 1], [11, 2, 3]]);
+        for node in 1..=3 {
+            assert!(links(&tree, node, "p2p").is_empty());
+            let hive = property(&tree, &format!("{node}/properties"), "hive_id");
+            assert_eq!(hive, HIVE);
+        }
+    }
+
+    #[test]
+    fn over_pcie_gpus_are_peers_where_the_bus_sees_their_memory() {
+        let seen = tree(2, Interconnect::Pcie, true);
+        assert_eq!(links(&seen, 1, "p2p"), [[2, 1, 2]]);
+        assert_eq!(links(&seen, 2, "p2p"), [[2, 2, 1]]);
+        for unlinked in [
+            tree(2, Interconnect::Pcie, false),
+            tree(2, Interconnect::None, false),
+        ] {
+            // No link from the CPU: its memory banks are private.
+            assert!(links(&unlinked, 0, "io").is_empty());
+            assert_eq!(
+                property(&unlinked, "1/mem_banks/0/properties", "heap_type"),
+                2
+            );
+            for node in 1..=2 {
+                assert_eq!(links(&unlinked, node, "io"), [[2, node.into(), 0]]);
+                assert!(links(&unlinked, node, "p2p").is_empty());
+                let hive = property(&unlinked, &format!("{node}/properties"), "hive_id");
+                assert_eq!(hive, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_gpus_are_one() {
+        let tree = tree(8, Interconnect::Xgmi, true);
+        for name in [
+            "drm_render_minor",
+            "location_id",
+            "unique_id",
+            "simd_id_base",
+        ] {
+            let value = |node| property(&tree, &format!("{node}/properties"), name);
+            let values: BTreeSet<u64> = (1..=8).map(value).collect();
+            assert_eq!(values.len(), 8, "{name}");
+        }
+        assert_eq!(text(&tree, "8/gpu_id"), "32768\n");
+    }
+
+    #[test]
+    fn one_gpu_is_in_no_hive() {
+        let tree = tree(1, Interconnect::Xgmi, true);
+        assert_eq!(links(&tree, 1, "io"), [[2, 1, 0]]);
+        assert_eq!(property(&tree, "1/properties", "hive_id"), 0);
+    }
 }

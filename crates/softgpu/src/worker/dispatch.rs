@@ -53,8 +53,13 @@ impl Run<'_> {
             dispatch_id: self.index,
         };
         let log = access::path(self.process.device).is_some();
-        let doorbell = self.queue.doorbell();
-        let job = Arc::new(Job::new(dispatch, self.slot, doorbell, log));
+        let evict = self.queue.evict(self.process.device, self.slot);
+        let job = Arc::new(Job::new(
+            dispatch,
+            (self.slot, self.queue.gpu()),
+            evict,
+            log,
+        ));
         self.queue.runs(Some(&job));
         if job.total > 1 {
             self.offers.offer(&job);

@@ -14,7 +14,9 @@ use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, HELD, Host, Stop};
 pub(super) struct Job {
     dispatch: Dispatch,
     slot: usize,
-    doorbell: usize,
+    gpu: usize,
+    /// The word of the queue that it is from.
+    evict: &'static AtomicU32,
     pub total: u64,
     next: AtomicU64,
     log: bool,
@@ -33,14 +35,20 @@ struct End {
 }
 
 impl Job {
-    /// All workgroups of a dispatch from the queue with this doorbell; `log` says whether their accesses
-    /// are wanted.
-    pub(super) fn new(dispatch: Dispatch, slot: usize, doorbell: usize, log: bool) -> Self {
+    /// All workgroups of a dispatch on a GPU, from the queue whose waves let go or hold by the word
+    /// `evict`; `log` says whether their accesses are wanted.
+    pub(super) fn new(
+        dispatch: Dispatch,
+        (slot, gpu): (usize, usize),
+        evict: &'static AtomicU32,
+        log: bool,
+    ) -> Self {
         let [x, y, z] = dispatch.workgroups().map(u64::from);
         Self {
             dispatch,
             slot,
-            doorbell,
+            gpu,
+            evict,
             total: x * y * z,
             next: AtomicU64::new(0),
             log,
@@ -79,7 +87,7 @@ impl Job {
         unit: &mut ComputeUnit,
         mut log: Option<&mut AccessLog>,
     ) -> Result<(), Stop> {
-        let word = &process.device.state().live[self.slot].evict[self.doorbell];
+        let (word, side) = (self.evict, process.on(self.gpu));
         let host = Interrupts {
             device: process.device,
             slot: self.slot,
@@ -91,7 +99,7 @@ impl Job {
             host: &host,
         };
         let view = View {
-            space: &process.space,
+            space: &side.space,
             slot: self.slot,
         };
         let [x, y, _] = self.dispatch.workgroups().map(u64::from);
@@ -103,7 +111,7 @@ impl Job {
             let id = [index % x, index / x % y, index / (x * y)].map(|id| id as u32);
             unit.run_workgroup(
                 &self.dispatch,
-                &process.program,
+                &side.program,
                 &view,
                 id,
                 &control,

@@ -79,9 +79,12 @@ impl Head<'_> {
                     Err(failure) => Err(failure),
                 }
             }
-            (VENDOR_SPECIFIC, FORMAT_PM4_IB) => {
-                run_pm4(&self.process.program, self.space, transmute!(packet)).map(|()| None)
-            }
+            (VENDOR_SPECIFIC, FORMAT_PM4_IB) => run_pm4(
+                &self.process.on(self.queue.gpu()).program,
+                self.space,
+                transmute!(packet),
+            )
+            .map(|()| None),
             (kind, format) => Err(Failure::Packet(format!(
                 "AQL packet type {kind} format {format} is not implemented"
             ))),
@@ -156,7 +159,7 @@ impl Head<'_> {
         match failure {
             Failure::Wave(Stop::Fault { addr, write, .. }) => {
                 let mapped = space.find(*addr).is_some();
-                event::memory_fault(device, self.slot, *addr, *write, mapped);
+                event::memory_fault(device, (self.slot, self.queue.gpu()), *addr, *write, mapped);
             }
             Failure::Wave(Stop::Trap { .. }) => {
                 let signal = word64(space, self.amd_queue() + QUEUE_INACTIVE_SIGNAL)

@@ -141,14 +141,16 @@ impl Pool {
         {
             return false;
         }
-        let Ok(space) = self.process.space.snapshot(slot) else {
-            return false;
-        };
         let mut found = false;
         for queue in &queues.list {
             if queue.is_busy() {
                 found = true;
-            } else if queue.has_work(self.process.device, slot, &space) && queue.claim() {
+                continue;
+            }
+            let Ok(space) = self.process.on(queue.gpu()).space.snapshot(slot) else {
+                continue;
+            };
+            if queue.has_work(self.process.device, slot, &space) && queue.claim() {
                 found = true;
                 self.hand_over(Arc::clone(queue));
             }
@@ -209,7 +211,7 @@ impl Pool {
         let (Some(queue), Some(slot)) = (self.find(id), self.process.slot()) else {
             return;
         };
-        let word = &self.process.device.state().live[slot].evict[queue.doorbell()];
+        let word = queue.evict(self.process.device, slot);
         if queue.has_share() {
             word.fetch_and(!HELD, Ordering::AcqRel);
             return;
@@ -235,7 +237,7 @@ impl Pool {
                 && let Some(slot) = self.process.slot()
             {
                 // A kernel that does not end by itself: the program gave it up.
-                let word = &self.process.device.state().live[slot].evict[queue.doorbell()];
+                let word = queue.evict(self.process.device, slot);
                 word.fetch_add(HELD + 1, Ordering::AcqRel);
             }
             std::thread::sleep(Duration::from_micros(50));

@@ -2,17 +2,23 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::device::Device;
+use crate::device::{Device, GPUS};
 use crate::space::Space;
 use crate::wave::WaveProgram;
 
-/// A process: its device, its address space and its code.
+/// What a process has on one GPU: its address space there, and its code.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub space: Space,
+    pub program: WaveProgram,
+}
+
+/// A process on all GPUs.
 #[derive(Debug)]
 pub(super) struct Process {
     pub pid: u32,
     pub device: &'static Device,
-    pub space: Space,
-    pub program: WaveProgram,
+    sides: [Side; GPUS],
     /// Its slot, and the generation of the device on which it is that (0: on none).
     slot: AtomicU32,
     generation: AtomicU64,
@@ -23,11 +29,17 @@ impl Process {
         Self {
             pid,
             device,
-            space: Space::new(device, pid),
-            program: WaveProgram::new(),
+            sides: std::array::from_fn(|gpu| Side {
+                space: Space::new(device, gpu),
+                program: WaveProgram::new(),
+            }),
             slot: AtomicU32::new(0),
             generation: AtomicU64::new(0),
         }
+    }
+
+    pub(super) fn on(&self, gpu: usize) -> &Side {
+        &self.sides[gpu]
     }
 
     /// Its slot. None right after a restore, until the poller has seen the new device.
@@ -39,12 +51,18 @@ impl Process {
 
     /// Finds its slot on the device of another generation; false when that does not know it.
     pub(super) fn move_to(&self, generation: u64) -> bool {
-        let Some(slot) = self.space.slot() else {
+        let Ok(tables) = self.device.lock() else {
+            return false;
+        };
+        let mut processes = tables.processes.iter();
+        let Some(slot) = processes.position(|process| process.pid == self.pid) else {
             return false;
         };
         self.slot.store(slot as u32, Ordering::Release);
         self.generation.store(generation, Ordering::Release);
-        self.program.invalidate();
+        for side in &self.sides {
+            side.program.invalidate();
+        }
         true
     }
 }

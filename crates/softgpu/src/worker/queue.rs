@@ -8,7 +8,7 @@ use strobe_kfd::queue::COMPUTE_AQL;
 
 use super::job::Job;
 use super::memory::{word16, word64};
-use crate::device::{DOORBELLS, Device, Queue};
+use crate::device::{DOORBELLS, Device, GPUS, Queue};
 use crate::space::Snapshot;
 
 /// What became of the packet at the head of a queue.
@@ -61,8 +61,14 @@ impl QueueState {
         self.queue.id
     }
 
-    pub(super) fn doorbell(&self) -> usize {
-        self.queue.doorbell as usize % DOORBELLS
+    pub(super) fn gpu(&self) -> usize {
+        self.queue.gpu as usize % GPUS
+    }
+
+    /// The word by which its waves are told to let go, or to hold.
+    pub(super) fn evict<'a>(&self, device: &'a Device, slot: usize) -> &'a AtomicU32 {
+        let doorbell = self.queue.doorbell as usize % DOORBELLS;
+        &device.state().live[slot].evict[self.gpu()][doorbell]
     }
 
     /// Whether it was destroyed, or failed.
@@ -155,7 +161,7 @@ impl QueueState {
             (read < write && self.is_valid(space, read)).then_some(read)
         } else {
             let doorbell = device
-                .doorbell(slot, self.queue.doorbell)
+                .doorbell(slot, self.gpu(), self.queue.doorbell)
                 .load(Ordering::Acquire);
             (read < write && read < doorbell).then_some(read)
         }
@@ -209,7 +215,7 @@ mod tests {
                 host: words.as_ptr().cast_mut().cast(),
                 writable: true,
             },
-            on_device: true,
+            vram_of: Some(0),
         };
         let before = Arc::new(Snapshot::of(vec![region(QUEUE)]));
         let after = Arc::new(Snapshot::of(vec![region(QUEUE), region(KERNEL)]));

@@ -59,7 +59,8 @@ impl Runner {
         if live.pause.load(Ordering::Acquire) != 0 {
             return Progress::Stopped;
         }
-        let Ok(space) = process.space.snapshot(slot) else {
+        let side = process.on(queue.gpu());
+        let Ok(space) = side.space.snapshot(slot) else {
             return Progress::Stopped;
         };
         if queue.ready(device, slot, &space).is_none() {
@@ -72,7 +73,7 @@ impl Runner {
         live.resident.fetch_add(1, Ordering::SeqCst);
         let ours = device.header().generation == queue.generation;
         let progress = if ours && live.pause.load(Ordering::SeqCst) == 0 {
-            match queue.head(device, slot, || process.space.snapshot(slot).ok()) {
+            match queue.head(device, slot, || side.space.snapshot(slot).ok()) {
                 Some((read, space)) if queue.queue().kind == COMPUTE_AQL => {
                     let head = Head {
                         process,
@@ -109,6 +110,7 @@ impl Runner {
         let (device, queue) = (self.process.device, state.queue());
         let engine = Engine {
             device,
+            gpu: state.gpu(),
             snapshot: space,
             slot: Some(slot),
         };
@@ -128,7 +130,8 @@ impl Runner {
             Err(error) => {
                 report(&format!("queue {}: {error}", queue.id));
                 if let SdmaError::Fault { va, write } = error {
-                    event::memory_fault(device, slot, va, write, space.find(va).is_some());
+                    let mapped = space.find(va).is_some();
+                    event::memory_fault(device, (slot, state.gpu()), va, write, mapped);
                 }
                 state.fail(device, slot);
                 Progress::Stopped

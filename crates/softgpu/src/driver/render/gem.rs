@@ -9,7 +9,8 @@ use strobe_kfd::render::gem::{
 use strobe_kfd::render::prime::{FdToHandle, HandleToFd};
 
 use super::super::caller::{self, Caller};
-use super::super::memory::{changed, insert_mapping, share};
+use super::super::memory::{changed, insert_mapping};
+use super::super::sharing::share;
 use crate::device::{self, Device, GemHandle, Mapping, Object, Tables, place};
 
 const PAGE: u64 = 4096;
@@ -52,7 +53,8 @@ pub(super) fn create(caller: &Caller, args: &mut Create) -> Result<(), Errno> {
     } else {
         return Err(Errno::EINVAL);
     };
-    let object = device::allocate(caller.device, &mut tables, kind, args.bo_size, 0)?;
+    let place = (caller.render_gpu()?, kind);
+    let object = device::allocate(caller.device, &mut tables, place, args.bo_size, 0)?;
     let entry = GemHandle {
         domains: args.domains,
         alloc_flags: args.domain_flags,
@@ -70,8 +72,9 @@ pub(super) fn userptr(caller: &Caller, args: &mut Userptr) -> Result<(), Errno> 
         return Err(Errno::EINVAL);
     }
     let file = caller.render_file()?;
+    let place = (caller.render_gpu()?, place::USER);
     let mut tables = caller.lock()?;
-    let object = device::allocate_elsewhere(&mut tables, place::USER, args.addr, args.size, 0)?;
+    let object = device::allocate_elsewhere(&mut tables, place, args.addr, args.size, 0)?;
     let entry = GemHandle {
         domains: DOMAIN_GTT,
         ..GemHandle::default()
@@ -112,7 +115,9 @@ pub(super) fn mmap(caller: &Caller, args: &mut Mmap) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let (_, _, object) = object(&*caller.lock()?, file, args.handle())?;
     let hidden = object.place == place::VRAM && caller.device.header().large_bar == 0;
-    if hidden || !matches!(object.place, place::VRAM | place::GTT) {
+    // Another GPU's memory is mapped by the node of that.
+    let foreign = object.gpu as usize != caller.render_gpu()?;
+    if hidden || foreign || !matches!(object.place, place::VRAM | place::GTT) {
         return Err(Errno::EPERM);
     }
     args.word = object.offset;

@@ -15,10 +15,11 @@ use crate::report::report;
 /// The answer's pointer must be valid for the number of bytes beside it.
 pub(super) unsafe fn answer(caller: &Caller, args: &mut Info) -> Result<(), Errno> {
     let header = caller.device.header();
+    let gpu = caller.render_gpu()?;
     let used = || {
         let mut tables = caller.lock()?;
         reap(caller.device, &mut tables);
-        Ok::<_, Errno>(tables.vram_used)
+        Ok::<_, Errno>(tables.vram_used[gpu])
     };
     let visible = if header.large_bar != 0 {
         header.vram_bytes

@@ -98,6 +98,7 @@ pub(super) unsafe fn submit(caller: &Caller, args: &mut Submit) -> Result<(), Er
 fn execute(caller: &Caller, snapshot: &Snapshot, ib: &ChunkIb) -> Result<(), Errno> {
     let engine = Engine {
         device: caller.device,
+        gpu: caller.render_gpu()?,
         snapshot,
         slot: None,
     };
