@@ -17,6 +17,7 @@
 //! | `damage` | a checkpoint that is not what was written is not restored |
 //! | `output` | a pipe gets all of a program's output, once; phases are reported |
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
+//! | `several_gpus` | programs on several GPUs come back, on those or on others |
 //! | `trees` | several processes are saved at one cut and come back together |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
@@ -53,6 +54,8 @@ mod output;
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]
 mod round_trip;
+#[path = "checkpoint/several_gpus.rs"]
+mod several_gpus;
 #[path = "checkpoint/trees.rs"]
 mod trees;
 #[path = "checkpoint/unseen.rs"]

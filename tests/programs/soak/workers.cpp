@@ -1,6 +1,7 @@
 // Several processes that use the device, under a parent that does not: what a launcher of workers is.
 // Numbers go round in a ring of pipes, several at a time, so that all are at work at once; each worker mixes
-// what it gets with its own memory on the device, so that all depend on all.
+// what it gets with its own memory on the device, so that all depend on all. Where there are several GPUs, they
+// share them out.
 //
 //   workers [ROUNDS]
 #include <sys/prctl.h>
@@ -28,6 +29,9 @@ static void put(int to, uint64_t number) {
 
 // Takes a number, works, and passes what it makes of it on, until 0 comes round.
 static void work(unsigned self, int from, int to) {
+    int gpus;
+    CHECK(hipGetDeviceCount(&gpus));
+    CHECK(hipSetDevice((int)self % gpus));
     unsigned* words = words_of(kWords, self);
     unsigned round = 0;
     uint64_t number;

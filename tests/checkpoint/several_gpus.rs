@@ -1,0 +1,64 @@
+//! Programs that see more than one GPU.
+
+use std::fs;
+use std::path::Path;
+
+use strobe_evaluation::Session;
+
+use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore_on, strobe, verify};
+
+fn start_on(gpus: &[&str], folder: &Path, program: &[&str]) -> Session {
+    let gpus: Vec<String> = gpus.iter().map(|&option| option.to_owned()).collect();
+    Session::start(&strobe(), &gpus, program, folder).expect("the program starts")
+}
+
+/// Its GPUs read each other's memory, and it checks every round against the host's own model.
+#[test]
+fn a_program_on_two_gpus_comes_back_also_on_others() {
+    let program = hip_program("several.cpp");
+    let uninterrupted = {
+        let folder = Folder::new("two-gpus-whole");
+        let session = start_on(&["--gpus", "2"], folder.path(), &[&program, "40", "log"]);
+        assert!(session.wait(LIMIT).expect("it ends").success());
+        fs::read_to_string(folder.join("log")).expect("its log")
+    };
+    for (mode, gpus) in [
+        ("cow", ["--gpus", "2"]),
+        ("stop", ["--gpu-ids", "0x7777,0x5555"]),
+    ] {
+        let folder = Folder::new(&format!("two-gpus-{mode}"));
+        let rounds = [program.as_str(), "40", "log", "20"];
+        let mut session = start_on(&["--gpus", "2"], folder.path(), &rounds);
+        session
+            .wait_for("log", "round 7 ", LIMIT)
+            .expect("it works");
+        let images = folder.join("images");
+        checkpoint(&session, &images, &["--mode", mode]).well();
+        verify(&images).well();
+        session.kill().expect("it dies");
+        restore_on(&images, &gpus).well();
+        let log = fs::read_to_string(folder.join("log")).expect("its log");
+        assert_eq!(log, uninterrupted, "{gpus:?}");
+    }
+}
+
+/// Each has one for itself, and sees the others' too.
+#[test]
+fn workers_on_a_gpu_each_come_back_from_one_cut() {
+    let program = hip_program("soak/workers.cpp");
+    let run = |folder: &Folder| start_on(&["--gpus", "3"], folder.path(), &[&program, "30"]);
+    let whole = Folder::new("gpu-each-whole");
+    assert!(run(&whole).wait(LIMIT).expect("it ends").success());
+    let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
+    let folder = Folder::new("gpu-each");
+    let mut session = run(&folder);
+    session
+        .wait_for("stdout", "round 6 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
+    restore_on(&images, &["--gpus", "3"]).well();
+    let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+    assert_eq!(said, whole);
+}
