@@ -13,12 +13,13 @@ mod harness;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use harness::lethal::Lethal;
 use harness::{Folder, LIMIT, hip_program, strobe};
+use strobe_criu::failure::PLUGIN_PREFIX;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
@@ -79,9 +80,62 @@ impl Run {
             .finish(|| false)
     }
 
+    /// Runs to the end of the program.
+    fn restore_on_new_device(&self, images: &Path) -> ExitStatus {
+        let mut command = strobe().command();
+        command.args(["softgpu", "--", "/usr/bin/env"]);
+        if let Some(library) = &self.softgpu {
+            command.arg(format!("LD_PRELOAD={}", library.display()));
+            command.arg("STROBE_SOFTGPU_CRIU=1");
+        }
+        command
+            .arg(&self.criu.path)
+            .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
+            .arg(images)
+            .arg("-W")
+            .arg(&self.work)
+            .arg("-L")
+            .arg(self.plugins.path())
+            .stdin(Stdio::null());
+        command.status().expect("strobe starts")
+    }
+
     fn log(&self, name: &str) -> String {
         fs::read_to_string(self.work.join(name)).unwrap_or_default()
     }
+}
+
+/// Restores from images that say of no buffer object where it was mapped from. CRIU has to fail, or it
+/// maps the memory of another one; what the plugin says.
+fn restore_without_offsets(folder: &Folder, run: &Run) -> String {
+    let images = folder.join("without-offsets");
+    fs::create_dir(&images).expect("a folder");
+    for entry in fs::read_dir(&run.images).expect("the images").flatten() {
+        let to = images.join(entry.file_name());
+        fs::hard_link(entry.path(), to).expect("a link");
+    }
+    let path = image_named(&images, "amdgpu-kfd-");
+    let mut kfd: CriuKfd =
+        frame::read_image(&mut File::open(&path).expect("an image")).expect("a kfd image");
+    for bo in &mut kfd.bo_entries {
+        bo.offset ^= 1 << 40;
+    }
+    fs::remove_file(&path).expect("a link");
+    frame::write_image(&mut File::create(&path).expect("a file"), &kfd).expect("a kfd image");
+    let status = run.restore_on_new_device(&images);
+    assert!(!status.success(), "{}", run.log("restore.log"));
+    let log = run.log("restore.log");
+    let line = log.lines().find(|line| line.contains(PLUGIN_PREFIX));
+    line.unwrap_or_default().to_owned()
+}
+
+/// The one image whose name starts so.
+fn image_named(images: &Path, start: &str) -> PathBuf {
+    let names = fs::read_dir(images).expect("the images").flatten();
+    let mut paths = names.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    let found = paths.next().unwrap_or_else(|| panic!("no {start}"));
+    assert!(paths.next().is_none(), "several {start}");
+    found.path()
 }
 
 /// A child that is killed when the test ends. What runs on the device of a `strobe softgpu` ends with
@@ -242,21 +296,12 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
     check_images(&run.images);
 
     wait_until("free process number", || !process::exists(pid));
-    let status = strobe()
-        .command()
-        .args(["softgpu", "--", "/usr/bin/env"])
-        .arg(format!("LD_PRELOAD={}", library.display()))
-        .arg("STROBE_SOFTGPU_CRIU=1")
-        .arg(&run.criu.path)
-        .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
-        .arg(&run.images)
-        .arg("-W")
-        .arg(&run.work)
-        .arg("-L")
-        .arg(run.plugins.path())
-        .stdin(Stdio::null())
-        .status()
-        .expect("strobe starts");
+    let sentence = restore_without_offsets(&folder, &run);
+    assert!(
+        sentence.contains("belongs to no buffer object"),
+        "{sentence}"
+    );
+    let status = run.restore_on_new_device(&run.images);
     assert!(status.success(), "{}", run.log("restore.log"));
     assert_eq!(
         text(&log),
@@ -303,20 +348,7 @@ fn a_dump_undoes_what_a_killed_one_has_left() {
 
 /// Every file is what CRIU's own plugin would have written.
 fn check_images(images: &Path) {
-    let names: Vec<String> = fs::read_dir(images)
-        .expect("the images")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .into_string()
-                .expect("text")
-        })
-        .collect();
-    let find = |start: &str| {
-        let name = names.iter().find(|name| name.starts_with(start));
-        images.join(name.unwrap_or_else(|| panic!("no {start} among {names:?}")))
-    };
+    let find = |start: &str| image_named(images, start);
     let open = |path: &Path| File::open(path).expect("an image");
     let kfd: CriuKfd = frame::read_image(&mut open(&find("amdgpu-kfd-"))).expect("a kfd image");
     assert_eq!(kfd.num_of_gpus, 1);
@@ -341,10 +373,9 @@ fn check_images(images: &Path) {
     let node: strobe_proto::amdgpu::CriuRenderNode =
         frame::read_image(&mut open(&find("amdgpu-renderD-"))).expect("a render node image");
     assert_eq!(node.gpu_id, gpu.gpu_id);
-    assert!(
-        !names.iter().any(|name| name.starts_with("strobe-")),
-        "{names:?}"
-    );
+    let mut names = fs::read_dir(images).expect("the images").flatten();
+    let ours = names.find(|entry| entry.file_name().to_string_lossy().starts_with("strobe-"));
+    assert!(ours.is_none(), "{ours:?}");
 }
 
 #[test]

@@ -4,12 +4,13 @@
 //! process therefore always answer that when all is well: other plugins have a part in it too.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
-use nix::sys::stat::fstat;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::{Mode, fstat};
 use strobe_log::Wanted;
 use tracing::{Dispatch, debug_span};
 
@@ -146,6 +147,8 @@ pub(crate) extern "C" fn restore_file(id: c_int, retry: *mut bool) -> c_int {
     in_restore(|restore| Ok(restore.file(id)?.map_or(NOT_OURS, IntoRawFd::into_raw_fd)))
 }
 
+/// CRIU looks at no answer but 1: after an error it would map what the stale offset names now. So an
+/// error is answered with a descriptor that nothing can map, and CRIU fails.
 pub(crate) extern "C" fn update_vma_map(
     path: *const c_char,
     address: u64,
@@ -153,22 +156,33 @@ pub(crate) extern "C" fn update_vma_map(
     new: *mut u64,
     fd: *mut c_int,
 ) -> c_int {
-    in_restore(|restore| {
-        if path.is_null() || new.is_null() || fd.is_null() {
-            return Ok(NOT_OURS);
-        }
+    if path.is_null() || new.is_null() || fd.is_null() {
+        return NOT_OURS;
+    }
+    let mut place = None;
+    let answer = in_restore(|restore| {
         // SAFETY: CRIU passes a path as a C string, alive during this call.
         let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
-        let Some((offset, file)) = restore.mapping(&path, address, old)? else {
-            return Ok(NOT_OURS);
-        };
-        // SAFETY: both point to variables of CRIU for our answer; the descriptor becomes CRIU's.
-        unsafe {
-            new.write(offset);
-            fd.write(file.map_or(-1, IntoRawFd::into_raw_fd));
-        }
-        Ok(1)
-    })
+        place = restore.mapping(&path, address, old)?;
+        Ok(if place.is_some() { 1 } else { NOT_OURS })
+    });
+    let (offset, descriptor) = match (answer, place) {
+        (NOT_OURS, _) => return NOT_OURS,
+        (1, Some((offset, file))) => (offset, file.map_or(-1, IntoRawFd::into_raw_fd)),
+        _ => (old, unmappable()),
+    };
+    // SAFETY: both point to variables of CRIU for our answer; the descriptor becomes CRIU's.
+    unsafe {
+        new.write(offset);
+        fd.write(descriptor);
+    }
+    1
+}
+
+/// A descriptor that names a file and cannot be mapped; where there is none left, a number that is none.
+fn unmappable() -> RawFd {
+    let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
+    open("/", flags, Mode::empty()).map_or(RawFd::MAX, IntoRawFd::into_raw_fd)
 }
 
 pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
@@ -178,4 +192,42 @@ pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
             .in_scope(resume)
             .map(|()| NOT_OURS)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The one test that uses [`STAGE`].
+    #[test]
+    fn a_mapping_that_cannot_be_is_answered_with_what_cannot_be_mapped() {
+        let ask = |path: &CStr| {
+            let (mut new, mut fd) = (0, -1);
+            let answer = update_vma_map(path.as_ptr(), 0x1000, 0x7000, &raw mut new, &raw mut fd);
+            (answer, new, fd)
+        };
+        let node = c"/dev/dri/renderD128";
+        assert_eq!(ask(node), (NOT_OURS, 0, -1), "no restore is under way");
+        *STAGE.lock().unwrap() = Stage::Restore(Box::default());
+        assert_eq!(ask(c"/tmp/a file"), (NOT_OURS, 0, -1));
+        let (answer, new, fd) = ask(node);
+        *STAGE.lock().unwrap() = Stage::Idle;
+        assert_eq!(
+            (answer, new),
+            (1, 0x7000),
+            "CRIU looks at the descriptor only then"
+        );
+        // SAFETY: a new mapping, of which nothing is used.
+        let mapped = unsafe {
+            let none = std::ptr::null_mut();
+            libc::mmap(none, 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0)
+        };
+        assert_eq!(mapped, libc::MAP_FAILED);
+        assert_eq!(nix::errno::Errno::last(), nix::errno::Errno::EBADF);
+        // SAFETY: asks about a number only.
+        let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+        assert_eq!(flags & libc::O_PATH, libc::O_PATH);
+        // SAFETY: the descriptor is ours by the answer.
+        unsafe { libc::close(fd) };
+    }
 }

@@ -251,19 +251,19 @@ impl Restore {
     }
 
     /// The new offset of a mapping and the descriptor to map (`None`: CRIU opens the path). `None`
-    /// if the path is none of our devices.
+    /// if the path is none of our devices: another plugin has accepted it.
     pub(crate) fn mapping(
         &mut self,
         path: &str,
         address: u64,
         old: u64,
     ) -> Result<Option<(u64, Option<OwnedFd>)>, RestoreError> {
-        let Some(device) = devices::of_path(path.as_ref()) else {
-            return Ok(None);
-        };
         let unknown = || RestoreError::Mapped {
             path: path.to_owned(),
             address,
+        };
+        let Some(device) = devices::of_path(path.as_ref()) else {
+            return Ok(None);
         };
         let (new, source) = vma::find(&self.moved, device, address, old).ok_or_else(unknown)?;
         let Source::Render { gpu } = source else {
