@@ -1,7 +1,7 @@
 //! A dump: the gate, the driver's state, contents, and letting everything run again.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -424,13 +424,11 @@ impl Dump {
         promises[number].touched.extend(touched);
         promises[number].tracked.extend(&image.tracked);
         let name = files::residual(id, gpu_id);
-        let file = self.images()?.create(&name)?;
         let failed = |e| DumpError::from(images::write_error(&name, e));
-        let mut writer = BufWriter::new(&file);
-        frame::write_image(&mut writer, &image).map_err(failed)?;
-        writer.flush().map_err(failed)?;
-        drop(writer);
-        let start = file.metadata().map_err(failed)?.len();
+        let head = frame::image_bytes(&image).map_err(failed)?;
+        let mut file = self.images()?.create(&name)?;
+        file.write_all(&head).map_err(failed)?;
+        let start = head.len() as u64;
         Ok(Job {
             device: *device,
             pieces,
@@ -460,7 +458,18 @@ impl Dump {
             statistics.warnings = mem::take(&mut self.warnings);
             let written = self.images().and_then(|images| {
                 images.write(files::STATISTICS, &statistics)?;
-                Ok(images.write(files::PROGRAM_FILES, &files)?)
+                let whole = images.write(files::PROGRAM_FILES, &files);
+                Ok(whole.or_else(|error| {
+                    // For the command to say why there is no checkpoint.
+                    let failure = error.to_string();
+                    images.write(
+                        files::PROGRAM_FILES,
+                        &ProgramFiles {
+                            failure,
+                            files: Vec::new(),
+                        },
+                    )
+                })?)
             });
             // The command that started CRIU misses the files and abandons the checkpoint.
             if let Err(error) = written {

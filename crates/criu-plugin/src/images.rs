@@ -1,13 +1,14 @@
 //! Files in CRIU's image folder, and whole messages in them.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use strobe_proto::frame;
+use strobe_proto::image::Image;
 
 #[derive(Debug, thiserror::Error)]
 #[error("image {name} cannot be {action}: {error}")]
@@ -59,15 +60,11 @@ impl Images {
         }
     }
 
-    /// Writes a file of one message.
-    pub(crate) fn write(
-        &self,
-        name: &str,
-        message: &impl prost::Message,
-    ) -> Result<(), ImageError> {
-        let mut writer = BufWriter::new(self.create(name)?);
-        frame::write_image(&mut writer, message)
-            .and_then(|()| writer.flush())
+    /// Writes a file of one message; none where it would be too long.
+    pub(crate) fn write(&self, name: &str, message: &impl Image) -> Result<(), ImageError> {
+        let bytes = frame::image_bytes(message).map_err(|e| write_error(name, e))?;
+        self.create(name)?
+            .write_all(&bytes)
             .map_err(|e| write_error(name, e))
     }
 
@@ -98,5 +95,35 @@ pub(crate) fn read_error(name: &str, error: io::Error) -> ImageError {
         name: name.to_owned(),
         action: "read",
         error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe_proto::amdgpu::CriuKfd;
+
+    #[test]
+    fn an_image_that_is_too_large_is_named_and_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let images = Images::new(File::open(folder.path()).unwrap().into());
+        let mut kfd = CriuKfd {
+            pid: 7,
+            ..CriuKfd::default()
+        };
+        images.write("amdgpu-kfd-5.img", &kfd).unwrap();
+        assert_eq!(images.read("amdgpu-kfd-5.img").unwrap(), Some(kfd.clone()));
+        kfd.priv_data = vec![0; frame::IMAGE_LIMIT as usize];
+        let sentence = images
+            .write("amdgpu-kfd-6.img", &kfd)
+            .unwrap_err()
+            .to_string();
+        let start = "image amdgpu-kfd-6.img cannot be written: a message of 2684354";
+        let end = ": 0 buffer objects and 268435456 bytes of the driver's own state";
+        assert!(
+            sentence.starts_with(start) && sentence.ends_with(end),
+            "{sentence}"
+        );
+        assert_eq!(images.read::<CriuKfd>("amdgpu-kfd-6.img").unwrap(), None);
     }
 }
