@@ -6,10 +6,14 @@
 //! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
-//! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands
+//! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
+//! | `stream` | images go through CRIU's image streamer, or the dump is refused |
 
 #[path = "harness/mod.rs"]
 mod harness;
+
+#[path = "criu/stream.rs"]
+mod stream;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -252,6 +256,22 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
     assert_eq!(text(&output), "ready\n['SIGUSR1', 'SIGUSR2']\n");
 }
 
+/// A packet being executed cannot be saved on the software GPU: such a dump fails, the program goes on,
+/// and another is tried. (Most meet the program at rest, even on a slow machine.)
+fn dump_at_rest<R>(log: &Path, mut dump: impl FnMut(u32) -> (R, Result<(), RunError>)) -> R {
+    for attempt in 0..20 {
+        let (run, result) = dump(attempt);
+        let Err(error) = result else { return run };
+        let sentence = error.to_string();
+        assert!(sentence.contains("queues"), "{sentence}");
+        let rounds = text(log).lines().count();
+        wait_until("round after a failed dump", || {
+            text(log).lines().count() > rounds
+        });
+    }
+    panic!("the program never rests");
+}
+
 #[test]
 fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
     let folder = Folder::new("criu-bare");
@@ -270,25 +290,11 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
     let library = softgpu_library(pid)
         .expect("its maps")
         .expect("it is on the software GPU");
-    // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
-    // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
-    let mut tries = 0;
-    let run = loop {
-        let run = Run::new(&folder, &format!("images-{tries}"), Some(library.clone()));
-        match run.dump(pid, false) {
-            Ok(()) => break run,
-            Err(error) => {
-                let sentence = error.to_string();
-                assert!(sentence.contains("queues"), "{sentence}");
-                let rounds = text(&log).lines().count();
-                wait_until("round after a failed dump", || {
-                    text(&log).lines().count() > rounds
-                });
-                tries += 1;
-                assert!(tries < 20, "the program never rests: {sentence}");
-            }
-        }
-    };
+    let run = dump_at_rest(&log, |attempt| {
+        let run = Run::new(&folder, &format!("images-{attempt}"), Some(library.clone()));
+        let result = run.dump(pid, false);
+        (run, result)
+    });
     assert!(
         text(&log).lines().count() < 150,
         "the program was too fast for the test"

@@ -1,7 +1,7 @@
 //! A dump: the gate, the driver's state, contents, and letting everything run again.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -19,16 +19,14 @@ use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{
-    DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files, frame,
-};
+use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
 
 use crate::contents;
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
-use crate::images::{self, Images};
+use crate::images::Images;
 use crate::save::{self, Job};
 use crate::signals::without_signals;
 use crate::topology;
@@ -85,8 +83,7 @@ impl Dump {
 
     fn images(&mut self) -> Result<&Images, DumpError> {
         if self.images.is_none() {
-            let folder = host::image_folder().map_err(DumpError::Folder)?;
-            self.images = Some(Images::new(folder));
+            self.images = Some(Images::of_criu().map_err(DumpError::Folder)?);
         }
         Ok(self.images.as_ref().expect("just set"))
     }
@@ -112,6 +109,10 @@ impl Dump {
     pub(crate) fn pause(&mut self, pid: u32) -> Result<(), DumpError> {
         if mem::replace(&mut self.has_cut, true) {
             return Ok(());
+        }
+        // Chunks and residual are read in any order, by the command too.
+        if self.images()?.is_stream() && hand_over::is_awaited(pid)? {
+            return Err(DumpError::Streamed);
         }
         let cut = hand_over::take_cut(pid)?;
         let Some(first) = cut.agents.first() else {
@@ -161,8 +162,8 @@ impl Dump {
         let save = move || {
             files.save(limit, |number| {
                 let name = files::contents(number);
-                let file = images.create(&name).map_err(|error| error.error)?;
-                Ok((name, file))
+                let image = images.create(&name).map_err(|error| error.error)?;
+                Ok((name, image.into_file()))
             })
         };
         let started = without_signals(|| thread::Builder::new().spawn(save));
@@ -220,33 +221,36 @@ impl Dump {
             .find(|node| node.gpu_id != 0 && node.drm_render_minor == minor)
             .map_or(0, |node| node.gpu_id);
         self.note_plugin()?;
+        let known = self.gpu_ids.iter().find(|(id, _)| *id == gpu_id);
         let image = CriuRenderNode {
-            gpu_id,
+            gpu_id: known.map_or(gpu_id, |(_, user)| *user),
             id: Some(id as u32),
             drm_render_minor: Some(minor),
             num_of_bos: Some(0),
             bo_entries: Vec::new(),
         };
+        self.images()?.write(&files::render_node(id), &image)?;
         self.render_nodes.push((gpu_id, image));
-        self.write_render_nodes()
+        Ok(())
     }
 
-    /// The driver tells the ids the program knows only with the process: whichever of the two
-    /// descriptors comes first, the images end up with those.
-    fn write_render_nodes(&mut self) -> Result<(), DumpError> {
-        for (actual, image) in &mut self.render_nodes {
+    /// The driver tells the ids the program knows only with the process. Images of render nodes that came
+    /// before get theirs now.
+    fn correct_render_nodes(&mut self) -> Result<(), DumpError> {
+        let mut nodes = mem::take(&mut self.render_nodes);
+        for (actual, image) in &mut nodes {
             let known = self.gpu_ids.iter().find(|(id, _)| id == actual);
-            image.gpu_id = known.map_or(*actual, |(_, user)| *user);
-        }
-        let written: Vec<CriuRenderNode> = self
-            .render_nodes
-            .iter()
-            .map(|(_, image)| image.clone())
-            .collect();
-        let images = self.images()?;
-        for image in &written {
+            let Some(&(_, user)) = known.filter(|(_, user)| *user != image.gpu_id) else {
+                continue;
+            };
+            let images = self.images()?;
+            if images.is_stream() {
+                return Err(DumpError::NodeBeforeDriver(*actual));
+            }
+            image.gpu_id = user;
             images.write(&files::render_node(image.id() as i32), image)?;
         }
+        self.render_nodes = nodes;
         Ok(())
     }
 
@@ -285,7 +289,7 @@ impl Dump {
                 .iter()
                 .map(|d| (d.actual_gpu_id, d.user_gpu_id)),
         );
-        self.write_render_nodes()?;
+        self.correct_render_nodes()?;
         let present = topology::read()?;
         let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
         self.statistics.buffer_objects += buckets.len() as u64;
@@ -325,15 +329,14 @@ impl Dump {
                 continue;
             }
             let name = files::pages(id, device.user_gpu_id);
-            let file = self.images()?.create(&name)?;
-            file.write_all_at(&bytes.to_le_bytes(), 0)
-                .map_err(|e| images::write_error(&name, e))?;
+            let mut image = self.images()?.create(&name)?;
+            let head = bytes.to_le_bytes();
+            image.write_at(&head, 0)?;
             jobs.push(Job {
                 device: *device,
                 pieces,
-                file,
-                name,
-                start: 8,
+                image,
+                start: head.len() as u64,
             });
             total += bytes;
         }
@@ -424,16 +427,11 @@ impl Dump {
         promises[number].touched.extend(touched);
         promises[number].tracked.extend(&image.tracked);
         let name = files::residual(id, gpu_id);
-        let failed = |e| DumpError::from(images::write_error(&name, e));
-        let head = frame::image_bytes(&image).map_err(failed)?;
-        let mut file = self.images()?.create(&name)?;
-        file.write_all(&head).map_err(failed)?;
-        let start = head.len() as u64;
+        let (image, start) = self.images()?.begin(&name, &image)?;
         Ok(Job {
             device: *device,
             pieces,
-            file,
-            name,
+            image,
             start,
         })
     }

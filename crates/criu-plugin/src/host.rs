@@ -2,10 +2,9 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::fcntl::{FcntlArg, fcntl};
-use std::os::fd::FromRawFd;
 
 /// Our name, which is upstream's: a checkpoint names the plugins it needs, and either can restore it.
 pub(crate) const NAME: &CStr = c"amdgpu_plugin";
@@ -90,6 +89,44 @@ pub(crate) fn image_folder() -> io::Result<OwnedFd> {
     // SAFETY: checked to be a descriptor, which CRIU keeps open during this call.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     fd.try_clone_to_owned()
+}
+
+/// Which way a streamed image goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Streamed {
+    Out,
+    In,
+}
+
+/// Whether images go to or come from CRIU's image streamer.
+pub(crate) fn is_streaming() -> bool {
+    /// The number of the descriptor to the streamer among CRIU's own.
+    const STREAMER: c_int = 3;
+    type GetServiceFd = unsafe extern "C" fn(c_int) -> c_int;
+    // SAFETY: the signature is CRIU's, where an enumeration stands for the number.
+    let get = unsafe { function::<GetServiceFd>(c"get_service_fd") };
+    // SAFETY: it looks a number up.
+    get.is_some_and(|get| unsafe { get(STREAMER) } >= 0)
+}
+
+/// The pipe of an image; `None` if the streamer has none of this name. Only for CRIU's own thread.
+pub(crate) fn stream_image(name: &str, way: Streamed) -> io::Result<Option<OwnedFd>> {
+    type Open = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
+    // SAFETY: the signature is CRIU's, which only reads the name.
+    let open = unsafe { function::<Open>(c"img_streamer_open") }
+        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    let flags = match way {
+        Streamed::Out => libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC,
+        Streamed::In => libc::O_RDONLY,
+    };
+    let name = CString::new(name)?;
+    // SAFETY: the name lives during the call; the flags are those of CRIU's own calls, which it compares.
+    match unsafe { open(name.as_ptr(), flags) } {
+        // SAFETY: CRIU has just made this end of a pipe for us.
+        fd @ 0.. => Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) })),
+        error if error == -libc::ENOENT => Ok(None),
+        _ => Err(io::Error::other("the image streamer does not take it")),
+    }
 }
 
 /// Makes a restore of this checkpoint fail where no plugin of our name is present.

@@ -18,7 +18,7 @@
 //! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
 //! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
-//! | `images` | files in CRIU's image folder |
+//! | `images` | CRIU's images, in its folder or streamed |
 //!
 //! What must hold: queues that were stopped run again on every path, once; what CRIU lacks in some
 //! version is looked up by name, because one missing symbol would keep the plugin from loading

@@ -49,18 +49,17 @@ impl Checks {
     }
 }
 
-/// For each GPU id of the checkpoint, the entry of the GPU here.
-pub(crate) type Mapping<'a> = BTreeMap<u32, &'a KfdDeviceEntry>;
+/// For each GPU id of the checkpoint, the id of the GPU here.
+pub(crate) type Mapping = BTreeMap<u32, u32>;
 
 /// Finds a mapping of all GPUs of `saved` onto those that are `present`; CPUs in both lists only carry links.
-pub(crate) fn map<'a>(
+pub(crate) fn map(
     saved: &[KfdDeviceEntry],
-    present: &'a [KfdDeviceEntry],
+    present: &[KfdDeviceEntry],
     checks: Checks,
-) -> Result<Mapping<'a>, MappingError> {
-    let gpus = |nodes: &'a [KfdDeviceEntry]| nodes.iter().filter(|n| n.gpu_id != 0);
+) -> Result<Mapping, MappingError> {
     let sources: Vec<_> = saved.iter().filter(|n| n.gpu_id != 0).collect();
-    let targets: Vec<_> = gpus(present).collect();
+    let targets: Vec<_> = present.iter().filter(|n| n.gpu_id != 0).collect();
     if sources.len() != targets.len() {
         return Err(MappingError::Count {
             needed: sources.len(),
@@ -91,7 +90,7 @@ pub(crate) fn map<'a>(
     Ok(sources
         .iter()
         .zip(chosen)
-        .map(|(s, t)| (s.gpu_id, targets[t]))
+        .map(|(s, t)| (s.gpu_id, targets[t].gpu_id))
         .collect())
 }
 
@@ -201,11 +200,8 @@ mod tests {
         gpu
     }
 
-    fn ids(mapping: &Mapping<'_>) -> Vec<(u32, u32)> {
-        mapping
-            .iter()
-            .map(|(from, to)| (*from, to.gpu_id))
-            .collect()
+    fn ids(mapping: &Mapping) -> Vec<(u32, u32)> {
+        mapping.iter().map(|(from, to)| (*from, *to)).collect()
     }
 
     #[test]

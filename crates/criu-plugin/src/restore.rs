@@ -3,10 +3,11 @@
 //! [`Restore`] lives in the process being restored, where descriptors and mappings are made;
 //! [`resume`] runs in CRIU's main process, which shares no variables with it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use strobe_kfd::client::compute::{self, Bo};
 use strobe_kfd::client::copier::SdmaError;
@@ -65,6 +66,11 @@ pub(crate) enum RestoreError {
     UnknownProcess(u32),
     #[error("the image names GPU {0:#x}, which it does not describe")]
     UnknownGpu(u32),
+    #[error(
+        "the program opened a render node of GPU {0:#x} before /dev/kfd, and another GPU stands in for it \
+         here, which cannot be known in time from streamed images"
+    )]
+    NodeBeforeDriver(u32),
     #[error("a mapping of {path} at {address:#x} belongs to no buffer object")]
     Mapped { path: String, address: u64 },
     #[error("descriptors cannot be moved out of the program's way: {0}")]
@@ -84,6 +90,8 @@ pub(crate) struct Restore {
     /// the driver lets only the opener of a render node map what was restored into it.
     nodes: Vec<(u32, Node)>,
     moved: Vec<Moved>,
+    /// The GPU here of each that the program knows.
+    gpus: Option<BTreeMap<u32, u32>>,
 }
 
 #[derive(Debug)]
@@ -97,18 +105,16 @@ impl Restore {
     /// In CRIU's main process, before any other is made: the thunk's shared files must be there
     /// when the program's mappings of them come back.
     pub(crate) fn prepare() -> Result<Self, RestoreError> {
-        let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
-        if let Some(image) = first_kfd_image(&images)?
-            && image.shared_mem_size != 0
-        {
-            shared_memory::make_anew(image.shared_mem_size, image.shared_mem_magic)?;
+        let images = Images::of_criu().map_err(RestoreError::Folder)?;
+        if let Some(image) = kfd_image(&images, |_| true)? {
+            make_shared_memory(&image)?;
         }
         Ok(Self::default())
     }
 
     /// Makes the descriptor that the image of this number describes; `None` if it is none of ours.
     pub(crate) fn file(&mut self, id: i32) -> Result<Option<OwnedFd>, RestoreError> {
-        let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+        let images = Images::of_criu().map_err(RestoreError::Folder)?;
         if let Some(image) = images.read::<CriuKfd>(&files::kfd(id))? {
             return self.kfd(&images, id, image).map(Some);
         }
@@ -124,22 +130,38 @@ impl Restore {
         image: &CriuRenderNode,
     ) -> Result<OwnedFd, RestoreError> {
         let present = topology::read()?;
-        // The GPUs of the checkpoint stand in the image of its /dev/kfd.
-        let saved = first_kfd_image(images)?
-            .map(|kfd| kfd.device_entries)
-            .unwrap_or_default();
-        let gpu = if saved.is_empty() {
-            image.gpu_id
-        } else {
-            let mapping = mapping::map(&saved, &present, Checks::from_environment())?;
-            mapping
+        if self.gpus.is_none()
+            && let Some(kfd) = own_kfd_image(images)?
+        {
+            self.map_gpus(&kfd.device_entries, &present)?;
+        }
+        let gpu = match &self.gpus {
+            Some(gpus) => *gpus
                 .get(&image.gpu_id)
-                .ok_or(RestoreError::UnknownGpu(image.gpu_id))?
-                .gpu_id
+                .ok_or(RestoreError::UnknownGpu(image.gpu_id))?,
+            // Without /dev/kfd nothing says which GPU would do as well; `map_gpus` looks at it again.
+            None => image.gpu_id,
         };
         self.node(gpu, &present)?
             .try_clone()
             .map_err(RestoreError::Descriptor)
+    }
+
+    /// Decides which GPU here stands in for which of the program's.
+    fn map_gpus(
+        &mut self,
+        saved: &[KfdDeviceEntry],
+        present: &[KfdDeviceEntry],
+    ) -> Result<&BTreeMap<u32, u32>, RestoreError> {
+        let gpus = mapping::map(saved, present, Checks::from_environment())?;
+        if self.gpus.is_none() {
+            // Opened for the GPU of the same number.
+            let wrong = |(node, _): &&(u32, Node)| gpus.get(node).is_some_and(|gpu| gpu != node);
+            if let Some((gpu, _)) = self.nodes.iter().find(wrong) {
+                return Err(RestoreError::NodeBeforeDriver(*gpu));
+            }
+        }
+        Ok(self.gpus.insert(gpus))
     }
 
     /// The render node of a GPU here, opened once.
@@ -168,18 +190,21 @@ impl Restore {
         let _phase = tracing::debug_span!("restore").entered();
         let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
         let present = topology::read()?;
-        let mapping = mapping::map(&image.device_entries, &present, Checks::from_environment())?;
+        if images.is_stream() {
+            make_shared_memory(&image)?;
+        }
+        let gpus = self.map_gpus(&image.device_entries, &present)?.clone();
         let mut devices = Vec::new();
         for entry in image
             .device_entries
             .iter()
             .filter(|entry| entry.gpu_id != 0)
         {
-            let target = mapping[&entry.gpu_id];
+            let actual_gpu_id = gpus[&entry.gpu_id];
             devices.push(DeviceBucket {
                 user_gpu_id: entry.gpu_id,
-                actual_gpu_id: target.gpu_id,
-                drm_fd: self.node(target.gpu_id, &present)?.as_raw_fd() as u32,
+                actual_gpu_id,
+                drm_fd: self.node(actual_gpu_id, &present)?.as_raw_fd() as u32,
                 pad: 0,
             });
         }
@@ -323,24 +348,45 @@ fn copy_of(fd: &OwnedFd) -> Option<RawFd> {
 /// The checkpoint directory that holds the images, if it is one.
 pub(crate) fn open_checkpoint(images: &Images) -> Result<Option<Checkpoint>, RestoreError> {
     let path = images.path().map_err(RestoreError::Folder)?;
-    match path
-        .parent()
-        .filter(|parent| parent.join(files::MANIFEST).exists())
-    {
+    let parent = path.as_deref().and_then(Path::parent);
+    match parent.filter(|parent| parent.join(files::MANIFEST).exists()) {
         Some(parent) => Ok(Some(Checkpoint::open(parent)?)),
         None => Ok(None),
     }
 }
 
-fn first_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
-    let folder = images.path().map_err(RestoreError::Folder)?;
+/// The image of this process's /dev/kfd; of any, where it has none of its own: what a process has without
+/// one it got from another.
+fn own_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
+    let own = kfd_image(images, |image| image.pid == std::process::id())?;
+    own.map_or_else(|| kfd_image(images, |_| true), |own| Ok(Some(own)))
+}
+
+/// The first kfd image in the folder that is `wanted`; what is streamed cannot be listed.
+fn kfd_image(
+    images: &Images,
+    wanted: impl Fn(&CriuKfd) -> bool,
+) -> Result<Option<CriuKfd>, RestoreError> {
+    let Some(folder) = images.path().map_err(RestoreError::Folder)? else {
+        return Ok(None);
+    };
     for entry in fs::read_dir(folder).map_err(RestoreError::Folder)? {
         let name = entry.map_err(RestoreError::Folder)?.file_name();
-        if let Some(name) = name.to_str().filter(|name| files::is_kfd(name)) {
-            return Ok(images.read(name)?);
+        if let Some(name) = name.to_str().filter(|name| files::is_kfd(name))
+            && let Some(image) = images.read::<CriuKfd>(name)?.filter(&wanted)
+        {
+            return Ok(Some(image));
         }
     }
     Ok(None)
+}
+
+/// The thunk's files, where there are none.
+fn make_shared_memory(image: &CriuKfd) -> Result<(), SharedMemoryError> {
+    match image.shared_mem_size {
+        0 => Ok(()),
+        size => shared_memory::make_anew(size, image.shared_mem_magic),
+    }
 }
 
 /// Lets a restored process's queues run, and tells its agent where it is. The process has not run
@@ -370,7 +416,7 @@ fn let_go(pid: u32) -> Result<(), RestoreError> {
             }
         }
     }
-    let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+    let images = Images::of_criu().map_err(RestoreError::Folder)?;
     let Some(checkpoint) = open_checkpoint(&images)? else {
         return Ok(());
     };
