@@ -7,17 +7,22 @@
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
+//! | `options` | what a user sets is obeyed, or named with what it may be |
 //! | `stream` | images go through CRIU's image streamer, or the dump is refused |
 
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "criu/options.rs"]
+mod options;
 #[path = "criu/stream.rs"]
 mod stream;
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -84,10 +89,11 @@ impl Run {
             .finish(|| false)
     }
 
-    /// Runs to the end of the program.
-    fn restore_on_new_device(&self, images: &Path) -> ExitStatus {
+    /// Runs to the end of the program. `device` are options of `strobe softgpu`.
+    fn restore_on_new_device(&self, images: &Path, device: &[&str]) -> ExitStatus {
         let mut command = strobe().command();
-        command.args(["softgpu", "--", "/usr/bin/env"]);
+        command.arg("softgpu").args(device);
+        command.args(["--", "/usr/bin/env"]);
         if let Some(library) = &self.softgpu {
             command.arg(format!("LD_PRELOAD={}", library.display()));
             command.arg("STROBE_SOFTGPU_CRIU=1");
@@ -109,6 +115,20 @@ impl Run {
     }
 }
 
+/// CRIU, before which a shell does `first`, for a dump or a restore.
+fn criu_after(folder: &Folder, first: &str) -> Criu {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let criu = Criu::find(None).expect("CRIU is installed");
+    let script = format!(
+        "#!/bin/sh\ncase \"$1\" in dump|restore) {first};; esac\nexec '{}' \"$@\"\n",
+        criu.path.display()
+    );
+    let path = folder.join(&format!("criu-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    fs::write(&path, script).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    Criu::find(Some(&path)).expect("it is CRIU")
+}
+
 /// Restores from images that say of no buffer object where it was mapped from. CRIU has to fail, or it
 /// maps the memory of another one; what the plugin says.
 fn restore_without_offsets(folder: &Folder, run: &Run) -> String {
@@ -126,7 +146,7 @@ fn restore_without_offsets(folder: &Folder, run: &Run) -> String {
     }
     fs::remove_file(&path).expect("a link");
     frame::write_image(&mut File::create(&path).expect("a file"), &kfd).expect("a kfd image");
-    let status = run.restore_on_new_device(&images);
+    let status = run.restore_on_new_device(&images, &[]);
     assert!(!status.success(), "{}", run.log("restore.log"));
     let log = run.log("restore.log");
     let line = log.lines().find(|line| line.contains(PLUGIN_PREFIX));
@@ -307,7 +327,7 @@ fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
         sentence.contains("belongs to no buffer object"),
         "{sentence}"
     );
-    let status = run.restore_on_new_device(&run.images);
+    let status = run.restore_on_new_device(&run.images, &[]);
     assert!(status.success(), "{}", run.log("restore.log"));
     assert_eq!(
         text(&log),

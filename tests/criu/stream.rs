@@ -1,29 +1,17 @@
 //! Images through CRIU's image streamer (`criu --stream`).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use strobe_criu::locate::{CRIU_VARIABLE, Criu};
+use strobe_criu::locate::CRIU_VARIABLE;
 use strobe_criu::run::softgpu_library;
 use strobe_program::process;
 
 use super::harness::streamer::{capture, serve};
 use super::harness::{Ended, Folder, hip_program, start, strobe};
-use super::{Run, dump_at_rest, start_bare, text, wait_until};
+use super::{Run, criu_after, dump_at_rest, start_bare, text, wait_until};
 
-/// CRIU with `--stream`; `before` is done in a shell first.
-fn streaming(folder: &Folder, before: &str) -> PathBuf {
-    let criu = Criu::find(None).expect("CRIU is installed");
-    let script = format!(
-        "#!/bin/sh\ncase \"$1\" in dump|restore) {before} set -- \"$@\" --stream;; esac\nexec '{}' \"$@\"\n",
-        criu.path.display()
-    );
-    let path = folder.join("criu-stream");
-    fs::write(&path, script).expect("a script");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
-    path
-}
+const STREAM: &str = "set -- \"$@\" --stream";
 
 #[test]
 fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
@@ -41,7 +29,7 @@ fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
     let library = softgpu_library(pid)
         .expect("its maps")
         .expect("it is on the software GPU");
-    let criu = Criu::find(Some(&streaming(&folder, ""))).expect("it is CRIU");
+    let criu = criu_after(&folder, STREAM);
     let (run, images) = dump_at_rest(&log, |attempt| {
         let name = format!("images-{attempt}");
         let mut run = Run::new(&folder, &name, Some(library.clone()));
@@ -86,7 +74,7 @@ fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
     let bytes = cut.get_mut(pages).expect("it is there");
     bytes.truncate(bytes.len() / 2);
     let streamer = serve(&run.images, cut);
-    let status = run.restore_on_new_device(&run.images);
+    let status = run.restore_on_new_device(&run.images, &[]);
     assert!(!status.success(), "{}", run.log("restore.log"));
     let said = format!("image {pages} cannot be read");
     let why = run.log("restore.log");
@@ -95,7 +83,7 @@ fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
 
     fs::remove_file(run.images.join("streamer-serve.sock")).expect("the socket");
     let streamer = serve(&run.images, images);
-    let status = run.restore_on_new_device(&run.images);
+    let status = run.restore_on_new_device(&run.images, &[]);
     assert!(status.success(), "{}", run.log("restore.log"));
     assert_eq!(
         text(&log),
@@ -123,11 +111,11 @@ fn a_checkpoint_that_is_not_read_in_one_order_is_refused_before_the_program_stan
                   s.listen()\n\
                   if os.fork(): os._exit(0)\n\
                   s.accept()[0].recv(1)' \"$@\";";
-    let criu = streaming(&folder, listen);
+    let criu = criu_after(&folder, &format!("{listen} {STREAM}"));
     let images = folder.join("images");
     let output = strobe()
         .command()
-        .env(CRIU_VARIABLE, &criu)
+        .env(CRIU_VARIABLE, &criu.path)
         .args(["checkpoint", &session.pid().to_string(), "-o"])
         .arg(&images)
         .output()

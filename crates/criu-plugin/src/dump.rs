@@ -1,9 +1,10 @@
 //! A dump: the gate, the driver's state, contents, and letting everything run again.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
@@ -27,6 +28,9 @@ use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
 use crate::images::Images;
+use crate::links;
+use crate::open_files;
+use crate::options::Options;
 use crate::save::{self, Job};
 use crate::signals::without_signals;
 use crate::topology;
@@ -35,6 +39,9 @@ use crate::topology;
 const SHARED_MEMORY: &str = "/dev/shm/hsakmt_shared_mem";
 /// A GEM handle that names nothing.
 const NO_HANDLE: u32 = u32::MAX;
+
+/// A process that has one of the driver's files open, if one is found, and the id of a GPU here.
+type GpuOf = (Option<u32>, u32);
 
 /// A dump in progress.
 #[derive(Debug)]
@@ -48,10 +55,12 @@ pub(crate) struct Dump {
     /// Each stands for one stop of a process's queues.
     stopped: Vec<OwnedFd>,
     dumped: Vec<u32>,
-    /// Render node images written so far, with the id of their GPU here.
-    render_nodes: Vec<(u32, CriuRenderNode)>,
-    /// Of each GPU, the id here and the one the program knows.
-    gpu_ids: Vec<(u32, u32)>,
+    /// The processes of the tree.
+    tree: Vec<u32>,
+    /// Render node images written so far.
+    render_nodes: Vec<(GpuOf, CriuRenderNode)>,
+    /// The id that a process knows a GPU by: which may be another in each.
+    known_as: BTreeMap<GpuOf, u32>,
     program_files: Recorder,
     /// Saves their contents.
     saving: Option<JoinHandle<Result<Saved, ProgramFileError>>>,
@@ -59,12 +68,14 @@ pub(crate) struct Dump {
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
     statistics: PluginStatistics,
+    options: Options,
 }
 
 impl Dump {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         Self {
             devices: Devices::read(),
+            options,
             images: None,
             noted: false,
             has_cut: false,
@@ -72,7 +83,8 @@ impl Dump {
             stopped: Vec::new(),
             dumped: Vec::new(),
             render_nodes: Vec::new(),
-            gpu_ids: Vec::new(),
+            tree: Vec::new(),
+            known_as: BTreeMap::new(),
             program_files: Recorder::default(),
             saving: None,
             pipes: Pipes::default(),
@@ -135,6 +147,7 @@ impl Dump {
 
     /// All processes are frozen.
     pub(crate) fn frozen(&mut self, pid: u32) -> Result<(), DumpError> {
+        self.tree.push(pid);
         if self.agents.is_empty() {
             return Ok(());
         }
@@ -221,16 +234,16 @@ impl Dump {
             .find(|node| node.gpu_id != 0 && node.drm_render_minor == minor)
             .map_or(0, |node| node.gpu_id);
         self.note_plugin()?;
-        let known = self.gpu_ids.iter().find(|(id, _)| *id == gpu_id);
+        let gpu = (open_files::owner(&self.tree, fd.as_raw_fd()), gpu_id);
         let image = CriuRenderNode {
-            gpu_id: known.map_or(gpu_id, |(_, user)| *user),
+            gpu_id: self.known_as.get(&gpu).copied().unwrap_or(gpu_id),
             id: Some(id as u32),
             drm_render_minor: Some(minor),
             num_of_bos: Some(0),
             bo_entries: Vec::new(),
         };
         self.images()?.write(&files::render_node(id), &image)?;
-        self.render_nodes.push((gpu_id, image));
+        self.render_nodes.push((gpu, image));
         Ok(())
     }
 
@@ -238,14 +251,14 @@ impl Dump {
     /// before get theirs now.
     fn correct_render_nodes(&mut self) -> Result<(), DumpError> {
         let mut nodes = mem::take(&mut self.render_nodes);
-        for (actual, image) in &mut nodes {
-            let known = self.gpu_ids.iter().find(|(id, _)| id == actual);
-            let Some(&(_, user)) = known.filter(|(_, user)| *user != image.gpu_id) else {
+        for (gpu, image) in &mut nodes {
+            let known = self.known_as.get(gpu).copied();
+            let Some(user) = known.filter(|user| *user != image.gpu_id) else {
                 continue;
             };
             let images = self.images()?;
             if images.is_stream() {
-                return Err(DumpError::NodeBeforeDriver(*actual));
+                return Err(DumpError::NodeBeforeDriver(gpu.1));
             }
             image.gpu_id = user;
             images.write(&files::render_node(image.id() as i32), image)?;
@@ -283,12 +296,10 @@ impl Dump {
         }
         self.dumped.push(info.pid);
         let state = compute::checkpoint(fd, &info).map_err(DumpError::State)?;
-        self.gpu_ids.extend(
-            state
-                .devices
-                .iter()
-                .map(|d| (d.actual_gpu_id, d.user_gpu_id)),
-        );
+        let owner = open_files::owner(&self.tree, fd.as_raw_fd());
+        let ids = state.devices.iter();
+        self.known_as
+            .extend(ids.map(|d| ((owner, d.actual_gpu_id), d.user_gpu_id)));
         self.correct_render_nodes()?;
         let present = topology::read()?;
         let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
@@ -340,7 +351,7 @@ impl Dump {
             });
             total += bytes;
         }
-        save::save(jobs, &state.bos, present)?;
+        save::save(jobs, &state.bos, present, self.options.staging)?;
         Ok(total)
     }
 
@@ -369,7 +380,7 @@ impl Dump {
             .flat_map(|job| &job.pieces)
             .map(|piece| piece.len)
             .sum();
-        save::save(jobs, &state.bos, present)?;
+        save::save(jobs, &state.bos, present, self.options.staging)?;
         Ok(total)
     }
 
@@ -527,6 +538,10 @@ fn kfd_image(
             entry.gpu_id = device.user_gpu_id;
         }
         entries.push(entry);
+    }
+    let there = entries.clone();
+    for entry in &mut entries {
+        entry.iolinks.retain(|link| links::counts(link, &there));
     }
     for device in &state.devices {
         if topology::render_minor(present, device.actual_gpu_id).is_none() {

@@ -25,7 +25,8 @@ use crate::signals::without_signals;
 const READERS: usize = 4;
 const READ_AHEAD: usize = 4;
 
-/// Fills the buffer objects of a process, if possible all GPUs at the same time.
+/// Fills the buffer objects of a process, if possible all GPUs at the same time, each through `staging` bytes
+/// of memory.
 pub(crate) fn fill(
     images: &Images,
     id: i32,
@@ -33,6 +34,7 @@ pub(crate) fn fill(
     bos: &[Bo],
     devices: &[DeviceBucket],
     present: &[KfdDeviceEntry],
+    staging: u64,
 ) -> Result<(), RestoreError> {
     let _phase = tracing::debug_span!("fill").entered();
     let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
@@ -40,14 +42,14 @@ pub(crate) fn fill(
         // The streamer waits until an image is read before it answers for the next one.
         return devices.iter().try_for_each(|device| {
             let plan = Plan::read(images, id, pid, &buckets, std::slice::from_ref(device))?;
-            fill_gpu(&plan, device, bos, present)
+            fill_gpu(&plan, device, bos, present, staging)
         });
     }
     let plan = Plan::read(images, id, pid, &buckets, devices)?;
     thread::scope(|scope| {
         let started = devices
             .iter()
-            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, present)));
+            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, present, staging)));
         let threads: Vec<_> = without_signals(|| started.collect());
         threads
             .into_iter()
@@ -174,6 +176,7 @@ fn fill_gpu(
     device: &DeviceBucket,
     bos: &[Bo],
     present: &[KfdDeviceEntry],
+    staging: u64,
 ) -> Result<(), RestoreError> {
     let is_ours = |bo: usize| bos[bo].bucket.gpu_id == device.user_gpu_id;
     let entry = present
@@ -192,7 +195,7 @@ fn fill_gpu(
             })
         })
         .collect();
-    let mut copier = Copier::new(&node)?;
+    let mut copier = Copier::new(&node, staging)?;
     for stored in &plan.files {
         let ours = stored.pieces.iter().filter(|piece| is_ours(piece.bo));
         let pieces: Vec<_> = ours.copied().collect();

@@ -17,6 +17,7 @@ use tracing::{Dispatch, debug_span};
 use crate::dump::Dump;
 use crate::dump_error::DumpError;
 use crate::host::{self, Level};
+use crate::options::Options;
 use crate::restore::{self, Restore};
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
@@ -76,10 +77,11 @@ fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, restore::RestoreE
 
 pub(crate) extern "C" fn init(stage: c_int) -> c_int {
     guard(|current| {
+        let options = || Options::read().map_err(|e| e.to_string());
         *current = match stage {
-            STAGE_DUMP => Stage::Dump(Box::new(Dump::new())),
+            STAGE_DUMP => Stage::Dump(Box::new(Dump::new(options()?))),
             STAGE_RESTORE if host::is_required() => {
-                let restore = Restore::prepare().map_err(|e| e.to_string())?;
+                let restore = Restore::prepare(options()?).map_err(|e| e.to_string())?;
                 Stage::Restore(Box::new(restore))
             }
             _ => Stage::Off,

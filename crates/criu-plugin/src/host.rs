@@ -6,6 +6,9 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::fcntl::{FcntlArg, fcntl};
 
+/// Of CRIU 4.3: the words of its command line that are for plugins.
+type GetOptions = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
+
 /// Our name, which is upstream's: a checkpoint names the plugins it needs, and either can restore it.
 pub(crate) const NAME: &CStr = c"amdgpu_plugin";
 
@@ -33,6 +36,29 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
 pub(crate) fn files_limit() -> u64 {
     let limit = std::env::var(strobe_criu::run::FILES_LIMIT_VARIABLE).ok();
     limit.and_then(|limit| limit.parse().ok()).unwrap_or(0)
+}
+
+/// The options of CRIU's command line that are for us (4.3), without `--amdgpu_plugin.`.
+pub(crate) fn plugin_options() -> Vec<String> {
+    // SAFETY: the signature is CRIU's.
+    let Some(get) = (unsafe { function::<GetOptions>(c"criu_plugin_get_options") }) else {
+        return Vec::new();
+    };
+    let (mut count, mut words) = (0, std::ptr::null_mut());
+    // SAFETY: it fills both in.
+    if unsafe { get(&raw mut count, &raw mut words) } < 0 || words.is_null() {
+        return Vec::new();
+    }
+    let count = usize::try_from(count).unwrap_or(0);
+    // SAFETY: CRIU has said that there are so many, and keeps them.
+    let words = unsafe { std::slice::from_raw_parts(words, count) };
+    let prefix = format!("--{}.", NAME.to_string_lossy());
+    let words = words.iter().take_while(|word| !word.is_null());
+    words
+        // SAFETY: each is a C string, of CRIU's for as long as it runs.
+        .map(|word| unsafe { CStr::from_ptr(*word) }.to_string_lossy())
+        .filter_map(|word| word.strip_prefix(&prefix).map(str::to_owned))
+        .collect()
 }
 
 /// Writes one line to CRIU's log.
@@ -158,7 +184,6 @@ pub(crate) fn is_required() -> bool {
 
 /// Whether RESTORE_EXT_FILE has a second argument that must be written (CRIU 4.3).
 pub(crate) fn has_retry_argument() -> bool {
-    type GetOptions = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
     // SAFETY: it is only asked for, never called.
     unsafe { function::<GetOptions>(c"criu_plugin_get_options") }.is_some()
 }

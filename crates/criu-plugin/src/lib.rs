@@ -15,7 +15,9 @@
 //! | `fill` | contents of restored buffer objects |
 //! | `contents` | which bytes of which buffer object go where |
 //! | `save` | contents on their way out |
-//! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `topology`, `links`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `open_files` | whose an open file is |
+//! | `options` | what a user may set, and what it may be |
 //! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
 //! | `images` | CRIU's images, in its folder or streamed |
@@ -35,7 +37,10 @@ mod hand_over;
 mod hooks;
 mod host;
 mod images;
+mod links;
 mod mapping;
+mod open_files;
+mod options;
 mod restore;
 mod save;
 mod signals;

@@ -26,7 +26,9 @@ use crate::devices::{self, Device};
 use crate::fill;
 use crate::host::{self, Level};
 use crate::images::{ImageError, Images};
-use crate::mapping::{self, Checks, MappingError};
+use crate::mapping::{self, MappingError};
+use crate::open_files;
+use crate::options::Options;
 use crate::topology::{self, TopologyError};
 use crate::vma::{self, Moved, Source};
 
@@ -92,6 +94,7 @@ pub(crate) struct Restore {
     moved: Vec<Moved>,
     /// The GPU here of each that the program knows.
     gpus: Option<BTreeMap<u32, u32>>,
+    options: Options,
 }
 
 #[derive(Debug)]
@@ -104,12 +107,15 @@ enum Node {
 impl Restore {
     /// In CRIU's main process, before any other is made: the thunk's shared files must be there
     /// when the program's mappings of them come back.
-    pub(crate) fn prepare() -> Result<Self, RestoreError> {
+    pub(crate) fn prepare(options: Options) -> Result<Self, RestoreError> {
         let images = Images::of_criu().map_err(RestoreError::Folder)?;
         if let Some(image) = kfd_image(&images, |_| true)? {
             make_shared_memory(&image)?;
         }
-        Ok(Self::default())
+        Ok(Self {
+            options,
+            ..Self::default()
+        })
     }
 
     /// Makes the descriptor that the image of this number describes; `None` if it is none of ours.
@@ -153,7 +159,7 @@ impl Restore {
         saved: &[KfdDeviceEntry],
         present: &[KfdDeviceEntry],
     ) -> Result<&BTreeMap<u32, u32>, RestoreError> {
-        let gpus = mapping::map(saved, present, Checks::from_environment())?;
+        let gpus = mapping::map(saved, present, self.options.checks)?;
         if self.gpus.is_none() {
             // Opened for the GPU of the same number.
             let wrong = |(node, _): &&(u32, Node)| gpus.get(node).is_some_and(|gpu| gpu != node);
@@ -230,7 +236,8 @@ impl Restore {
         )
         .map_err(RestoreError::State)?;
         self.note_moved(&image, &bos, &devices)?;
-        fill::fill(images, id, image.pid, &bos, &devices, &present)?;
+        let staging = self.options.staging;
+        fill::fill(images, id, image.pid, &bos, &devices, &present, staging)?;
         Ok(kfd.into())
     }
 
@@ -303,7 +310,7 @@ impl Restore {
     fn node_to_map(&mut self, gpu: u32) -> Option<io::Result<OwnedFd>> {
         let at = self.nodes.iter().position(|(known, _)| *known == gpu)?;
         if let Node::Ours(ours) = &self.nodes[at].1
-            && let Some(program) = copy_of(ours)
+            && let Some(program) = open_files::copy_in(std::process::id(), ours.as_raw_fd())
         {
             self.nodes[at].1 = Node::Programs(program);
         }
@@ -327,22 +334,6 @@ fn open_node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreErr
         .open(&path)
         .map_err(|error| RestoreError::RenderNode { path, error })?;
     host::out_of_the_way(file.into()).map_err(RestoreError::Descriptor)
-}
-
-/// Another descriptor of ours for the same open file.
-fn copy_of(fd: &OwnedFd) -> Option<RawFd> {
-    const KCMP_FILE: libc::c_int = 0;
-    let pid = std::process::id();
-    let same = |other: RawFd| {
-        // SAFETY: the call compares two entries of our own descriptor table.
-        let order =
-            unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, fd.as_raw_fd(), other) };
-        order == 0
-    };
-    fs::read_dir("/proc/self/fd")
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .find(|&other| other != fd.as_raw_fd() && same(other))
 }
 
 /// The checkpoint directory that holds the images, if it is one.

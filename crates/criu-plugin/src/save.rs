@@ -20,7 +20,7 @@ use crate::images::Output;
 use crate::signals::without_signals;
 use crate::topology;
 
-/// Bytes read from system memory at a time.
+/// Bytes read from system memory at a time, at most.
 const READ_BYTES: u64 = 1 << 20;
 
 /// What one GPU's buffer objects add to an image.
@@ -33,16 +33,17 @@ pub(crate) struct Job {
     pub(crate) start: u64,
 }
 
-/// Does the jobs of all GPUs at the same time.
+/// Does the jobs of all GPUs at the same time, each with `staging` bytes of memory.
 pub(crate) fn save(
     jobs: Vec<Job>,
     bos: &[Bo],
     present: &[KfdDeviceEntry],
+    staging: u64,
 ) -> Result<(), DumpError> {
     thread::scope(|scope| {
         let started = jobs
             .into_iter()
-            .map(|job| scope.spawn(|| save_gpu(job, bos, present)));
+            .map(|job| scope.spawn(|| save_gpu(job, bos, present, staging)));
         let threads: Vec<_> = without_signals(|| started.collect());
         threads
             .into_iter()
@@ -51,7 +52,12 @@ pub(crate) fn save(
     })
 }
 
-fn save_gpu(job: Job, bos: &[Bo], present: &[KfdDeviceEntry]) -> Result<(), DumpError> {
+fn save_gpu(
+    job: Job,
+    bos: &[Bo],
+    present: &[KfdDeviceEntry],
+    staging: u64,
+) -> Result<(), DumpError> {
     let Job {
         device,
         pieces,
@@ -74,12 +80,15 @@ fn save_gpu(job: Job, bos: &[Bo], present: &[KfdDeviceEntry]) -> Result<(), Dump
     let mut copier = None;
     for run in seen.chunk_by(|one, next| one.0.is_none() && next.0.is_none()) {
         if let (Some(memory), piece) = &run[0] {
-            read(memory, piece, |offset, bytes| write(piece, offset, bytes))?;
+            let most = staging.min(READ_BYTES);
+            read(memory, piece, most, |offset, bytes| {
+                write(piece, offset, bytes)
+            })?;
             continue;
         }
         let copier = match &mut copier {
             Some(copier) => copier,
-            none => none.insert(Copier::new(&node)?),
+            none => none.insert(Copier::new(&node, staging)?),
         };
         let pieces: Vec<_> = run.iter().map(|(_, piece)| *piece).collect();
         copier.copy_out(&contents(bos), &pieces, &mut write)?;
@@ -134,12 +143,13 @@ fn system_memory(bo: &Bo) -> Option<SystemMemory> {
 fn read(
     memory: &SystemMemory,
     piece: &Piece<FileOffset>,
+    most: u64,
     mut sink: impl FnMut(u64, &[u8]) -> Result<(), DumpError>,
 ) -> Result<(), DumpError> {
-    let mut bytes = vec![0; piece.len.min(READ_BYTES) as usize];
+    let mut bytes = vec![0; piece.len.min(most) as usize];
     let mut done = 0;
     while done < piece.len {
-        let part = &mut bytes[..(piece.len - done).min(READ_BYTES) as usize];
+        let part = &mut bytes[..(piece.len - done).min(most) as usize];
         memory.read((piece.offset + done) as usize, part);
         sink(done, part)?;
         done += part.len() as u64;
