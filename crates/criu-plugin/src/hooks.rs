@@ -14,19 +14,27 @@ use nix::sys::stat::{Mode, fstat};
 use strobe_log::Wanted;
 use tracing::{Dispatch, debug_span};
 
+use crate::devices::Devices;
 use crate::dump::Dump;
 use crate::dump_error::DumpError;
 use crate::host::{self, Level};
 use crate::options::Options;
 use crate::restore::{self, Restore};
+use crate::soft_dirty;
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
 const STAGE_DUMP: c_int = 0;
+const STAGE_PRE_DUMP: c_int = 1;
 const STAGE_RESTORE: c_int = 2;
+
+const NO_PRE_DUMP: &str = "this kernel keeps no track of pages that are written (CONFIG_MEM_SOFT_DIRTY), and \
+     CRIU's pre-dump cannot work without; leave the pre-dump out";
 
 enum Stage {
     Idle,
     Dump(Box<Dump>),
+    /// Of the host's memory: our mappings are left out.
+    PreDump(Devices),
     Restore(Box<Restore>),
     /// Nothing here is ours.
     Off,
@@ -80,6 +88,11 @@ pub(crate) extern "C" fn init(stage: c_int) -> c_int {
         let options = || Options::read().map_err(|e| e.to_string());
         *current = match stage {
             STAGE_DUMP => Stage::Dump(Box::new(Dump::new(options()?))),
+            // Where that cannot be found out, CRIU finds out.
+            STAGE_PRE_DUMP if matches!(soft_dirty::is_kept(), Ok(false)) => {
+                return Err(NO_PRE_DUMP.into());
+            }
+            STAGE_PRE_DUMP => Stage::PreDump(Devices::read()),
             STAGE_RESTORE if host::is_required() => {
                 let restore = Restore::prepare(options()?).map_err(|e| e.to_string())?;
                 Stage::Restore(Box::new(restore))
@@ -126,17 +139,18 @@ pub(crate) extern "C" fn dump_file(fd: c_int, id: c_int) -> c_int {
 }
 
 pub(crate) extern "C" fn handle_device_vma(_fd: c_int, stat: *const libc::stat) -> c_int {
-    in_dump(|dump| {
-        if stat.is_null() {
-            return Ok(NOT_OURS);
-        }
-        // SAFETY: CRIU passes the result of its own fstat, alive during this call.
-        let rdev = unsafe { (*stat).st_rdev };
-        Ok(if dump.accepts_mapping(rdev)? {
-            0
-        } else {
-            NOT_OURS
-        })
+    if stat.is_null() {
+        return NOT_OURS;
+    }
+    // SAFETY: CRIU passes the result of its own fstat, alive during this call.
+    let rdev = unsafe { (*stat).st_rdev };
+    guard(|stage| {
+        let is_ours = match stage {
+            Stage::Dump(dump) => dump.accepts_mapping(rdev).map_err(|e| e.sentence())?,
+            Stage::PreDump(devices) => devices.find(rdev).is_some(),
+            _ => false,
+        };
+        Ok(if is_ours { 0 } else { NOT_OURS })
     })
 }
 
@@ -213,6 +227,14 @@ mod tests {
         *STAGE.lock().unwrap() = Stage::Restore(Box::default());
         assert_eq!(ask(c"/tmp/a file"), (NOT_OURS, 0, -1));
         let (answer, new, fd) = ask(node);
+        // SAFETY: plain numbers, of which zero is a value.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        let mut maps = |rdev| {
+            stat.st_rdev = rdev;
+            handle_device_vma(-1, &raw const stat)
+        };
+        *STAGE.lock().unwrap() = Stage::PreDump(Devices::with(&[7]));
+        assert_eq!((maps(7), maps(8)), (0, NOT_OURS));
         *STAGE.lock().unwrap() = Stage::Idle;
         assert_eq!(
             (answer, new),

@@ -18,6 +18,7 @@
 //! | `topology`, `links`, `mapping` | the machine's GPUs, and which stands in for which |
 //! | `open_files` | whose an open file is |
 //! | `options` | what a user may set, and what it may be |
+//! | `soft_dirty` | whether CRIU's pre-dump can work |
 //! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
 //! | `images` | CRIU's images, in its folder or streamed |
@@ -44,6 +45,7 @@ mod options;
 mod restore;
 mod save;
 mod signals;
+mod soft_dirty;
 mod stops;
 mod topology;
 mod vma;
