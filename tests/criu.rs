@@ -9,6 +9,7 @@
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
 //! | `options` | what a user sets is obeyed, or named with what it may be |
 //! | `stream` | images go through CRIU's image streamer, or the dump is refused |
+//! | `upstream` | CRIU's own plugin and ours write the same, and restore what the other wrote |
 
 #[path = "harness/mod.rs"]
 mod harness;
@@ -17,6 +18,8 @@ mod harness;
 mod options;
 #[path = "criu/stream.rs"]
 mod stream;
+#[path = "criu/upstream.rs"]
+mod upstream;
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -115,10 +118,9 @@ impl Run {
     }
 }
 
-/// CRIU, before which a shell does `first`, for a dump or a restore.
-fn criu_after(folder: &Folder, first: &str) -> Criu {
+/// A CRIU before which a shell does `first`, for a dump or a restore.
+fn criu_after(folder: &Folder, criu: &Criu, first: &str) -> Criu {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let criu = Criu::find(None).expect("CRIU is installed");
     let script = format!(
         "#!/bin/sh\ncase \"$1\" in dump|restore) {first};; esac\nexec '{}' \"$@\"\n",
         criu.path.display()

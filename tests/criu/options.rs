@@ -1,5 +1,6 @@
 //! Options of the plugin, in the environment that CRIU runs in.
 
+use strobe_criu::locate::Criu;
 use strobe_criu::run::softgpu_library;
 use strobe_program::process;
 
@@ -16,9 +17,10 @@ fn what_a_user_sets_is_obeyed_or_named_with_what_it_may_be() {
     let library = softgpu_library(pid)
         .expect("its maps")
         .expect("it is on the software GPU");
+    let installed = Criu::find(None).expect("CRIU is installed");
     let with = |name: &str, variable: &str| {
         let mut run = Run::new(&folder, name, Some(library.clone()));
-        run.criu = criu_after(&folder, &format!("export {variable}"));
+        run.criu = criu_after(&folder, &installed, &format!("export {variable}"));
         run
     };
     let error = with("wrong", "KFD_MAX_BUFFER_SIZE=much").dump(pid, true);
@@ -33,7 +35,7 @@ fn what_a_user_sets_is_obeyed_or_named_with_what_it_may_be() {
 
     let smaller = ["--vram", "1G"];
     let mut refused = |variable: &str| {
-        run.criu = criu_after(&folder, &format!("export {variable}"));
+        run.criu = criu_after(&folder, &installed, &format!("export {variable}"));
         let status = run.restore_on_new_device(&run.images, &smaller);
         assert!(!status.success(), "{variable}");
         run.log("restore.log")
@@ -53,7 +55,7 @@ fn what_a_user_sets_is_obeyed_or_named_with_what_it_may_be() {
     let end = format!(
         "(while ! grep -qs 'finished successfully' {log}; do sleep 0.1; done; kill -TERM {pid}) &"
     );
-    run.criu = criu_after(&folder, &format!("export {lenient}; {end}"));
+    run.criu = criu_after(&folder, &installed, &format!("export {lenient}; {end}"));
     let status = run.restore_on_new_device(&run.images, &smaller);
     assert!(status.success(), "{}", run.log("restore.log"));
     assert!(text(&output).ends_with("kept\n"), "{}", text(&output));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use strobe_criu::locate::CRIU_VARIABLE;
+use strobe_criu::locate::{CRIU_VARIABLE, Criu};
 use strobe_criu::run::softgpu_library;
 use strobe_program::process;
 
@@ -29,7 +29,8 @@ fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
     let library = softgpu_library(pid)
         .expect("its maps")
         .expect("it is on the software GPU");
-    let criu = criu_after(&folder, STREAM);
+    let installed = Criu::find(None).expect("CRIU is installed");
+    let criu = criu_after(&folder, &installed, STREAM);
     let (run, images) = dump_at_rest(&log, |attempt| {
         let name = format!("images-{attempt}");
         let mut run = Run::new(&folder, &name, Some(library.clone()));
@@ -111,7 +112,8 @@ fn a_checkpoint_that_is_not_read_in_one_order_is_refused_before_the_program_stan
                   s.listen()\n\
                   if os.fork(): os._exit(0)\n\
                   s.accept()[0].recv(1)' \"$@\";";
-    let criu = criu_after(&folder, &format!("{listen} {STREAM}"));
+    let installed = Criu::find(None).expect("CRIU is installed");
+    let criu = criu_after(&folder, &installed, &format!("{listen} {STREAM}"));
     let images = folder.join("images");
     let output = strobe()
         .command()
