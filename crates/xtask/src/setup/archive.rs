@@ -88,19 +88,25 @@ impl Archive {
         unpack(&folder, root)
     }
 
-    /// Unpacks the upstream source of a package.
-    pub(crate) fn unpack_source(&self, package: &str, root: &Path) -> anyhow::Result<()> {
+    /// Unpacks the upstream source of a package, if it is this version.
+    pub(crate) fn unpack_source(
+        &self,
+        package: &str,
+        version: &str,
+        root: &Path,
+    ) -> anyhow::Result<()> {
         let folder = self.folder.join("source");
         fs::create_dir_all(&folder)?;
         fs::create_dir_all(root)?;
         let mut download = self.apt();
         download.args(["-qq", "--download-only", "--tar-only", "source", package]);
         shell::output(download.current_dir(&folder))?;
+        let wanted = format!("_{version}.orig.tar.");
         let entries = fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
         let tarball = entries
-            .filter(|path| path.to_string_lossy().contains(".orig.tar."))
+            .filter(|path| path.to_string_lossy().contains(&wanted))
             .find(|path| path.extension().is_none_or(|end| end != "asc"))
-            .with_context(|| format!("no source of {package} came"))?;
+            .with_context(|| format!("the archive has no source of {package} {version} now"))?;
         let mut tar = Command::new("tar");
         tar.args(["--strip-components=1", "-xf"]).arg(tarball);
         shell::output(tar.arg("-C").arg(root)).map(drop)

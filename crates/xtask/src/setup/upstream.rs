@@ -49,7 +49,7 @@ pub(crate) fn build(source: &Source, releases: &[&Release]) -> anyhow::Result<()
                 release.suites,
                 folder.join("archive"),
             )?;
-            archive.unpack_source("criu", &criu)?;
+            archive.unpack_source("criu", release.version, &criu)?;
             let place = plugin(release)?;
             println!(
                 "$ cc {NAME} of CRIU {} (for {})",
