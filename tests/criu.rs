@@ -6,20 +6,33 @@
 //! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
-//! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands
+//! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
+//! | `options` | what a user sets is obeyed, or named with what it may be |
+//! | `stream` | images go through CRIU's image streamer, or the dump is refused |
+//! | `upstream` | CRIU's own plugin and ours write the same, and restore what the other wrote |
 
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "criu/options.rs"]
+mod options;
+#[path = "criu/stream.rs"]
+mod stream;
+#[path = "criu/upstream.rs"]
+mod upstream;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use harness::lethal::Lethal;
 use harness::{Folder, LIMIT, hip_program, strobe};
+use strobe_criu::failure::PLUGIN_PREFIX;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
@@ -80,9 +93,76 @@ impl Run {
             .finish(|| false)
     }
 
+    /// Runs to the end of the program. `device` are options of `strobe softgpu`.
+    fn restore_on_new_device(&self, images: &Path, device: &[&str]) -> ExitStatus {
+        let mut command = strobe().command();
+        command.arg("softgpu").args(device);
+        command.args(["--", "/usr/bin/env"]);
+        if let Some(library) = &self.softgpu {
+            command.arg(format!("LD_PRELOAD={}", library.display()));
+            command.arg("STROBE_SOFTGPU_CRIU=1");
+        }
+        command
+            .arg(&self.criu.path)
+            .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
+            .arg(images)
+            .arg("-W")
+            .arg(&self.work)
+            .arg("-L")
+            .arg(self.plugins.path())
+            .stdin(Stdio::null());
+        command.status().expect("strobe starts")
+    }
+
     fn log(&self, name: &str) -> String {
         fs::read_to_string(self.work.join(name)).unwrap_or_default()
     }
+}
+
+/// A CRIU before which a shell does `first`, for a dump or a restore.
+fn criu_after(folder: &Folder, criu: &Criu, first: &str) -> Criu {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let script = format!(
+        "#!/bin/sh\ncase \"$1\" in dump|restore) {first};; esac\nexec '{}' \"$@\"\n",
+        criu.path.display()
+    );
+    let path = folder.join(&format!("criu-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    fs::write(&path, script).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    Criu::find(Some(&path)).expect("it is CRIU")
+}
+
+/// Restores from images that say of no buffer object where it was mapped from. CRIU has to fail, or it
+/// maps the memory of another one; what the plugin says.
+fn restore_without_offsets(folder: &Folder, run: &Run) -> String {
+    let images = folder.join("without-offsets");
+    fs::create_dir(&images).expect("a folder");
+    for entry in fs::read_dir(&run.images).expect("the images").flatten() {
+        let to = images.join(entry.file_name());
+        fs::hard_link(entry.path(), to).expect("a link");
+    }
+    let path = image_named(&images, "amdgpu-kfd-");
+    let mut kfd: CriuKfd =
+        frame::read_image(&mut File::open(&path).expect("an image")).expect("a kfd image");
+    for bo in &mut kfd.bo_entries {
+        bo.offset ^= 1 << 40;
+    }
+    fs::remove_file(&path).expect("a link");
+    frame::write_image(&mut File::create(&path).expect("a file"), &kfd).expect("a kfd image");
+    let status = run.restore_on_new_device(&images, &[]);
+    assert!(!status.success(), "{}", run.log("restore.log"));
+    let log = run.log("restore.log");
+    let line = log.lines().find(|line| line.contains(PLUGIN_PREFIX));
+    line.unwrap_or_default().to_owned()
+}
+
+/// The one image whose name starts so.
+fn image_named(images: &Path, start: &str) -> PathBuf {
+    let names = fs::read_dir(images).expect("the images").flatten();
+    let mut paths = names.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    let found = paths.next().unwrap_or_else(|| panic!("no {start}"));
+    assert!(paths.next().is_none(), "several {start}");
+    found.path()
 }
 
 /// A child that is killed when the test ends. What runs on the device of a `strobe softgpu` ends with
@@ -211,9 +291,32 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
     assert_eq!(text(&output), "ready\n['SIGUSR1', 'SIGUSR2']\n");
 }
 
+/// A packet being executed cannot be saved on the software GPU: such a dump fails, the program goes on,
+/// and another is tried. (Most meet the program at rest, even on a slow machine.)
+fn dump_at_rest<R>(log: &Path, mut dump: impl FnMut(u32) -> (R, Result<(), RunError>)) -> R {
+    for attempt in 0..20 {
+        let (run, result) = dump(attempt);
+        let Err(error) = result else { return run };
+        let sentence = error.to_string();
+        assert!(sentence.contains("queues"), "{sentence}");
+        let rounds = text(log).lines().count();
+        wait_until("round after a failed dump", || {
+            text(log).lines().count() > rounds
+        });
+    }
+    panic!("the program never rests");
+}
+
 #[test]
 fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
-    comes_back("criu-bare", "mixed.cpp", 1, [&[], &[]]);
+    let folder = Folder::new("criu-bare");
+    let dumped = Dumped::new(&folder, "mixed.cpp", 1, &[]);
+    let sentence = restore_without_offsets(&folder, &dumped.run);
+    assert!(
+        sentence.contains("belongs to no buffer object"),
+        "{sentence}"
+    );
+    dumped.comes_back_on(&[]);
 }
 
 /// The two GPUs that a program begins on, by their ids.
@@ -242,16 +345,13 @@ fn a_program_on_two_gpus_without_large_bar_comes_back() {
 /// of the second ones, and all its lines are as if nothing had happened.
 fn comes_back(name: &str, source: &str, gpus: usize, [before, after]: [&[&str]; 2]) {
     let folder = Folder::new(name);
-    let dumped = Dumped::new(&folder, source, gpus, before);
-    assert!(dumped.restore(after), "{}", dumped.run.log("restore.log"));
-    dumped.ended_right();
+    Dumped::new(&folder, source, gpus, before).comes_back_on(after);
 }
 
 /// A program that was dumped on the software GPU, and has ended.
 struct Dumped {
     _device: Program,
     run: Run,
-    library: PathBuf,
     log: PathBuf,
     /// What its log holds when it has ended right.
     expected: String,
@@ -281,25 +381,11 @@ impl Dumped {
         let library = softgpu_library(pid)
             .expect("its maps")
             .expect("it is on the software GPU");
-        // A packet being executed cannot be saved on the software GPU: such a dump fails, the program
-        // goes on, and another is tried. (Most meet the program at rest, even on a slow machine.)
-        let mut tries = 0;
-        let run = loop {
-            let run = Run::new(folder, &format!("images-{tries}"), Some(library.clone()));
-            match run.dump(pid, false) {
-                Ok(()) => break run,
-                Err(error) => {
-                    let sentence = error.to_string();
-                    assert!(sentence.contains("queues"), "{sentence}");
-                    let rounds = text(&log).lines().count();
-                    wait_until("round after a failed dump", || {
-                        text(&log).lines().count() > rounds
-                    });
-                    tries += 1;
-                    assert!(tries < 20, "the program never rests: {sentence}");
-                }
-            }
-        };
+        let run = dump_at_rest(&log, |attempt| {
+            let run = Run::new(folder, &format!("images-{attempt}"), Some(library.clone()));
+            let result = run.dump(pid, false);
+            (run, result)
+        });
         assert!(
             text(&log).lines().count() < ROUNDS,
             "the program was too fast for the test"
@@ -309,40 +395,22 @@ impl Dumped {
         Self {
             _device: device,
             run,
-            library,
             log,
             expected,
         }
     }
 
-    /// Restores it on a new device of these options, and waits for its end.
+    /// Restores it on a new device of these options; whether that succeeded, and it ended.
     fn restore(&self, options: &[&str]) -> bool {
         let run = &self.run;
-        let status = strobe()
-            .command()
-            .arg("softgpu")
-            .args(options)
-            .args(["--", "/usr/bin/env"])
-            .arg(format!("LD_PRELOAD={}", self.library.display()))
-            .arg("STROBE_SOFTGPU_CRIU=1")
-            .arg(&run.criu.path)
-            .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
-            .arg(&run.images)
-            .arg("-W")
-            .arg(&run.work)
-            .arg("-L")
-            .arg(run.plugins.path())
-            .stdin(Stdio::null())
-            .status();
-        status.expect("strobe starts").success()
+        run.restore_on_new_device(&run.images, options).success()
     }
 
-    fn ended_right(&self) {
+    /// All it has written at its end is as if nothing had happened.
+    fn comes_back_on(&self, options: &[&str]) {
+        assert!(self.restore(options), "{}", self.run.log("restore.log"));
         let log = text(&self.log);
-        assert_eq!(
-            log, self.expected,
-            "the program came back other than it was"
-        );
+        assert_eq!(log, self.expected, "it came back other than it was");
     }
 }
 
@@ -374,8 +442,7 @@ fn a_program_on_two_gpus_comes_back_only_where_two_are_linked_like_them() {
         assert!(log.contains(sentence), "{options:?}: {log}");
         assert_eq!(text(&dumped.log), before, "it ran with {options:?}");
     }
-    assert!(dumped.restore(TWO), "{}", dumped.run.log("restore.log"));
-    dumped.ended_right();
+    dumped.comes_back_on(TWO);
 }
 
 #[test]

@@ -139,7 +139,9 @@ pub(crate) struct SoftgpuArguments {
 Examples:
   strobe checkpoint 4711 -o monday
   strobe checkpoint 4711 -o monday --mode stop --kill
-  strobe checkpoint 4711 --check     what would be amiss; 3 if anything is")]
+  strobe checkpoint 4711 --check     what would be amiss; 3 if anything is
+Environment:
+  KFD_MAX_BUFFER_SIZE=64M   bounds the memory that CRIU's plugin copies through, of each GPU")]
 pub(crate) struct CheckpointArguments {
     /// Process id of the program; strobe ps lists them.
     pub(crate) pid: u32,
@@ -244,7 +246,11 @@ Examples:
   strobe restore monday
   strobe restore monday --check     what would be amiss; 3 if anything is
   strobe restore monday --wait      ends when the program ends, with its exit code
-  strobe softgpu -- strobe restore monday --wait")]
+  strobe softgpu -- strobe restore monday --wait
+Environment, for GPUs that are not quite those of the checkpoint (1, YES: compared; 0, NO: not):
+  KFD_FW_VER_CHECK, KFD_SDMA_FW_VER_CHECK, KFD_CACHES_COUNT_CHECK, KFD_NUM_GWS_CHECK,
+  KFD_VRAM_SIZE_CHECK, KFD_NUMA_CHECK, KFD_CAPABILITY_CHECK; and KFD_MAX_BUFFER_SIZE=64M
+  bounds the memory that contents are copied through")]
 pub(crate) struct RestoreArguments {
     /// Directory of the checkpoint.
     pub(crate) directory: PathBuf,

@@ -9,7 +9,10 @@ use std::io::{self, Read, Write};
 
 pub use prost::Message;
 
-/// Largest image header message accepted; a kfd image of 100,000 buffer objects stays below it.
+use crate::image::Image;
+
+/// Largest message of an image file, read and written: what could not be read is not written. A kfd image
+/// of 100,000 buffer objects stays below it.
 pub const IMAGE_LIMIT: u64 = 256 << 20;
 /// Largest control message accepted.
 pub const CONTROL_LIMIT: u32 = 1 << 20;
@@ -47,11 +50,22 @@ pub fn read_image<M: Message + Default>(reader: &mut impl Read) -> io::Result<M>
     decode(reader, len)
 }
 
-/// Writes one message of an image file.
-pub fn write_image(writer: &mut impl Write, message: &impl Message) -> io::Result<()> {
-    let payload = message.encode_to_vec();
-    writer.write_all(&(payload.len() as u64).to_le_bytes())?;
-    writer.write_all(&payload)
+/// The bytes of one message in an image file. An error, which says what there is too much of, if nobody
+/// would read it.
+pub fn image_bytes(message: &impl Image) -> io::Result<Vec<u8>> {
+    let len = message.encoded_len() as u64;
+    if len > IMAGE_LIMIT {
+        let text = format!("{}: {}", too_long(len, IMAGE_LIMIT), message.parts());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    let mut bytes = len.to_le_bytes().to_vec();
+    message.encode(&mut bytes).expect("a vector grows");
+    Ok(bytes)
+}
+
+/// Writes one message of an image file ([`image_bytes`]).
+pub fn write_image(writer: &mut impl Write, message: &impl Image) -> io::Result<()> {
+    writer.write_all(&image_bytes(message)?)
 }
 
 /// Reads one control message; `None` when the peer closed the connection between messages.
@@ -89,19 +103,17 @@ pub fn write_control(writer: &mut impl Write, message: &impl Message) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgpu::{CriuRenderNode, DevIolink, KfdBoEntry};
+    use crate::amdgpu::{CriuDmabufNode, CriuKfd, CriuRenderNode, DevIolink, KfdBoEntry};
     use crate::{FromAgent, Refused, from_agent};
 
     #[test]
     fn image_bytes_are_those_computed_by_hand() {
-        let link = DevIolink {
-            r#type: 11,
-            node_to_id: 0,
-        };
-        let mut bytes = Vec::new();
-        write_image(&mut bytes, &link).unwrap();
-        // Tags are number << 3 | wire type (0: varint); a zero is written too.
-        assert_eq!(bytes, [4, 0, 0, 0, 0, 0, 0, 0, 0x08, 11, 0x10, 0]);
+        // Tags are number << 3 | wire type (0: varint, 2: a length and bytes); a zero is written too.
+        let node = CriuDmabufNode { gem_handle: 0 };
+        assert_eq!(
+            image_bytes(&node).unwrap(),
+            [2, 0, 0, 0, 0, 0, 0, 0, 0x08, 0]
+        );
 
         let bo = KfdBoEntry {
             addr: 0x7f00_0020_0000,
@@ -111,8 +123,6 @@ mod tests {
             gpu_id: 300,
             handle: Some(u32::MAX),
         };
-        let mut bytes = Vec::new();
-        write_image(&mut bytes, &bo).unwrap();
         let expected = [
             [0x08, 0x80, 0x80, 0x80, 0x81, 0x80, 0xe0, 0x1f].as_slice(), // 0x7f0000200000 in 7-bit groups
             &[0x10, 0x80, 0x20],
@@ -122,9 +132,41 @@ mod tests {
             &[0x30, 0xff, 0xff, 0xff, 0xff, 0x0f],
         ]
         .concat();
-        assert_eq!(bytes[..8], (expected.len() as u64).to_le_bytes());
-        assert_eq!(bytes[8..], expected);
-        assert_eq!(read_image::<KfdBoEntry>(&mut bytes.as_slice()).unwrap(), bo);
+        let image = CriuKfd {
+            bo_entries: vec![bo],
+            ..CriuKfd::default()
+        };
+        let bytes = image_bytes(&image).unwrap();
+        let entry = [&[6 << 3 | 2, expected.len() as u8], expected.as_slice()].concat();
+        assert_eq!(bytes[..8], (bytes.len() as u64 - 8).to_le_bytes());
+        assert!(
+            bytes.windows(entry.len()).any(|part| part == entry),
+            "{bytes:x?}"
+        );
+        assert_eq!(read_image::<CriuKfd>(&mut bytes.as_slice()).unwrap(), image);
+    }
+
+    #[test]
+    fn what_nobody_would_read_is_not_written_and_says_what_there_is_too_much_of() {
+        let image = |bytes: u64| CriuKfd {
+            bo_entries: vec![KfdBoEntry::default(); 3],
+            priv_data: vec![0; bytes as usize],
+            ..CriuKfd::default()
+        };
+        let rest = image(1 << 27).encoded_len() as u64 - (1 << 27);
+        let largest = image_bytes(&image(IMAGE_LIMIT - rest)).unwrap();
+        assert_eq!(largest.len() as u64, 8 + IMAGE_LIMIT);
+        read_image::<CriuKfd>(&mut largest.as_slice()).unwrap();
+        let mut written = Vec::new();
+        let error = write_image(&mut written, &image(IMAGE_LIMIT - rest + 1)).unwrap_err();
+        assert_eq!(written, []);
+        let expected = format!(
+            "a message of {} bytes is longer than {IMAGE_LIMIT}: 3 buffer objects and {} bytes of the \
+             driver's own state",
+            IMAGE_LIMIT + 1,
+            IMAGE_LIMIT - rest + 1,
+        );
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

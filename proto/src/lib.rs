@@ -9,6 +9,7 @@ mod byte_range;
 pub mod distrust;
 pub mod files;
 pub mod frame;
+pub mod image;
 pub mod page;
 pub mod start_time;
 

@@ -44,6 +44,17 @@ impl Devices {
         Self(devices)
     }
 
+    /// Those of a test, all of the driver.
+    #[cfg(test)]
+    pub(crate) fn with(numbers: &[u64]) -> Self {
+        Self(
+            numbers
+                .iter()
+                .map(|number| (*number, Device::Kfd))
+                .collect(),
+        )
+    }
+
     /// What a device file is, by `st_rdev`.
     pub(crate) fn find(&self, rdev: u64) -> Option<Device> {
         // Regular files and pipes have none.

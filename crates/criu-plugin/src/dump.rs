@@ -1,9 +1,10 @@
 //! A dump: the gate, the driver's state, contents, and letting everything run again.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::mem;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
@@ -19,16 +20,17 @@ use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{
-    DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files, frame,
-};
+use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
 
 use crate::contents;
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
-use crate::images::{self, Images};
+use crate::images::Images;
+use crate::links;
+use crate::open_files;
+use crate::options::Options;
 use crate::save::{self, Job};
 use crate::signals::without_signals;
 use crate::topology;
@@ -37,6 +39,9 @@ use crate::topology;
 const SHARED_MEMORY: &str = "/dev/shm/hsakmt_shared_mem";
 /// A GEM handle that names nothing.
 const NO_HANDLE: u32 = u32::MAX;
+
+/// A process that has one of the driver's files open, if one is found, and the id of a GPU here.
+type GpuOf = (Option<u32>, u32);
 
 /// A dump in progress.
 #[derive(Debug)]
@@ -50,10 +55,12 @@ pub(crate) struct Dump {
     /// Each stands for one stop of a process's queues.
     stopped: Vec<OwnedFd>,
     dumped: Vec<u32>,
-    /// Render node images written so far, with the id of their GPU here.
-    render_nodes: Vec<(u32, CriuRenderNode)>,
-    /// Of each GPU, the id here and the one the program knows.
-    gpu_ids: Vec<(u32, u32)>,
+    /// The processes of the tree.
+    tree: Vec<u32>,
+    /// Render node images written so far.
+    render_nodes: Vec<(GpuOf, CriuRenderNode)>,
+    /// The id that a process knows a GPU by: which may be another in each.
+    known_as: BTreeMap<GpuOf, u32>,
     program_files: Recorder,
     /// Saves their contents.
     saving: Option<JoinHandle<Result<Saved, ProgramFileError>>>,
@@ -61,12 +68,14 @@ pub(crate) struct Dump {
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
     statistics: PluginStatistics,
+    options: Options,
 }
 
 impl Dump {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         Self {
             devices: Devices::read(),
+            options,
             images: None,
             noted: false,
             has_cut: false,
@@ -74,7 +83,8 @@ impl Dump {
             stopped: Vec::new(),
             dumped: Vec::new(),
             render_nodes: Vec::new(),
-            gpu_ids: Vec::new(),
+            tree: Vec::new(),
+            known_as: BTreeMap::new(),
             program_files: Recorder::default(),
             saving: None,
             pipes: Pipes::default(),
@@ -85,8 +95,7 @@ impl Dump {
 
     fn images(&mut self) -> Result<&Images, DumpError> {
         if self.images.is_none() {
-            let folder = host::image_folder().map_err(DumpError::Folder)?;
-            self.images = Some(Images::new(folder));
+            self.images = Some(Images::of_criu().map_err(DumpError::Folder)?);
         }
         Ok(self.images.as_ref().expect("just set"))
     }
@@ -113,6 +122,10 @@ impl Dump {
         if mem::replace(&mut self.has_cut, true) {
             return Ok(());
         }
+        // Chunks and residual are read in any order, by the command too.
+        if self.images()?.is_stream() && hand_over::is_awaited(pid)? {
+            return Err(DumpError::Streamed);
+        }
         let cut = hand_over::take_cut(pid)?;
         let Some(first) = cut.agents.first() else {
             return Ok(());
@@ -134,6 +147,7 @@ impl Dump {
 
     /// All processes are frozen.
     pub(crate) fn frozen(&mut self, pid: u32) -> Result<(), DumpError> {
+        self.tree.push(pid);
         if self.agents.is_empty() {
             return Ok(());
         }
@@ -161,8 +175,8 @@ impl Dump {
         let save = move || {
             files.save(limit, |number| {
                 let name = files::contents(number);
-                let file = images.create(&name).map_err(|error| error.error)?;
-                Ok((name, file))
+                let image = images.create(&name).map_err(|error| error.error)?;
+                Ok((name, image.into_file()))
             })
         };
         let started = without_signals(|| thread::Builder::new().spawn(save));
@@ -220,33 +234,36 @@ impl Dump {
             .find(|node| node.gpu_id != 0 && node.drm_render_minor == minor)
             .map_or(0, |node| node.gpu_id);
         self.note_plugin()?;
+        let gpu = (open_files::owner(&self.tree, fd.as_raw_fd()), gpu_id);
         let image = CriuRenderNode {
-            gpu_id,
+            gpu_id: self.known_as.get(&gpu).copied().unwrap_or(gpu_id),
             id: Some(id as u32),
             drm_render_minor: Some(minor),
             num_of_bos: Some(0),
             bo_entries: Vec::new(),
         };
-        self.render_nodes.push((gpu_id, image));
-        self.write_render_nodes()
+        self.images()?.write(&files::render_node(id), &image)?;
+        self.render_nodes.push((gpu, image));
+        Ok(())
     }
 
-    /// The driver tells the ids the program knows only with the process: whichever of the two
-    /// descriptors comes first, the images end up with those.
-    fn write_render_nodes(&mut self) -> Result<(), DumpError> {
-        for (actual, image) in &mut self.render_nodes {
-            let known = self.gpu_ids.iter().find(|(id, _)| id == actual);
-            image.gpu_id = known.map_or(*actual, |(_, user)| *user);
-        }
-        let written: Vec<CriuRenderNode> = self
-            .render_nodes
-            .iter()
-            .map(|(_, image)| image.clone())
-            .collect();
-        let images = self.images()?;
-        for image in &written {
+    /// The driver tells the ids the program knows only with the process. Images of render nodes that came
+    /// before get theirs now.
+    fn correct_render_nodes(&mut self) -> Result<(), DumpError> {
+        let mut nodes = mem::take(&mut self.render_nodes);
+        for (gpu, image) in &mut nodes {
+            let known = self.known_as.get(gpu).copied();
+            let Some(user) = known.filter(|user| *user != image.gpu_id) else {
+                continue;
+            };
+            let images = self.images()?;
+            if images.is_stream() {
+                return Err(DumpError::NodeBeforeDriver(gpu.1));
+            }
+            image.gpu_id = user;
             images.write(&files::render_node(image.id() as i32), image)?;
         }
+        self.render_nodes = nodes;
         Ok(())
     }
 
@@ -279,13 +296,11 @@ impl Dump {
         }
         self.dumped.push(info.pid);
         let state = compute::checkpoint(fd, &info).map_err(DumpError::State)?;
-        self.gpu_ids.extend(
-            state
-                .devices
-                .iter()
-                .map(|d| (d.actual_gpu_id, d.user_gpu_id)),
-        );
-        self.write_render_nodes()?;
+        let owner = open_files::owner(&self.tree, fd.as_raw_fd());
+        let ids = state.devices.iter();
+        self.known_as
+            .extend(ids.map(|d| ((owner, d.actual_gpu_id), d.user_gpu_id)));
+        self.correct_render_nodes()?;
         let present = topology::read()?;
         let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
         self.statistics.buffer_objects += buckets.len() as u64;
@@ -325,19 +340,18 @@ impl Dump {
                 continue;
             }
             let name = files::pages(id, device.user_gpu_id);
-            let file = self.images()?.create(&name)?;
-            file.write_all_at(&bytes.to_le_bytes(), 0)
-                .map_err(|e| images::write_error(&name, e))?;
+            let mut image = self.images()?.create(&name)?;
+            let head = bytes.to_le_bytes();
+            image.write_at(&head, 0)?;
             jobs.push(Job {
                 device: *device,
                 pieces,
-                file,
-                name,
-                start: 8,
+                image,
+                start: head.len() as u64,
             });
             total += bytes;
         }
-        save::save(jobs, &state.bos, present)?;
+        save::save(jobs, &state.bos, present, self.options.staging)?;
         Ok(total)
     }
 
@@ -366,7 +380,7 @@ impl Dump {
             .flat_map(|job| &job.pieces)
             .map(|piece| piece.len)
             .sum();
-        save::save(jobs, &state.bos, present)?;
+        save::save(jobs, &state.bos, present, self.options.staging)?;
         Ok(total)
     }
 
@@ -424,18 +438,11 @@ impl Dump {
         promises[number].touched.extend(touched);
         promises[number].tracked.extend(&image.tracked);
         let name = files::residual(id, gpu_id);
-        let file = self.images()?.create(&name)?;
-        let failed = |e| DumpError::from(images::write_error(&name, e));
-        let mut writer = BufWriter::new(&file);
-        frame::write_image(&mut writer, &image).map_err(failed)?;
-        writer.flush().map_err(failed)?;
-        drop(writer);
-        let start = file.metadata().map_err(failed)?.len();
+        let (image, start) = self.images()?.begin(&name, &image)?;
         Ok(Job {
             device: *device,
             pieces,
-            file,
-            name,
+            image,
             start,
         })
     }
@@ -460,7 +467,18 @@ impl Dump {
             statistics.warnings = mem::take(&mut self.warnings);
             let written = self.images().and_then(|images| {
                 images.write(files::STATISTICS, &statistics)?;
-                Ok(images.write(files::PROGRAM_FILES, &files)?)
+                let whole = images.write(files::PROGRAM_FILES, &files);
+                Ok(whole.or_else(|error| {
+                    // For the command to say why there is no checkpoint.
+                    let failure = error.to_string();
+                    images.write(
+                        files::PROGRAM_FILES,
+                        &ProgramFiles {
+                            failure,
+                            files: Vec::new(),
+                        },
+                    )
+                })?)
             });
             // The command that started CRIU misses the files and abandons the checkpoint.
             if let Err(error) = written {
@@ -520,6 +538,10 @@ fn kfd_image(
             entry.gpu_id = device.user_gpu_id;
         }
         entries.push(entry);
+    }
+    let there = entries.clone();
+    for entry in &mut entries {
+        entry.iolinks.retain(|link| links::counts(link, &there));
     }
     for device in &state.devices {
         if topology::render_minor(present, device.actual_gpu_id).is_none() {

@@ -83,6 +83,16 @@ pub(crate) enum DumpError {
     DmaBuf,
     #[error("render node {path} cannot be opened: {error}")]
     RenderNode { path: PathBuf, error: io::Error },
+    #[error(
+        "CRIU was told to stream its images, and this checkpoint is not read in one order; take `stream` out \
+         of CRIU's options and its configuration files, or use plain `criu dump --stream` for the program"
+    )]
+    Streamed,
+    #[error(
+        "the program opened a render node of GPU {0:#x} before /dev/kfd and came from another machine, which \
+         cannot be streamed; dump it without --stream"
+    )]
+    NodeBeforeDriver(u32),
     #[error("a thread that copies contents has failed")]
     Thread,
 }
@@ -98,6 +108,8 @@ impl DumpError {
             | Self::GemObjects { .. }
             | Self::OldDriver(..)
             | Self::Twice(_)
+            | Self::Streamed
+            | Self::NodeBeforeDriver(_)
             | Self::DmaBuf => format!("{REFUSAL}{self}"),
             Self::NewAgent(_) => format!("{PASSING}{self}"),
             _ => self.to_string(),

@@ -3,10 +3,7 @@
 //!
 //! This runs in the process being restored, whose memory is replaced soon: all threads end here.
 
-use std::fs::File;
-use std::io::Seek;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
@@ -20,7 +17,7 @@ use strobe_store::{Checkpoint, Damage};
 
 use crate::contents::{self, ChunkNumber, FileOffset, has_content};
 use crate::devices;
-use crate::images::{self, Images};
+use crate::images::{Images, Input};
 use crate::restore::{RestoreError, open_checkpoint};
 use crate::signals::without_signals;
 
@@ -28,7 +25,8 @@ use crate::signals::without_signals;
 const READERS: usize = 4;
 const READ_AHEAD: usize = 4;
 
-/// Fills the buffer objects of a process, all GPUs at the same time.
+/// Fills the buffer objects of a process, if possible all GPUs at the same time, each through `staging` bytes
+/// of memory.
 pub(crate) fn fill(
     images: &Images,
     id: i32,
@@ -36,14 +34,22 @@ pub(crate) fn fill(
     bos: &[Bo],
     devices: &[DeviceBucket],
     present: &[KfdDeviceEntry],
+    staging: u64,
 ) -> Result<(), RestoreError> {
     let _phase = tracing::debug_span!("fill").entered();
     let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
+    if images.is_stream() {
+        // The streamer waits until an image is read before it answers for the next one.
+        return devices.iter().try_for_each(|device| {
+            let plan = Plan::read(images, id, pid, &buckets, std::slice::from_ref(device))?;
+            fill_gpu(&plan, device, bos, present, staging)
+        });
+    }
     let plan = Plan::read(images, id, pid, &buckets, devices)?;
     thread::scope(|scope| {
         let started = devices
             .iter()
-            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, present)));
+            .map(|device| scope.spawn(|| fill_gpu(&plan, device, bos, present, staging)));
         let threads: Vec<_> = without_signals(|| started.collect());
         threads
             .into_iter()
@@ -58,11 +64,11 @@ struct Plan {
     chunks: Option<Chunks>,
 }
 
-/// Contents of one file.
+/// Contents of one image.
 struct Stored {
-    file: File,
-    name: String,
+    image: Input,
     start: u64,
+    /// In the order of their places.
     pieces: Vec<Piece<FileOffset>>,
 }
 
@@ -85,8 +91,11 @@ impl Plan {
         let mut left_out = Vec::new();
         for device in devices {
             let name = files::residual(id, device.user_gpu_id);
-            if let Some(file) = images.open(&name)? {
-                let (stored, delivered) = residual(name, file, buckets)?;
+            // None was ever streamed.
+            if !images.is_stream()
+                && let Some(image) = images.open(&name)?
+            {
+                let (stored, delivered) = residual(image, buckets)?;
                 files.push(stored);
                 left_out.extend(delivered);
                 continue;
@@ -97,18 +106,16 @@ impl Plan {
                 continue;
             }
             let name = files::pages(id, device.user_gpu_id);
-            let mut file = images
+            let image = images
                 .open(&name)?
                 .ok_or_else(|| RestoreError::MissingImage(name.clone()))?;
-            let found =
-                frame::read_image_len(&mut file).map_err(|e| images::read_error(&name, e))?;
+            let found = frame::read_image_len(&mut image.next()).map_err(|e| image.error(e))?;
             if found != bytes {
                 return Err(RestoreError::PagesLength(name, found, bytes));
             }
             files.push(Stored {
-                file,
-                name,
-                start: 8,
+                image,
+                start: size_of_val(&found) as u64,
                 pieces,
             });
         }
@@ -121,19 +128,11 @@ impl Plan {
 }
 
 /// A residual image, and what it leaves to the chunks.
-fn residual(
-    name: String,
-    mut file: File,
-    buckets: &[BoBucket],
-) -> Result<(Stored, Vec<ByteRange>), RestoreError> {
-    let residual: Residual =
-        frame::read_image(&mut file).map_err(|e| images::read_error(&name, e))?;
-    let start = file
-        .stream_position()
-        .map_err(|e| images::read_error(&name, e))?;
+fn residual(image: Input, buckets: &[BoBucket]) -> Result<(Stored, Vec<ByteRange>), RestoreError> {
+    let residual: Residual = frame::read_image(&mut image.next()).map_err(|e| image.error(e))?;
+    let start = image.position()?;
     let stored = Stored {
-        file,
-        name,
+        image,
         start,
         pieces: contents::residual_pieces(buckets, &residual.ranges)?,
     };
@@ -177,6 +176,7 @@ fn fill_gpu(
     device: &DeviceBucket,
     bos: &[Bo],
     present: &[KfdDeviceEntry],
+    staging: u64,
 ) -> Result<(), RestoreError> {
     let is_ours = |bo: usize| bos[bo].bucket.gpu_id == device.user_gpu_id;
     let entry = present
@@ -195,15 +195,16 @@ fn fill_gpu(
             })
         })
         .collect();
-    let mut copier = Copier::new(&node)?;
+    let mut copier = Copier::new(&node, staging)?;
     for stored in &plan.files {
         let ours = stored.pieces.iter().filter(|piece| is_ours(piece.bo));
         let pieces: Vec<_> = ours.copied().collect();
         copier.copy_in(&contents, &pieces, |piece, offset, bytes| {
+            let place = stored.start + pieces[piece].place.0 + offset;
             stored
-                .file
-                .read_exact_at(bytes, stored.start + pieces[piece].place.0 + offset)
-                .map_err(|e| RestoreError::from(images::read_error(&stored.name, e)))
+                .image
+                .read_at(bytes, place)
+                .map_err(RestoreError::from)
         })?;
     }
     if let Some(chunks) = &plan.chunks {

@@ -49,6 +49,16 @@ pub(crate) fn now_ns() -> u64 {
     })
 }
 
+/// Whether a process or one of those below it, which still run, was told to expect us.
+pub(crate) fn is_awaited(root: u32) -> Result<bool, GateError> {
+    for pid in process::tree(root).unwrap_or_default() {
+        if find_armed(pid)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// All that a dump saves of agents, at one cut.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {

@@ -4,27 +4,37 @@
 //! process therefore always answer that when all is well: other plugins have a part in it too.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
-use nix::sys::stat::fstat;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::{Mode, fstat};
 use strobe_log::Wanted;
 use tracing::{Dispatch, debug_span};
 
+use crate::devices::Devices;
 use crate::dump::Dump;
 use crate::dump_error::DumpError;
 use crate::host::{self, Level};
+use crate::options::Options;
 use crate::restore::{self, Restore};
+use crate::soft_dirty;
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
 const STAGE_DUMP: c_int = 0;
+const STAGE_PRE_DUMP: c_int = 1;
 const STAGE_RESTORE: c_int = 2;
+
+const NO_PRE_DUMP: &str = "this kernel keeps no track of pages that are written (CONFIG_MEM_SOFT_DIRTY), and \
+     CRIU's pre-dump cannot work without; leave the pre-dump out";
 
 enum Stage {
     Idle,
     Dump(Box<Dump>),
+    /// Of the host's memory: our mappings are left out.
+    PreDump(Devices),
     Restore(Box<Restore>),
     /// Nothing here is ours.
     Off,
@@ -75,10 +85,16 @@ fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, restore::RestoreE
 
 pub(crate) extern "C" fn init(stage: c_int) -> c_int {
     guard(|current| {
+        let options = || Options::read().map_err(|e| e.to_string());
         *current = match stage {
-            STAGE_DUMP => Stage::Dump(Box::new(Dump::new())),
+            STAGE_DUMP => Stage::Dump(Box::new(Dump::new(options()?))),
+            // Where that cannot be found out, CRIU finds out.
+            STAGE_PRE_DUMP if matches!(soft_dirty::is_kept(), Ok(false)) => {
+                return Err(NO_PRE_DUMP.into());
+            }
+            STAGE_PRE_DUMP => Stage::PreDump(Devices::read()),
             STAGE_RESTORE if host::is_required() => {
-                let restore = Restore::prepare().map_err(|e| e.to_string())?;
+                let restore = Restore::prepare(options()?).map_err(|e| e.to_string())?;
                 Stage::Restore(Box::new(restore))
             }
             _ => Stage::Off,
@@ -123,17 +139,18 @@ pub(crate) extern "C" fn dump_file(fd: c_int, id: c_int) -> c_int {
 }
 
 pub(crate) extern "C" fn handle_device_vma(_fd: c_int, stat: *const libc::stat) -> c_int {
-    in_dump(|dump| {
-        if stat.is_null() {
-            return Ok(NOT_OURS);
-        }
-        // SAFETY: CRIU passes the result of its own fstat, alive during this call.
-        let rdev = unsafe { (*stat).st_rdev };
-        Ok(if dump.accepts_mapping(rdev)? {
-            0
-        } else {
-            NOT_OURS
-        })
+    if stat.is_null() {
+        return NOT_OURS;
+    }
+    // SAFETY: CRIU passes the result of its own fstat, alive during this call.
+    let rdev = unsafe { (*stat).st_rdev };
+    guard(|stage| {
+        let is_ours = match stage {
+            Stage::Dump(dump) => dump.accepts_mapping(rdev).map_err(|e| e.sentence())?,
+            Stage::PreDump(devices) => devices.find(rdev).is_some(),
+            _ => false,
+        };
+        Ok(if is_ours { 0 } else { NOT_OURS })
     })
 }
 
@@ -146,6 +163,8 @@ pub(crate) extern "C" fn restore_file(id: c_int, retry: *mut bool) -> c_int {
     in_restore(|restore| Ok(restore.file(id)?.map_or(NOT_OURS, IntoRawFd::into_raw_fd)))
 }
 
+/// CRIU looks at no answer but 1: after an error it would map what the stale offset names now. So an
+/// error is answered with a descriptor that nothing can map, and CRIU fails.
 pub(crate) extern "C" fn update_vma_map(
     path: *const c_char,
     address: u64,
@@ -153,22 +172,33 @@ pub(crate) extern "C" fn update_vma_map(
     new: *mut u64,
     fd: *mut c_int,
 ) -> c_int {
-    in_restore(|restore| {
-        if path.is_null() || new.is_null() || fd.is_null() {
-            return Ok(NOT_OURS);
-        }
+    if path.is_null() || new.is_null() || fd.is_null() {
+        return NOT_OURS;
+    }
+    let mut place = None;
+    let answer = in_restore(|restore| {
         // SAFETY: CRIU passes a path as a C string, alive during this call.
         let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
-        let Some((offset, file)) = restore.mapping(&path, address, old)? else {
-            return Ok(NOT_OURS);
-        };
-        // SAFETY: both point to variables of CRIU for our answer; the descriptor becomes CRIU's.
-        unsafe {
-            new.write(offset);
-            fd.write(file.map_or(-1, IntoRawFd::into_raw_fd));
-        }
-        Ok(1)
-    })
+        place = restore.mapping(&path, address, old)?;
+        Ok(if place.is_some() { 1 } else { NOT_OURS })
+    });
+    let (offset, descriptor) = match (answer, place) {
+        (NOT_OURS, _) => return NOT_OURS,
+        (1, Some((offset, file))) => (offset, file.map_or(-1, IntoRawFd::into_raw_fd)),
+        _ => (old, unmappable()),
+    };
+    // SAFETY: both point to variables of CRIU for our answer; the descriptor becomes CRIU's.
+    unsafe {
+        new.write(offset);
+        fd.write(descriptor);
+    }
+    1
+}
+
+/// A descriptor that names a file and cannot be mapped; where there is none left, a number that is none.
+fn unmappable() -> RawFd {
+    let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
+    open("/", flags, Mode::empty()).map_or(RawFd::MAX, IntoRawFd::into_raw_fd)
 }
 
 pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
@@ -178,4 +208,50 @@ pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
             .in_scope(resume)
             .map(|()| NOT_OURS)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The one test that uses [`STAGE`].
+    #[test]
+    fn a_mapping_that_cannot_be_is_answered_with_what_cannot_be_mapped() {
+        let ask = |path: &CStr| {
+            let (mut new, mut fd) = (0, -1);
+            let answer = update_vma_map(path.as_ptr(), 0x1000, 0x7000, &raw mut new, &raw mut fd);
+            (answer, new, fd)
+        };
+        let node = c"/dev/dri/renderD128";
+        assert_eq!(ask(node), (NOT_OURS, 0, -1), "no restore is under way");
+        *STAGE.lock().unwrap() = Stage::Restore(Box::default());
+        assert_eq!(ask(c"/tmp/a file"), (NOT_OURS, 0, -1));
+        let (answer, new, fd) = ask(node);
+        // SAFETY: plain numbers, of which zero is a value.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        let mut maps = |rdev| {
+            stat.st_rdev = rdev;
+            handle_device_vma(-1, &raw const stat)
+        };
+        *STAGE.lock().unwrap() = Stage::PreDump(Devices::with(&[7]));
+        assert_eq!((maps(7), maps(8)), (0, NOT_OURS));
+        *STAGE.lock().unwrap() = Stage::Idle;
+        assert_eq!(
+            (answer, new),
+            (1, 0x7000),
+            "CRIU looks at the descriptor only then"
+        );
+        // SAFETY: a new mapping, of which nothing is used.
+        let mapped = unsafe {
+            let none = std::ptr::null_mut();
+            libc::mmap(none, 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0)
+        };
+        assert_eq!(mapped, libc::MAP_FAILED);
+        assert_eq!(nix::errno::Errno::last(), nix::errno::Errno::EBADF);
+        // SAFETY: asks about a number only.
+        let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+        assert_eq!(flags & libc::O_PATH, libc::O_PATH);
+        // SAFETY: the descriptor is ours by the answer.
+        unsafe { libc::close(fd) };
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::fcntl::{FcntlArg, fcntl};
-use std::os::fd::FromRawFd;
+
+/// Of CRIU 4.3: the words of its command line that are for plugins.
+type GetOptions = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
 
 /// Our name, which is upstream's: a checkpoint names the plugins it needs, and either can restore it.
 pub(crate) const NAME: &CStr = c"amdgpu_plugin";
@@ -34,6 +36,29 @@ unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
 pub(crate) fn files_limit() -> u64 {
     let limit = std::env::var(strobe_criu::run::FILES_LIMIT_VARIABLE).ok();
     limit.and_then(|limit| limit.parse().ok()).unwrap_or(0)
+}
+
+/// The options of CRIU's command line that are for us (4.3), without `--amdgpu_plugin.`.
+pub(crate) fn plugin_options() -> Vec<String> {
+    // SAFETY: the signature is CRIU's.
+    let Some(get) = (unsafe { function::<GetOptions>(c"criu_plugin_get_options") }) else {
+        return Vec::new();
+    };
+    let (mut count, mut words) = (0, std::ptr::null_mut());
+    // SAFETY: it fills both in.
+    if unsafe { get(&raw mut count, &raw mut words) } < 0 || words.is_null() {
+        return Vec::new();
+    }
+    let count = usize::try_from(count).unwrap_or(0);
+    // SAFETY: CRIU has said that there are so many, and keeps them.
+    let words = unsafe { std::slice::from_raw_parts(words, count) };
+    let prefix = format!("--{}.", NAME.to_string_lossy());
+    let words = words.iter().take_while(|word| !word.is_null());
+    words
+        // SAFETY: each is a C string, of CRIU's for as long as it runs.
+        .map(|word| unsafe { CStr::from_ptr(*word) }.to_string_lossy())
+        .filter_map(|word| word.strip_prefix(&prefix).map(str::to_owned))
+        .collect()
 }
 
 /// Writes one line to CRIU's log.
@@ -92,6 +117,44 @@ pub(crate) fn image_folder() -> io::Result<OwnedFd> {
     fd.try_clone_to_owned()
 }
 
+/// Which way a streamed image goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Streamed {
+    Out,
+    In,
+}
+
+/// Whether images go to or come from CRIU's image streamer.
+pub(crate) fn is_streaming() -> bool {
+    /// The number of the descriptor to the streamer among CRIU's own.
+    const STREAMER: c_int = 3;
+    type GetServiceFd = unsafe extern "C" fn(c_int) -> c_int;
+    // SAFETY: the signature is CRIU's, where an enumeration stands for the number.
+    let get = unsafe { function::<GetServiceFd>(c"get_service_fd") };
+    // SAFETY: it looks a number up.
+    get.is_some_and(|get| unsafe { get(STREAMER) } >= 0)
+}
+
+/// The pipe of an image; `None` if the streamer has none of this name. Only for CRIU's own thread.
+pub(crate) fn stream_image(name: &str, way: Streamed) -> io::Result<Option<OwnedFd>> {
+    type Open = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
+    // SAFETY: the signature is CRIU's, which only reads the name.
+    let open = unsafe { function::<Open>(c"img_streamer_open") }
+        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    let flags = match way {
+        Streamed::Out => libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC,
+        Streamed::In => libc::O_RDONLY,
+    };
+    let name = CString::new(name)?;
+    // SAFETY: the name lives during the call; the flags are those of CRIU's own calls, which it compares.
+    match unsafe { open(name.as_ptr(), flags) } {
+        // SAFETY: CRIU has just made this end of a pipe for us.
+        fd @ 0.. => Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) })),
+        error if error == -libc::ENOENT => Ok(None),
+        _ => Err(io::Error::other("the image streamer does not take it")),
+    }
+}
+
 /// Makes a restore of this checkpoint fail where no plugin of our name is present.
 pub(crate) fn require_plugin() -> io::Result<()> {
     type Add = unsafe extern "C" fn(*const c_char) -> c_int;
@@ -121,7 +184,6 @@ pub(crate) fn is_required() -> bool {
 
 /// Whether RESTORE_EXT_FILE has a second argument that must be written (CRIU 4.3).
 pub(crate) fn has_retry_argument() -> bool {
-    type GetOptions = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
     // SAFETY: it is only asked for, never called.
     unsafe { function::<GetOptions>(c"criu_plugin_get_options") }.is_some()
 }

@@ -1,13 +1,22 @@
-//! Files in CRIU's image folder, and whole messages in them.
+//! Images: files in CRIU's image folder, or pipes to and from its image streamer; and whole messages in
+//! them.
+//!
+//! Each streamed image is a pipe. It is written once and read once, from its beginning to its end, and
+//! nobody can say which there are. The streamer serves one image after the other: the next one must not be
+//! asked for before this one is read.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
-use std::os::fd::OwnedFd;
+use std::io::{self, BufReader, Read, Seek, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use strobe_proto::frame;
+use strobe_proto::image::Image;
+
+use crate::host::{self, Streamed};
 
 #[derive(Debug, thiserror::Error)]
 #[error("image {name} cannot be {action}: {error}")]
@@ -17,58 +26,94 @@ pub(crate) struct ImageError {
     pub(crate) error: io::Error,
 }
 
-/// The image folder.
+/// Where CRIU has its images.
 #[derive(Debug)]
-pub(crate) struct Images(OwnedFd);
+pub(crate) enum Images {
+    Folder(OwnedFd),
+    Stream,
+}
 
 impl Images {
-    pub(crate) fn new(folder: OwnedFd) -> Self {
-        Self(folder)
+    /// As CRIU was told.
+    pub(crate) fn of_criu() -> io::Result<Self> {
+        if host::is_streaming() {
+            return Ok(Self::Stream);
+        }
+        host::image_folder().map(Self::Folder)
     }
 
-    /// The same folder, for another thread.
+    /// The same, for another thread.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
-    }
-
-    /// The folder as it is named now.
-    pub(crate) fn path(&self) -> io::Result<PathBuf> {
-        use std::os::fd::AsRawFd;
-        std::fs::read_link(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
-    }
-
-    /// Makes a file anew.
-    pub(crate) fn create(&self, name: &str) -> Result<File, ImageError> {
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_CLOEXEC;
-        openat(&self.0, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
-            .map(File::from)
-            .map_err(|e| write_error(name, e.into()))
-    }
-
-    /// Opens a file, if there is one.
-    pub(crate) fn open(&self, name: &str) -> Result<Option<File>, ImageError> {
-        match openat(
-            &self.0,
-            name,
-            OFlag::O_RDONLY | OFlag::O_CLOEXEC,
-            Mode::empty(),
-        ) {
-            Ok(fd) => Ok(Some(File::from(fd))),
-            Err(nix::errno::Errno::ENOENT) => Ok(None),
-            Err(e) => Err(read_error(name, e.into())),
+        match self {
+            Self::Folder(folder) => folder.try_clone().map(Self::Folder),
+            Self::Stream => Ok(Self::Stream),
         }
     }
 
-    /// Writes a file of one message.
-    pub(crate) fn write(
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream)
+    }
+
+    /// The folder as it is named now; `None` where images are streamed.
+    pub(crate) fn path(&self) -> io::Result<Option<PathBuf>> {
+        let Self::Folder(folder) = self else {
+            return Ok(None);
+        };
+        std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).map(Some)
+    }
+
+    /// Makes an image anew.
+    pub(crate) fn create(&self, name: &str) -> Result<Output, ImageError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_CLOEXEC;
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        let file = match self {
+            Self::Folder(folder) => openat(folder, name, flags, mode).map_err(io::Error::from),
+            Self::Stream => host::stream_image(name, Streamed::Out)
+                .and_then(|file| file.ok_or_else(|| io::ErrorKind::NotFound.into())),
+        };
+        Ok(Output {
+            file: file.map_err(|e| write_error(name, e))?.into(),
+            name: name.to_owned(),
+            streamed: self.is_stream().then_some(0),
+        })
+    }
+
+    /// Opens an image, if there is one.
+    pub(crate) fn open(&self, name: &str) -> Result<Option<Input>, ImageError> {
+        let found = match self {
+            Self::Folder(folder) => {
+                let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+                match openat(folder, name, flags, Mode::empty()) {
+                    Ok(file) => Ok(Some(file)),
+                    Err(nix::errno::Errno::ENOENT) => Ok(None),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Self::Stream => host::stream_image(name, Streamed::In),
+        };
+        let file = found.map_err(|e| read_error(name, e))?;
+        Ok(file.map(|file| Input {
+            file: file.into(),
+            name: name.to_owned(),
+            is_streamed: self.is_stream(),
+        }))
+    }
+
+    /// Writes a file of one message; none where it would be too long.
+    pub(crate) fn write(&self, name: &str, message: &impl Image) -> Result<(), ImageError> {
+        self.begin(name, message).map(drop)
+    }
+
+    /// Writes a message to which bytes are to be added, and says where they begin.
+    pub(crate) fn begin(
         &self,
         name: &str,
-        message: &impl prost::Message,
-    ) -> Result<(), ImageError> {
-        let mut writer = BufWriter::new(self.create(name)?);
-        frame::write_image(&mut writer, message)
-            .and_then(|()| writer.flush())
-            .map_err(|e| write_error(name, e))
+        message: &impl Image,
+    ) -> Result<(Output, u64), ImageError> {
+        let bytes = frame::image_bytes(message).map_err(|e| write_error(name, e))?;
+        let mut image = self.create(name)?;
+        image.write_at(&bytes, 0)?;
+        Ok((image, bytes.len() as u64))
     }
 
     /// Reads a file of one message, if there is one.
@@ -76,16 +121,82 @@ impl Images {
         &self,
         name: &str,
     ) -> Result<Option<M>, ImageError> {
-        let Some(file) = self.open(name)? else {
+        let Some(input) = self.open(name)? else {
             return Ok(None);
         };
-        frame::read_image(&mut BufReader::new(file))
+        frame::read_image(&mut BufReader::new(&input.file))
             .map(Some)
             .map_err(|e| read_error(name, e))
     }
 }
 
-pub(crate) fn write_error(name: &str, error: io::Error) -> ImageError {
+/// An image that is being written.
+#[derive(Debug)]
+pub(crate) struct Output {
+    file: File,
+    name: String,
+    /// How much is written of one that is streamed.
+    streamed: Option<u64>,
+}
+
+impl Output {
+    /// Whether each write has to begin where the one before has ended.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.streamed.is_some()
+    }
+
+    pub(crate) fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<(), ImageError> {
+        let written = match &mut self.streamed {
+            None => self.file.write_all_at(bytes, offset),
+            Some(end) if *end == offset => {
+                *end += bytes.len() as u64;
+                self.file.write_all(bytes)
+            }
+            Some(_) => Err(io::ErrorKind::NotSeekable.into()),
+        };
+        written.map_err(|e| write_error(&self.name, e))
+    }
+
+    /// The file, to be written from its beginning on.
+    pub(crate) fn into_file(self) -> File {
+        self.file
+    }
+}
+
+/// An image that is being read.
+#[derive(Debug)]
+pub(crate) struct Input {
+    file: File,
+    name: String,
+    is_streamed: bool,
+}
+
+impl Input {
+    /// Reads what comes next: of a streamed image the only way.
+    pub(crate) fn next(&self) -> impl Read {
+        &self.file
+    }
+
+    /// Where [`Self::next`] reads.
+    pub(crate) fn position(&self) -> Result<u64, ImageError> {
+        (&self.file).stream_position().map_err(|e| self.error(e))
+    }
+
+    /// Reads what stands at `offset`, which has to come next where the image is streamed.
+    pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), ImageError> {
+        let read = match self.is_streamed {
+            true => self.next().read_exact(bytes),
+            false => self.file.read_exact_at(bytes, offset),
+        };
+        read.map_err(|e| self.error(e))
+    }
+
+    pub(crate) fn error(&self, error: io::Error) -> ImageError {
+        read_error(&self.name, error)
+    }
+}
+
+fn write_error(name: &str, error: io::Error) -> ImageError {
     ImageError {
         name: name.to_owned(),
         action: "written",
@@ -93,10 +204,40 @@ pub(crate) fn write_error(name: &str, error: io::Error) -> ImageError {
     }
 }
 
-pub(crate) fn read_error(name: &str, error: io::Error) -> ImageError {
+fn read_error(name: &str, error: io::Error) -> ImageError {
     ImageError {
         name: name.to_owned(),
         action: "read",
         error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe_proto::amdgpu::CriuKfd;
+
+    #[test]
+    fn an_image_that_is_too_large_is_named_and_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let images = Images::Folder(File::open(folder.path()).unwrap().into());
+        let mut kfd = CriuKfd {
+            pid: 7,
+            ..CriuKfd::default()
+        };
+        images.write("amdgpu-kfd-5.img", &kfd).unwrap();
+        assert_eq!(images.read("amdgpu-kfd-5.img").unwrap(), Some(kfd.clone()));
+        kfd.priv_data = vec![0; frame::IMAGE_LIMIT as usize];
+        let sentence = images
+            .write("amdgpu-kfd-6.img", &kfd)
+            .unwrap_err()
+            .to_string();
+        let start = "image amdgpu-kfd-6.img cannot be written: a message of 2684354";
+        let end = ": 0 buffer objects and 268435456 bytes of the driver's own state";
+        assert!(
+            sentence.starts_with(start) && sentence.ends_with(end),
+            "{sentence}"
+        );
+        assert_eq!(images.read::<CriuKfd>("amdgpu-kfd-6.img").unwrap(), None);
     }
 }

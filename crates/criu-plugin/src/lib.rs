@@ -15,10 +15,13 @@
 //! | `fill` | contents of restored buffer objects |
 //! | `contents` | which bytes of which buffer object go where |
 //! | `save` | contents on their way out |
-//! | `topology`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `topology`, `links`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `open_files` | whose an open file is |
+//! | `options` | what a user may set, and what it may be |
+//! | `soft_dirty` | whether CRIU's pre-dump can work |
 //! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
-//! | `images` | files in CRIU's image folder |
+//! | `images` | CRIU's images, in its folder or streamed |
 //!
 //! What must hold: queues that were stopped run again on every path, once; what CRIU lacks in some
 //! version is looked up by name, because one missing symbol would keep the plugin from loading
@@ -35,10 +38,14 @@ mod hand_over;
 mod hooks;
 mod host;
 mod images;
+mod links;
 mod mapping;
+mod open_files;
+mod options;
 mod restore;
 mod save;
 mod signals;
+mod soft_dirty;
 mod stops;
 mod topology;
 mod vma;

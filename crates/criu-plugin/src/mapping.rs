@@ -1,15 +1,21 @@
-//! Which GPU of this machine stands in for which GPU of the checkpoint.
+//! Which GPU of this machine stands in for which GPU of the checkpoint, as CRIU's own plugin decides it.
 //!
 //! Code and register state were made for one model and its firmware, so most properties must be
-//! equal; of capacities there may be more. A fast link (XGMI) between two GPUs must be one here
-//! too, or the program's peer accesses change their meaning.
+//! equal; of capacities there may be more. Of links there must be as many that do as well. What XGMI joins
+//! stays together: groups are mapped first, whole groups into whole groups. CPUs are mapped by the links
+//! that GPUs have to them, each to one for all GPUs: near memory stays near.
+
+#[cfg(test)]
+mod scenarios;
+mod search;
 
 use std::collections::BTreeMap;
-use std::env;
 
 use strobe_proto::amdgpu::KfdDeviceEntry;
 
-const LINK_XGMI: u32 = 11;
+use crate::links::Links;
+use crate::options::Checks;
+use search::{Search, Side};
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MappingError {
@@ -19,119 +25,40 @@ pub(crate) enum MappingError {
     NoMatch { gpu: u32, difference: String },
     #[error("the GPUs of this machine are linked in another way than those of the checkpoint")]
     Links,
+    #[error("among so many GPUs no way was found to replace those of the checkpoint")]
+    TooMany,
 }
 
-/// Comparisons a user may turn off, by the variables of CRIU's own plugin.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Checks {
-    firmware: bool,
-    sdma_firmware: bool,
-    caches: bool,
-    gws: bool,
-    vram_size: bool,
-    capability: bool,
-}
-
-impl Checks {
-    pub(crate) fn from_environment() -> Self {
-        let on = |name| match env::var(name) {
-            Ok(value) => !matches!(value.to_ascii_uppercase().as_str(), "0" | "NO"),
-            Err(_) => true,
-        };
-        Self {
-            firmware: on("KFD_FW_VER_CHECK"),
-            sdma_firmware: on("KFD_SDMA_FW_VER_CHECK"),
-            caches: on("KFD_CACHES_COUNT_CHECK"),
-            gws: on("KFD_NUM_GWS_CHECK"),
-            vram_size: on("KFD_VRAM_SIZE_CHECK"),
-            capability: on("KFD_CAPABILITY_CHECK"),
-        }
-    }
-}
-
-/// For each GPU id of the checkpoint, the entry of the GPU here.
-pub(crate) type Mapping<'a> = BTreeMap<u32, &'a KfdDeviceEntry>;
+/// For each GPU id of the checkpoint, the id of the GPU here.
+pub(crate) type Mapping = BTreeMap<u32, u32>;
 
 /// Finds a mapping of all GPUs of `saved` onto those that are `present`; CPUs in both lists only carry links.
-pub(crate) fn map<'a>(
+pub(crate) fn map(
     saved: &[KfdDeviceEntry],
-    present: &'a [KfdDeviceEntry],
+    present: &[KfdDeviceEntry],
     checks: Checks,
-) -> Result<Mapping<'a>, MappingError> {
-    let gpus = |nodes: &'a [KfdDeviceEntry]| nodes.iter().filter(|n| n.gpu_id != 0);
-    let sources: Vec<_> = saved.iter().filter(|n| n.gpu_id != 0).collect();
-    let targets: Vec<_> = gpus(present).collect();
-    if sources.len() != targets.len() {
+) -> Result<Mapping, MappingError> {
+    let (there, here) = (Side::new(saved), Side::new(present));
+    if there.gpus.len() != here.gpus.len() {
         return Err(MappingError::Count {
-            needed: sources.len(),
-            present: targets.len(),
+            needed: there.gpus.len(),
+            present: here.gpus.len(),
         });
     }
     // A GPU that has no match alone is the clearer message.
-    for source in &sources {
-        let differences: Vec<_> = targets
-            .iter()
-            .map(|target| difference(source, target, checks))
-            .collect();
-        if let Some(Some(first)) = differences
-            .iter()
-            .all(Option::is_some)
-            .then(|| differences[0].clone())
-        {
+    for &source in &there.gpus {
+        let difference = |&target: &usize| difference(&saved[source], &present[target], checks);
+        let all: Option<Vec<String>> = here.gpus.iter().map(difference).collect();
+        if let Some(first) = all.and_then(|all| all.into_iter().next()) {
             return Err(MappingError::NoMatch {
-                gpu: source.gpu_id,
+                gpu: saved[source].gpu_id,
                 difference: first,
             });
         }
     }
-    let mut chosen = Vec::new();
-    if !extend(&sources, &targets, checks, &mut chosen) {
-        return Err(MappingError::Links);
-    }
-    Ok(sources
-        .iter()
-        .zip(chosen)
-        .map(|(s, t)| (s.gpu_id, targets[t]))
-        .collect())
-}
-
-/// Chooses a target for the next source and so on, going back where that leads nowhere.
-fn extend(
-    sources: &[&KfdDeviceEntry],
-    targets: &[&KfdDeviceEntry],
-    checks: Checks,
-    chosen: &mut Vec<usize>,
-) -> bool {
-    let Some(source) = sources.get(chosen.len()) else {
-        return true;
-    };
-    // The same GPU first, if it is still here.
-    let mut order: Vec<usize> = (0..targets.len()).collect();
-    order.sort_by_key(|&t| targets[t].gpu_id != source.gpu_id);
-    for candidate in order {
-        let fits = !chosen.contains(&candidate)
-            && difference(source, targets[candidate], checks).is_none()
-            && chosen.iter().zip(sources).all(|(&other, &other_source)| {
-                let pair = (source, other_source);
-                let pair_here = (targets[candidate], targets[other]);
-                let needed = is_xgmi(pair.0, pair.1) || is_xgmi(pair.1, pair.0);
-                !needed || is_xgmi(pair_here.0, pair_here.1) || is_xgmi(pair_here.1, pair_here.0)
-            });
-        if fits {
-            chosen.push(candidate);
-            if extend(sources, targets, checks, chosen) {
-                return true;
-            }
-            chosen.pop();
-        }
-    }
-    false
-}
-
-fn is_xgmi(from: &KfdDeviceEntry, to: &KfdDeviceEntry) -> bool {
-    from.iolinks
-        .iter()
-        .any(|l| l.r#type == LINK_XGMI && l.node_to_id == to.node_id)
+    let gpus = Search::new(&there, &here, checks).run()?;
+    let ids = |(source, target): (usize, usize)| (saved[source].gpu_id, present[target].gpu_id);
+    Ok(gpus.into_iter().map(ids).collect())
 }
 
 /// The first property that keeps `present` from standing in for `saved`.
@@ -171,16 +98,6 @@ fn difference(saved: &KfdDeviceEntry, present: &KfdDeviceEntry, checks: Checks) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe_proto::amdgpu::DevIolink;
-
-    const ALL: Checks = Checks {
-        firmware: true,
-        sdma_firmware: true,
-        caches: true,
-        gws: true,
-        vram_size: true,
-        capability: true,
-    };
 
     fn gpu(node_id: u32, gpu_id: u32) -> KfdDeviceEntry {
         KfdDeviceEntry {
@@ -192,20 +109,8 @@ mod tests {
         }
     }
 
-    fn linked(mut gpu: KfdDeviceEntry, to: &[u32]) -> KfdDeviceEntry {
-        let link = |&node_to_id| DevIolink {
-            r#type: LINK_XGMI,
-            node_to_id,
-        };
-        gpu.iolinks = to.iter().map(link).collect();
-        gpu
-    }
-
-    fn ids(mapping: &Mapping<'_>) -> Vec<(u32, u32)> {
-        mapping
-            .iter()
-            .map(|(from, to)| (*from, to.gpu_id))
-            .collect()
+    fn ids(mapping: &Mapping) -> Vec<(u32, u32)> {
+        mapping.iter().map(|(from, to)| (*from, *to)).collect()
     }
 
     #[test]
@@ -216,7 +121,10 @@ mod tests {
         };
         let saved = [cpu.clone(), gpu(1, 10)];
         let present = [cpu, gpu(1, 77)];
-        assert_eq!(ids(&map(&saved, &present, ALL).unwrap()), [(10, 77)]);
+        assert_eq!(
+            ids(&map(&saved, &present, Checks::ALL).unwrap()),
+            [(10, 77)]
+        );
     }
 
     #[test]
@@ -224,7 +132,7 @@ mod tests {
         let saved = [gpu(1, 10), gpu(2, 20)];
         let present = [gpu(1, 20), gpu(2, 10)];
         assert_eq!(
-            ids(&map(&saved, &present, ALL).unwrap()),
+            ids(&map(&saved, &present, Checks::ALL).unwrap()),
             [(10, 10), (20, 20)]
         );
     }
@@ -235,12 +143,14 @@ mod tests {
             device_id: 0x7408,
             ..gpu(1, 10)
         };
-        let error = map(&[gpu(1, 10)], &[other], ALL).unwrap_err().to_string();
+        let error = map(&[gpu(1, 10)], &[other], Checks::ALL)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("device_id was 0x66a1 and is 0x7408 here"),
             "{error}"
         );
-        let error = map(&[gpu(1, 10)], &[], ALL).unwrap_err();
+        let error = map(&[gpu(1, 10)], &[], Checks::ALL).unwrap_err();
         assert_eq!(
             error,
             MappingError::Count {
@@ -260,33 +170,12 @@ mod tests {
             vram_size: 8,
             ..gpu(1, 10)
         };
-        assert!(map(&[gpu(1, 10)], &[more], ALL).is_ok());
-        assert!(map(&[gpu(1, 10)], std::slice::from_ref(&less), ALL).is_err());
+        assert!(map(&[gpu(1, 10)], &[more], Checks::ALL).is_ok());
+        assert!(map(&[gpu(1, 10)], std::slice::from_ref(&less), Checks::ALL).is_err());
         let lenient = Checks {
             vram_size: false,
-            ..ALL
+            ..Checks::ALL
         };
         assert!(map(&[gpu(1, 10)], &[less], lenient).is_ok());
-    }
-
-    #[test]
-    fn fast_links_are_kept_even_if_that_moves_the_others() {
-        // There: 10 and 20 are linked, 30 stands alone. Here: 2 and 3 are linked.
-        let saved = [
-            linked(gpu(1, 10), &[2]),
-            linked(gpu(2, 20), &[1]),
-            gpu(3, 30),
-        ];
-        let present = [
-            gpu(1, 101),
-            linked(gpu(2, 102), &[3]),
-            linked(gpu(3, 103), &[2]),
-        ];
-        assert_eq!(
-            ids(&map(&saved, &present, ALL).unwrap()),
-            [(10, 102), (20, 103), (30, 101)]
-        );
-        let apart = [gpu(1, 101), gpu(2, 102), gpu(3, 103)];
-        assert_eq!(map(&saved, &apart, ALL).unwrap_err(), MappingError::Links);
     }
 }

@@ -3,10 +3,11 @@
 //! [`Restore`] lives in the process being restored, where descriptors and mappings are made;
 //! [`resume`] runs in CRIU's main process, which shares no variables with it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use strobe_kfd::client::compute::{self, Bo};
 use strobe_kfd::client::copier::SdmaError;
@@ -25,7 +26,9 @@ use crate::devices::{self, Device};
 use crate::fill;
 use crate::host::{self, Level};
 use crate::images::{ImageError, Images};
-use crate::mapping::{self, Checks, MappingError};
+use crate::mapping::{self, MappingError};
+use crate::open_files;
+use crate::options::Options;
 use crate::topology::{self, TopologyError};
 use crate::vma::{self, Moved, Source};
 
@@ -65,6 +68,11 @@ pub(crate) enum RestoreError {
     UnknownProcess(u32),
     #[error("the image names GPU {0:#x}, which it does not describe")]
     UnknownGpu(u32),
+    #[error(
+        "the program opened a render node of GPU {0:#x} before /dev/kfd, and another GPU stands in for it \
+         here, which cannot be known in time from streamed images"
+    )]
+    NodeBeforeDriver(u32),
     #[error("a mapping of {path} at {address:#x} belongs to no buffer object")]
     Mapped { path: String, address: u64 },
     #[error("descriptors cannot be moved out of the program's way: {0}")]
@@ -84,6 +92,9 @@ pub(crate) struct Restore {
     /// the driver lets only the opener of a render node map what was restored into it.
     nodes: Vec<(u32, Node)>,
     moved: Vec<Moved>,
+    /// The GPU here of each that the program knows.
+    gpus: Option<BTreeMap<u32, u32>>,
+    options: Options,
 }
 
 #[derive(Debug)]
@@ -96,19 +107,20 @@ enum Node {
 impl Restore {
     /// In CRIU's main process, before any other is made: the thunk's shared files must be there
     /// when the program's mappings of them come back.
-    pub(crate) fn prepare() -> Result<Self, RestoreError> {
-        let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
-        if let Some(image) = first_kfd_image(&images)?
-            && image.shared_mem_size != 0
-        {
-            shared_memory::make_anew(image.shared_mem_size, image.shared_mem_magic)?;
+    pub(crate) fn prepare(options: Options) -> Result<Self, RestoreError> {
+        let images = Images::of_criu().map_err(RestoreError::Folder)?;
+        if let Some(image) = kfd_image(&images, |_| true)? {
+            make_shared_memory(&image)?;
         }
-        Ok(Self::default())
+        Ok(Self {
+            options,
+            ..Self::default()
+        })
     }
 
     /// Makes the descriptor that the image of this number describes; `None` if it is none of ours.
     pub(crate) fn file(&mut self, id: i32) -> Result<Option<OwnedFd>, RestoreError> {
-        let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+        let images = Images::of_criu().map_err(RestoreError::Folder)?;
         if let Some(image) = images.read::<CriuKfd>(&files::kfd(id))? {
             return self.kfd(&images, id, image).map(Some);
         }
@@ -124,22 +136,38 @@ impl Restore {
         image: &CriuRenderNode,
     ) -> Result<OwnedFd, RestoreError> {
         let present = topology::read()?;
-        // The GPUs of the checkpoint stand in the image of its /dev/kfd.
-        let saved = first_kfd_image(images)?
-            .map(|kfd| kfd.device_entries)
-            .unwrap_or_default();
-        let gpu = if saved.is_empty() {
-            image.gpu_id
-        } else {
-            let mapping = mapping::map(&saved, &present, Checks::from_environment())?;
-            mapping
+        if self.gpus.is_none()
+            && let Some(kfd) = own_kfd_image(images)?
+        {
+            self.map_gpus(&kfd.device_entries, &present)?;
+        }
+        let gpu = match &self.gpus {
+            Some(gpus) => *gpus
                 .get(&image.gpu_id)
-                .ok_or(RestoreError::UnknownGpu(image.gpu_id))?
-                .gpu_id
+                .ok_or(RestoreError::UnknownGpu(image.gpu_id))?,
+            // Without /dev/kfd nothing says which GPU would do as well; `map_gpus` looks at it again.
+            None => image.gpu_id,
         };
         self.node(gpu, &present)?
             .try_clone()
             .map_err(RestoreError::Descriptor)
+    }
+
+    /// Decides which GPU here stands in for which of the program's.
+    fn map_gpus(
+        &mut self,
+        saved: &[KfdDeviceEntry],
+        present: &[KfdDeviceEntry],
+    ) -> Result<&BTreeMap<u32, u32>, RestoreError> {
+        let gpus = mapping::map(saved, present, self.options.checks)?;
+        if self.gpus.is_none() {
+            // Opened for the GPU of the same number.
+            let wrong = |(node, _): &&(u32, Node)| gpus.get(node).is_some_and(|gpu| gpu != node);
+            if let Some((gpu, _)) = self.nodes.iter().find(wrong) {
+                return Err(RestoreError::NodeBeforeDriver(*gpu));
+            }
+        }
+        Ok(self.gpus.insert(gpus))
     }
 
     /// The render node of a GPU here, opened once.
@@ -168,18 +196,21 @@ impl Restore {
         let _phase = tracing::debug_span!("restore").entered();
         let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
         let present = topology::read()?;
-        let mapping = mapping::map(&image.device_entries, &present, Checks::from_environment())?;
+        if images.is_stream() {
+            make_shared_memory(&image)?;
+        }
+        let gpus = self.map_gpus(&image.device_entries, &present)?.clone();
         let mut devices = Vec::new();
         for entry in image
             .device_entries
             .iter()
             .filter(|entry| entry.gpu_id != 0)
         {
-            let target = mapping[&entry.gpu_id];
+            let actual_gpu_id = gpus[&entry.gpu_id];
             devices.push(DeviceBucket {
                 user_gpu_id: entry.gpu_id,
-                actual_gpu_id: target.gpu_id,
-                drm_fd: self.node(target.gpu_id, &present)?.as_raw_fd() as u32,
+                actual_gpu_id,
+                drm_fd: self.node(actual_gpu_id, &present)?.as_raw_fd() as u32,
                 pad: 0,
             });
         }
@@ -205,7 +236,8 @@ impl Restore {
         )
         .map_err(RestoreError::State)?;
         self.note_moved(&image, &bos, &devices)?;
-        fill::fill(images, id, image.pid, &bos, &devices, &present)?;
+        let staging = self.options.staging;
+        fill::fill(images, id, image.pid, &bos, &devices, &present, staging)?;
         Ok(kfd.into())
     }
 
@@ -251,19 +283,19 @@ impl Restore {
     }
 
     /// The new offset of a mapping and the descriptor to map (`None`: CRIU opens the path). `None`
-    /// if the path is none of our devices.
+    /// if the path is none of our devices: another plugin has accepted it.
     pub(crate) fn mapping(
         &mut self,
         path: &str,
         address: u64,
         old: u64,
     ) -> Result<Option<(u64, Option<OwnedFd>)>, RestoreError> {
-        let Some(device) = devices::of_path(path.as_ref()) else {
-            return Ok(None);
-        };
         let unknown = || RestoreError::Mapped {
             path: path.to_owned(),
             address,
+        };
+        let Some(device) = devices::of_path(path.as_ref()) else {
+            return Ok(None);
         };
         let (new, source) = vma::find(&self.moved, device, address, old).ok_or_else(unknown)?;
         let Source::Render { gpu } = source else {
@@ -278,7 +310,7 @@ impl Restore {
     fn node_to_map(&mut self, gpu: u32) -> Option<io::Result<OwnedFd>> {
         let at = self.nodes.iter().position(|(known, _)| *known == gpu)?;
         if let Node::Ours(ours) = &self.nodes[at].1
-            && let Some(program) = copy_of(ours)
+            && let Some(program) = open_files::copy_in(std::process::id(), ours.as_raw_fd())
         {
             self.nodes[at].1 = Node::Programs(program);
         }
@@ -304,43 +336,48 @@ fn open_node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreErr
     host::out_of_the_way(file.into()).map_err(RestoreError::Descriptor)
 }
 
-/// Another descriptor of ours for the same open file.
-fn copy_of(fd: &OwnedFd) -> Option<RawFd> {
-    const KCMP_FILE: libc::c_int = 0;
-    let pid = std::process::id();
-    let same = |other: RawFd| {
-        // SAFETY: the call compares two entries of our own descriptor table.
-        let order =
-            unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, fd.as_raw_fd(), other) };
-        order == 0
-    };
-    fs::read_dir("/proc/self/fd")
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .find(|&other| other != fd.as_raw_fd() && same(other))
-}
-
 /// The checkpoint directory that holds the images, if it is one.
 pub(crate) fn open_checkpoint(images: &Images) -> Result<Option<Checkpoint>, RestoreError> {
     let path = images.path().map_err(RestoreError::Folder)?;
-    match path
-        .parent()
-        .filter(|parent| parent.join(files::MANIFEST).exists())
-    {
+    let parent = path.as_deref().and_then(Path::parent);
+    match parent.filter(|parent| parent.join(files::MANIFEST).exists()) {
         Some(parent) => Ok(Some(Checkpoint::open(parent)?)),
         None => Ok(None),
     }
 }
 
-fn first_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
-    let folder = images.path().map_err(RestoreError::Folder)?;
+/// The image of this process's /dev/kfd; of any, where it has none of its own: what a process has without
+/// one it got from another.
+fn own_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
+    let own = kfd_image(images, |image| image.pid == std::process::id())?;
+    own.map_or_else(|| kfd_image(images, |_| true), |own| Ok(Some(own)))
+}
+
+/// The first kfd image in the folder that is `wanted`; what is streamed cannot be listed.
+fn kfd_image(
+    images: &Images,
+    wanted: impl Fn(&CriuKfd) -> bool,
+) -> Result<Option<CriuKfd>, RestoreError> {
+    let Some(folder) = images.path().map_err(RestoreError::Folder)? else {
+        return Ok(None);
+    };
     for entry in fs::read_dir(folder).map_err(RestoreError::Folder)? {
         let name = entry.map_err(RestoreError::Folder)?.file_name();
-        if let Some(name) = name.to_str().filter(|name| files::is_kfd(name)) {
-            return Ok(images.read(name)?);
+        if let Some(name) = name.to_str().filter(|name| files::is_kfd(name))
+            && let Some(image) = images.read::<CriuKfd>(name)?.filter(&wanted)
+        {
+            return Ok(Some(image));
         }
     }
     Ok(None)
+}
+
+/// The thunk's files, where there are none.
+fn make_shared_memory(image: &CriuKfd) -> Result<(), SharedMemoryError> {
+    match image.shared_mem_size {
+        0 => Ok(()),
+        size => shared_memory::make_anew(size, image.shared_mem_magic),
+    }
 }
 
 /// Lets a restored process's queues run, and tells its agent where it is. The process has not run
@@ -370,7 +407,7 @@ fn let_go(pid: u32) -> Result<(), RestoreError> {
             }
         }
     }
-    let images = Images::new(host::image_folder().map_err(RestoreError::Folder)?);
+    let images = Images::of_criu().map_err(RestoreError::Folder)?;
     let Some(checkpoint) = open_checkpoint(&images)? else {
         return Ok(());
     };

@@ -3,9 +3,7 @@
 //! The program is frozen meanwhile. What lies in system memory is read by the CPU; only what the CPU
 //! cannot see goes over the link.
 
-use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::thread;
 
 use strobe_kfd::client::compute::{Bo, ProcessState};
@@ -18,42 +16,34 @@ use strobe_proto::amdgpu::KfdDeviceEntry;
 use crate::contents::{Aside, FileOffset, has_content};
 use crate::devices;
 use crate::dump_error::DumpError;
-use crate::images;
+use crate::images::Output;
 use crate::signals::without_signals;
 use crate::topology;
 
-/// Bytes read from system memory at a time.
+/// Bytes read from system memory at a time, at most.
 const READ_BYTES: u64 = 1 << 20;
 
-/// What one GPU's buffer objects add to a file.
+/// What one GPU's buffer objects add to an image.
 pub(crate) struct Job {
     pub(crate) device: DeviceBucket,
+    /// In the order of their places.
     pub(crate) pieces: Vec<Piece<FileOffset>>,
-    pub(crate) file: File,
-    pub(crate) name: String,
+    pub(crate) image: Output,
     /// Where the pieces' places count from.
     pub(crate) start: u64,
 }
 
-impl Job {
-    /// Writes what is at `offset` of a piece.
-    fn write(&self, piece: &Piece<FileOffset>, offset: u64, bytes: &[u8]) -> Result<(), DumpError> {
-        self.file
-            .write_all_at(bytes, self.start + piece.place.0 + offset)
-            .map_err(|e| images::write_error(&self.name, e).into())
-    }
-}
-
-/// Does the jobs of all GPUs at the same time.
+/// Does the jobs of all GPUs at the same time, each with `staging` bytes of memory.
 pub(crate) fn save(
     jobs: Vec<Job>,
     bos: &[Bo],
     present: &[KfdDeviceEntry],
+    staging: u64,
 ) -> Result<(), DumpError> {
     thread::scope(|scope| {
         let started = jobs
-            .iter()
-            .map(|job| scope.spawn(|| save_gpu(job, bos, present)));
+            .into_iter()
+            .map(|job| scope.spawn(|| save_gpu(job, bos, present, staging)));
         let threads: Vec<_> = without_signals(|| started.collect());
         threads
             .into_iter()
@@ -62,23 +52,48 @@ pub(crate) fn save(
     })
 }
 
-fn save_gpu(job: &Job, bos: &[Bo], present: &[KfdDeviceEntry]) -> Result<(), DumpError> {
-    let mut pieces = Vec::new();
-    for piece in &job.pieces {
-        match system_memory(&bos[piece.bo]) {
-            Some(memory) => read(&memory, piece, |offset, bytes| {
-                job.write(piece, offset, bytes)
-            })?,
-            None => pieces.push(*piece),
+fn save_gpu(
+    job: Job,
+    bos: &[Bo],
+    present: &[KfdDeviceEntry],
+    staging: u64,
+) -> Result<(), DumpError> {
+    let Job {
+        device,
+        pieces,
+        mut image,
+        start,
+    } = job;
+    let mut seen: Vec<_> = pieces
+        .into_iter()
+        .map(|piece| (system_memory(&bos[piece.bo]), piece))
+        .collect();
+    if !image.is_streamed() {
+        // So that the device is not waited for between what the CPU reads.
+        seen.sort_by_key(|(memory, _)| memory.is_none());
+    }
+    let mut write = |piece: &Piece<FileOffset>, offset: u64, bytes: &[u8]| {
+        let place = start + piece.place.0 + offset;
+        image.write_at(bytes, place).map_err(DumpError::from)
+    };
+    let node = open(&device, present)?;
+    let mut copier = None;
+    for run in seen.chunk_by(|one, next| one.0.is_none() && next.0.is_none()) {
+        if let (Some(memory), piece) = &run[0] {
+            let most = staging.min(READ_BYTES);
+            read(memory, piece, most, |offset, bytes| {
+                write(piece, offset, bytes)
+            })?;
+            continue;
         }
+        let copier = match &mut copier {
+            Some(copier) => copier,
+            none => none.insert(Copier::new(&node, staging)?),
+        };
+        let pieces: Vec<_> = run.iter().map(|(_, piece)| *piece).collect();
+        copier.copy_out(&contents(bos), &pieces, &mut write)?;
     }
-    if pieces.is_empty() {
-        return Ok(());
-    }
-    let node = open(&job.device, present)?;
-    Copier::new(&node)?.copy_out(&contents(bos), &pieces, |piece, offset, bytes| {
-        job.write(piece, offset, bytes)
-    })
+    Ok(())
 }
 
 /// Copies content into the agent's room, inside the device.
@@ -128,12 +143,13 @@ fn system_memory(bo: &Bo) -> Option<SystemMemory> {
 fn read(
     memory: &SystemMemory,
     piece: &Piece<FileOffset>,
+    most: u64,
     mut sink: impl FnMut(u64, &[u8]) -> Result<(), DumpError>,
 ) -> Result<(), DumpError> {
-    let mut bytes = vec![0; piece.len.min(READ_BYTES) as usize];
+    let mut bytes = vec![0; piece.len.min(most) as usize];
     let mut done = 0;
     while done < piece.len {
-        let part = &mut bytes[..(piece.len - done).min(READ_BYTES) as usize];
+        let part = &mut bytes[..(piece.len - done).min(most) as usize];
         memory.read((piece.offset + done) as usize, part);
         sink(done, part)?;
         done += part.len() as u64;

@@ -19,7 +19,8 @@ pub(crate) enum TopologyError {
     Form { path: PathBuf, line: String },
 }
 
-/// Reads all nodes, in order of their numbers. `gpu_id` is 0 for CPUs.
+/// Reads the nodes that this process may have, in the order of the folder, as CRIU's own plugin lists them.
+/// `gpu_id` is 0 for CPUs.
 pub(crate) fn read() -> Result<Vec<KfdDeviceEntry>, TopologyError> {
     read_from(Path::new(NODES))
 }
@@ -31,14 +32,18 @@ pub(crate) fn render_minor(nodes: &[KfdDeviceEntry], gpu_id: u32) -> Option<u32>
 }
 
 fn read_from(nodes: &Path) -> Result<Vec<KfdDeviceEntry>, TopologyError> {
-    numbered(nodes)?
-        .into_iter()
-        .map(|(number, path)| read_node(number, &path))
-        .collect()
+    let mut entries = Vec::new();
+    for (number, path) in numbered(nodes)? {
+        // Of a GPU that a control group keeps from us the driver does not tell it.
+        let gpu_id = fs::read_to_string(path.join("gpu_id"));
+        if let Some(gpu_id) = gpu_id.ok().and_then(|text| text.trim().parse().ok()) {
+            entries.push(read_node(number, gpu_id, &path)?);
+        }
+    }
+    Ok(entries)
 }
 
-fn read_node(number: u32, path: &Path) -> Result<KfdDeviceEntry, TopologyError> {
-    let gpu_id = read_file(&path.join("gpu_id"))?.trim().parse().unwrap_or(0);
+fn read_node(number: u32, gpu_id: u32, path: &Path) -> Result<KfdDeviceEntry, TopologyError> {
     let properties = properties(&path.join("properties"))?;
     let property = |name: &str| properties.get(name).copied().unwrap_or(0);
     let word = |name: &str| property(name) as u32;
@@ -114,7 +119,7 @@ fn links(node: &Path) -> Result<Vec<DevIolink>, TopologyError> {
         .collect()
 }
 
-/// Subfolders named by numbers, in order; none where the folder is absent.
+/// Subfolders named by numbers; none where the folder is absent.
 fn numbered(folder: &Path) -> Result<Vec<(u32, PathBuf)>, TopologyError> {
     let failed = |error| TopologyError::Read {
         path: folder.to_path_buf(),
@@ -136,7 +141,6 @@ fn numbered(folder: &Path) -> Result<Vec<(u32, PathBuf)>, TopologyError> {
             found.push((number, entry.path()));
         }
     }
-    found.sort_unstable();
     Ok(found)
 }
 
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_banks_and_links_are_read_in_order() {
+    fn nodes_banks_and_links_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         write(root, "0/gpu_id", "0\n");
@@ -197,7 +201,12 @@ mod tests {
             "heap_type 4\nsize_in_bytes 65536\n",
         );
 
-        let nodes = read_from(root).unwrap();
+        // Of a GPU that is another container's nothing can be read.
+        write(root, "2/gpu_id", "");
+        fs::create_dir(root.join("3")).unwrap();
+
+        let mut nodes = read_from(root).unwrap();
+        nodes.sort_unstable_by_key(|node| node.node_id);
         assert_eq!(nodes.len(), 2);
         assert_eq!((nodes[0].gpu_id, nodes[0].cpu_cores_count), (0, 2));
         assert_eq!(

@@ -19,7 +19,8 @@ use workspace::Workspace;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  setup              install what is missing: ROCm and CRIU, from Debian (needs root)
+  setup [--tests]    install what is missing: ROCm and CRIU, from Debian (needs root); with --tests
+                     what the suite needs besides: other versions of CRIU, CRIU's own plugins
   build              build everything in release: target/release/strobe, ready to use from there
   demo [--json FILE] the main job on the software GPU: checkpoint a training program while it
                      runs, kill it, restore it on a new device, compare bit for bit
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = Workspace::find().and_then(|workspace| match words.as_slice() {
         ["setup"] => setup::run(),
+        ["setup", "--tests"] => setup::run().and_then(|()| setup::for_tests()),
         ["build"] => build::run(&workspace),
         ["fuzz", rest @ ..] => fuzz::run(&workspace, rest),
         ["tidy"] => tidy::run(&workspace),

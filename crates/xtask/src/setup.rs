@@ -1,7 +1,10 @@
-//! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix.
+//! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
+//! suite needs, with `--tests`: other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
 
 mod apt;
+mod archive;
 mod criu;
+mod upstream;
 
 use std::process::Command;
 
@@ -33,10 +36,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
         .filter(|(file, _)| !std::path::Path::new(file).exists())
         .map(|&(_, package)| package)
         .collect();
-    let prefix = criu::prefix()?;
-    let criu_missing = !criu::works(&prefix);
+    let version = criu::USED.version;
+    let prefix = criu::USED.prefix()?;
+    let criu_missing = !criu::USED.works(&prefix);
     if packages.is_empty() && !criu_missing {
-        println!("setup: ROCm {ROCM} and CRIU {} are here", criu::VERSION);
+        println!("setup: ROCm {ROCM} and CRIU {version} are here");
         return Ok(());
     }
     println!("setup will install:");
@@ -48,16 +52,14 @@ pub(crate) fn run() -> anyhow::Result<()> {
     }
     if criu_missing {
         println!(
-            "  into {}: CRIU {}, from Debian trixie",
+            "  into {}: CRIU {version}, from Debian trixie",
             prefix.display(),
-            criu::VERSION
         );
     }
     let Some(source) = Source::of_this_machine() else {
         bail!(
-            "this is not Debian 12 (bookworm): install {} and CRIU {} or newer yourself, CRIU as {}",
+            "this is not Debian 12 (bookworm): install {} and CRIU {version} or newer yourself, CRIU as {}",
             NEEDED.map(|(_, package)| package).join(", "),
-            criu::VERSION,
             prefix.join("criu").display(),
         );
     };
@@ -71,7 +73,38 @@ pub(crate) fn run() -> anyhow::Result<()> {
         apt::install(&packages)?;
     }
     if criu_missing {
-        criu::install(&source, &prefix)?;
+        criu::USED.install(&source)?;
+    }
+    Ok(())
+}
+
+/// What the test suite needs besides.
+pub(crate) fn for_tests() -> anyhow::Result<()> {
+    let mut missing = Vec::new();
+    for release in &criu::OTHERS {
+        if !release.works(&release.prefix()?) {
+            missing.push(release);
+        }
+    }
+    let mut plugins = Vec::new();
+    // Debian has no source of later ones.
+    for release in [&criu::USED, &criu::OTHERS[0]] {
+        if !upstream::plugin(release)?.exists() {
+            plugins.push(release);
+        }
+    }
+    if missing.is_empty() && plugins.is_empty() {
+        println!("setup: the other CRIUs and CRIU's own plugins are here");
+        return Ok(());
+    }
+    let Some(source) = Source::of_this_machine() else {
+        bail!("this is not Debian 12 (bookworm): the test suite needs other versions of CRIU");
+    };
+    for release in missing {
+        release.install(&source)?;
+    }
+    if !plugins.is_empty() {
+        upstream::build(&source, &plugins)?;
     }
     Ok(())
 }

@@ -26,6 +26,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     heading("setup");
     let start = Instant::now();
     setup::run()?;
+    setup::for_tests()?;
     corpus::fetch(workspace)?;
     step("setup", start);
     // The whole suite runs even when one part fails: all failures are worth knowing.

@@ -5,6 +5,7 @@ use strobe_proto::amdgpu::{
     KfdDeviceEntry,
 };
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
+use strobe_proto::image::Image;
 use strobe_proto::{
     AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FromAgent, HandOver, Hello, Missed,
     PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange, SetAsideAnswer,
@@ -35,7 +36,7 @@ pub fn hand_over(bytes: &[u8]) {
     let _ = SetAsideAnswer::decode(bytes);
 }
 
-fn image(message: &impl Message) -> Vec<u8> {
+fn image(message: &impl Image) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_image(&mut bytes, message).expect("a vector grows");
     bytes

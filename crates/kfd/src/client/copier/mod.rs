@@ -19,7 +19,13 @@ use crate::sdma::CopyLinear;
 pub use self::error::SdmaError;
 pub use self::window::Content;
 
+/// Memory that copies go through, where nothing less is wanted.
+pub const STAGING_BYTES: u64 = 2 * SLOT_BYTES;
+/// The least with which they work.
+pub const LEAST_STAGING: u64 = 2 * PAGE_BYTES;
+/// Of each of the two slots, at most.
 const SLOT_BYTES: u64 = 16 << 20;
+const PAGE_BYTES: u64 = 4096;
 /// Segments a batch holds at most: each is at most one packet more than its whole 2 MiB parts.
 const SEGMENT_LIMIT: usize = 2000;
 /// Where segments begin in a slot: no two have a cache line of the CPU's or the device's in common.
@@ -71,15 +77,15 @@ struct Segment {
 }
 
 /// Cuts pieces into batches that fill a slot. A piece is split only where it exceeds a slot.
-fn batches<P>(pieces: &[Piece<P>]) -> Vec<Vec<Segment>> {
+fn batches<P>(pieces: &[Piece<P>], slot_bytes: u64) -> Vec<Vec<Segment>> {
     let mut batches = Vec::new();
     let mut batch: Vec<Segment> = Vec::new();
     let mut used = 0u64;
     for (number, piece) in pieces.iter().enumerate() {
         let mut done = 0;
         while done < piece.len {
-            let len = (piece.len - done).min(SLOT_BYTES);
-            if used + len > SLOT_BYTES || batch.len() == SEGMENT_LIMIT {
+            let len = (piece.len - done).min(slot_bytes);
+            if used + len > slot_bytes || batch.len() == SEGMENT_LIMIT {
                 batches.push(std::mem::take(&mut batch));
                 used = 0;
             }
@@ -143,18 +149,21 @@ pub struct Copier<'n> {
     // Before the slots: no work may be in flight when they go.
     context: Context<'n>,
     slots: [Slot<'n>; 2],
+    slot_bytes: u64,
     next_address: u64,
 }
 
 impl<'n> Copier<'n> {
-    /// Takes two slots of memory.
-    pub fn new(node: &'n RenderNode) -> Result<Self, SdmaError> {
+    /// Takes two slots of memory: together no more than `staging` bytes, which are at least
+    /// [`LEAST_STAGING`].
+    pub fn new(node: &'n RenderNode, staging: u64) -> Result<Self, SdmaError> {
+        let slot_bytes = (staging / 2).clamp(PAGE_BYTES, SLOT_BYTES) / PAGE_BYTES * PAGE_BYTES;
         let mut next_address = address_space(node)?;
         let mut slot = || {
-            let memory = HostMemory::anonymous(SLOT_BYTES as usize)?;
+            let memory = HostMemory::anonymous(slot_bytes as usize)?;
             let mut staging = node.share(memory)?;
-            let staging_address = take_address(&mut next_address, SLOT_BYTES);
-            staging.buffer_mut().map_at(staging_address, SLOT_BYTES)?;
+            let staging_address = take_address(&mut next_address, slot_bytes);
+            staging.buffer_mut().map_at(staging_address, slot_bytes)?;
             Ok(Slot {
                 staging,
                 staging_address,
@@ -170,6 +179,7 @@ impl<'n> Copier<'n> {
             node,
             context,
             slots,
+            slot_bytes,
             next_address,
         })
     }
@@ -182,7 +192,7 @@ impl<'n> Copier<'n> {
         mut sink: impl FnMut(&Piece<P>, u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut window = Window::new(self.node, contents, self.next_address);
-        let batches = batches(pieces);
+        let batches = batches(pieces, self.slot_bytes);
         let mut drain = |slot: &mut Slot<'_>, context: &Context<'_>, batch: &[Segment]| {
             slot.packets.wait(context)?;
             let end = batch.last().map_or(0, |s| s.slot_offset + s.len);
@@ -219,7 +229,7 @@ impl<'n> Copier<'n> {
         mut source: impl FnMut(usize, u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut window = Window::new(self.node, contents, self.next_address);
-        for (number, batch) in batches(pieces).iter().enumerate() {
+        for (number, batch) in batches(pieces, self.slot_bytes).iter().enumerate() {
             let slot = &mut self.slots[number % 2];
             slot.packets.wait(&self.context)?;
             let end = batch.last().map_or(0, |s| s.slot_offset + s.len);
@@ -300,7 +310,7 @@ mod tests {
         pieces.push(piece(3, 5 * SLOT_BYTES + 1));
         pieces.push(piece(4, 0));
         let mut covered = vec![0; pieces.len()];
-        for batch in batches(&pieces) {
+        for batch in batches(&pieces, SLOT_BYTES) {
             assert!(!batch.is_empty() && batch.len() <= SEGMENT_LIMIT);
             let mut end = 0;
             for segment in batch {
@@ -324,7 +334,7 @@ mod tests {
             piece(1, 2 << 20),
             piece(2, SLOT_BYTES),
         ];
-        let parts: Vec<usize> = batches(&pieces).iter().map(Vec::len).collect();
+        let parts: Vec<usize> = batches(&pieces, SLOT_BYTES).iter().map(Vec::len).collect();
         assert_eq!(parts, [1, 1, 1]);
     }
 
