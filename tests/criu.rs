@@ -38,7 +38,7 @@ use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_program::process;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode};
-use strobe_proto::frame;
+use strobe_proto::{files, frame};
 
 const VRAM: u32 = 1;
 const GTT: u32 = 2;
@@ -95,6 +95,13 @@ impl Run {
 
     /// Runs to the end of the program. `device` are options of `strobe softgpu`.
     fn restore_on_new_device(&self, images: &Path, device: &[&str]) -> ExitStatus {
+        // What a restore that failed has left ends in its own time.
+        let entries = fs::read_dir(images).expect("the images").flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let numbers: Vec<u32> = names.filter_map(|name| files::thread(&name)).collect();
+        wait_until("free process numbers", || {
+            !numbers.iter().any(|number| process::exists(*number))
+        });
         let mut command = strobe().command();
         command.arg("softgpu").args(device);
         command.args(["--", "/usr/bin/env"]);

@@ -6,9 +6,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail};
@@ -19,7 +18,7 @@ use strobe_criu::remapped::{self, Linked};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{ghosts, statistics, timers};
 use strobe_extent::Extent;
-use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
+use strobe_program::agent::{RemoteAgent, Snapshot};
 use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
@@ -44,7 +43,7 @@ use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
-use crate::tree::{self, Tree};
+use crate::tree::{self, Tree, TreeError, gone};
 use crate::{figures, interrupt, launches, progress, prospects, release};
 
 const DRAIN_ATTEMPTS: u32 = 3;
@@ -53,6 +52,12 @@ const DRAIN_ATTEMPTS: u32 = 3;
 const ATTEMPTS: u32 = 3;
 /// How often it is taken in all. Processes of the tree begin to use a GPU at any moment.
 const NOT_NOW: u32 = 20;
+const BETWEEN_PASSING: Duration = Duration::from_millis(20);
+/// How often its processes are expected to live until they have delivered.
+const DELIVERIES: u32 = 2;
+/// How long a tracer may have a process, and between two looks at that.
+const TRACED: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// CRIU makes a file in the program's name, of the size of its own code and of what it says of each
 /// mapping; a smaller limit would end the program by SIGXFSZ.
 const CRIU_FILE_BYTES: u64 = 64 << 20;
@@ -121,13 +126,20 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
             Err(error) => error,
         };
         pid = root;
-        if error.is::<Passing>() {
+        let is_idle = matches!(error.downcast_ref(), Some(TreeError::Idle { .. }));
+        if error.is::<Passing>() || is_idle && passing > 0 {
             passing += 1;
             if passing >= NOT_NOW {
                 return Err(refused(error));
             }
-            wait_until_idle(root)?;
+            // Who ends soon delivers nothing afterwards.
+            residual.everything |= passing >= DELIVERIES;
+            wait_until_idle(root);
+            thread::sleep(BETWEEN_PASSING);
             continue;
+        }
+        if is_idle {
+            return Err(refused(error));
         }
         let Some(MissedWrites(missed)) = error.downcast_ref() else {
             return Err(error);
@@ -146,15 +158,18 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
         if !arguments.json {
             notice(format_args!("{error}; taken again"));
         }
-        wait_until_idle(root)?;
+        wait_until_idle(root);
         residual.everything |= attempt + 1 >= ATTEMPTS;
     }
 }
 
 /// Waits for the end of an attempt in the agents too.
-fn wait_until_idle(pid: u32) -> anyhow::Result<()> {
-    let agents = Tree::of(pid)?.agents;
-    agents.iter().try_for_each(arming::wait_until_over)
+fn wait_until_idle(pid: u32) {
+    // What is not over then, or is gone, the next attempt finds out.
+    if let Ok(tree) = Tree::of(pid) {
+        let over = tree.agents.iter().try_for_each(arming::wait_until_over);
+        over.unwrap_or_else(|error| tracing::debug!("{error:#}"));
+    }
 }
 
 fn take(
@@ -164,12 +179,17 @@ fn take(
 ) -> anyhow::Result<CheckpointReport> {
     let _whole = tracing::debug_span!("checkpoint", pid).entered();
     let before = Identity::of(pid);
-    let prepared = threads_are_whole(pid).and_then(|()| prepare(arguments, pid));
-    let preparation = prepared.map_err(|error| match before {
+    let ended = |error| match before {
         Ok(program) => unless_ended(program, error),
         Err(_) => error,
+    };
+    threads_are_whole(pid).map_err(ended)?;
+    let tree = Tree::of(pid).map_err(|error| match error {
+        TreeError::Agent(error) => ended(refused(error)),
+        idle => idle.into(),
     })?;
-    let tree = preparation.tree.clone();
+    let prepared = prepare(arguments, tree.clone());
+    let preparation = prepared.map_err(|error| unless_passing(&tree, ended(error)))?;
     take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&tree, error))
 }
 
@@ -230,11 +250,18 @@ fn take_prepared(
     if let Some(held) = dumped.held.take() {
         return finish_held(arguments, preparation, held, dumped, chunk_bytes);
     }
-    let links = listeners.iter().map(|listener| listener.accept(CONNECT));
+    let links = tree.agents.iter().zip(&listeners).map(|(agent, listener)| {
+        let accepted = listener.accept(CONNECT).map(Some);
+        accepted.or_else(|error| match owes_nothing(&dumped, agent) {
+            true => Ok(None),
+            false => Err(error),
+        })
+    });
     // Those that have come hang up where another does not, and their agents give up.
     let mut links = links.collect::<anyhow::Result<Vec<_>>>()?;
     let finished = finish(arguments, preparation, &mut links, dumped, chunk_bytes);
     for (agent, link) in tree.agents.iter().zip(&mut links) {
+        let Some(link) = link else { continue };
         let last = match &finished {
             Ok(_) => to_agent::Body::Committed(Committed {}),
             Err(error) if is_known_to_the_agent(agent, error) => continue,
@@ -250,6 +277,17 @@ fn take_prepared(
     finished
 }
 
+/// Whether a process has ended of which all is saved.
+fn owes_nothing(dumped: &Dumped, agent: &RemoteAgent) -> bool {
+    let pid = agent.identity().pid;
+    let mut promises = dumped
+        .plugin
+        .promises
+        .iter()
+        .filter(|promise| promise.pid == pid);
+    promises.all(|promise| promise.tracked.is_empty()) && gone(agent).is_some()
+}
+
 /// Why the preparation failed. Of a program that has ended, what was asked for is not there any more,
 /// whatever that was.
 fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
@@ -262,44 +300,30 @@ fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
 
 /// Why a checkpoint failed that had begun: of a program that is not there any more, that it is not.
 fn unless_gone(tree: &Tree, error: anyhow::Error) -> anyhow::Error {
-    let gone = |agent: &RemoteAgent| Some((agent.identity(), gone(agent)?));
     match tree.agents.iter().find_map(gone) {
-        Some((program, sentence)) if program != tree.root && tree.root.is_alive() => {
-            Passing(sentence).into()
-        }
-        Some((_, sentence)) => anyhow!("{sentence}"),
+        Some(sentence) => unless_passing(tree, anyhow!("{sentence}")),
         None => error,
     }
 }
 
-/// What has become of an agent that is not there any more.
-fn gone(agent: &RemoteAgent) -> Option<String> {
-    let pid = agent.identity().pid;
-    let found = RemoteAgent::find(pid);
-    match found {
-        _ if !agent.identity().is_alive() => {}
-        // Its memory goes before its number does.
-        Err(AgentError::Gone(_)) => {}
-        Ok(found) if found.address() == agent.address() => return None,
-        Ok(_) | Err(AgentError::NoAgent(_) | AgentError::Unused(_)) => {
-            let sentence = "has become another program during the checkpoint";
-            return Some(format!("process {pid} {sentence}"));
-        }
-        Err(_) => return None,
+/// Where the tree is still there, and one of its processes is not, it may be tried again.
+fn unless_passing(tree: &Tree, error: anyhow::Error) -> anyhow::Error {
+    let others = tree
+        .agents
+        .iter()
+        .filter(|agent| agent.identity() != tree.root);
+    match others.filter_map(gone).next() {
+        Some(sentence) if tree.root.is_alive() => Passing(sentence).into(),
+        _ => error,
     }
-    Some(format!("process {pid} has ended during the checkpoint"))
 }
 
 /// Looks at everything first; what is missing is said before the program notices anything.
-fn prepare(arguments: &CheckpointArguments, pid: u32) -> anyhow::Result<Preparation> {
+fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Preparation> {
     let _phase = tracing::debug_span!("prepare").entered();
-    let tree = Tree::of(pid).map_err(refused)?;
     let root = tree.root.pid;
     for agent in &tree.agents {
-        let pid = agent.identity().pid;
-        if process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
-            return Err(refused(Standstill::Stopped(pid)));
-        }
+        check_runs(agent.identity().pid)?;
     }
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
@@ -344,6 +368,18 @@ fn prepare(arguments: &CheckpointArguments, pid: u32) -> anyhow::Result<Preparat
         id,
         _leases: leases,
     })
+}
+
+/// A CRIU whose command was killed may still have it in its hands, for a moment.
+fn check_runs(pid: u32) -> anyhow::Result<()> {
+    let deadline = Instant::now() + TRACED;
+    loop {
+        match process::stat(pid) {
+            Ok(stat) if stat.is_traced() && Instant::now() < deadline => thread::sleep(LOOK_AGAIN),
+            Ok(stat) if stat.is_stopped() => return Err(refused(Standstill::Stopped(pid))),
+            _ => return Ok(()),
+        }
+    }
 }
 
 pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
@@ -525,7 +561,7 @@ fn freed(pid: u32, error: anyhow::Error) -> anyhow::Error {
 fn finish(
     arguments: &CheckpointArguments,
     mut preparation: Preparation,
-    links: &mut [Link],
+    links: &mut [Option<Link>],
     mut dumped: Dumped,
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
@@ -549,32 +585,15 @@ fn finish(
             });
         }
     }
-    let bar = progress::bytes("copying", all.iter().map(Expected::bytes).sum());
-    let writer = Mutex::new(&mut preparation.writer);
     let phase = tracing::debug_span!("copy").entered();
-    let delivered: Vec<_> = thread::scope(|scope| {
-        let one = |((agent, link), expected)| {
-            let pid = RemoteAgent::identity(agent).pid;
-            let (writer, bar) = (&writer, &bar);
-            scope.spawn(move || delivery::take(link, pid, expected, writer, |bytes| bar.inc(bytes)))
-        };
-        let threads: Vec<_> = agents
-            .iter()
-            .zip(&mut *links)
-            .zip(&mut all)
-            .map(one)
-            .collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
-        let failed = |_| Err(anyhow!("a thread that takes contents in has failed"));
-        joined.map(|result| result.unwrap_or_else(failed)).collect()
-    });
+    let figures = delivery::take_all(agents, links, &mut all, &mut preparation.writer)?;
     drop(phase);
-    bar.finish_and_clear();
-    let figures = delivered.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     if missed.is_empty() {
         for ((agent, link), expected) in agents.iter().zip(links).zip(&mut all) {
             let chunks = expected.missed();
-            if !chunks.is_empty() {
+            if let Some(link) = link
+                && !chunks.is_empty()
+            {
                 missed.push(suspected(agent.identity().pid, link, chunks)?);
             }
         }

@@ -13,9 +13,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, anyhow, bail, ensure};
+use indicatif::ProgressBar;
 use strobe_extent::{ChunkMap, Extent};
 use strobe_fingerprint::Fingerprint;
-use strobe_program::agent;
+use strobe_program::agent::{self, RemoteAgent};
 use strobe_proto::{
     ByteRange, ChunkReady, ChunkRef, Ring, SlotFree, Statistics, TrackedExtent, from_agent,
     to_agent,
@@ -23,6 +24,8 @@ use strobe_proto::{
 use strobe_store::CheckpointWriter;
 
 use crate::link::Link;
+use crate::progress;
+use crate::tree::gone;
 
 const NONSENSE: &str = "the agent promises or delivers what makes no sense";
 /// Chunks that wait to be stored.
@@ -113,8 +116,52 @@ impl Expected {
     }
 }
 
+/// Takes in what the agents of all processes promised; what each has counted. One whose process has ended has
+/// no link.
+pub(crate) fn take_all(
+    agents: &[RemoteAgent],
+    links: &mut [Option<Link>],
+    expected: &mut [Expected],
+    writer: &mut CheckpointWriter,
+) -> anyhow::Result<Vec<Statistics>> {
+    let bar = progress::bytes("copying", expected.iter().map(Expected::bytes).sum());
+    let writer = Mutex::new(writer);
+    let taken = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for ((agent, link), expected) in agents.iter().zip(links).zip(expected) {
+            let (writer, bar) = (&writer, &bar);
+            threads.push(scope.spawn(move || take_of(agent, link.as_mut(), expected, writer, bar)));
+        }
+        let taken = threads.into_iter().map(|thread| thread.join());
+        let failed = |_| Err(anyhow!("a thread that takes contents in has failed"));
+        taken
+            .map(|taken| taken.unwrap_or_else(failed))
+            .collect::<Vec<_>>()
+    });
+    bar.finish_and_clear();
+    taken.into_iter().collect()
+}
+
+/// One that has ended has delivered all of nothing.
+fn take_of(
+    agent: &RemoteAgent,
+    link: Option<&mut Link>,
+    expected: &mut Expected,
+    writer: &Mutex<&mut CheckpointWriter>,
+    bar: &ProgressBar,
+) -> anyhow::Result<Statistics> {
+    let Some(link) = link else {
+        return Ok(Statistics::default());
+    };
+    let pid = agent.identity().pid;
+    match take(link, pid, expected, writer, |bytes| bar.inc(bytes)) {
+        Err(_) if expected.bytes() == 0 && gone(agent).is_some() => Ok(Statistics::default()),
+        taken => taken,
+    }
+}
+
 /// Takes everything in until the agent is done. `progress` is told of bytes as they are stored.
-pub(crate) fn take(
+fn take(
     link: &mut Link,
     pid: u32,
     expected: &mut Expected,

@@ -3,9 +3,11 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
+use nix::sys::signal::Signal;
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::namespaces::{self, Namespaces, check_seen};
 use strobe_program::process;
@@ -35,6 +37,11 @@ pub(crate) fn run(pid: u32) -> anyhow::Result<Option<ExitCode>> {
     namespaces.enter_on_spawn_in(&mut command, &here)?;
     let mut child = command.spawn().context("cannot run in there")?;
     let status = signals::forward(&held, child.id(), || child.try_wait())?;
+    // With the first process of a namespace all others in there are killed.
+    ensure!(
+        status.signal() != Some(Signal::SIGKILL as i32) || process::exists(pid),
+        "process {pid} has ended, and all in its namespace with it"
+    );
     Ok(Some(of_program(status)))
 }
 

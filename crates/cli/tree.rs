@@ -17,18 +17,24 @@ pub(crate) struct Tree {
     pub(crate) agents: Vec<RemoteAgent>,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TreeError {
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error("none of the {processes} processes of the tree of {root} uses a GPU now")]
+    Idle { root: u32, processes: usize },
+}
+
 impl Tree {
     /// The tree that a process belongs to.
-    ///
-    /// # Errors
-    /// That of the process itself where no process of the tree has an agent.
-    pub(crate) fn of(pid: u32) -> Result<Self, AgentError> {
+    pub(crate) fn of(pid: u32) -> Result<Self, TreeError> {
         let named = RemoteAgent::find(pid);
         if let Err(error @ (AgentError::Gone(_) | AgentError::Thread { .. })) = named {
-            return Err(error);
+            return Err(error.into());
         }
         let root = root_of(pid);
         let pids = process::tree(root).map_err(|_| AgentError::Gone(root))?;
+        let processes = pids.len();
         let mut agents = Vec::new();
         for pid in pids {
             match RemoteAgent::find(pid) {
@@ -39,11 +45,17 @@ impl Tree {
                     | AgentError::Forked(_)
                     | AgentError::Gone(_),
                 ) => {}
-                Err(error) => return Err(error),
+                // It has ended while it was looked at.
+                Err(_) if !process::has_memory(pid) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         if agents.is_empty() {
-            named?;
+            // Of one alone its own state says more.
+            if processes == 1 {
+                named?;
+            }
+            return Err(TreeError::Idle { root, processes });
         }
         Ok(Self {
             root: Identity::of(root).map_err(|_| AgentError::Gone(root))?,
@@ -67,6 +79,24 @@ pub(crate) fn root_of(pid: u32) -> u32 {
     // One that has left its tree has another parent now.
     let is_root = |pid: &u32| process::number_inside(*pid).is_ok_and(|inside| inside == root);
     ancestors(pid).find(is_root).unwrap_or(pid)
+}
+
+/// What has become of an agent that is not there any more.
+pub(crate) fn gone(agent: &RemoteAgent) -> Option<String> {
+    let pid = agent.identity().pid;
+    let found = RemoteAgent::find(pid);
+    match found {
+        _ if !agent.identity().is_alive() => {}
+        // Its memory goes before its number does.
+        Err(AgentError::Gone(_)) => {}
+        Ok(found) if found.address() == agent.address() => return None,
+        Ok(_) | Err(AgentError::NoAgent(_) | AgentError::Unused(_)) => {
+            let sentence = "has become another program during the checkpoint";
+            return Some(format!("process {pid} {sentence}"));
+        }
+        Err(_) => return None,
+    }
+    Some(format!("process {pid} has ended during the checkpoint"))
 }
 
 /// A process, its parent, and so on.

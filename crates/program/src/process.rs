@@ -48,6 +48,11 @@ impl Stat {
         matches!(self.state, 'T' | 't')
     }
 
+    /// By a tracer alone.
+    pub fn is_traced(&self) -> bool {
+        self.state == 't'
+    }
+
     /// A zombie, or gone any moment.
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')

@@ -1,7 +1,8 @@
 //! Threads that CRIU would bring back as others than they were: it takes what the kernel lets threads
 //! have of their own for the process's.
 
-use std::{fs, io};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use nix::libc;
 
@@ -28,13 +29,22 @@ pub enum ThreadError {
     },
 }
 
+/// How long the threads of a process may take to end one after the other.
+const ENDING: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
 /// Whether all threads of a process can be brought back. One that has ended has none.
 pub fn check(pid: u32) -> Result<(), ThreadError> {
-    let threads = threads(pid).unwrap_or_default();
-    let is_dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
-    if is_dead && threads.len() > 1 {
-        return Err(ThreadError::NoLeader(pid));
-    }
+    let deadline = Instant::now() + ENDING;
+    let threads = loop {
+        let threads = threads(pid).unwrap_or_default();
+        let is_dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
+        match is_dead && threads.len() > 1 {
+            false => break threads,
+            true if Instant::now() > deadline => return Err(ThreadError::NoLeader(pid)),
+            true => thread::sleep(LOOK_AGAIN),
+        }
+    };
     for thread in threads {
         for (kind, what) in [
             (KCMP_FILES, "a table of open files"),

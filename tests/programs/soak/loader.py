@@ -70,6 +70,9 @@ def main():
     memory = shared_memory.SharedMemory(create=True, size=2 * AHEAD * BYTES)
     tasks, ready = context.Queue(), context.Queue()
     lock, count = context.Lock(), context.Value("i", 0)
+    # A process of its own, behind a socket in a folder that goes with it.
+    manager = context.Manager()
+    sums = manager.dict()
     pipes = [context.Pipe() for _ in range(WORKERS)]
     workers = [
         context.Process(target=work, args=(tasks, ready, lock, count, memory.name, theirs), daemon=True)
@@ -90,13 +93,16 @@ def main():
         if number % 16 == 0:
             for ours, _ in pipes:
                 ours.send(number // 16 % 3)
+        sums[number % 8] = sums.get(number % 8, 0) + number
         print(f"round {number} {device.digest(4 if number % 8 else 64):x}", flush=True)
         time.sleep(number * 7919 % 40 / 1000)
     for _ in workers:
         tasks.put(None)
     for worker in workers:
         worker.join()
-    print("end", [worker.exitcode for worker in workers], count.value, f"{device.digest(rounds):x}")
+    codes = [worker.exitcode for worker in workers]
+    print("end", codes, count.value, sorted(sums.items()), f"{device.digest(rounds):x}")
+    manager.shutdown()
     memory.close()
     memory.unlink()
 

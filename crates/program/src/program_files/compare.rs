@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use strobe_proto::ProgramFile;
 
 use super::error::ProgramFileError;
+use super::folders;
 use super::record::{hash, modified_ns};
 use super::repair::{Content, Repair};
 
@@ -48,6 +49,15 @@ fn repair(record: &ProgramFile, images: &Path) -> Result<Option<Repair>, Program
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(ProgramFileError::Read { path, error }),
     };
+    if folders::is_record(record) {
+        return match found {
+            Some(meta) if meta.is_dir() => Ok(None),
+            // It may be a link to one now.
+            Some(_) if path.is_dir() => Ok(None),
+            Some(_) => Err(ProgramFileError::NoDirectory(path)),
+            None => Ok(Some(Repair::new(record, Some(Content::Folder), None))),
+        };
+    }
     let stored = (!record.stored.is_empty()).then(|| images.join(&record.stored));
     let content = match (found.as_ref(), stored) {
         (Some(meta), _) if meta.is_dir() => return Err(ProgramFileError::Directory(path)),

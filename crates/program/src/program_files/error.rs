@@ -14,6 +14,8 @@ pub enum ProgramFileError {
     Missing(PathBuf),
     #[error("a directory has taken the place of file {0} of the program")]
     Directory(PathBuf),
+    #[error("{0}, a directory of the program's, has become a file")]
+    NoDirectory(PathBuf),
     #[error("file {0} of the program was replaced by another, and its contents were not saved")]
     Replaced(PathBuf),
     #[error(

@@ -5,7 +5,7 @@
 //! renames what it was writing, or writes over it. So of what it can write, and of what it reads that
 //! was written lately, the contents at the cut are in the checkpoint, and a restore makes each file
 //! what it was then; what it has become meanwhile is kept beside it. Of what was too large, and of
-//! what the program only reads, a change is refused. The processes of a tree share files, so each is
+//! what the program only reads, a change is refused. Folders that it needs are made again. The processes of a tree share files, so each is
 //! recorded once.
 
 use std::fs::File;
@@ -21,6 +21,7 @@ pub use repair::{Repair, Repaired};
 
 mod compare;
 mod error;
+mod folders;
 mod links;
 mod record;
 mod repair;

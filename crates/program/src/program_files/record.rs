@@ -12,6 +12,7 @@ use strobe_proto::ProgramFile;
 use strobe_proto::start_time::start_time;
 
 use super::error::ProgramFileError;
+use super::folders;
 use crate::maps;
 use crate::shared_memory::is_saved;
 use crate::spool;
@@ -27,6 +28,7 @@ const HASHED_LIMIT: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub struct Recorder {
     files: BTreeMap<PathBuf, Found>,
+    folders: BTreeSet<PathBuf>,
     /// When the first of the processes began.
     started: Option<SystemTime>,
 }
@@ -93,6 +95,7 @@ impl Recorder {
         for way in descriptors.into_iter().chain(mappings) {
             self.add_way(way);
         }
+        self.folders.extend(folders::of(pid).map_err(failed)?);
         Ok(())
     }
 
@@ -198,6 +201,9 @@ impl Recorder {
             }
             saved.files.push(record);
         }
+        // One that is gone by now is gone for the program.
+        let folders = self.folders.iter().map(|folder| folders::record(folder));
+        saved.files.extend(folders.filter_map(Result::ok));
         saved.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(saved)
     }

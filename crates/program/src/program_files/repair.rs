@@ -37,6 +37,8 @@ pub struct Repair {
 pub(super) enum Content {
     /// It has grown by so many bytes.
     CutBack { grown: u64 },
+    /// It is a folder, and gone.
+    Folder,
     /// It is gone, or another, and comes from this file.
     Back { stored: PathBuf, replaces: bool },
 }
@@ -82,6 +84,7 @@ impl Repair {
             Some(Content::Back { stored, replaces }) => {
                 self.put_back(stored, *replaces).map_err(failed)?
             }
+            Some(Content::Folder) => (None, self.make_folder().map_err(failed)?),
             None => (None, Vec::new()),
         };
         let repaired = Repaired {
@@ -123,6 +126,20 @@ impl Repair {
         };
         remove_unless(cut(), &kept)?;
         Ok(kept)
+    }
+
+    /// The folders that were made, the outermost first.
+    fn make_folder(&self) -> io::Result<Vec<PathBuf>> {
+        let missing = self.path.ancestors().take_while(|folder| !folder.exists());
+        let mut folders: Vec<_> = missing.map(Path::to_owned).collect();
+        folders.reverse();
+        let make = || {
+            fs::create_dir_all(&self.path)?;
+            chown(&self.path, Some(self.owner.0), Some(self.owner.1))?;
+            set_mode(&self.path, self.mode)
+        };
+        make().inspect_err(|_| remove_folders(&folders))?;
+        Ok(folders)
     }
 
     /// The file appears whole. Where the one is that had its name, and which folders were made, the
@@ -180,7 +197,9 @@ impl fmt::Display for Repair {
             Some(Content::Back { replaces: true, .. }) => {
                 write!(f, "{path} has changed, and will be what it was")
             }
-            Some(Content::Back { .. }) => write!(f, "{path} is missing, and will be put back"),
+            Some(Content::Back { .. } | Content::Folder) => {
+                write!(f, "{path} is missing, and will be put back")
+            }
             None => write!(f, "{path} has another mode, and will have the one it had"),
         }
     }
@@ -252,7 +271,7 @@ impl fmt::Display for Repaired {
                     "{path} is again what it was at the checkpoint; what it was since"
                 )?;
             }
-            Some(Content::Back { .. }) => {
+            Some(Content::Back { .. } | Content::Folder) => {
                 return write!(f, "{path}, which was gone, is there again");
             }
             None => return write!(f, "{path} has its mode of the checkpoint again"),

@@ -413,3 +413,30 @@ fn a_file_is_written_while_somebody_has_it_open_for_that() {
     drop(writer);
     assert!(!is_written(&reader));
 }
+
+#[test]
+fn a_folder_that_the_program_needs_is_made_again_and_goes_where_the_restore_fails() {
+    let place = Place::new();
+    let path = place.path("above/folder");
+    fs::create_dir_all(&path).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+    let open = File::open(&path).unwrap();
+    let records = place.records("above/folder", 0);
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert!(place.compare(&records).repairs.is_empty(), "it is there");
+    drop(open);
+    fs::remove_dir_all(place.path("above")).unwrap();
+    let repaired = place.repair(&records);
+    let mode = fs::metadata(&path).unwrap().mode();
+    assert_eq!(mode & 0o7777, 0o700);
+    assert!(repaired[0].to_string().ends_with("is there again"));
+    repaired[0].undo().unwrap();
+    assert!(!place.path("above").exists());
+    fs::create_dir(place.path("above")).unwrap();
+    fs::write(&path, "a file").unwrap();
+    let refusal = place.refusal(&records);
+    assert!(
+        matches!(refusal, ProgramFileError::NoDirectory(_)),
+        "{refusal}"
+    );
+}
