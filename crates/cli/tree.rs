@@ -51,8 +51,8 @@ impl Tree {
             }
         }
         if agents.is_empty() {
-            // Of one alone its own state says more.
-            if processes == 1 {
+            // Of one alone, and of one that Strobe has not started, its own state says more.
+            if processes == 1 || matches!(named, Err(AgentError::NoAgent(_))) {
                 named?;
             }
             return Err(TreeError::Idle { root, processes });

@@ -83,6 +83,8 @@ fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
     streamer.join().expect("no panic").expect("a restore");
 
     fs::remove_file(run.images.join("streamer-serve.sock")).expect("the socket");
+    // What the restore that failed has left ends in its own time.
+    wait_until("free process number", || !process::exists(pid));
     let streamer = serve(&run.images, images);
     let status = run.restore_on_new_device(&run.images, &[]);
     assert!(status.success(), "{}", run.log("restore.log"));
