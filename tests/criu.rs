@@ -596,8 +596,11 @@ fn a_program_that_is_stopped_at_any_moment_of_a_dump_is_whole_and_stopped_after_
         let mut run = Run::new(&folder, &format!("images-{runs}"), Some(library.clone()));
         run.criu = Lethal::new(&folder, &format!("{point},{how}")).criu();
         let result = run.dump(pid, true);
-        thread::sleep(Duration::from_millis(20));
-        let is_stopped = state() == 'T';
+        // On a busy machine it may take a while.
+        let is_stopped = (0..50).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            state() == 'T'
+        });
         strobe_evaluation::session::signal(pid, "CONT").expect("it is there");
         wait_until("running", || matches!(state(), 'R' | 'S'));
         (is_stopped, result)
