@@ -19,6 +19,9 @@ how long each phase took, by programs under strobe run too. STROBE_LOG_FORMAT=js
 #[derive(Debug, Parser)]
 #[command(name = "strobe", version, after_help = CODES, arg_required_else_help = true)]
 pub(crate) struct Arguments {
+    /// The number of the program that the action names, in its own PID namespace, where this runs.
+    #[arg(long, hide = true)]
+    pub(crate) number_inside: Option<u32>,
     #[command(subcommand)]
     pub(crate) action: Action,
 }
@@ -45,8 +48,19 @@ impl Action {
         match self {
             Self::Checkpoint(arguments) => Some(arguments.pid),
             Self::Release(arguments) => Some(arguments.pid),
+            Self::Graph(arguments) if Path::new(&arguments.target).is_dir() => None,
             Self::Graph(arguments) => arguments.target.parse().ok(),
             _ => None,
+        }
+    }
+
+    /// The same program, by another number.
+    pub(crate) fn set_program(&mut self, pid: u32) {
+        match self {
+            Self::Checkpoint(arguments) => arguments.pid = pid,
+            Self::Release(arguments) => arguments.pid = pid,
+            Self::Graph(arguments) => arguments.target = pid.to_string(),
+            _ => {}
         }
     }
 }
@@ -148,7 +162,7 @@ pub(crate) struct CheckpointArguments {
     /// Directory to make; it must not exist.
     #[arg(short, long, value_name = "DIR", required_unless_present = "check")]
     pub(crate) output: Option<PathBuf>,
-    /// Say what would refuse a checkpoint now, all of it; the program is not stopped.
+    /// Say what would refuse a checkpoint now, all that can be told without stopping the program.
     #[arg(long, conflicts_with = "output")]
     pub(crate) check: bool,
     /// How the program and the copying share the device.

@@ -371,7 +371,7 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
 }
 
 /// A CRIU whose command was killed may still have it in its hands, for a moment.
-fn check_runs(pid: u32) -> anyhow::Result<()> {
+pub(crate) fn check_runs(pid: u32) -> anyhow::Result<()> {
     let deadline = Instant::now() + TRACED;
     loop {
         match process::stat(pid) {

@@ -9,10 +9,13 @@ use crate::report::CheckpointReport;
 use crate::tree::Tree;
 
 /// Those of several processes as one: what was done is summed up, and a time lasts from the first that
-/// begins to the last that ends.
+/// begins to the last that ends. A moment of 0 is none: who copied nothing never began.
 pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
     let sum = |of: fn(&Statistics) -> u64| processes.iter().map(of).sum();
-    let first = |of: fn(&Statistics) -> u64| processes.iter().map(of).min().unwrap_or(0);
+    let first = |of: fn(&Statistics) -> u64| {
+        let moments = processes.iter().map(of).filter(|moment| *moment != 0);
+        moments.min().unwrap_or(0)
+    };
     let last = |of: fn(&Statistics) -> u64| processes.iter().map(of).max().unwrap_or(0);
     Statistics {
         launches: sum(|p| p.launches),
@@ -94,5 +97,33 @@ pub(crate) fn report(
         launches: agent.launches,
         footprints_exact: agent.footprints_exact,
         footprints_conservative: agent.footprints_conservative,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_copied_nothing_or_has_ended_did_not_begin_at_the_beginning_of_time() {
+        let copied = Statistics {
+            gate_closed_ns: 5_000,
+            opened_ns: 9_000,
+            copy_started_ns: 6_000,
+            copy_finished_ns: 8_000,
+            launches: 3,
+            ..Statistics::default()
+        };
+        let nothing = Statistics {
+            gate_closed_ns: 4_000,
+            opened_ns: 9_500,
+            launches: 4,
+            ..Statistics::default()
+        };
+        let all = of_all(&[Statistics::default(), copied, nothing]);
+        assert_eq!((all.gate_closed_ns, all.opened_ns), (4_000, 9_500));
+        assert_eq!((all.copy_started_ns, all.copy_finished_ns), (6_000, 8_000));
+        assert_eq!(all.launches, 7);
+        assert_eq!(of_all(&[]), Statistics::default());
     }
 }

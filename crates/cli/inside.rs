@@ -2,7 +2,6 @@
 //! once more, in there.
 
 use std::env;
-use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
 
@@ -30,7 +29,8 @@ pub(crate) fn run(pid: u32) -> anyhow::Result<Option<ExitCode>> {
     check_seen(pid, &here).map_err(refused)?;
     let held = Held::hold()?;
     let mut command = Command::new(executable);
-    command.args(with_number(env::args_os().skip(1), pid, inside));
+    command.args(["--number-inside", &inside.to_string()]);
+    command.args(env::args_os().skip(1));
     wrapper::inherit(&mut command);
     let namespaces = Namespaces::with_pids_of(pid).map_err(refused)?;
     // The folder is found once the namespaces are entered.
@@ -43,34 +43,4 @@ pub(crate) fn run(pid: u32) -> anyhow::Result<Option<ExitCode>> {
         "process {pid} has ended, and all in its namespace with it"
     );
     Ok(Some(of_program(status)))
-}
-
-/// The arguments with the process's number in there.
-fn with_number(
-    arguments: impl Iterator<Item = OsString>,
-    outside: u32,
-    inside: u32,
-) -> Vec<OsString> {
-    let (outside, inside) = (outside.to_string(), inside.to_string());
-    let mut is_replaced = false;
-    let replace = |argument: OsString| match argument == *outside && !is_replaced {
-        true => {
-            is_replaced = true;
-            inside.clone().into()
-        }
-        false => argument,
-    };
-    arguments.map(replace).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_is_replaced_once() {
-        let arguments = ["checkpoint", "17", "-o", "17"].map(OsString::from);
-        let replaced = with_number(arguments.into_iter(), 17, 2);
-        assert_eq!(replaced, ["checkpoint", "2", "-o", "17"]);
-    }
 }

@@ -49,17 +49,29 @@ use strobe_log::Wanted;
 
 use arguments::{Action, Arguments};
 use clap::Parser;
+use outcome::Outcome;
 
 fn main() -> ExitCode {
     // Fails only where there is one already; nobody but us makes one.
     let _ = tracing::dispatcher::set_global_default(
         Wanted::from_environment().of_command(|| strobe_log::Stderr),
     );
-    let arguments = Arguments::parse();
-    let elsewhere = arguments.action.program().map_or(Ok(None), inside::run);
-    let result = match arguments.action {
-        _ if !matches!(elsewhere, Ok(None)) => elsewhere.map(Option::unwrap_or_default),
-        // Here it is.
+    let mut arguments = Arguments::parse();
+    outcome::exit(match arguments.number_inside {
+        Some(number) => {
+            arguments.action.set_program(number);
+            act(arguments.action)
+        }
+        None => match arguments.action.program().map_or(Ok(None), inside::run) {
+            Ok(None) => act(arguments.action),
+            Ok(Some(code)) => Ok(code),
+            Err(error) => Err(error),
+        },
+    })
+}
+
+fn act(action: Action) -> Outcome {
+    match action {
         Action::Run(a) => run::run(&a),
         Action::Softgpu(a) => softgpu::run(&a),
         Action::Checkpoint(a) => checkpoint::run(&a),
@@ -71,6 +83,5 @@ fn main() -> ExitCode {
         Action::Verify(a) => verify::run(&a),
         Action::Doctor(a) => doctor::run(&a),
         Action::Session(a) => session::run(&a),
-    };
-    outcome::exit(result)
+    }
 }

@@ -9,9 +9,10 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use serde::Serialize;
 use strobe_log::Stderr;
 
-use crate::outcome::Outcome;
+use crate::outcome::{self, Outcome};
 
 /// The text that was asked for, on stdout, and then `code`. A reader that goes away has seen enough.
 pub(crate) fn answer(text: impl Display, code: ExitCode) -> Outcome {
@@ -19,6 +20,24 @@ pub(crate) fn answer(text: impl Display, code: ExitCode) -> Outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
         written => written.map(|()| code).context("cannot write to stdout"),
     }
+}
+
+/// The answer to whether something could be done: its code says so, too.
+pub(crate) fn answer_whether(
+    report: &impl Serialize,
+    text: String,
+    ready: bool,
+    json: bool,
+) -> Outcome {
+    let text = match json {
+        true => serde_json::to_string_pretty(report)?,
+        false => text,
+    };
+    let code = match ready {
+        true => ExitCode::SUCCESS,
+        false => outcome::refused(),
+    };
+    answer(text, code)
 }
 
 /// Tells of what has been done, on stdout.

@@ -1,22 +1,19 @@
-//! `strobe checkpoint --check`: what would refuse a checkpoint of a program as it is now, all at once.
-//!
-//! The program runs on meanwhile: what changes from one moment to the next may be otherwise when a
-//! checkpoint is taken. Its agent is asked to prepare for one, and told then that it is off.
-
-use std::process::ExitCode;
+//! `strobe checkpoint --check`: what would refuse a checkpoint of a program as it is now, all at once, as
+//! far as it can be told without stopping the program: some things only CRIU finds, and what changes from
+//! one moment to the next may be otherwise when a checkpoint is taken. Its agent is asked to prepare for one, and told then that it is off.
 
 use anyhow::Context;
 use strobe_criu::locate::{self, Criu};
 use strobe_program::agent::RemoteAgent;
-use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
+use strobe_program::namespaces::check_seen;
 use strobe_program::{events, process, threads, unsaved, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
 use crate::link::Listener;
-use crate::outcome::{self, Outcome};
-use crate::output::answer;
+use crate::outcome::Outcome;
+use crate::output::answer_whether;
 use crate::report::ProspectsReport;
 use crate::tree::{self, Tree};
 use crate::{arming, checkpoint, release};
@@ -34,15 +31,7 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
         findings,
         warnings,
     };
-    let text = match arguments.json {
-        true => serde_json::to_string_pretty(&report)?,
-        false => report.text(),
-    };
-    let code = match report.ready {
-        true => ExitCode::SUCCESS,
-        false => outcome::refused(),
-    };
-    answer(text, code)
+    answer_whether(&report, report.text(), report.ready, arguments.json)
 }
 
 fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
@@ -56,12 +45,15 @@ fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
     if !nix::unistd::geteuid().is_root() {
         findings.push("CRIU needs root; run this command as root".into());
     }
-    note(findings, Criu::find(None));
-    note(findings, locate::find_plugin());
+    let criu = note(findings, Criu::find(None)).map(|criu| criu.path);
+    let plugin = note(findings, locate::find_plugin());
     let Some(tree) = note(findings, Tree::of(pid)) else {
         return;
     };
     let root = tree.root.pid;
+    for path in [criu, plugin].iter().flatten() {
+        note(findings, check_seen(root, path));
+    }
     note(findings, checkpoint::check_file_size_limits(root));
     for pid in process::tree(root).unwrap_or_default() {
         note(findings, threads::check(pid));
@@ -74,9 +66,7 @@ fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
     }
     for agent in &tree.agents {
         let pid = agent.identity().pid;
-        if process::stat(pid).is_ok_and(|stat| stat.is_stopped()) {
-            findings.push(Standstill::Stopped(pid).to_string());
-        } else {
+        if note(findings, checkpoint::check_runs(pid)).is_some() {
             note(findings, rehearse(agent));
         }
     }

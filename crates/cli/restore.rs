@@ -28,8 +28,8 @@ use strobe_store::Checkpoint;
 
 use crate::arguments::{RestoreArguments, Tail};
 use crate::deferred::Deferred;
-use crate::outcome::{self, Outcome, Refused, of_program};
-use crate::output::{answer, notice, pass_on, tell};
+use crate::outcome::{Outcome, Refused, of_program};
+use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
 use crate::report::{FileReport, ReadinessReport, RestoreReport};
 use crate::scratch::Scratch;
@@ -142,15 +142,7 @@ fn check(arguments: &RestoreArguments, checkpoint: &Checkpoint) -> Outcome {
         findings,
         files: repairs.iter().map(ToString::to_string).collect(),
     };
-    let text = match arguments.json {
-        true => serde_json::to_string_pretty(&report)?,
-        false => report.text(),
-    };
-    let code = match report.ready {
-        true => ExitCode::SUCCESS,
-        false => outcome::refused(),
-    };
-    answer(text, code)
+    answer_whether(&report, report.text(), report.ready, arguments.json)
 }
 
 /// Makes the files again through which the program's output went; away with them if it does not

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use strobe_program::process;
 
 use crate::harness::environment::wait_until;
-use crate::harness::{Ended, Folder, checkpoint_of, hip_program, run, strobe, verify};
+use crate::harness::{Ended, Folder, hip_program, run, strobe, verify};
 
 const ROUNDS: &str = "200";
 /// Processes, mounts, inter-process communication and host name.
@@ -55,7 +55,19 @@ fn a_program_that_has_its_own_numbers_is_saved_from_outside_and_comes_back_among
     let (_, number) = process::number_inside(pid).expect("it runs");
     assert_ne!(pid, number, "it has a number of its own");
     wait_until("round", || (rounds(&log) > 5).then_some(()));
-    let taken = checkpoint_of(pid, &images, &["--json"]).well();
+    // The number is the program's where it is one, and nowhere else.
+    let text = pid.to_string();
+    let images_name = images.to_str().expect("a path in UTF-8");
+    let arguments = [
+        "checkpoint",
+        "--criu-timeout",
+        &text,
+        &text,
+        "--json",
+        "-o",
+        images_name,
+    ];
+    let taken = run(arguments).well();
     let report: serde_json::Value = serde_json::from_str(&taken.stdout).expect("JSON");
     assert_eq!(report["pid"], number);
     verify(&images).well();

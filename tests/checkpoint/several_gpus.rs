@@ -33,7 +33,8 @@ fn a_program_on_two_gpus_comes_back_also_on_others() {
             .wait_for("log", "round 7 ", LIMIT)
             .expect("it works");
         let images = folder.join("images");
-        checkpoint(&session, &images, &["--mode", mode]).well();
+        let taken = checkpoint(&session, &images, &["--mode", mode]).well();
+        assert!(taken.stdout.contains("sees 2 GPUs"), "{}", taken.stdout);
         verify(&images).well();
         session.kill().expect("it dies");
         restore_on(&images, &gpus).well();

@@ -141,6 +141,11 @@ impl Dump {
         self.statistics.target = target
             .map(|device| device.target.clone())
             .unwrap_or_default();
+        let promise = |at_cut: &AtCut| Promise {
+            pid: at_cut.agent.identity().pid,
+            ..Promise::default()
+        };
+        self.statistics.promises = cut.agents.iter().map(promise).collect();
         self.agents = cut.agents;
         Ok(())
     }
@@ -370,6 +375,13 @@ impl Dump {
         if let Some(unknown) = promised.iter().find(|device| !known(device.gpu_id)) {
             return Err(DumpError::PromisedGpu(unknown.gpu_id));
         }
+        let gpus = state.devices.len();
+        if gpus > 1 && promised.iter().all(|device| device.tracked.is_empty()) {
+            let pid = self.agents[agent].agent.identity().pid;
+            self.warnings.push(format!(
+                "process {pid} sees {gpus} GPUs: all their memory was saved while it was frozen"
+            ));
+        }
         let mut jobs = Vec::new();
         for device in &state.devices {
             jobs.push(self.residual_of(id, device, state, buckets, present, agent)?);
@@ -392,9 +404,9 @@ impl Dump {
         state: &ProcessState,
         buckets: &[BoBucket],
         present: &[KfdDeviceEntry],
-        agent: usize,
+        number: usize,
     ) -> Result<Job, DumpError> {
-        let AtCut { agent, promise, .. } = &self.agents[agent];
+        let AtCut { agent, promise } = &self.agents[number];
         let gpu_id = device.user_gpu_id;
         let mut devices = promise.devices.iter();
         let nothing = DeviceHandOver {
@@ -408,7 +420,6 @@ impl Dump {
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
         let touched =
             contents::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
-        let pid = agent.identity().pid;
         let mut tracked = promise.tracked.clone();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
             save::copy_aside(&aside, state, present)?;
@@ -426,17 +437,9 @@ impl Dump {
             tracked,
             dead: promise.dead.clone(),
         };
-        let promises = &mut self.statistics.promises;
-        let known = promises.iter().position(|promise| promise.pid == pid);
-        let number = known.unwrap_or_else(|| {
-            promises.push(Promise {
-                pid,
-                ..Promise::default()
-            });
-            promises.len() - 1
-        });
-        promises[number].touched.extend(touched);
-        promises[number].tracked.extend(&image.tracked);
+        let promised = &mut self.statistics.promises[number];
+        promised.touched.extend(touched);
+        promised.tracked.extend(&image.tracked);
         let name = files::residual(id, gpu_id);
         let (image, start) = self.images()?.begin(&name, &image)?;
         Ok(Job {

@@ -175,13 +175,10 @@ impl<'a> Together<'a> {
     /// The work of one may wait for what another would do that stands at its gate: those whose work has
     /// ended go on for a moment. A short one, for what they then begin may wait for the first in its turn.
     fn give_way(&mut self) -> Result<(), GateError> {
-        let is_at_rest = |agent: &&RemoteAgent| Ok(agent.phase()? == Some(Phase::Drained));
-        let at_rest = self
-            .agents
-            .iter()
-            .map(|agent| Ok((agent, is_at_rest(&agent)?)));
-        let at_rest = at_rest.collect::<Result<Vec<_>, AgentError>>()?;
-        for (agent, _) in at_rest.into_iter().filter(|(_, at_rest)| *at_rest) {
+        for agent in self.agents {
+            if agent.phase()? != Some(Phase::Drained) {
+                continue;
+            }
             agent.set_goal(Goal::Open)?;
             // It may refuse, or end: that is found out with all the others.
             while agent.phase()? == Some(Phase::Drained) && Instant::now() < self.deadline {

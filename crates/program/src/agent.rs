@@ -4,9 +4,12 @@
 //! page counts only with its magic, our version, and the process's own number and start time. A
 //! process that ends meanwhile is an error, never a crash.
 
+use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::offset_of;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
 use goblin::elf::Elf;
@@ -329,19 +332,21 @@ fn write(pid: u32, address: u64, bytes: &[u8]) -> Result<(), AgentError> {
 }
 
 /// The library as the process maps it, also when its path was replaced since.
-fn library_bytes(pid: u32, first: &Mapping) -> io::Result<Vec<u8>> {
+fn library_path(pid: u32, first: &Mapping) -> PathBuf {
     let exact = format!(
         "/proc/{pid}/map_files/{:x}-{:x}",
         first.range.start, first.range.end
     );
-    let path = if fs::metadata(&exact).is_ok() {
-        PathBuf::from(exact)
-    } else {
-        // Without privileges: the path in the process's root.
-        let relative = first.path.strip_prefix("/").unwrap_or(&first.path);
-        Path::new(&format!("/proc/{pid}/root")).join(relative)
-    };
-    if fs::metadata(&path)?.len() > LIBRARY_LIMIT {
+    if fs::metadata(&exact).is_ok() {
+        return PathBuf::from(exact);
+    }
+    // Without privileges: the path in the process's root.
+    let relative = first.path.strip_prefix("/").unwrap_or(&first.path);
+    Path::new(&format!("/proc/{pid}/root")).join(relative)
+}
+
+fn library_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    if fs::metadata(path)?.len() > LIBRARY_LIMIT {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             "larger than 1 GiB",
@@ -350,13 +355,39 @@ fn library_bytes(pid: u32, first: &Mapping) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// Device, inode, length, and when it was changed.
+type File = (u64, u64, u64, i64);
+
 fn symbol_address(pid: u32, first: &Mapping) -> Result<u64, AgentError> {
+    /// From the library's first byte in memory. Processes of a tree have the same library, and some are looked
+    /// at while they stand still.
+    static OFFSETS: Mutex<BTreeMap<File, u64>> = Mutex::new(BTreeMap::new());
+    let mut offsets = OFFSETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = library_path(pid, first);
+    // A file that is written anew in its place is another.
+    let file = fs::metadata(&path).map(|m| (m.dev(), m.ino(), m.len(), m.mtime_nsec()));
+    let known = file
+        .as_ref()
+        .ok()
+        .and_then(|file| offsets.get(file))
+        .copied();
+    let offset = match known {
+        Some(offset) => offset,
+        None => symbol_offset(pid, first, &path)?,
+    };
+    if let Ok(file) = file {
+        offsets.insert(file, offset);
+    }
+    Ok(first.range.start.wrapping_add(offset))
+}
+
+fn symbol_offset(pid: u32, first: &Mapping, path: &Path) -> Result<u64, AgentError> {
     let damaged = |reason: String| AgentError::Library {
         pid,
         path: first.path.clone(),
         reason,
     };
-    let bytes = library_bytes(pid, first).map_err(|e| damaged(e.to_string()))?;
+    let bytes = library_bytes(path).map_err(|e| damaged(e.to_string()))?;
     let elf = Elf::parse(&bytes).map_err(|e| damaged(e.to_string()))?;
     let load = elf
         .program_headers
@@ -368,8 +399,8 @@ fn symbol_address(pid: u32, first: &Mapping) -> Result<u64, AgentError> {
         .iter()
         .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(PAGE_SYMBOL))
         .ok_or_else(|| damaged(format!("no symbol {PAGE_SYMBOL}")))?;
-    let bias = first.range.start.wrapping_sub(load.p_vaddr - load.p_offset);
-    Ok(bias.wrapping_add(symbol.st_value))
+    let start = load.p_vaddr.wrapping_sub(load.p_offset);
+    Ok(symbol.st_value.wrapping_sub(start))
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
     made.unwrap_or_else(|_| Err(hangs(agent)))
 }
 
-pub(super) fn device_count() -> Result<i32, Refusal> {
+fn device_count() -> Result<i32, Refusal> {
     let mut count = 0;
     // SAFETY: writes to a local.
     let status = unsafe { next::hipGetDeviceCount(&mut count) };
