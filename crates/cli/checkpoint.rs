@@ -183,7 +183,7 @@ fn take(
         Ok(program) => unless_ended(program, error),
         Err(_) => error,
     };
-    threads_are_whole(pid).map_err(ended)?;
+    threads_are_whole(pid)?;
     let tree = Tree::of(pid).map_err(|error| match error {
         TreeError::Agent(error) => ended(refused(error)),
         idle => idle.into(),

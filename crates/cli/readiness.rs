@@ -121,13 +121,15 @@ fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let deadline = Instant::now() + PID_PATIENCE;
     for pid in numbers(checkpoint)? {
         while process::exists(pid) {
-            let stat = process::stat(pid).ok();
-            let dead = stat.as_ref().is_some_and(process::Stat::is_dead);
-            if !dead {
-                bail!("process number {pid} is in use ({})", command_line(pid));
-            }
-            if Instant::now() > deadline {
-                let parent = stat.map_or(0, |stat| stat.parent);
+            let patient = Instant::now() <= deadline;
+            let Ok(stat) = process::stat(pid) else {
+                continue;
+            };
+            if !(patient && process::is_ending(pid)) {
+                if !stat.is_dead() {
+                    bail!("process number {pid} is in use ({})", command_line(pid));
+                }
+                let parent = stat.parent;
                 bail!(
                     "process number {pid} is in use: that process has ended, and its parent {parent} \
                      ({}) has not waited for it; in a container, start one with an init (docker run \

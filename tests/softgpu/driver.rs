@@ -8,6 +8,14 @@ fn freed_memory_comes_back_zeroed() {
 }
 
 #[test]
+fn memory_is_present_once_it_is_allocated() {
+    inside(
+        "driver::on_device::memory_is_present_once_it_is_allocated",
+        &[],
+    );
+}
+
+#[test]
 fn vram_is_limited_and_handles_are_checked() {
     inside(
         "driver::on_device::vram_is_limited_and_handles_are_checked",
@@ -80,6 +88,34 @@ mod on_device {
             bytes.fill(0xa5);
             gpu.free(memory.handle);
         }
+    }
+
+    /// Bytes of the GPU's memory device that are present in this process.
+    fn present() -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/smaps").expect("it can be read");
+        let mut lines = maps.lines();
+        let mut bytes = 0;
+        while lines
+            .by_ref()
+            .any(|line| line.ends_with("/dev/softgpu/memory0"))
+        {
+            let rss = lines.by_ref().find_map(|line| line.strip_prefix("Rss:"));
+            let kib = rss.and_then(|rss| rss.trim().strip_suffix(" kB"));
+            bytes += kib.and_then(|kib| kib.parse::<u64>().ok()).expect("KiB") << 10;
+        }
+        bytes
+    }
+
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn memory_is_present_once_it_is_allocated() {
+        let gpu = Gpu::acquired();
+        let none = present();
+        let memory = gpu.allocate(VA, 64 * MIB, VRAM | WRITABLE);
+        let some = present();
+        assert!(some - none >= 64 * MIB, "{some}, before it {none}");
+        gpu.free(memory.handle);
+        assert!(present() < some, "freed memory is not given back");
     }
 
     #[test]

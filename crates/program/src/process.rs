@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::{fs, io};
 
+use nix::libc;
 use strobe_proto::start_time::{is_same_start, start_time};
 
 /// A process by number and start time: numbers are used again, the pair is not.
@@ -38,9 +39,14 @@ pub struct Stat {
     pub state: char,
     /// Its process number.
     pub parent: u32,
+    /// The kernel's flags of it (`PF_` of include/linux/sched.h).
+    flags: u32,
     /// Of a dead one, as wait(2) gives it; 0 where that may not be seen.
     pub status: i32,
 }
+
+/// The thread has begun to end.
+const PF_EXITING: u32 = 4;
 
 impl Stat {
     /// By a signal, or by a tracer.
@@ -71,11 +77,13 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    // The last of 52 fields; the state is the third (proc_pid_stat(5)).
-    let status = fields.nth(52 - 5)?.parse().ok()?;
+    // The ninth and the last of 52 fields; the state is the third (proc_pid_stat(5)).
+    let flags = fields.nth(9 - 5)?.parse().ok()?;
+    let status = fields.nth(52 - 10)?.parse().ok()?;
     Some(Stat {
         state,
         parent,
+        flags,
         status,
     })
 }
@@ -108,6 +116,21 @@ fn innermost_number(status: &str) -> Option<u32> {
 /// Whether a process has memory: one that is ending has none any more. (Nor has a kernel thread.)
 pub fn has_memory(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| !maps.is_empty())
+}
+
+/// Whether a process or thread has ended, or will as soon as it has the processor: the kernel kills each
+/// thread of a process that ends.
+pub fn is_ending(pid: u32) -> bool {
+    let is_killed = |status: String| {
+        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+        let pending = pending.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
+        pending.is_some_and(|signals| signals & 1 << (libc::SIGKILL - 1) != 0)
+    };
+    match stat(pid) {
+        Ok(stat) if stat.is_dead() || stat.flags & PF_EXITING != 0 => true,
+        Ok(_) => fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(is_killed),
+        Err(_) => !exists(pid),
+    }
 }
 
 /// Whether a process or a zombie has this number.
@@ -211,12 +234,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_killed_is_ending_from_then_on() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
+        assert!(!is_ending(child.id()));
+        child.kill().expect("it runs");
+        assert!(is_ending(child.id()), "nobody has waited for it");
+        child.wait().expect("it was ours");
+        assert!(is_ending(child.id()), "it is gone");
+    }
+
+    #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let text = "42 (a) Z (b) S 7 42 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 98765 1 2";
         let rest = "0 ".repeat(52 - 25);
         let expected = Stat {
             state: 'S',
             parent: 7,
+            flags: 4_194_560,
             status: 512,
         };
         assert_eq!(parse_stat(&format!("{text} {rest}512")), Some(expected));

@@ -39,7 +39,7 @@ pub fn check(pid: u32) -> Result<(), ThreadError> {
     let threads = loop {
         let threads = threads(pid).unwrap_or_default();
         let is_dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
-        match is_dead && threads.len() > 1 {
+        match is_dead && threads.iter().any(|thread| !process::is_ending(*thread)) {
             false => break threads,
             true if Instant::now() > deadline => return Err(ThreadError::NoLeader(pid)),
             true => thread::sleep(LOOK_AGAIN),

@@ -13,6 +13,9 @@ use super::layout::{self, STATE_NODE, state_bytes};
 use super::lock::{LockError, Locked};
 use super::tables::{GPUS, Header, MAGIC, State, VERSION};
 
+/// How much of an object is made present when it is allocated: programs may reserve far more than they use.
+const PRESENT_BYTES: u64 = 256 << 20;
+
 /// The mappings of the software GPUs in this process.
 #[derive(Debug)]
 pub(crate) struct Device {
@@ -109,6 +112,22 @@ impl Device {
         let offset = self.doorbell_page(slot, gpu) + u64::from(index) * 8;
         // SAFETY: inside the mapping, 8-byte aligned, and only ever accessed as an atomic here.
         unsafe { AtomicU64::from_ptr(self.state_byte(offset).cast()) }
+    }
+
+    /// Makes a new range of a GPU's memory device present. A page that is touched first is read from the
+    /// device, which is the work of a thread of the kernel's; on a busy machine that thread may wait for the
+    /// processor for a second and more, which is for an allocation to wait for and not for a wave.
+    pub(crate) fn make_present(&self, gpu: usize, offset: u64, size: u64) {
+        let size = size.min(PRESENT_BYTES) as usize;
+        // Advice: whatever is not there now is read when it is touched. All at once first, by itself the
+        // second would read it piece by piece.
+        for advice in [libc::MADV_WILLNEED, libc::MADV_POPULATE_READ] {
+            // SAFETY: objects lie inside the memory device; reading changes nothing.
+            unsafe {
+                let start = self.memory(gpu).add(offset as usize);
+                libc::madvise(start.cast(), size, advice);
+            }
+        }
     }
 
     /// Zeroes a range of a GPU's memory device and gives its pages back.

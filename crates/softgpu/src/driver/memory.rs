@@ -46,6 +46,11 @@ pub(super) fn allocate(caller: &Caller, args: &mut AllocMemory) -> Result<(), Er
         index: None,
     };
     let buffer = create(caller.device, &mut tables, slot, &new)?;
+    drop(tables);
+    if new.flags & (VRAM | GTT) != 0 {
+        let device = caller.device;
+        device.make_present(gpu, buffer.offset, buffer.size);
+    }
     args.handle = u64::from(args.gpu_id) << 32 | u64::from(buffer.index);
     args.mmap_offset = buffer.offset;
     Ok(())
