@@ -107,6 +107,7 @@ const NOT_HERE: &[(&str, &str)] = &[
         "does what it does when a checkpoint is under way",
     ),
     ("apart.cpp", "goes on until it is told otherwise"),
+    ("closes.cpp", "goes on until it is told otherwise"),
     ("char_nodes.c", "is loaded into CRIU, and uses no GPU"),
     ("descriptors.cpp", "goes on until it is told otherwise"),
     ("captures.cpp", "goes on for ever"),

@@ -186,7 +186,7 @@ fn take(
     threads_are_whole(pid)?;
     let tree = Tree::of(pid).map_err(|error| match error {
         TreeError::Agent(error) => ended(refused(error)),
-        idle => idle.into(),
+        idle => ended(idle.into()),
     })?;
     let prepared = prepare(arguments, tree.clone());
     let preparation = prepared.map_err(|error| unless_passing(&tree, ended(error)))?;

@@ -96,7 +96,7 @@ extern "C" fn ours(handle: *mut c_void, name: *const c_char, caller: usize) -> *
 }
 
 /// Whether the code at `address` is our own: what the agent looks up is not the program's doing.
-fn is_own(address: usize) -> bool {
+pub(crate) fn is_own(address: usize) -> bool {
     static START: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
     if END.load(Ordering::Acquire) == 0 {

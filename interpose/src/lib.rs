@@ -3,12 +3,14 @@
 //! It exports a wrapper for every modelled function of HIP, a thunk for every refused one, and
 //! `dlsym`, `dlvsym` and `dlopen`, so that a program that looks HIP up gets the wrappers too. The HSA
 //! runtime below HIP is watched in the same way (`beside`), and functions that no list names are not
-//! passed over in silence (`unlisted`). What the wrappers do is the agent's. There is no constructor: until the program's first call of HIP
-//! nothing happens. `exports.txt` is the exact list of exports, `API.md` the table for people.
+//! passed over in silence (`unlisted`). Calls of the C library that open a file to write or rename one leave the
+//! path behind (`files`). What the wrappers do is the agent's. There is no constructor: until the program's first
+//! call of HIP nothing else happens. `exports.txt` is the exact list of exports, `API.md` the table for people.
 
 mod beside;
 mod dynamic;
 mod exported;
+mod files;
 mod glibc;
 mod lookup;
 mod objects;

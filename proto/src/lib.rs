@@ -12,6 +12,7 @@ pub mod frame;
 pub mod image;
 pub mod page;
 pub mod start_time;
+pub mod written;
 
 #[rustfmt::skip]
 #[expect(missing_docs, reason = "generated: what is to be said of a field stands in the .proto file")]

@@ -114,6 +114,53 @@ fn all_that_would_refuse_a_restore_is_said_at_once_and_nothing_is_changed() {
     assert_eq!(log_of(&folder), whole);
 }
 
+/// A trainer that has written its weights renames them next, to what its evaluation reads.
+#[test]
+fn files_that_were_closed_before_the_cut_come_back_where_they_were_renamed_or_removed_after_it() {
+    let folder = Folder::new("closed-files");
+    let mut session = start(&folder, &[&hip_program("closes.cpp")]);
+    session
+        .wait_for("stdout", "closed", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    fs::write(folder.join("go"), "").expect("our folder");
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    for _ in 0..3 {
+        let ended = restore(&images).well();
+        for name in [
+            "descriptor",
+            "relative",
+            "created",
+            "stream",
+            "again",
+            "library",
+        ] {
+            let line = format!("{name}.tmp, which was gone");
+            assert!(ended.stderr.contains(&line), "{}", ended.stderr);
+        }
+        let last = fs::read_to_string(folder.join("last")).expect("it was renamed");
+        assert_eq!(last, "second");
+    }
+}
+
+#[test]
+fn a_closed_file_that_is_too_much_is_named_and_missed_by_no_restore() {
+    let folder = Folder::new("closed-too-much");
+    let mut session = start(&folder, &[&hip_program("closes.cpp")]);
+    session
+        .wait_for("stdout", "closed", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let taken = checkpoint(&session, &images, &["--files-limit", "100"]).well();
+    let line = "descriptor.tmp are not in the checkpoint (--files-limit): a restored program finds";
+    assert!(taken.stdout.contains(line), "{}", taken.stdout);
+    session.kill().expect("it dies");
+    fs::write(folder.join("go"), "").expect("our folder");
+    restore(&images).well();
+}
+
 fn check(images: &Path) -> Ended {
     let strobe = strobe();
     let mut command = strobe.command();

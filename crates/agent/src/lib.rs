@@ -21,6 +21,7 @@ mod fault;
 mod refused;
 mod seen;
 mod wire;
+pub mod written_files;
 
 pub use call::{Call, CallOutcome, enter, gives_way, leave};
 pub use fault::note_stderr;

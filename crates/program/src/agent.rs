@@ -19,6 +19,7 @@ use nix::unistd::Pid;
 use strobe_proto::page::{
     AgentPage, Goal, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSION, Verdict,
 };
+use strobe_proto::written::{WRITTEN_SYMBOL, WrittenFiles};
 use strobe_proto::{ByteRange, HandOver, SetAsideAnswer};
 
 use crate::maps::{self, Mapping};
@@ -116,12 +117,7 @@ impl RemoteAgent {
             }
             _ => {}
         }
-        let maps = maps::read(pid).map_err(|error| access(pid, error))?;
-        let first = maps
-            .iter()
-            .find(|m| m.is_file_named(LIBRARY) && m.offset == 0)
-            .ok_or(AgentError::NoAgent(pid))?;
-        let symbol = symbol_address(pid, first)?;
+        let symbol = symbol_address(pid, PAGE_SYMBOL)?;
         let address = u64::from_le_bytes(read_array(pid, symbol)?);
         if address == 0 {
             return Err(AgentError::Unused(pid));
@@ -313,6 +309,13 @@ pub fn read(pid: u32, address: u64, bytes: &mut [u8]) -> Result<(), AgentError> 
     Ok(())
 }
 
+/// What the library in a process remembers of files: see [`strobe_proto::written`].
+pub fn written_files(pid: u32) -> Result<Box<[u8; size_of::<WrittenFiles>()]>, AgentError> {
+    let mut bytes = Box::new([0; size_of::<WrittenFiles>()]);
+    read(pid, symbol_address(pid, WRITTEN_SYMBOL)?, &mut *bytes)?;
+    Ok(bytes)
+}
+
 fn read_array<const N: usize>(pid: u32, address: u64) -> Result<[u8; N], AgentError> {
     let mut bytes = [0; N];
     read(pid, address, &mut bytes)?;
@@ -358,10 +361,16 @@ fn library_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Device, inode, length, and when it was changed.
 type File = (u64, u64, u64, i64);
 
-fn symbol_address(pid: u32, first: &Mapping) -> Result<u64, AgentError> {
+/// Where a symbol of the library is in a process.
+fn symbol_address(pid: u32, symbol: &'static str) -> Result<u64, AgentError> {
     /// From the library's first byte in memory. Processes of a tree have the same library, and some are looked
     /// at while they stand still.
-    static OFFSETS: Mutex<BTreeMap<File, u64>> = Mutex::new(BTreeMap::new());
+    static OFFSETS: Mutex<BTreeMap<(File, &str), u64>> = Mutex::new(BTreeMap::new());
+    let maps = maps::read(pid).map_err(|error| access(pid, error))?;
+    let first = maps
+        .iter()
+        .find(|m| m.is_file_named(LIBRARY) && m.offset == 0)
+        .ok_or(AgentError::NoAgent(pid))?;
     let mut offsets = OFFSETS.lock().unwrap_or_else(PoisonError::into_inner);
     let path = library_path(pid, first);
     // A file that is written anew in its place is another.
@@ -369,19 +378,19 @@ fn symbol_address(pid: u32, first: &Mapping) -> Result<u64, AgentError> {
     let known = file
         .as_ref()
         .ok()
-        .and_then(|file| offsets.get(file))
+        .and_then(|file| offsets.get(&(*file, symbol)))
         .copied();
     let offset = match known {
         Some(offset) => offset,
-        None => symbol_offset(pid, first, &path)?,
+        None => symbol_offset(pid, first, &path, symbol)?,
     };
     if let Ok(file) = file {
-        offsets.insert(file, offset);
+        offsets.insert((file, symbol), offset);
     }
     Ok(first.range.start.wrapping_add(offset))
 }
 
-fn symbol_offset(pid: u32, first: &Mapping, path: &Path) -> Result<u64, AgentError> {
+fn symbol_offset(pid: u32, first: &Mapping, path: &Path, name: &str) -> Result<u64, AgentError> {
     let damaged = |reason: String| AgentError::Library {
         pid,
         path: first.path.clone(),
@@ -397,8 +406,8 @@ fn symbol_offset(pid: u32, first: &Mapping, path: &Path) -> Result<u64, AgentErr
     let symbol = elf
         .dynsyms
         .iter()
-        .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(PAGE_SYMBOL))
-        .ok_or_else(|| damaged(format!("no symbol {PAGE_SYMBOL}")))?;
+        .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(name))
+        .ok_or_else(|| damaged(format!("no symbol {name}")))?;
     let start = load.p_vaddr.wrapping_sub(load.p_offset);
     Ok(symbol.st_value.wrapping_sub(start))
 }

@@ -1,6 +1,6 @@
 // What trainers do with their own checkpoints: a file is written beside the last one, renamed over it
 // when it is whole, and read again. Another is made for a while only, read and removed. Time passes at
-// each step, and each file is open for as long as it is needed: of closed ones nothing is promised.
+// each step, and between them nobody has the file.
 //
 //   renames [ROUNDS]
 #include <unistd.h>
@@ -17,21 +17,19 @@ static bool step(bool done, const char* what) {
 static void pass(unsigned seed) { usleep(mix(seed) % 8000); }
 
 // Writes the words in two halves.
-static FILE* written(const char* path, const unsigned* words, unsigned seed) {
-    FILE* file = fopen(path, "w+b");
+static void write_to(const char* path, const unsigned* words, unsigned seed) {
+    FILE* file = fopen(path, "wb");
     if (!step(file, path)) exit(1);
     bool whole = fwrite(words, 4, kWords / 2, file) == kWords / 2;
     fflush(file);
     pass(seed);
     whole = whole && fwrite(words + kWords / 2, 4, kWords / 2, file) == kWords / 2;
-    if (!step(whole && fflush(file) == 0, path)) exit(1);
+    if (!step(fclose(file) == 0 && whole, path)) exit(1);
     pass(seed + 1);
-    return file;
 }
 
 static uint64_t sum_of(FILE* file, const char* path, unsigned seed) {
     if (!step(file, path)) exit(1);
-    rewind(file);
     uint64_t sum = 0;
     unsigned word, read = 0;
     for (; fread(&word, 4, 1, file) == 1; ++read) {
@@ -51,16 +49,18 @@ int main(int argc, char** argv) {
         advance_words<<<4, 256>>>(words, kWords, round);
         CHECK(hipGetLastError());
         CHECK(hipMemcpy(copy, words, sizeof copy, hipMemcpyDeviceToHost));
-        FILE* weights = written("weights.tmp", copy, 4 * round);
+        write_to("weights.tmp", copy, 4 * round);
         if (!step(rename("weights.tmp", "weights") == 0, "rename")) return 1;
-        FILE* reader = fopen("weights", "rb");
+        pass(4 * round + 2);
+        FILE* weights = fopen("weights", "rb");
+        sum = sum * 7 + sum_of(weights, "weights", round);
         fclose(weights);
-        sum = sum * 7 + sum_of(reader, "weights", round);
-        fclose(reader);
-        FILE* scratch = written("scratch", copy, 4 * round + 1);
+        write_to("scratch", copy, 4 * round + 1);
+        FILE* scratch = fopen("scratch", "rb");
         sum = sum * 7 + sum_of(scratch, "scratch", round);
         if (!step(unlink("scratch") == 0, "unlink")) return 1;
         pass(4 * round + 3);
+        rewind(scratch);
         sum = sum * 7 + sum_of(scratch, "scratch", round);
         fclose(scratch);
         say_round(round, sum);

@@ -16,7 +16,7 @@ pub use compare::{Comparison, compare};
 pub use error::ProgramFileError;
 pub use links::Links;
 pub(crate) use record::parse_fdinfo;
-pub use record::{LeftOut, Recorder, Saved, hash_foreign};
+pub use record::{LeftOut, Needs, Recorder, Saved, hash_foreign};
 pub use repair::{Repair, Repaired};
 
 mod compare;

@@ -1,24 +1,27 @@
 //! What is known of the program's files at the cut.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use nix::time::{ClockId, clock_gettime};
-use strobe_proto::ProgramFile;
 use strobe_proto::start_time::start_time;
+use strobe_proto::{ProgramFile, written};
 
 use super::error::ProgramFileError;
 use super::folders;
-use crate::maps;
 use crate::shared_memory::is_saved;
-use crate::spool;
+use crate::{agent, maps, spool};
 
 /// What was written so short a time before the cut may be the program's work.
 const LATELY: Duration = Duration::from_secs(3600);
+/// What was written and closed so short a time before the cut may be renamed, read or removed next.
+const CLOSED_LATELY: Duration = Duration::from_secs(60);
 /// A file that is only read is hashed up to this length, while the program runs.
 const FOREIGN_LIMIT: u64 = 16 << 20;
 /// Bytes hashed at one cut, while the program stands still: a second of it at most.
@@ -39,6 +42,8 @@ struct Found {
     /// A link to the file below `/proc/PID`, for as long as the process stands still.
     link: PathBuf,
     access: Access,
+    /// No process has it: all that is known is that one had.
+    closed: bool,
 }
 
 /// What a process can do to a file.
@@ -70,17 +75,28 @@ pub struct Saved {
 
 /// A file whose contents are not in the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the {size} bytes of {path} are not in the checkpoint (--files-limit): a restore needs the file as it is \
-     now{}", if *.may_grow { ", or longer" } else { "" }
-)]
+#[error("the {size} bytes of {path} are not in the checkpoint (--files-limit): {next}")]
 pub struct LeftOut {
     /// Its path.
     pub path: String,
     /// Its length in bytes.
     pub size: u64,
-    /// Whether a restore can tell that it has only grown.
-    pub may_grow: bool,
+    /// What that means.
+    pub next: Needs,
+}
+
+/// What a restored program finds of a file whose contents are not in the checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Needs {
+    /// It is open, and a restore can tell no more.
+    #[error("a restore needs the file as it is now")]
+    Same,
+    /// It is open, and a restore can tell that it has only grown.
+    #[error("a restore needs the file as it is now, or longer")]
+    Longer,
+    /// It was closed before the cut.
+    #[error("a restored program finds the file as it is then, or not at all")]
+    Nothing,
 }
 
 impl Recorder {
@@ -95,6 +111,7 @@ impl Recorder {
         for way in descriptors.into_iter().chain(mappings) {
             self.add_way(way);
         }
+        self.add_closed(pid);
         self.folders.extend(folders::of(pid).map_err(failed)?);
         Ok(())
     }
@@ -114,11 +131,53 @@ impl Recorder {
                 None => return,
             },
         };
-        if is_saved(&path) {
-            return;
+        let found = self.add_file(path, &meta, way, false);
+        let known = found.map(|found| &mut found.record.opened_as);
+        if let (Some(known), Some(gone)) = (known, opened_as)
+            && !known.contains(&gone)
+        {
+            known.push(gone);
         }
-        let is_young = self.is_young(&meta);
+    }
+
+    /// Adds what a process has lately written, and closed. (Where nothing is remembered of that, nothing is
+    /// known.)
+    fn add_closed(&mut self, pid: u32) {
+        let Ok(bytes) = agent::written_files(pid) else {
+            return;
+        };
+        for path in written::paths(&bytes) {
+            let Ok(path) = fs::canonicalize(OsStr::from_bytes(path)) else {
+                continue;
+            };
+            let Ok(meta) = fs::metadata(&path) else {
+                continue;
+            };
+            let age = meta.modified().map(|at| at.elapsed().unwrap_or_default());
+            if meta.is_file() && age.is_ok_and(|age| age < CLOSED_LATELY) {
+                let way = Way {
+                    link: path.clone(),
+                    position: 0,
+                    access: Access::Writes,
+                };
+                self.add_file(path, &meta, way, true);
+            }
+        }
+    }
+
+    fn add_file(
+        &mut self,
+        path: PathBuf,
+        meta: &fs::Metadata,
+        way: Way,
+        closed: bool,
+    ) -> Option<&mut Found> {
+        if is_saved(&path) {
+            return None;
+        }
+        let is_young = self.is_young(meta);
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
+            closed,
             record: ProgramFile {
                 path: path.to_string_lossy().into_owned(),
                 device: meta.dev(),
@@ -133,18 +192,21 @@ impl Recorder {
             link: way.link,
             access: way.access,
         });
-        let known = &mut found.record.opened_as;
-        known.extend(opened_as.filter(|gone| !known.contains(gone)));
+        if closed && !found.closed {
+            return Some(found);
+        }
+        found.closed = closed;
         found.access = found.access.max(way.access);
         found.record.modified_ns = match found.access {
             Access::Appends => 0,
-            _ => modified_ns(&meta),
+            _ => modified_ns(meta),
         };
         found.record.foreign = match found.access {
             Access::Reads => !is_young,
             Access::Executes => true,
             Access::Appends | Access::Writes => false,
         };
+        Some(found)
     }
 
     /// Whether the program may have written it: lately, or since it began (if it was restored, it began
@@ -172,6 +234,7 @@ impl Recorder {
                 mut record,
                 link,
                 access,
+                closed,
             },
         ) in found.into_iter().enumerate()
         {
@@ -184,19 +247,31 @@ impl Recorder {
                 // Of what has been passed on only the size matters.
             } else if size <= limit - stored {
                 stored += size;
+                let mut from = match File::open(&link) {
+                    // Nobody stands still who may remove it.
+                    Err(error) if closed && error.kind() == io::ErrorKind::NotFound => continue,
+                    from => from.map_err(failed)?.take(size),
+                };
                 let (name, mut to) = make(number).map_err(failed)?;
-                let mut from = File::open(&link).map_err(failed)?.take(size);
                 io::copy(&mut from, &mut to).map_err(failed)?;
                 record.stored = name;
+            } else if closed {
+                saved.left_out.push(LeftOut {
+                    path: record.path,
+                    size,
+                    next: Needs::Nothing,
+                });
+                continue;
             } else {
                 if access != Access::Appends && size <= HASHED_LIMIT - hashed {
                     hashed += size;
                     record.blake3 = hash(&link, size).map_err(failed)?;
                 }
+                let may_grow = access == Access::Appends || !record.blake3.is_empty();
                 saved.left_out.push(LeftOut {
                     path: record.path.clone(),
                     size,
-                    may_grow: access == Access::Appends || !record.blake3.is_empty(),
+                    next: if may_grow { Needs::Longer } else { Needs::Same },
                 });
             }
             saved.files.push(record);

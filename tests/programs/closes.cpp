@@ -1,0 +1,76 @@
+// Files that are written, closed, and then for a while only there: each by another function of the C library. When
+// the file "go" is there, they are given their names, read, and removed or written anew. It says "closed" when it
+// waits, and ends well if all was found as it was left.
+//
+//   closes
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "check.h"
+
+__global__ void count(unsigned* words) { words[threadIdx.x] += 1; }
+
+static void expect(bool done, const std::string& what) {
+    if (done) return;
+    perror(what.c_str());
+    exit(1);
+}
+
+static std::string content_of(const std::string& name) { return std::string(5000, name[0]) + name; }
+
+static void write_to(int file, const std::string& name) {
+    std::string content = content_of(name);
+    expect(write(file, content.data(), content.size()) == (ssize_t)content.size(), name);
+    expect(close(file) == 0, name);
+}
+
+static void write_stream(FILE* stream, const std::string& name) {
+    expect(stream, name);
+    expect(fputs(content_of(name).c_str(), stream) >= 0 && fclose(stream) == 0, name);
+}
+
+static void holds(const std::string& name, const std::string& content) {
+    std::ifstream file(name, std::ios::binary);
+    expect(file.good(), name);
+    std::string found((std::istreambuf_iterator<char>(file)), {});
+    if (found == content) return;
+    fprintf(stderr, "%s is another\n", name.c_str());
+    exit(1);
+}
+
+int main() {
+    unsigned* words;
+    CHECK(hipMalloc(&words, 64 * sizeof(unsigned)));
+    CHECK(hipMemset(words, 0, 64 * sizeof(unsigned)));
+    DIR* here = opendir(".");
+    expect(here, "opendir");
+    write_to(open("descriptor.tmp", O_CREAT | O_WRONLY | O_TRUNC, 0600), "descriptor");
+    write_to(openat(dirfd(here), "relative.tmp", O_CREAT | O_RDWR, 0640), "relative");
+    write_to(creat("created.tmp", 0644), "created");
+    write_stream(fopen("stream.tmp", "wb"), "stream");
+    write_stream(freopen("again.tmp", "w", fopen("/dev/null", "r")), "again");
+    std::ofstream("library.tmp", std::ios::binary) << content_of("library");
+    std::ofstream("last.tmp") << "first";
+    expect(rename("last.tmp", "last") == 0, "last");
+    closedir(here);
+    say("closed");
+    while (access("go", F_OK)) {
+        count<<<1, 64>>>(words);
+        CHECK(hipDeviceSynchronize());
+        usleep(1000);
+    }
+    for (std::string name : {"descriptor", "relative", "created", "stream", "again", "library"}) {
+        expect(rename((name + ".tmp").c_str(), name.c_str()) == 0, name);
+        holds(name, content_of(name));
+        expect(unlink(name.c_str()) == 0, name);
+    }
+    holds("last", "first");
+    std::ofstream("last.tmp") << "second";
+    expect(rename("last.tmp", "last") == 0, "last");
+    say("all as it was left");
+}
