@@ -19,14 +19,14 @@ pub const PATH_BYTES: usize = 1016;
 pub struct WrittenFiles {
     /// How many places have been taken, in turn.
     pub taken: AtomicU32,
-    /// See [`Place`].
-    pub places: [Place; PLACES],
+    /// See [`WrittenFile`].
+    pub places: [WrittenFile; PLACES],
 }
 
 /// One file.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Place {
+pub struct WrittenFile {
     /// Odd while the place is being written.
     pub sequence: AtomicU32,
     /// Bytes of the path; 0 for none.
@@ -42,7 +42,7 @@ impl WrittenFiles {
         Self {
             taken: AtomicU32::new(0),
             places: [const {
-                Place {
+                WrittenFile {
                     sequence: AtomicU32::new(0),
                     len: AtomicU32::new(0),
                     path: [const { AtomicU8::new(0) }; PATH_BYTES],
@@ -55,15 +55,15 @@ impl WrittenFiles {
 /// The paths in a copy of a [`WrittenFiles`]; what is not whole is left out.
 pub fn paths(bytes: &[u8; size_of::<WrittenFiles>()]) -> impl Iterator<Item = &[u8]> {
     let places =
-        bytes[core::mem::offset_of!(WrittenFiles, places)..].chunks_exact(size_of::<Place>());
+        bytes[core::mem::offset_of!(WrittenFiles, places)..].chunks_exact(size_of::<WrittenFile>());
     let word = |place: &[u8], at: usize| {
         let bytes = place[at..at + 4].try_into();
         u32::from_ne_bytes(bytes.expect("four bytes"))
     };
     places.filter_map(move |place| {
-        let whole = word(place, core::mem::offset_of!(Place, sequence)) % 2 == 0;
-        let len = word(place, core::mem::offset_of!(Place, len)) as usize;
-        let start = core::mem::offset_of!(Place, path);
+        let whole = word(place, core::mem::offset_of!(WrittenFile, sequence)) % 2 == 0;
+        let len = word(place, core::mem::offset_of!(WrittenFile, len)) as usize;
+        let start = core::mem::offset_of!(WrittenFile, path);
         let path = place[start..].get(..len)?;
         (whole && path.starts_with(b"/")).then_some(path)
     })

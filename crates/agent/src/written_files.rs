@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 use std::sync::atomic::Ordering;
-use strobe_proto::written::{PATH_BYTES, PLACES, Place, WrittenFiles};
+use strobe_proto::written::{PATH_BYTES, PLACES, WrittenFile, WrittenFiles};
 
 /// Found from outside by its symbol.
 #[allow(non_upper_case_globals, reason = "the name is an exported symbol")]
@@ -103,7 +103,7 @@ fn remember(files: &WrittenFiles, path: &[u8]) {
     }
 }
 
-fn holds(place: &Place, path: &[u8]) -> bool {
+fn holds(place: &WrittenFile, path: &[u8]) -> bool {
     let mut bytes = place.path.iter().zip(path);
     place.sequence.load(Ordering::Acquire).is_multiple_of(2)
         && place.len.load(Ordering::Relaxed) as usize == path.len()
