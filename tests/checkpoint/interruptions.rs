@@ -77,10 +77,10 @@ fn killing_the_program_ends_the_command_and_leaves_nothing_half() {
     let folder = Folder::new("kill-program");
     let program = hip_program("mixed.cpp");
     for point in POINTS {
-        let mut session = start(&folder, &[&program, "100000", "log"]);
-        session
-            .wait_for("log", "round 1 ", LIMIT)
-            .expect("it works");
+        // The last one's says nothing of this one.
+        let log = format!("log-{point}");
+        let mut session = start(&folder, &[&program, "100000", &log]);
+        session.wait_for(&log, "round 1 ", LIMIT).expect("it works");
         let images = folder.join(&format!("images-{point}"));
         let command = begin(&session, &images);
         sleep(Duration::from_millis(point));

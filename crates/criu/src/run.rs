@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, io, iter, thread};
 
-use strobe_program::maps;
 use strobe_program::namespaces::{NamespaceError, Namespaces};
+use strobe_program::{maps, process};
 
 use crate::failure;
 use crate::ghosts;
@@ -46,6 +46,8 @@ pub enum RunError {
     NotNow(String),
     #[error("CRIU was interrupted")]
     Interrupted,
+    #[error("process {0} has ended while CRIU was looking at it")]
+    Ended(u32),
     #[error("CRIU did not finish within {} s and was killed", .0.as_secs())]
     TimeOut(Duration),
 }
@@ -102,7 +104,16 @@ pub struct Running {
     messages: PathBuf,
     started: Instant,
     time_out: Duration,
+    /// The root of the processes that are dumped.
+    dumped: Option<u32>,
+    next_look: Instant,
+    /// A process that has ended in CRIU's hands, and when that was seen.
+    dead: Option<(u32, Instant)>,
 }
+
+/// How often it is looked for those that have ended in CRIU's hands, and how long CRIU may take to see it.
+const LOOK: Duration = Duration::from_millis(500);
+const DEAD_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Setting<'_> {
     /// Starts a dump of the process tree under `pid`, in its namespaces. Of the files that it writes
@@ -128,7 +139,9 @@ impl Setting<'_> {
         }
         command.stdin(Stdio::null());
         Namespaces::of(pid)?.enter_on_spawn(&mut command);
-        self.spawn(command, DUMP_LOG)
+        let mut running = self.spawn(command, DUMP_LOG)?;
+        running.dumped = Some(pid);
+        Ok(running)
     }
 
     /// How long the plugin's phases of a dump took so far, if it was asked to report that.
@@ -200,6 +213,9 @@ impl Setting<'_> {
             messages,
             started: Instant::now(),
             time_out: self.time_out,
+            dumped: None,
+            next_look: Instant::now() + LOOK,
+            dead: None,
         })
     }
 }
@@ -220,9 +236,7 @@ impl Running {
             if let Some(status) = status {
                 return self.judge(status);
             }
-            if self.started.elapsed() > self.time_out {
-                return Err(RunError::TimeOut(self.time_out));
-            }
+            self.check_is_of_use()?;
             if stop() {
                 return Err(RunError::Interrupted);
             }
@@ -245,10 +259,35 @@ impl Running {
                     false => Err(RunError::Failed("CRIU has let the program go on".into())),
                 };
             }
-            if self.started.elapsed() > self.time_out {
-                return Err(RunError::TimeOut(self.time_out));
-            }
+            self.check_is_of_use()?;
             thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything to wait for. A process that is killed while its threads are being seized CRIU
+    /// waits for for ever: for its first thread, which the kernel reports after all others, while CRIU, their
+    /// tracer, asks for none of them. Nobody else hears of that end before CRIU has ended.
+    fn check_is_of_use(&mut self) -> Result<(), RunError> {
+        let now = Instant::now();
+        if now - self.started > self.time_out {
+            return Err(RunError::TimeOut(self.time_out));
+        }
+        if let Some(root) = self.dumped
+            && now >= self.next_look
+        {
+            self.next_look = now + LOOK;
+            let criu = self.child.id();
+            let tree = process::tree(root).unwrap_or_default();
+            let dead = tree.into_iter().find(|pid| is_dead_in_hands_of(*pid, criu));
+            match (dead, self.dead) {
+                (Some(pid), Some((same, since))) if pid == same => {
+                    if now - since > DEAD_PATIENCE {
+                        return Err(RunError::Ended(pid));
+                    }
+                }
+                (dead, _) => self.dead = dead.map(|pid| (pid, now)),
+            }
         }
         Ok(())
     }
@@ -280,6 +319,16 @@ impl Running {
             _ => sentence,
         }))
     }
+}
+
+fn is_dead_in_hands_of(pid: u32, tracer: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    let status = status.unwrap_or_default();
+    let traced = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
+    process::stat(pid).is_ok_and(|stat| stat.is_dead())
+        && traced.is_some_and(|by| by.trim().parse() == Ok(tracer))
 }
 
 /// Keeps a log for whoever wants to know more: the folder of the run goes away.

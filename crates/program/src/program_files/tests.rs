@@ -41,7 +41,10 @@ impl Place {
                 ))
             })
         };
-        let gone = |tried: &Result<_, ProgramFileError>| matches!(tried, Err(ProgramFileError::Save { error, .. }) if error.kind() == io::ErrorKind::NotFound);
+        // And their numbers are those of other files then.
+        let gone = |tried: &Result<_, ProgramFileError>| {
+            matches!(tried, Err(ProgramFileError::Save { .. }))
+        };
         let mut tries = (0..1000).map(|_| saved());
         let saved = tries.find(|tried| !gone(tried));
         saved.expect("a moment of rest").expect("it is saved")
