@@ -20,6 +20,8 @@ use crate::gpu;
 
 /// For the zombie of a program that was just killed to go away.
 const PID_PATIENCE: Duration = Duration::from_secs(5);
+/// What was killed shows it within that time.
+const RUNS: Duration = Duration::from_millis(200);
 const POLL: Duration = Duration::from_millis(1);
 
 /// Nothing is amiss.
@@ -120,12 +122,19 @@ fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
 fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let deadline = Instant::now() + PID_PATIENCE;
     for pid in numbers(checkpoint)? {
+        let mut runs_since = None;
         while process::exists(pid) {
             let patient = Instant::now() <= deadline;
             let Ok(stat) = process::stat(pid) else {
                 continue;
             };
-            if !(patient && process::is_ending(pid)) {
+            if process::is_ending(pid) {
+                runs_since = None;
+            } else {
+                runs_since.get_or_insert_with(Instant::now);
+            }
+            let runs = runs_since.is_some_and(|since| since.elapsed() > RUNS);
+            if runs || !patient {
                 if !stat.is_dead() {
                     bail!("process number {pid} is in use ({})", command_line(pid));
                 }
