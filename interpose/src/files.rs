@@ -8,7 +8,7 @@ use crate::dynamic::is_own;
 use crate::glibc;
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use strobe_agent::written_files::note;
 
 /// An argument of whichever function it is.
@@ -27,19 +27,27 @@ impl Function {
             real: AtomicPtr::new(absent as *const () as *mut ()),
         }
     }
-
-    fn resolve(&self) {
-        if self.real.load(Ordering::Acquire).cast_const() == absent as *const ()
-            && let Some(real) = glibc::dlsym(libc::RTLD_NEXT, self.name)
-        {
-            self.real.store(real, Ordering::Release);
-        }
-    }
 }
 
 /// A C library has all of them.
 extern "C" fn absent() -> ! {
     std::process::abort()
+}
+
+/// Finds all at the first call of any. That takes a lock of the dynamic linker's, which another thread may have
+/// had when a process was forked: so it is done when a program begins to open files, and not in such a child.
+#[inline]
+fn resolve() {
+    static RESOLVED: AtomicBool = AtomicBool::new(false);
+    if RESOLVED.load(Ordering::Acquire) {
+        return;
+    }
+    for function in FUNCTIONS {
+        if let Some(real) = glibc::dlsym(libc::RTLD_NEXT, function.name) {
+            function.real.store(real, Ordering::Release);
+        }
+    }
+    RESOLVED.store(true, Ordering::Release);
 }
 
 /// `$name` is what is exported; the body says which path is remembered for the arguments.
@@ -50,12 +58,6 @@ macro_rules! remembered {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             extern "C" fn $name() {
-                static FUNCTION: Function = Function::new(
-                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                        Ok(name) => name,
-                        Err(_) => panic!("a name"),
-                    },
-                );
                 extern "C" fn before(
                     a: Argument,
                     b: Argument,
@@ -64,7 +66,7 @@ macro_rules! remembered {
                     _: Argument,
                     caller: usize,
                 ) {
-                    FUNCTION.resolve();
+                    resolve();
                     let mut arguments = [a, b, c, d].into_iter();
                     $(let $argument = arguments.next().unwrap_or_default();)*
                     // What the agent writes is none of the program's files.
@@ -79,11 +81,28 @@ macro_rules! remembered {
                     "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
                     "jmp qword ptr [rip + {function} + {real}]",
                     before = sym before,
-                    function = sym FUNCTION,
+                    function = sym functions::$name,
                     real = const std::mem::offset_of!(Function, real),
                 )
             }
         )*
+
+        /// The real ones.
+        #[allow(non_upper_case_globals, reason = "the names are the C library's")]
+        mod functions {
+            use super::Function;
+
+            $(
+                pub(super) static $name: Function = Function::new(
+                    match super::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => panic!("a name"),
+                    },
+                );
+            )*
+        }
+
+        static FUNCTIONS: &[&Function] = &[$(&functions::$name),*];
     };
 }
 

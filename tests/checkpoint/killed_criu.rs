@@ -166,13 +166,24 @@ fn a_criu_that_is_stuck_is_killed_and_the_program_goes_on() {
     goes_on(&mut session, &folder, "the next checkpoint");
 }
 
-/// The process that traces another; the first number is no process's.
-fn tracer(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let tracer = status
-        .lines()
-        .find_map(|line| line.strip_prefix("TracerPid:"))?;
-    tracer.trim().parse().ok().filter(|pid| *pid != 0)
+/// CRIU sees no end of a program whose threads it has; so it holds up whoever waits for the program, too.
+#[test]
+fn a_program_that_is_killed_in_criu_s_hands_holds_nobody_up() {
+    let folder = Folder::new("killed-in-hands");
+    let program = hip_program("mixed.cpp");
+    let session = works(&folder, &[&program, ROUNDS, "log"]);
+    let images = folder.join("images");
+    let lethal = Lethal::new(&folder, "dump_file,after,2,STOP");
+    let forever = ["--criu-timeout", "3600"];
+    let command = begin(&session, &images, &lethal, &forever);
+    wait_until("CRIU that stops", || {
+        let criu = process::tracer(session.pid())?;
+        (process::stat(criu).ok()?.state == 'T').then_some(())
+    });
+    session.kill().expect("its parent hears of its end");
+    let output = command.wait_with_output().expect("it ends");
+    Ended::new(&output).badly(&["has ended during the checkpoint"]);
+    assert!(!images.exists(), "a checkpoint of a dead program");
 }
 
 /// Kills the command and CRIU where the queues are stopped.
@@ -186,7 +197,7 @@ fn kill_both(session: &Session, folder: &Folder) {
             stderr.read_to_string(&mut said).expect("it can be read");
             panic!("{status}: {said}");
         }
-        let criu = Identity::of(tracer(session.pid())?).ok()?;
+        let criu = Identity::of(process::tracer(session.pid())?).ok()?;
         let stat = process::stat(criu.pid).ok()?;
         (stat.state == 'T').then_some(criu)
     });
@@ -377,7 +388,7 @@ fn nothing_runs_that_came_back_in_part_when_everybody_else_is_dead() {
     ];
     let command = environment.start("restore", &command);
     let criu = wait_until("CRIU that stops", || {
-        let criu = Identity::of(tracer(pid)?).ok()?;
+        let criu = Identity::of(process::tracer(pid)?).ok()?;
         let stat = process::stat(criu.pid).ok()?;
         (stat.state == 'T').then_some(criu)
     });

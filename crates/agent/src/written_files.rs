@@ -16,7 +16,6 @@ pub static strobe_written_files: WrittenFiles = WrittenFiles::new();
 /// The program opens `path` to write, or renames a file to it. A relative path begins at `folder`, a descriptor
 /// or `AT_FDCWD`.
 ///
-///
 /// # Safety
 /// `path` is whatever a program may pass to the kernel as a path; nobody changes it meanwhile.
 pub unsafe fn note(folder: c_int, path: *const c_char) {

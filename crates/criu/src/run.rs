@@ -279,7 +279,10 @@ impl Running {
             self.next_look = now + LOOK;
             let criu = self.child.id();
             let tree = process::tree(root).unwrap_or_default();
-            let dead = tree.into_iter().find(|pid| is_dead_in_hands_of(*pid, criu));
+            let dead = tree.into_iter().find(|pid| {
+                process::tracer(*pid) == Some(criu)
+                    && process::stat(*pid).is_ok_and(|stat| stat.is_dead())
+            });
             match (dead, self.dead) {
                 (Some(pid), Some((same, since))) if pid == same => {
                     if now - since > DEAD_PATIENCE {
@@ -319,16 +322,6 @@ impl Running {
             _ => sentence,
         }))
     }
-}
-
-fn is_dead_in_hands_of(pid: u32, tracer: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"));
-    let status = status.unwrap_or_default();
-    let traced = status
-        .lines()
-        .find_map(|line| line.strip_prefix("TracerPid:"));
-    process::stat(pid).is_ok_and(|stat| stat.is_dead())
-        && traced.is_some_and(|by| by.trim().parse() == Ok(tracer))
 }
 
 /// Keeps a log for whoever wants to know more: the folder of the run goes away.

@@ -117,8 +117,7 @@ impl RemoteAgent {
             }
             _ => {}
         }
-        let symbol = symbol_address(pid, PAGE_SYMBOL)?;
-        let address = u64::from_le_bytes(read_array(pid, symbol)?);
+        let address = u64::from_le_bytes(read_array(pid, symbols(pid)?.page)?);
         if address == 0 {
             return Err(AgentError::Unused(pid));
         }
@@ -312,7 +311,8 @@ pub fn read(pid: u32, address: u64, bytes: &mut [u8]) -> Result<(), AgentError> 
 /// What the library in a process remembers of files: see [`strobe_proto::written`].
 pub fn written_files(pid: u32) -> Result<Box<[u8; size_of::<WrittenFiles>()]>, AgentError> {
     let mut bytes = Box::new([0; size_of::<WrittenFiles>()]);
-    read(pid, symbol_address(pid, WRITTEN_SYMBOL)?, &mut *bytes)?;
+    let address = symbols(pid)?.written.ok_or(AgentError::NoAgent(pid))?;
+    read(pid, address, &mut *bytes)?;
     Ok(bytes)
 }
 
@@ -361,11 +361,17 @@ fn library_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Device, inode, length, and when it was changed.
 type File = (u64, u64, u64, i64);
 
-/// Where a symbol of the library is in a process.
-fn symbol_address(pid: u32, symbol: &'static str) -> Result<u64, AgentError> {
-    /// From the library's first byte in memory. Processes of a tree have the same library, and some are looked
-    /// at while they stand still.
-    static OFFSETS: Mutex<BTreeMap<(File, &str), u64>> = Mutex::new(BTreeMap::new());
+/// Where the symbols of the library are: in a process, or from the library's first byte in memory.
+#[derive(Clone, Copy, Debug)]
+struct Symbols {
+    page: u64,
+    /// An older library has none.
+    written: Option<u64>,
+}
+
+fn symbols(pid: u32) -> Result<Symbols, AgentError> {
+    /// Processes of a tree have the same library, and some are looked at while they stand still.
+    static OFFSETS: Mutex<BTreeMap<File, Symbols>> = Mutex::new(BTreeMap::new());
     let maps = maps::read(pid).map_err(|error| access(pid, error))?;
     let first = maps
         .iter()
@@ -378,19 +384,24 @@ fn symbol_address(pid: u32, symbol: &'static str) -> Result<u64, AgentError> {
     let known = file
         .as_ref()
         .ok()
-        .and_then(|file| offsets.get(&(*file, symbol)))
+        .and_then(|file| offsets.get(file))
         .copied();
-    let offset = match known {
-        Some(offset) => offset,
-        None => symbol_offset(pid, first, &path, symbol)?,
+    let found = match known {
+        Some(found) => found,
+        None => symbol_offsets(pid, first, &path)?,
     };
     if let Ok(file) = file {
-        offsets.insert((file, symbol), offset);
+        offsets.insert(file, found);
     }
-    Ok(first.range.start.wrapping_add(offset))
+    Ok(Symbols {
+        page: first.range.start.wrapping_add(found.page),
+        written: found
+            .written
+            .map(|offset| first.range.start.wrapping_add(offset)),
+    })
 }
 
-fn symbol_offset(pid: u32, first: &Mapping, path: &Path, name: &str) -> Result<u64, AgentError> {
+fn symbol_offsets(pid: u32, first: &Mapping, path: &Path) -> Result<Symbols, AgentError> {
     let damaged = |reason: String| AgentError::Library {
         pid,
         path: first.path.clone(),
@@ -403,13 +414,18 @@ fn symbol_offset(pid: u32, first: &Mapping, path: &Path, name: &str) -> Result<u
         .iter()
         .find(|h| h.p_type == PT_LOAD && h.p_offset < 4096)
         .ok_or_else(|| damaged("no segment at its start".into()))?;
-    let symbol = elf
-        .dynsyms
-        .iter()
-        .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(name))
-        .ok_or_else(|| damaged(format!("no symbol {name}")))?;
     let start = load.p_vaddr.wrapping_sub(load.p_offset);
-    Ok(symbol.st_value.wrapping_sub(start))
+    let offset = |name| {
+        let mut symbols = elf.dynsyms.iter();
+        let symbol = symbols
+            .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(name))
+            .ok_or_else(|| damaged(format!("no symbol {name}")))?;
+        Ok(symbol.st_value.wrapping_sub(start))
+    };
+    Ok(Symbols {
+        page: offset(PAGE_SYMBOL)?,
+        written: offset(WRITTEN_SYMBOL).ok(),
+    })
 }
 
 #[cfg(test)]

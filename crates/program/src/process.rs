@@ -90,11 +90,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
 
 /// The process that a thread belongs to; of a process, itself.
 pub fn of_thread(thread: u32) -> io::Result<u32> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
-    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    number
-        .and_then(|number| number.trim().parse().ok())
-        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let number = status(thread, "Tgid:")?.parse();
+    number.map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// A process as its own PID namespace knows it: the inode of that namespace, and its number there.
@@ -121,16 +118,26 @@ pub fn has_memory(pid: u32) -> bool {
 /// Whether a process or thread has ended, or will as soon as it has the processor: the kernel kills each
 /// thread of a process that ends. There is a moment, when it has taken the signal, in which nothing tells.
 pub fn is_ending(pid: u32) -> bool {
-    let is_killed = |status: String| {
-        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
-        let pending = pending.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
-        pending.is_some_and(|signals| signals & 1 << (libc::SIGKILL - 1) != 0)
-    };
+    let pending = || u64::from_str_radix(&status(pid, "SigPnd:").ok()?, 16).ok();
     match stat(pid) {
         Ok(stat) if stat.is_dead() || stat.flags & PF_EXITING != 0 => true,
-        Ok(_) => fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(is_killed),
+        Ok(_) => pending().is_some_and(|signals| signals & 1 << (libc::SIGKILL - 1) != 0),
         Err(_) => !exists(pid),
     }
+}
+
+/// Who traces a process or thread; the first number is no process's.
+pub fn tracer(pid: u32) -> Option<u32> {
+    let tracer = status(pid, "TracerPid:").ok()?.parse().ok()?;
+    (tracer != 0).then_some(tracer)
+}
+
+/// A line of `/proc/PID/status`, without its name.
+fn status(pid: u32, name: &str) -> io::Result<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.map(|line| line.trim().to_owned())
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// Whether a process or a zombie has this number.

@@ -42,13 +42,13 @@ struct Found {
     /// A link to the file below `/proc/PID`, for as long as the process stands still.
     link: PathBuf,
     access: Access,
-    /// No process has it: all that is known is that one had.
-    closed: bool,
 }
 
 /// What a process can do to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
+    /// None any more: it has written it, and closed it.
+    Wrote,
     Reads,
     /// Whoever makes programs and libraries anew wants no old ones back.
     Executes,
@@ -131,7 +131,7 @@ impl Recorder {
                 None => return,
             },
         };
-        let found = self.add_file(path, &meta, way, false);
+        let found = self.add_file(path, &meta, way);
         let known = found.map(|found| &mut found.record.opened_as);
         if let (Some(known), Some(gone)) = (known, opened_as)
             && !known.contains(&gone)
@@ -153,31 +153,26 @@ impl Recorder {
             let Ok(meta) = fs::metadata(&path) else {
                 continue;
             };
-            let age = meta.modified().map(|at| at.elapsed().unwrap_or_default());
-            if meta.is_file() && age.is_ok_and(|age| age < CLOSED_LATELY) {
+            // Of the inode: a copy has its original's time of modification at will.
+            let changed = Duration::from_secs(meta.ctime().max(0).cast_unsigned());
+            let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
+            if meta.is_file() && age.unwrap_or_default() < CLOSED_LATELY {
                 let way = Way {
                     link: path.clone(),
                     position: 0,
-                    access: Access::Writes,
+                    access: Access::Wrote,
                 };
-                self.add_file(path, &meta, way, true);
+                self.add_file(path, &meta, way);
             }
         }
     }
 
-    fn add_file(
-        &mut self,
-        path: PathBuf,
-        meta: &fs::Metadata,
-        way: Way,
-        closed: bool,
-    ) -> Option<&mut Found> {
+    fn add_file(&mut self, path: PathBuf, meta: &fs::Metadata, way: Way) -> Option<&mut Found> {
         if is_saved(&path) {
             return None;
         }
         let is_young = self.is_young(meta);
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
-            closed,
             record: ProgramFile {
                 path: path.to_string_lossy().into_owned(),
                 device: meta.dev(),
@@ -192,10 +187,6 @@ impl Recorder {
             link: way.link,
             access: way.access,
         });
-        if closed && !found.closed {
-            return Some(found);
-        }
-        found.closed = closed;
         found.access = found.access.max(way.access);
         found.record.modified_ns = match found.access {
             Access::Appends => 0,
@@ -204,7 +195,7 @@ impl Recorder {
         found.record.foreign = match found.access {
             Access::Reads => !is_young,
             Access::Executes => true,
-            Access::Appends | Access::Writes => false,
+            Access::Wrote | Access::Appends | Access::Writes => false,
         };
         Some(found)
     }
@@ -234,7 +225,6 @@ impl Recorder {
                 mut record,
                 link,
                 access,
-                closed,
             },
         ) in found.into_iter().enumerate()
         {
@@ -249,13 +239,17 @@ impl Recorder {
                 stored += size;
                 let mut from = match File::open(&link) {
                     // Nobody stands still who may remove it.
-                    Err(error) if closed && error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error)
+                        if access == Access::Wrote && error.kind() == io::ErrorKind::NotFound =>
+                    {
+                        continue;
+                    }
                     from => from.map_err(failed)?.take(size),
                 };
                 let (name, mut to) = make(number).map_err(failed)?;
                 io::copy(&mut from, &mut to).map_err(failed)?;
                 record.stored = name;
-            } else if closed {
+            } else if access == Access::Wrote {
                 saved.left_out.push(LeftOut {
                     path: record.path,
                     size,
