@@ -3,7 +3,7 @@
 //! The bytes of the checkpoint are `strobe verify`'s; here only their number counts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready
         .ok();
     let all = checkpoint.manifest().program_files.iter().cloned();
     let (gone, rest): (Vec<_>, Vec<_>) =
-        all.partition(|file| is_spooled(&file.path) && !Path::new(&file.path).exists());
+        all.partition(|file| is_spooled(file.path()) && !file.path().exists());
     let Comparison { repairs, refusals } =
         program_files::compare(&rest, &checkpoint.criu_dir(), allowed);
     findings.extend(refusals.iter().map(ToString::to_string));

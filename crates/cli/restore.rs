@@ -100,10 +100,13 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let spooled = manifest
         .program_files
         .iter()
-        .filter(|file| is_spooled(&file.path));
+        .filter(|file| is_spooled(file.path()));
     if !arguments.wait {
         for file in spooled {
-            notice(format_args!("the program writes to {}", file.path));
+            notice(format_args!(
+                "the program writes to {}",
+                file.path().display()
+            ));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -209,7 +212,7 @@ fn undo(repaired: &[Repaired]) {
 /// it has been passed on.
 fn settle(repaired: Vec<Repaired>, tail: Tail) -> Vec<FileReport> {
     let settle = |mut file: Repaired| {
-        let is_spooled = is_spooled(&file.path().to_string_lossy());
+        let is_spooled = is_spooled(file.path());
         if tail == Tail::Drop || is_spooled {
             // It lies there then, and is named.
             if let Err(error) = file.drop_kept() {

@@ -96,7 +96,7 @@ impl Spool {
     ) -> io::Result<Option<Self>> {
         let mut spool: Option<Self> = None;
         for file in files {
-            let path = Path::new(&file.path);
+            let path = file.path();
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
                 continue;
             };
@@ -171,7 +171,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 
 /// Makes a file that is gone again, as long as it was.
 pub(crate) fn make_again(file: &ProgramFile) -> io::Result<()> {
-    let path = Path::new(&file.path);
+    let path = file.path();
     match path.parent().map(fs::create_dir) {
         Some(Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -181,7 +181,7 @@ pub(crate) fn make_again(file: &ProgramFile) -> io::Result<()> {
 
 /// Undoes [`make_again`].
 pub(crate) fn unmake(file: &ProgramFile) {
-    let path = Path::new(&file.path);
+    let path = file.path();
     let _ = fs::remove_file(path);
     if let Some(folder) = path.parent() {
         // Stays while the other file is in it.

@@ -117,6 +117,8 @@ remembered! {
     fopen64(path, mode) { opens_stream(path, mode) }
     freopen(path, mode) { opens_stream(path, mode) }
     freopen64(path, mode) { opens_stream(path, mode) }
+    link(_old, new) { remember(libc::AT_FDCWD, new) }
+    linkat(_from, _old, folder, new) { remember(folder as c_int, new) }
     rename(_old, new) { remember(libc::AT_FDCWD, new) }
     renameat(_from, _old, folder, new) { remember(folder as c_int, new) }
     renameat2(_from, _old, folder, new) { remember(folder as c_int, new) }

@@ -11,6 +11,7 @@ pub mod files;
 pub mod frame;
 pub mod image;
 pub mod page;
+mod program_file;
 pub mod start_time;
 pub mod written;
 

@@ -510,8 +510,8 @@ pub struct SharedMemoryFile {
 /// A regular file that the program had open or mapped at the cut.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProgramFile {
-    #[prost(string, tag = "1")]
-    pub path: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "1")]
+    pub path: ::prost::alloc::vec::Vec<u8>,
     #[prost(uint64, tag = "2")]
     pub device: u64,
     #[prost(uint64, tag = "3")]

@@ -8,8 +8,9 @@ use core::sync::atomic::{AtomicU8, AtomicU32};
 
 /// Exported by `libstrobe.so`: a [`WrittenFiles`].
 pub const WRITTEN_SYMBOL: &str = "strobe_written_files";
-/// Files that are remembered.
-pub const PLACES: usize = 64;
+/// Files that are remembered. Libraries below the program take places, too: the compiler that HIP has for the
+/// agent's kernels wants eleven.
+pub const PLACES: usize = 128;
 /// Bytes of a path; a file whose path is longer is not remembered.
 pub const PATH_BYTES: usize = 1016;
 

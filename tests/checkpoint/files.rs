@@ -130,14 +130,17 @@ fn files_that_were_closed_before_the_cut_come_back_where_they_were_renamed_or_re
     for _ in 0..3 {
         let ended = restore(&images).well();
         for name in [
-            "descriptor",
-            "relative",
-            "created",
-            "stream",
-            "again",
-            "library",
+            "descriptor.tmp",
+            "relative.tmp",
+            "created.tmp",
+            "stream.tmp",
+            "again.tmp",
+            "library.tmp",
+            "copied.tmp",
+            "linked.tmp",
+            "made/part/model",
         ] {
-            let line = format!("{name}.tmp, which was gone");
+            let line = format!("{name}, which was gone");
             assert!(ended.stderr.contains(&line), "{}", ended.stderr);
         }
         let last = fs::read_to_string(folder.join("last")).expect("it was renamed");

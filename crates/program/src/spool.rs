@@ -11,8 +11,7 @@ pub const STDOUT: &str = "stdout";
 pub const STDERR: &str = "stderr";
 
 /// Whether a program's file is one of them.
-pub fn is_spooled(path: &str) -> bool {
-    let path = Path::new(path);
+pub fn is_spooled(path: &Path) -> bool {
     let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
     let is_ours = path.parent().and_then(name_of).is_some_and(|folder| {
         let rest = folder.strip_prefix(FOLDER);

@@ -28,7 +28,7 @@ pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> C
     let mut comparison = Comparison::default();
     let mut seen = BTreeSet::new();
     for record in records {
-        let is_allowed = allowed.iter().any(|file| file == Path::new(&record.path));
+        let is_allowed = allowed.iter().any(|file| file == record.path());
         // Checkpoints of before each was recorded once have some twice.
         if !seen.insert(&record.path) || is_allowed {
             continue;
@@ -43,7 +43,7 @@ pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> C
 
 /// What makes the file what it was at the cut, if it is not.
 fn repair(record: &ProgramFile, images: &Path) -> Result<Option<Repair>, ProgramFileError> {
-    let path = PathBuf::from(&record.path);
+    let path = record.path().to_owned();
     let found = match fs::symlink_metadata(&path) {
         Ok(meta) => Some(meta),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -107,7 +107,7 @@ fn growth(record: &ProgramFile, meta: &fs::Metadata) -> Option<Content> {
 
 /// Of a file whose contents were not saved: that it has them still.
 fn check_unsaved(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), ProgramFileError> {
-    let path = PathBuf::from(&record.path);
+    let path = record.path().to_owned();
     // The inode only: device numbers change when disks are found in another order.
     if !meta.is_file() || meta.ino() != record.inode {
         return Err(ProgramFileError::Replaced(path));
@@ -130,7 +130,7 @@ fn check_unsaved(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), Progra
 
 /// Of a file that the program only reads: that it is the same.
 fn check_foreign(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), ProgramFileError> {
-    let path = PathBuf::from(&record.path);
+    let path = record.path().to_owned();
     // The path is the file's own: a link has taken its place.
     if !meta.is_file() {
         return Err(ProgramFileError::Replaced(path));

@@ -67,11 +67,10 @@ fn bound(line: &str) -> Option<(&str, &str)> {
 pub(super) fn record(path: &Path) -> io::Result<ProgramFile> {
     let meta = fs::metadata(path)?;
     Ok(ProgramFile {
-        path: path.to_string_lossy().into_owned(),
         mode: meta.mode(),
         owner: meta.uid(),
         group: meta.gid(),
-        ..ProgramFile::default()
+        ..ProgramFile::at(path.to_owned())
     })
 }
 

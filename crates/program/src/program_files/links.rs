@@ -19,13 +19,13 @@ impl Links {
         for file in files {
             for link in &file.links {
                 let failed = |error| ProgramFileError::Repair {
-                    path: PathBuf::from(&file.path),
+                    path: file.path().to_owned(),
                     error,
                 };
-                match fs::hard_link(&file.path, link) {
+                match fs::hard_link(file.path(), link) {
                     // No other checkpoint has this name: a restore that was killed has left it.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_ours(link) => {
-                        let again = || fs::hard_link(&file.path, link);
+                        let again = || fs::hard_link(file.path(), link);
                         fs::remove_file(link).and_then(|()| again())
                     }
                     made => made,

@@ -22,6 +22,8 @@ use crate::{agent, maps, spool};
 const LATELY: Duration = Duration::from_secs(3600);
 /// What was written and closed so short a time before the cut may be renamed, read or removed next.
 const CLOSED_LATELY: Duration = Duration::from_secs(60);
+/// What is looked at, at most, of the folders that a process has lately renamed.
+const FOLDER_ENTRIES: usize = 1024;
 /// A file that is only read is hashed up to this length, while the program runs.
 const FOREIGN_LIMIT: u64 = 16 << 20;
 /// Bytes hashed at one cut, while the program stands still: a second of it at most.
@@ -75,10 +77,10 @@ pub struct Saved {
 
 /// A file whose contents are not in the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the {size} bytes of {path} are not in the checkpoint (--files-limit): {next}")]
+#[error("the {size} bytes of {} are not in the checkpoint (--files-limit): {next}", .path.display())]
 pub struct LeftOut {
     /// Its path.
-    pub path: String,
+    pub path: PathBuf,
     /// Its length in bytes.
     pub size: u64,
     /// What that means.
@@ -146,13 +148,22 @@ impl Recorder {
         let Ok(bytes) = agent::written_files(pid) else {
             return;
         };
-        for path in written::paths(&bytes) {
-            let Ok(path) = fs::canonicalize(OsStr::from_bytes(path)) else {
+        let mut paths: Vec<_> = written::paths(&bytes)
+            .filter_map(|path| fs::canonicalize(OsStr::from_bytes(path)).ok())
+            .collect();
+        let mut looked_into = 0;
+        while let Some(path) = paths.pop() {
+            let Ok(meta) = fs::symlink_metadata(&path) else {
                 continue;
             };
-            let Ok(meta) = fs::metadata(&path) else {
-                continue;
-            };
+            // A folder that was renamed, with what is in it.
+            if meta.is_dir() && looked_into < FOLDER_ENTRIES {
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                let before = paths.len();
+                let most = FOLDER_ENTRIES - looked_into;
+                paths.extend(entries.map(|entry| entry.path()).take(most));
+                looked_into += paths.len() - before;
+            }
             // Of the inode: a copy has its original's time of modification at will.
             let changed = Duration::from_secs(meta.ctime().max(0).cast_unsigned());
             let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
@@ -174,7 +185,6 @@ impl Recorder {
         let is_young = self.is_young(meta);
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
             record: ProgramFile {
-                path: path.to_string_lossy().into_owned(),
                 device: meta.dev(),
                 inode: meta.ino(),
                 size: meta.len(),
@@ -182,7 +192,7 @@ impl Recorder {
                 mode: meta.mode(),
                 owner: meta.uid(),
                 group: meta.gid(),
-                ..ProgramFile::default()
+                ..ProgramFile::at(path)
             },
             link: way.link,
             access: way.access,
@@ -211,11 +221,11 @@ impl Recorder {
     /// Saves contents while the processes are still frozen: those of small files first, as many as
     /// `limit` bytes hold. `make` makes the file for one, and names it.
     pub fn save(
-        self,
+        mut self,
         limit: u64,
         mut make: impl FnMut(usize) -> io::Result<(String, File)>,
     ) -> Result<Saved, ProgramFileError> {
-        let mut found: Vec<Found> = self.files.into_values().collect();
+        let mut found: Vec<Found> = std::mem::take(&mut self.files).into_values().collect();
         found.sort_by_key(|found| found.record.size);
         let mut saved = Saved::default();
         let (mut stored, mut hashed) = (0, 0);
@@ -229,11 +239,11 @@ impl Recorder {
         ) in found.into_iter().enumerate()
         {
             let failed = |error| ProgramFileError::Save {
-                path: PathBuf::from(&record.path),
+                path: record.path().to_owned(),
                 error,
             };
             let size = record.size;
-            if record.foreign || spool::is_spooled(&record.path) {
+            if record.foreign || spool::is_spooled(record.path()) {
                 // Of what has been passed on only the size matters.
             } else if size <= limit - stored {
                 stored += size;
@@ -251,7 +261,7 @@ impl Recorder {
                 record.stored = name;
             } else if access == Access::Wrote {
                 saved.left_out.push(LeftOut {
-                    path: record.path,
+                    path: record.path().to_owned(),
                     size,
                     next: Needs::Nothing,
                 });
@@ -263,10 +273,15 @@ impl Recorder {
                 }
                 let may_grow = access == Access::Appends || !record.blake3.is_empty();
                 saved.left_out.push(LeftOut {
-                    path: record.path.clone(),
+                    path: record.path().to_owned(),
                     size,
                     next: if may_grow { Needs::Longer } else { Needs::Same },
                 });
+            }
+            // Made again where they are missing, as they are.
+            if !record.foreign {
+                let folders = record.path().ancestors().skip(1);
+                self.folders.extend(folders.map(Path::to_owned));
             }
             saved.files.push(record);
         }
@@ -359,7 +374,7 @@ pub fn hash_foreign(files: &mut [ProgramFile], root: &Path) {
         .iter_mut()
         .filter(|file| file.foreign && file.size <= FOREIGN_LIMIT)
     {
-        let path = root.join(file.path.trim_start_matches('/'));
+        let path = root.join(file.path().strip_prefix("/").unwrap_or(file.path()));
         let is_same = || {
             let meta = fs::metadata(&path);
             let of = |meta: fs::Metadata| (meta.ino(), meta.len(), modified_ns(&meta));

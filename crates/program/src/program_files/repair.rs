@@ -59,7 +59,7 @@ impl Repair {
         mode_now: Option<u32>,
     ) -> Self {
         Self {
-            path: PathBuf::from(&record.path),
+            path: record.path().to_owned(),
             content,
             size: record.size,
             mode: record.mode,
