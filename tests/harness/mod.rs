@@ -51,12 +51,22 @@ impl Folder {
     /// Tells a program that logs its rounds to "log" to end some rounds from now (`rounds_in_all` in
     /// tests/programs/check.h), and one that is restored here likewise; how many it makes in all.
     pub(crate) fn rounds_enough(&self) -> usize {
-        let log = fs::read_to_string(self.join("log")).expect("its log");
-        let rounds = log.lines().count() + 10;
-        // Whole from the first moment.
-        let part = self.join("log.rounds.part");
-        fs::write(&part, rounds.to_string()).expect("it is our folder");
-        fs::rename(part, self.join("log.rounds")).expect("it is our folder");
+        self.rounds_enough_of(&["log"], 10)
+    }
+
+    /// The same of programs with these logs: all make as many, `more` than any has made.
+    pub(crate) fn rounds_enough_of(&self, logs: &[&str], more: usize) -> usize {
+        let made = |log: &&str| {
+            let log = fs::read_to_string(self.join(log)).expect("its log");
+            log.lines().count()
+        };
+        let rounds = logs.iter().map(made).max().unwrap_or(0) + more;
+        for log in logs {
+            // Whole from the first moment.
+            let part = self.join(&format!("{log}.rounds.part"));
+            fs::write(&part, rounds.to_string()).expect("it is our folder");
+            fs::rename(part, self.join(&format!("{log}.rounds"))).expect("it is our folder");
+        }
         rounds
     }
 }
