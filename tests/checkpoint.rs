@@ -10,6 +10,7 @@
 //! | `missed_writes` | who writes unannounced spoils no image |
 //! | `files` | what comes back works on its files as they were, or not at all |
 //! | `graph` | what was launched is shown, and what orders it |
+//! | `containers` | a program in a container is saved from the host, or refused by name |
 //! | `namespaces` | a program in namespaces of its own is saved from outside |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
@@ -18,6 +19,7 @@
 //! | `output` | a pipe gets all of a program's output, once; phases are reported |
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
 //! | `several_gpus` | programs on several GPUs come back, on those or on others |
+//! | `surroundings` | daemons, terminals, other users: what comes back is where it was, and what lacks is named |
 //! | `trees` | several processes are saved at one cut and come back together |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
@@ -26,6 +28,8 @@ mod harness;
 
 #[path = "checkpoint/captures.rs"]
 mod captures;
+#[path = "checkpoint/containers.rs"]
+mod containers;
 #[path = "checkpoint/damage.rs"]
 mod damage;
 #[path = "checkpoint/faults.rs"]
@@ -56,6 +60,10 @@ mod refusals;
 mod round_trip;
 #[path = "checkpoint/several_gpus.rs"]
 mod several_gpus;
+#[path = "checkpoint/sockets.rs"]
+mod sockets;
+#[path = "checkpoint/surroundings.rs"]
+mod surroundings;
 #[path = "checkpoint/trees.rs"]
 mod trees;
 #[path = "checkpoint/unseen.rs"]

@@ -38,7 +38,7 @@ use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_program::process;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode};
-use strobe_proto::{files, frame};
+use strobe_proto::{TcpConnections, files, frame};
 
 const VRAM: u32 = 1;
 const GTT: u32 = 2;
@@ -83,6 +83,7 @@ impl Run {
             plugins: self.plugins.path(),
             plugin: &self.plugin,
             softgpu: self.softgpu.as_deref(),
+            tcp: TcpConnections::Refused,
             time_out: LIMIT,
         }
     }

@@ -68,6 +68,7 @@ const CASES: &[Case] = &[
     case("unknown_launches.cpp", &["graph", "2"]),
     case("vadd.cpp", &[]),
     case("ctypes_hip.py", &[]),
+    case("pairs.py", &["3", "connected"]),
     case("interpose/forks.cpp", &[]),
     case("interpose/graph.cpp", &[]),
     case("interpose/late_stderr.cpp", &[]),

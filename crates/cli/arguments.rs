@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_isa::Target;
+use strobe_proto::TcpConnections;
 use strobe_softgpu::{FaultPlan, options};
 
 use crate::size::parse_size;
@@ -51,6 +52,17 @@ impl Action {
             Self::Graph(arguments) if Path::new(&arguments.target).is_dir() => None,
             Self::Graph(arguments) => arguments.target.parse().ok(),
             _ => None,
+        }
+    }
+
+    /// Files and folders that it is about, besides.
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Checkpoint(arguments) => {
+                let named = [&arguments.output, &arguments.base];
+                named.into_iter().flatten().map(PathBuf::as_path).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -153,6 +165,7 @@ pub(crate) struct SoftgpuArguments {
 Examples:
   strobe checkpoint 4711 -o monday
   strobe checkpoint 4711 -o monday --mode stop --kill
+  strobe checkpoint 4711 -o monday --tcp established     its processes talk to one another by TCP
   strobe checkpoint 4711 --check     what would be amiss; 3 if anything is
 Environment:
   KFD_MAX_BUFFER_SIZE=64M   bounds the memory that CRIU's plugin copies through, of each GPU")]
@@ -190,6 +203,9 @@ pub(crate) struct CheckpointArguments {
     /// it; larger ones are named in the report. No file that it has deleted may be larger.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     pub(crate) files_limit: u64,
+    /// What becomes of TCP connections.
+    #[arg(long, value_enum, default_value_t = Tcp::Refuse)]
+    pub(crate) tcp: Tcp,
     /// End the program. It does nothing after the cut, and has ended when the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,
@@ -202,6 +218,26 @@ impl CheckpointArguments {
     /// The directory to make; nowhere with --check.
     pub(crate) fn output(&self) -> &Path {
         self.output.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tcp {
+    /// A program that has any is refused.
+    Refuse,
+    /// They come back connected: right where the program has both ends.
+    Established,
+    /// They come back closed, as if the other end had gone away.
+    Close,
+}
+
+impl From<Tcp> for TcpConnections {
+    fn from(tcp: Tcp) -> Self {
+        match tcp {
+            Tcp::Refuse => Self::Refused,
+            Tcp::Established => Self::Established,
+            Tcp::Close => Self::Closed,
+        }
     }
 }
 

@@ -23,12 +23,13 @@ use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
+use strobe_program::unsaved::{self, TcpSaved};
 use strobe_program::{program_files, shared_memory, threads};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
-    PluginStatistics, ProgramFiles, Promise, SharedMemoryFile, Statistics, TrackedExtent,
-    Validation, files, frame, from_agent, to_agent,
+    PluginStatistics, ProgramFiles, Promise, SharedMemoryFile, Statistics, TcpConnections,
+    TrackedExtent, Validation, files, frame, from_agent, to_agent,
 };
 use strobe_store::{CheckpointWriter, CreateError};
 
@@ -44,7 +45,7 @@ use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
-use crate::{figures, interrupt, launches, progress, prospects, release};
+use crate::{capabilities, figures, interrupt, launches, progress, prospects, release};
 
 const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
@@ -72,6 +73,7 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     if arguments.check {
         return prospects::run(arguments);
     }
+    capabilities::check(capabilities::CHECKPOINT).map_err(refused)?;
     interrupt::watch().context("cannot wait for signals")?;
     let report = take_validated(arguments)?;
     match arguments.json {
@@ -327,9 +329,6 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
     }
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
-    if !nix::unistd::geteuid().is_root() {
-        return Err(refused("CRIU needs root; run this command as root"));
-    }
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
     let writer = CheckpointWriter::create(arguments.output(), arguments.base.as_deref()).map_err(
         |e| match e {
@@ -351,11 +350,19 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
         check_seen(root, path).map_err(refused)?;
     }
     check_file_size_limits(root)?;
+    let tcp = arguments.tcp.into();
+    check_descriptors(root, criu.tcp_saved(tcp))?;
+    if tcp == TcpConnections::Established && !criu.holds_connections_up() {
+        return Err(refused(
+            "this kernel has no nftables, without which CRIU cannot save TCP connections",
+        ));
+    }
     let id = random_id().context("no random numbers")?;
     let mut leases = Vec::new();
     for agent in &tree.agents {
         let pid = agent.identity().pid;
-        let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
+        let lease = Lease::take(pid)
+            .map_err(|error| refused(format_args!("checkpoints cannot take turns: {error}")))?;
         leases.push(lease.ok_or_else(|| release::under_way(pid))?);
         release::end_last(agent)?;
     }
@@ -392,6 +399,18 @@ pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
                 "process {pid} may write files of {limit} bytes at most (RLIMIT_FSIZE), and CRIU needs \
                  {CRIU_FILE_BYTES}"
             )));
+        }
+    }
+    Ok(())
+}
+
+/// CRIU would say so, too, in its words and after it has stopped the program.
+fn check_descriptors(root: u32, tcp: TcpSaved) -> anyhow::Result<()> {
+    for pid in process::tree(root)? {
+        // A child may end meanwhile.
+        let unsaved = unsaved::of(pid, tcp).unwrap_or_default();
+        if let Some(first) = unsaved.first() {
+            return Err(refused(first));
         }
     }
     Ok(())
@@ -446,6 +465,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         plugins: plugins.path(),
         plugin,
         softgpu: softgpu.as_deref(),
+        tcp: arguments.tcp.into(),
         time_out: Duration::from_secs(arguments.criu_timeout.into()) + drain,
     };
     let bar = progress::spinner("dumping");
@@ -683,6 +703,7 @@ fn commit(
             "hardware"
         }
         .into(),
+        tcp: TcpConnections::from(arguments.tcp).into(),
         ..Manifest::default()
     };
     interrupt::commits();

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, ensure};
@@ -11,22 +12,37 @@ use strobe_criu::wrapper::{self, Held};
 use strobe_program::namespaces::{self, Namespaces, check_seen};
 use strobe_program::process;
 
+use crate::arguments::Action;
 use crate::outcome::{Refused, of_program};
 use crate::signals;
 
-/// Runs this command where the process is, if that is elsewhere; how it ended.
-pub(crate) fn run(pid: u32) -> anyhow::Result<Option<ExitCode>> {
+/// Runs an action where its program is, if that is elsewhere; how it ended.
+pub(crate) fn run(action: &Action) -> anyhow::Result<Option<ExitCode>> {
+    let Some(pid) = action.program() else {
+        return Ok(None);
+    };
+    let refused = |error: namespaces::NamespaceError| Refused(error.to_string());
+    namespaces::check_user(pid).map_err(refused)?;
     // Of a process that is gone, and to who may not look, the command itself says so.
     if !namespaces::is_elsewhere(pid, "pid").unwrap_or(false) {
         return Ok(None);
     }
-    let refused = |error: namespaces::NamespaceError| Refused(error.to_string());
     let (_, inside) = process::number_inside(pid)?;
     let here = env::current_dir().context("cannot tell the current folder")?;
     let executable = env::current_exe().context("cannot tell where strobe is")?;
     // What a container of another file system has is another strobe, if any.
     check_seen(pid, &executable).map_err(refused)?;
-    check_seen(pid, &here).map_err(refused)?;
+    // What is written where only the container sees it goes with the container.
+    for path in action.paths() {
+        let path = here.join(path);
+        if let Some(folder) = path.parent().filter(|folder| folder.exists()) {
+            check_seen(pid, folder).map_err(refused)?;
+        }
+    }
+    let here = match action.paths().iter().all(|path| path.is_absolute()) {
+        true => PathBuf::from("/"),
+        false => here,
+    };
     let held = Held::hold()?;
     let mut command = Command::new(executable);
     command.args(["--number-inside", &inside.to_string()]);

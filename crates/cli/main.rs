@@ -9,6 +9,7 @@
 
 mod arguments;
 mod arming;
+mod capabilities;
 mod checkpoint;
 mod deferred;
 mod delivery;
@@ -47,6 +48,7 @@ mod verify;
 use std::process::ExitCode;
 use strobe_log::Wanted;
 
+use anyhow::Context;
 use arguments::{Action, Arguments};
 use clap::Parser;
 use outcome::Outcome;
@@ -60,9 +62,12 @@ fn main() -> ExitCode {
     outcome::exit(match arguments.number_inside {
         Some(number) => {
             arguments.action.set_program(number);
-            act(arguments.action)
+            // The sentence has numbers of that namespace, and is of what is seen in there.
+            act(arguments.action).with_context(|| {
+                format!("in the namespaces of the program, where it is process {number}")
+            })
         }
-        None => match arguments.action.program().map_or(Ok(None), inside::run) {
+        None => match inside::run(&arguments.action) {
             Ok(None) => act(arguments.action),
             Ok(Some(code)) => Ok(code),
             Err(error) => Err(error),

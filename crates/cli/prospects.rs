@@ -7,6 +7,7 @@ use strobe_criu::locate::{self, Criu};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
+use strobe_program::unsaved::TcpSaved;
 use strobe_program::{events, process, threads, unsaved, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
@@ -16,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::output::answer_whether;
 use crate::report::ProspectsReport;
 use crate::tree::{self, Tree};
-use crate::{arming, checkpoint, release};
+use crate::{arming, capabilities, checkpoint, release};
 
 /// The smallest that an agent takes.
 const CHUNK_BYTES: u64 = 4096;
@@ -24,7 +25,7 @@ const CHUNK_BYTES: u64 = 4096;
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     let mut findings = Vec::new();
     let mut warnings = Vec::new();
-    look(arguments.pid, &mut findings, &mut warnings);
+    look(arguments, &mut findings, &mut warnings);
     let report = ProspectsReport {
         pid: tree::root_of(arguments.pid),
         ready: findings.is_empty(),
@@ -34,7 +35,7 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     answer_whether(&report, report.text(), report.ready, arguments.json)
 }
 
-fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
+fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
     fn note<T, E: Into<anyhow::Error>>(
         findings: &mut Vec<String>,
         result: Result<T, E>,
@@ -42,12 +43,15 @@ fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
         let noted = result.map_err(|error| findings.push(format!("{:#}", error.into())));
         noted.ok()
     }
-    if !nix::unistd::geteuid().is_root() {
-        findings.push("CRIU needs root; run this command as root".into());
-    }
-    let criu = note(findings, Criu::find(None)).map(|criu| criu.path);
+    note(findings, capabilities::check(capabilities::CHECKPOINT));
+    let criu = note(findings, Criu::find(None));
+    let tcp = arguments.tcp.into();
+    let tcp = criu
+        .as_ref()
+        .map_or(TcpSaved::All, |criu| criu.tcp_saved(tcp));
+    let criu = criu.map(|criu| criu.path);
     let plugin = note(findings, locate::find_plugin());
-    let Some(tree) = note(findings, Tree::of(pid)) else {
+    let Some(tree) = note(findings, Tree::of(arguments.pid)) else {
         return;
     };
     let root = tree.root.pid;
@@ -61,7 +65,7 @@ fn look(pid: u32, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
         if let Some(unread) = note(findings, events::check(pid)) {
             warnings.extend(unread.iter().map(ToString::to_string));
         }
-        let unsaved = unsaved::of(pid).unwrap_or_default();
+        let unsaved = unsaved::of(pid, tcp).unwrap_or_default();
         findings.extend(unsaved.iter().map(ToString::to_string));
     }
     for agent in &tree.agents {

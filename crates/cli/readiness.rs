@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::run::softgpu_library;
 use strobe_program::process;
@@ -16,7 +16,7 @@ use strobe_program::spool::is_spooled;
 use strobe_proto::{Manifest, ProgramFile, files};
 use strobe_store::Checkpoint;
 
-use crate::gpu;
+use crate::{capabilities, gpu};
 
 /// For the zombie of a program that was just killed to go away.
 const PID_PATIENCE: Duration = Duration::from_secs(5);
@@ -51,8 +51,8 @@ pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready
     if let Err(error) = check_numbers(checkpoint) {
         note(error);
     }
-    if !nix::unistd::geteuid().is_root() {
-        note(anyhow!("CRIU needs root; run this command as root"));
+    if let Err(error) = check_capabilities(checkpoint) {
+        note(error);
     }
     let criu = Criu::find(None).map_err(|error| note(error.into())).ok();
     let plugin = locate::find_plugin()
@@ -115,6 +115,11 @@ fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
         );
     }
     Ok(softgpu)
+}
+
+fn check_capabilities(checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    let held = strobe_criu::capabilities::held(&checkpoint.criu_dir())?;
+    Ok(capabilities::check(capabilities::RESTORE | held)?)
 }
 
 /// Checks that the numbers of all the program's processes and threads are free. Those of a program

@@ -34,7 +34,7 @@ use crate::readiness::{self, Ready, Tools};
 use crate::report::{FileReport, ReadinessReport, RestoreReport};
 use crate::scratch::Scratch;
 use crate::spool::{self, Spool};
-use crate::{directory, progress, signals};
+use crate::{capabilities, directory, progress, signals};
 
 /// For the restored agent to say that it goes on.
 const AGENT_PATIENCE: Duration = Duration::from_secs(60);
@@ -50,6 +50,9 @@ const ENDING: Duration = Duration::from_secs(2);
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
     let _whole = tracing::debug_span!("restore").entered();
+    if !arguments.check {
+        capabilities::check(capabilities::RESTORE).map_err(refused)?;
+    }
     let checkpoint = directory::open(&arguments.directory).map_err(refused)?;
     if arguments.check {
         return check(arguments, &checkpoint);
@@ -65,9 +68,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     drop(phase);
     bar.finish_and_clear();
     verified.map_err(refused)?;
-    // Anybody else is refused below.
-    let is_root = nix::unistd::geteuid().is_root();
-    let turn = is_root.then(|| wait_for_turn(manifest.pid)).transpose()?;
+    let turn = wait_for_turn(manifest.pid)?;
     let Ready {
         tools,
         gone,
@@ -246,6 +247,7 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
         plugins: plugins.path(),
         plugin: &tools.plugin,
         softgpu: tools.softgpu.as_deref(),
+        tcp: checkpoint.manifest().tcp(),
         time_out: CRIU_LIMIT,
     };
     let bar = progress::spinner("restoring");

@@ -457,6 +457,8 @@ pub struct Manifest {
     /// "softgpu" or "hardware"
     #[prost(string, tag = "22")]
     pub gpu_environment: ::prost::alloc::string::String,
+    #[prost(enumeration = "TcpConnections", tag = "24")]
+    pub tcp: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GpuProcess {
@@ -685,6 +687,39 @@ impl OrderedBy {
             "ORDERED_BY_EVENT" => Some(Self::Event),
             "ORDERED_BY_LEGACY" => Some(Self::Legacy),
             "ORDERED_BY_HOST" => Some(Self::Host),
+            _ => None,
+        }
+    }
+}
+/// What becomes of connected TCP sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TcpConnections {
+    /// There were none.
+    Refused = 0,
+    /// They come back connected.
+    Established = 1,
+    /// They come back closed.
+    Closed = 2,
+}
+impl TcpConnections {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Refused => "TCP_CONNECTIONS_REFUSED",
+            Self::Established => "TCP_CONNECTIONS_ESTABLISHED",
+            Self::Closed => "TCP_CONNECTIONS_CLOSED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TCP_CONNECTIONS_REFUSED" => Some(Self::Refused),
+            "TCP_CONNECTIONS_ESTABLISHED" => Some(Self::Established),
+            "TCP_CONNECTIONS_CLOSED" => Some(Self::Closed),
             _ => None,
         }
     }

@@ -4,10 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 
 use super::Check;
-
-/// Capability numbers from include/uapi/linux/capability.h.
-const SYS_PTRACE: u32 = 19;
-const SYS_ADMIN: u32 = 21;
+use crate::capabilities;
 
 pub(super) fn checks() -> Vec<Check> {
     vec![
@@ -37,25 +34,15 @@ fn kernel() -> Check {
 }
 
 fn privileges() -> Check {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0);
-    let missing: Vec<&str> = [(SYS_PTRACE, "CAP_SYS_PTRACE"), (SYS_ADMIN, "CAP_SYS_ADMIN")]
-        .into_iter()
-        .filter(|(bit, _)| effective >> bit & 1 == 0)
-        .map(|(_, name)| name)
-        .collect();
+    let missing = capabilities::missing(capabilities::CHECKPOINT | capabilities::RESTORE);
     if missing.is_empty() {
         Check::ok("privileges", "enough for CRIU")
     } else {
-        let missing = missing.join(" and ");
+        let missing = missing.join(" and CAP_");
         Check::bad(
             "privileges",
-            format!("{missing} missing"),
-            "run strobe as root",
+            format!("CAP_{missing} missing"),
+            "run strobe as root; in a container, with these capabilities (docker run --cap-add)",
         )
     }
 }

@@ -93,7 +93,26 @@ fn criu() -> Vec<Check> {
         }
         Err(error) => Check::bad("criu check", error.to_string(), SETUP),
     };
-    vec![Check::ok("criu", found), works]
+    let tcp = tcp(&criu);
+    vec![Check::ok("criu", found), works, tcp]
+}
+
+fn tcp(criu: &Criu) -> Check {
+    let name = "tcp";
+    let check = match (criu.saves_tcp_sockets(), criu.holds_connections_up()) {
+        (true, true) => Check::ok(name, "sockets and connections can be saved"),
+        (true, false) => Check::bad(
+            name,
+            "no connections can be saved, as the kernel has no nftables",
+            "a kernel with CONFIG_NF_TABLES, and root",
+        ),
+        (false, _) => Check::bad(
+            name,
+            format!("CRIU {} saves no TCP sockets on this kernel", criu.version),
+            "CRIU 4.2.1 or newer; STROBE_CRIU names one",
+        ),
+    };
+    check.optional()
 }
 
 fn plugin() -> Check {

@@ -17,6 +17,7 @@ use strobe_program::events;
 use strobe_program::maps;
 use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
+use strobe_program::terminals::Terminals;
 use strobe_program::zombies;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
@@ -65,6 +66,7 @@ pub(crate) struct Dump {
     /// Saves their contents.
     saving: Option<JoinHandle<Result<Saved, ProgramFileError>>>,
     pipes: Pipes,
+    terminals: Terminals,
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
     statistics: PluginStatistics,
@@ -88,6 +90,7 @@ impl Dump {
             program_files: Recorder::default(),
             saving: None,
             pipes: Pipes::default(),
+            terminals: Terminals::default(),
             warnings: Vec::new(),
             statistics: PluginStatistics::default(),
         }
@@ -166,6 +169,7 @@ impl Dump {
         let unread = events::check(pid)?;
         self.warnings.extend(unread.iter().map(ToString::to_string));
         self.pipes.add(pid)?;
+        self.terminals.add(pid).map_err(DumpError::Terminals)?;
         Ok(self.program_files.add(pid)?)
     }
 
@@ -282,6 +286,9 @@ impl Dump {
         // All processes have been looked at: files come after that.
         let out = self.pipes.that_lead_out()?;
         self.warnings.extend(out.iter().map(ToString::to_string));
+        let foreign = mem::take(&mut self.terminals).that_are_foreign();
+        self.warnings
+            .extend(foreign.iter().map(ToString::to_string));
         self.save_files()?;
         self.note_plugin()?;
         let copy = fd.try_clone_to_owned().map_err(DumpError::Stop)?;

@@ -37,6 +37,8 @@ pub(crate) enum DumpError {
     Zombie(#[from] ZombieError),
     #[error("CRIU's image folder cannot be used: {0}")]
     Folder(io::Error),
+    #[error("the program's terminals cannot be listed: {0}")]
+    Terminals(io::Error),
     #[error("CRIU does not take note of the plugin: {0}")]
     Inventory(io::Error),
     #[error(

@@ -16,6 +16,7 @@
 //! | `contents` | which bytes of which buffer object go where |
 //! | `save` | contents on their way out |
 //! | `topology`, `links`, `mapping` | the machine's GPUs, and which stands in for which |
+//! | `limits` | resource limits of processes of other users |
 //! | `open_files` | whose an open file is |
 //! | `options` | what a user may set, and what it may be |
 //! | `soft_dirty` | whether CRIU's pre-dump can work |
@@ -38,6 +39,7 @@ mod hand_over;
 mod hooks;
 mod host;
 mod images;
+mod limits;
 mod links;
 mod mapping;
 mod open_files;

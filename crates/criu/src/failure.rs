@@ -28,7 +28,7 @@ const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 15] = [
+const KNOWN: [Rewrite; 18] = [
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -47,6 +47,14 @@ const KNOWN: [Rewrite; 15] = [
     |m| {
         after(m, "External socket is used")?;
         Some("the program has a unix socket connected to a process outside the checkpoint".into())
+    },
+    |m| {
+        after(m, "Don't have tty to inherit")?;
+        let terminal =
+            "the program has a terminal open that is of a process outside the checkpoint";
+        Some(format!(
+            "{terminal}: restore it at a terminal, which takes that one's place"
+        ))
     },
     |m| {
         let path = between(m, "File ", " has bad size ")?;
@@ -88,6 +96,22 @@ const KNOWN: [Rewrite; 15] = [
     |m| {
         let what = after(m, "Unable to open plugin ").or(after(m, "Failed to load plugin "))?;
         Some(format!("CRIU cannot load the plugin {what}"))
+    },
+    |m| {
+        let refused = m.contains("sockets: Can't get ") && m.contains("not supported");
+        refused.then(|| {
+            "the program has a TCP socket, which this CRIU does not save on this kernel; CRIU 4.2.1 does \
+             (STROBE_CRIU names one)"
+                .into()
+        })
+    },
+    |m| {
+        after(m, "Can't bind inet socket").filter(|rest| rest.contains("in use"))?;
+        Some(
+            "a TCP port that the program had is in use; that of a connection which has ended a moment ago \
+             stays so for up to a minute"
+                .into(),
+        )
     },
     |m| {
         m.contains("io_uring")
@@ -195,6 +219,11 @@ mod tests {
             "the program has a unix socket connected to a process outside the checkpoint",
         );
         explains(
+            "(00.1)  14447: Error (criu/tty.c:995): tty: Don't have tty to inherit session from, aborting",
+            "the program has a terminal open that is of a process outside the checkpoint: restore it at a \
+             terminal, which takes that one's place",
+        );
+        explains(
             "(00.1)  14447: Error (criu/files-reg.c:2147): File tmp/run.log has bad size 2085 \
              (expect 1221)",
             "file /tmp/run.log has 2085 bytes, at the checkpoint it had 1221",
@@ -221,6 +250,16 @@ mod tests {
             "(00.01) Error (criu/kerndat.c:1): Unable to connect a socket: Network is unreachable",
             "CRIU needs the loopback interface of the program's network namespace, which is down (ip link \
              set lo up)",
+        );
+        explains(
+            "(00.01) Error (criu/sk-inet.c:1059): inet: Can't bind inet socket (id 26): Address already in use",
+            "a TCP port that the program had is in use; that of a connection which has ended a moment ago \
+             stays so for up to a minute",
+        );
+        explains(
+            "(00.01) Error (criu/sockets.c:628): sockets: Can't get 1:16 opt: Operation not supported",
+            "the program has a TCP socket, which this CRIU does not save on this kernel; CRIU 4.2.1 does \
+             (STROBE_CRIU names one)",
         );
         explains(
             "(00.01) Error (criu/image.c:500): Can't write img: No space left on device",

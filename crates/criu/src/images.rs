@@ -68,7 +68,7 @@ impl List {
         Some(messages)
     }
 
-    fn bytes(self, messages: &[Vec<u8>]) -> Vec<u8> {
+    pub(crate) fn bytes(self, messages: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes: Vec<u8> = [COMMON, self.magic].map(u32::to_le_bytes).concat();
         for message in messages {
             bytes.extend((message.len() as u32).to_le_bytes());

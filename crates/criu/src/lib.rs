@@ -11,9 +11,12 @@
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`statistics`] | CRIU's own times |
+//! | [`tcp`] | TCP sockets: which are saved, and how CRIU is told |
+//! | [`capabilities`] | what the saved processes may do |
 //! | [`timers`] | timers that had expired at the cut |
 //! | [`wrapper`] | what a command owes to the program it stands for |
 
+pub mod capabilities;
 pub mod failure;
 pub mod ghosts;
 mod images;
@@ -24,5 +27,6 @@ pub mod release;
 pub mod remapped;
 pub mod run;
 pub mod statistics;
+pub mod tcp;
 pub mod timers;
 pub mod wrapper;

@@ -10,11 +10,12 @@ use std::{env, io, iter, thread};
 
 use strobe_program::namespaces::{NamespaceError, Namespaces};
 use strobe_program::{maps, process};
+use strobe_proto::TcpConnections;
 
 use crate::failure;
 use crate::ghosts;
 use crate::locate::Criu;
-use crate::phases;
+use crate::{phases, tcp};
 
 /// File name of the library that puts the software GPU under a process.
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
@@ -92,6 +93,8 @@ pub struct Setting<'a> {
     pub plugin: &'a Path,
     /// The software GPU's library ([`softgpu_library`]), which CRIU then needs under it too.
     pub softgpu: Option<&'a Path>,
+    /// What becomes of connected TCP sockets: the same at the dump and the restore.
+    pub tcp: TcpConnections,
     /// After this CRIU is killed.
     pub time_out: Duration,
 }
@@ -138,6 +141,8 @@ impl Setting<'_> {
             command.arg("--leave-running");
         }
         command.stdin(Stdio::null());
+        // A terminal's interrupt must not end CRIU halfway, with the program in its hands.
+        command.process_group(0);
         Namespaces::of(pid)?.enter_on_spawn(&mut command);
         let mut running = self.spawn(command, DUMP_LOG)?;
         running.dumped = Some(pid);
@@ -159,6 +164,15 @@ impl Setting<'_> {
         let mut command = self.command("restore", RESTORE_LOG);
         command.args(["--restore-detached", "--restore-sibling", "--pidfile"]);
         command.arg(self.pid_file());
+        // A program that does not lead its session, like many a daemon, comes back in CRIU's, and must not get the
+        // terminal that this command is given at. Its interrupt does not end CRIU halfway then, either.
+        // SAFETY: it takes no arguments.
+        let lead = || match unsafe { libc::setsid() } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        };
+        // SAFETY: the closure runs between fork and exec, and makes one bare system call.
+        unsafe { command.pre_exec(lead) };
         self.spawn(command, RESTORE_LOG)
     }
 
@@ -188,6 +202,7 @@ impl Setting<'_> {
             .arg("--libdir")
             .arg(self.plugins);
         command.args(["--log-file", log, "-v4", "--shell-job", "--file-locks"]);
+        command.args(tcp::options(self.tcp));
         // CRIU's own alarm while it stops the tasks, during which the plugin waits for the GPU.
         command
             .arg("--timeout")
@@ -204,8 +219,6 @@ impl Setting<'_> {
         let messages = self.work.join("messages");
         let file = File::create(&messages).map_err(failed)?;
         let copy = file.try_clone().map_err(failed)?;
-        // A terminal's interrupt must not end CRIU halfway, with the program in its hands.
-        command.process_group(0);
         let child = command.stdout(copy).stderr(file).spawn().map_err(failed)?;
         Ok(Running {
             child,

@@ -66,7 +66,14 @@ fn lock(path: &Path, byte: i64) -> io::Result<Option<Lease>> {
         .truncate(false)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
-        .open(path)?;
+        .open(path)
+        .map_err(|error| {
+            let sentence = format!(
+                "{} cannot be opened ({error}); /run has to be there, as a tmpfs",
+                path.display()
+            );
+            io::Error::new(error.kind(), sentence)
+        })?;
     let lock = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,

@@ -12,6 +12,7 @@
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
 //! | [`unsaved`] | descriptors that CRIU does not save |
 //! | [`pipes`] | pipes whose other end is outside of the program |
+//! | [`terminals`] | terminals whose other side is outside of the program |
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`spool`] | files that its output goes through |
 //!
@@ -29,6 +30,7 @@ pub mod process;
 pub mod program_files;
 pub mod shared_memory;
 pub mod spool;
+pub mod terminals;
 pub mod threads;
 pub mod unsaved;
 pub mod zombies;

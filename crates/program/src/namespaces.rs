@@ -23,9 +23,17 @@ use nix::unistd::chdir;
 pub enum NamespaceError {
     #[error("the namespaces of process {pid} cannot be read: {error}")]
     Read { pid: u32, error: io::Error },
-    #[error("process {pid} runs in another {kind} namespace: run this command in there")]
-    Other { pid: u32, kind: &'static str },
-    #[error("process {pid} does not see {path}: choose a place both of you see")]
+    #[error("process {pid} runs in another pid namespace: run this command in there")]
+    OtherPid { pid: u32 },
+    #[error(
+        "process {pid} runs in another user namespace, where CRIU has no rights: start the program as \
+         root without one (no `unshare -U`, no rootless container)"
+    )]
+    OtherUser { pid: u32 },
+    #[error(
+        "process {pid} does not see {path}: choose a place both of you see, or mount it in its container \
+         under that name"
+    )]
     Unseen { pid: u32, path: PathBuf },
 }
 
@@ -44,21 +52,19 @@ impl Namespaces {
     /// Opens the namespaces of `pid`. Another pid or user namespace is refused: there the process
     /// has another number, and our privileges count for nothing.
     pub fn of(pid: u32) -> Result<Self, NamespaceError> {
-        for kind in ["pid", "user"] {
-            if is_elsewhere(pid, kind).map_err(|error| NamespaceError::Read { pid, error })? {
-                return Err(NamespaceError::Other { pid, kind });
-            }
+        let failed = |error| NamespaceError::Read { pid, error };
+        if is_elsewhere(pid, "pid").map_err(failed)? {
+            return Err(NamespaceError::OtherPid { pid });
         }
-        Self::open(pid).map_err(|error| NamespaceError::Read { pid, error })
+        check_user(pid)?;
+        Self::open(pid).map_err(failed)
     }
 
     /// The same of a process in another pid namespace. It is entered at once by what this process spawns from
     /// now on.
     pub fn with_pids_of(pid: u32) -> Result<Self, NamespaceError> {
         let failed = |error| NamespaceError::Read { pid, error };
-        if is_elsewhere(pid, "user").map_err(failed)? {
-            return Err(NamespaceError::Other { pid, kind: "user" });
-        }
+        check_user(pid)?;
         let enter = || {
             let namespace = File::open(of_process(pid, "pid"))?;
             setns(&namespace, CloneFlags::CLONE_NEWPID).map_err(io::Error::from)
@@ -113,6 +119,14 @@ fn of_process(pid: u32, kind: &str) -> String {
 /// Whether a process is in another namespace of a kind (`pid`, `mnt`, ...) than we are.
 pub fn is_elsewhere(pid: u32, kind: &str) -> io::Result<bool> {
     Ok(fs::read_link(of_process(pid, kind))? != fs::read_link(format!("/proc/self/ns/{kind}"))?)
+}
+
+/// Checks that our privileges count where the process is. One that is gone is in no other namespace.
+pub fn check_user(pid: u32) -> Result<(), NamespaceError> {
+    match is_elsewhere(pid, "user") {
+        Ok(true) => Err(NamespaceError::OtherUser { pid }),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that the process sees the same file or folder under this absolute path as we do.

@@ -1,23 +1,62 @@
 //! Descriptors that CRIU does not save.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io;
 
 /// Of a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("descriptor {descriptor} of process {pid} is {what}, which CRIU does not save")]
+#[error("descriptor {descriptor} of process {pid} is {kind}")]
 pub struct Unsaved {
     /// The process.
     pub pid: u32,
     /// Its number there.
     pub descriptor: u32,
-    /// With its article.
-    pub what: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a descriptor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of io_uring.
+    Ring,
+    /// A TCP socket with another end.
+    Connected,
+    /// Any TCP socket, where this CRIU saves none on this kernel.
+    Tcp,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ring => "a ring of io_uring, which CRIU does not save",
+            Self::Connected => {
+                "a connected TCP socket; with --tcp established it comes back connected, which is right \
+                 where the program has both ends, with --tcp close it comes back closed"
+            }
+            Self::Tcp => {
+                "a TCP socket, which this CRIU does not save on this kernel; CRIU 4.2.1 does \
+                 (STROBE_CRIU names one)"
+            }
+        })
+    }
+}
+
+/// Which TCP sockets are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpSaved {
+    /// None.
+    None,
+    /// Those that listen, or are not connected yet.
+    Unconnected,
+    /// All.
+    All,
 }
 
 /// Those of a process. It may open and close others meanwhile.
-pub fn of(pid: u32) -> io::Result<Vec<Unsaved>> {
+pub fn of(pid: u32, tcp: TcpSaved) -> io::Result<Vec<Unsaved>> {
     let mut unsaved = Vec::new();
     let mut sockets = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -32,11 +71,10 @@ pub fn of(pid: u32) -> io::Result<Vec<Unsaved>> {
         };
         let link = link.to_string_lossy();
         if link == "anon_inode:[io_uring]" {
-            let what = "a ring of io_uring".to_owned();
             unsaved.push(Unsaved {
                 pid,
                 descriptor,
-                what,
+                kind: Kind::Ring,
             });
         }
         let inode = link
@@ -46,18 +84,22 @@ pub fn of(pid: u32) -> io::Result<Vec<Unsaved>> {
             sockets.insert(inode, descriptor);
         }
     }
-    if sockets.is_empty() {
+    if sockets.is_empty() || tcp == TcpSaved::All {
         return Ok(unsaved);
     }
     for table in ["tcp", "tcp6"] {
         // A kernel may have no IPv6.
         let text = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
-        let connected = text.lines().filter_map(connected);
-        unsaved.extend(connected.filter_map(|inode| {
+        unsaved.extend(text.lines().filter_map(socket).filter_map(|socket| {
+            let kind = match tcp {
+                TcpSaved::None => Kind::Tcp,
+                _ if socket.connected => Kind::Connected,
+                _ => return None,
+            };
             Some(Unsaved {
                 pid,
-                descriptor: *sockets.get(&inode)?,
-                what: "a connected TCP socket".into(),
+                descriptor: *sockets.get(&socket.inode)?,
+                kind,
             })
         }));
     }
@@ -65,15 +107,24 @@ pub fn of(pid: u32) -> io::Result<Vec<Unsaved>> {
     Ok(unsaved)
 }
 
-/// The inode of a line of `/proc/PID/net/tcp` if the socket is neither listening nor over (proc_pid_net(5),
-/// `TCP_LISTEN` and its kin in the kernel's net/tcp_states.h).
-fn connected(line: &str) -> Option<u64> {
+struct Socket {
+    inode: u64,
+    /// Neither listening nor over.
+    connected: bool,
+}
+
+/// A line of `/proc/PID/net/tcp` (proc_pid_net(5), `TCP_LISTEN` and its kin in the kernel's net/tcp_states.h).
+fn socket(line: &str) -> Option<Socket> {
     const CLOSE: &str = "07";
     const LISTEN: &str = "0A";
     let mut fields = line.split_ascii_whitespace();
     let state = fields.nth(3)?;
     let inode = fields.nth(5)?.parse().ok()?;
-    (u8::from_str_radix(state, 16).is_ok() && ![CLOSE, LISTEN].contains(&state)).then_some(inode)
+    u8::from_str_radix(state, 16).ok()?;
+    Some(Socket {
+        inode,
+        connected: ![CLOSE, LISTEN].contains(&state),
+    })
 }
 
 #[cfg(test)]
@@ -84,15 +135,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_are_named_and_what_listens_is_not() {
+    fn what_is_not_saved_is_named() {
         let pid = std::process::id();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
         let number = |fd: i32| u32::try_from(fd).expect("a descriptor");
-        let found = of(pid).expect("we run");
-        let is_found = |fd: i32| found.iter().any(|one| one.descriptor == number(fd));
-        assert!(is_found(stream.as_raw_fd()), "{found:?}");
-        assert!(!is_found(listener.as_raw_fd()), "{found:?}");
+        let kind_of = |fd: i32, tcp| {
+            let found = of(pid, tcp).expect("we run");
+            let found = found.iter().find(|one| one.descriptor == number(fd));
+            found.map(|one| one.kind)
+        };
+        for (tcp, connected, listening) in [
+            (TcpSaved::All, None, None),
+            (TcpSaved::Unconnected, Some(Kind::Connected), None),
+            (TcpSaved::None, Some(Kind::Tcp), Some(Kind::Tcp)),
+        ] {
+            assert_eq!(kind_of(stream.as_raw_fd(), tcp), connected, "{tcp:?}");
+            assert_eq!(kind_of(listener.as_raw_fd(), tcp), listening, "{tcp:?}");
+        }
+        let found = of(pid, TcpSaved::Unconnected).expect("we run");
         let said = found[0].to_string();
         assert!(
             said.contains(&format!("of process {pid} is a connected TCP socket")),
@@ -102,12 +163,11 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_the_kernel_prints_them() {
+        let read = |line: &str| socket(line).map(|socket| (socket.inode, socket.connected));
         let line = "   1: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 4711 1";
-        assert_eq!(connected(line), Some(4711));
-        assert_eq!(connected(&line.replace(" 01 ", " 0A ")), None);
-        assert_eq!(
-            connected("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when"),
-            None
-        );
+        assert_eq!(read(line), Some((4711, true)));
+        assert_eq!(read(&line.replace(" 01 ", " 0A ")), Some((4711, false)));
+        let heading = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when";
+        assert_eq!(read(heading), None);
     }
 }

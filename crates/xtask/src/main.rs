@@ -20,7 +20,7 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   setup [--tests]    install what is missing: ROCm and CRIU, from Debian (needs root); with --tests
-                     what the suite needs besides: other versions of CRIU, CRIU's own plugins
+                     what the suite needs besides: runc, other versions of CRIU, CRIU's own plugins
   build              build everything in release: target/release/strobe, ready to use from there
   demo [--json FILE] the main job on the software GPU: checkpoint a training program while it
                      runs, kill it, restore it on a new device, compare bit for bit

@@ -1,5 +1,5 @@
 //! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
-//! suite needs, with `--tests`: other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
+//! suite needs, with `--tests`: runc, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
 
 mod apt;
 mod archive;
@@ -28,6 +28,8 @@ const NEEDED: [(&str, &str); 7] = [
     ("/usr/bin/python3", "python3"),
     ("/usr/bin/llvm-objdump-15", "llvm-15"),
 ];
+/// Of the package of that name.
+const RUNC: &str = "/usr/sbin/runc";
 const ROCM: &str = "5.2.3";
 
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -93,13 +95,22 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
             plugins.push(release);
         }
     }
-    if missing.is_empty() && plugins.is_empty() {
-        println!("setup: the other CRIUs and CRIU's own plugins are here");
+    let runc_missing = !std::path::Path::new(RUNC).exists();
+    if missing.is_empty() && plugins.is_empty() && !runc_missing {
+        println!("setup: runc, the other CRIUs and CRIU's own plugins are here");
         return Ok(());
     }
     let Some(source) = Source::of_this_machine() else {
-        bail!("this is not Debian 12 (bookworm): the test suite needs other versions of CRIU");
+        bail!(
+            "this is not Debian 12 (bookworm): the test suite needs runc and other versions of CRIU"
+        );
     };
+    if runc_missing {
+        if !is_root()? {
+            bail!("not root: run as root `apt-get install --no-install-recommends runc`");
+        }
+        apt::install(&["runc"])?;
+    }
     for release in missing {
         release.install(&source)?;
     }

@@ -1,0 +1,138 @@
+//! What this command may do: root often lacks some capabilities in a container.
+
+use std::fs;
+
+/// In the order of their numbers (include/uapi/linux/capability.h).
+const NAMES: [&str; 41] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+];
+
+/// CRIU seizes the program, and enters its namespaces.
+pub(crate) const CHECKPOINT: u64 = bits(&["SYS_PTRACE", "SYS_ADMIN", "SYS_CHROOT"]);
+/// CRIU makes namespaces, locks the network, and becomes the user of the program. Beside these it needs all
+/// that the program has: it waits for ever for a process that cannot take its capabilities.
+pub(crate) const RESTORE: u64 = bits(&["SYS_PTRACE", "SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID"]);
+
+const fn bits(names: &[&str]) -> u64 {
+    let (mut bits, mut i) = (0, 0);
+    while i < names.len() {
+        let mut number = 0;
+        // Whoever is not in the list does not compile.
+        while !is_same(NAMES[number], names[i]) {
+            number += 1;
+        }
+        bits |= 1 << number;
+        i += 1;
+    }
+    bits
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut i = 0;
+    while i < one.len() && i < other.len() && one[i] == other[i] {
+        i += 1;
+    }
+    i == one.len() && i == other.len()
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CapabilityError {
+    #[error("CRIU needs root; run this command as root")]
+    NotRoot,
+    #[error(
+        "CRIU needs CAP_{}, which this command lacks: run it as root with all capabilities (docker run \
+         --cap-add {})",
+        .0.join(" and CAP_"),
+        .0.join(" --cap-add ")
+    )]
+    Lacking(Vec<String>),
+}
+
+/// Checks that this command has all of them.
+pub(crate) fn check(needed: u64) -> Result<(), CapabilityError> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(CapabilityError::NotRoot);
+    }
+    let missing = missing(needed);
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(CapabilityError::Lacking(missing)),
+    }
+}
+
+/// The names, without CAP_, of those that this command has not.
+pub(crate) fn missing(needed: u64) -> Vec<String> {
+    names(needed & !effective())
+}
+
+fn names(bits: u64) -> Vec<String> {
+    let name = |number: u32| match NAMES.get(number as usize) {
+        Some(name) => (*name).to_owned(),
+        None => number.to_string(),
+    };
+    let is_in = |number: &u32| bits >> number & 1 == 1;
+    (0..u64::BITS).filter(is_in).map(name).collect()
+}
+
+fn effective() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_has_the_number_that_the_kernel_gives_it() {
+        assert_eq!(CHECKPOINT, 1 << 19 | 1 << 21 | 1 << 18);
+        assert_eq!(
+            names(1 << 40 | 1 << 24 | 1),
+            ["CHOWN", "SYS_RESOURCE", "CHECKPOINT_RESTORE"]
+        );
+        assert_eq!(names(1 << 41), ["41"]);
+    }
+}
