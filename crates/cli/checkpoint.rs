@@ -23,8 +23,7 @@ use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
-use strobe_program::unsaved::{self, TcpSaved};
-use strobe_program::{program_files, shared_memory, threads};
+use strobe_program::{program_files, shared_memory, threads, unsaved};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
@@ -351,12 +350,8 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
     }
     check_file_size_limits(root)?;
     let tcp = arguments.tcp.into();
-    check_descriptors(root, criu.tcp_saved(tcp))?;
-    if tcp == TcpConnections::Established && !criu.holds_connections_up() {
-        return Err(refused(
-            "this kernel has no nftables, without which CRIU cannot save TCP connections",
-        ));
-    }
+    check_descriptors(root, tcp)?;
+    check_network_lock(&criu, tcp).map_err(refused)?;
     let id = random_id().context("no random numbers")?;
     let mut leases = Vec::new();
     for agent in &tree.agents {
@@ -404,8 +399,16 @@ pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Of CRIU, what it needs for connections.
+pub(crate) fn check_network_lock(criu: &Criu, tcp: TcpConnections) -> anyhow::Result<()> {
+    if tcp == TcpConnections::Established && !criu.locks_networks() {
+        bail!("this kernel has no nftables, without which CRIU cannot save TCP connections");
+    }
+    Ok(())
+}
+
 /// CRIU would say so, too, in its words and after it has stopped the program.
-fn check_descriptors(root: u32, tcp: TcpSaved) -> anyhow::Result<()> {
+fn check_descriptors(root: u32, tcp: TcpConnections) -> anyhow::Result<()> {
     for pid in process::tree(root)? {
         // A child may end meanwhile.
         let unsaved = unsaved::of(pid, tcp).unwrap_or_default();

@@ -7,7 +7,6 @@ use strobe_criu::locate::{self, Criu};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
-use strobe_program::unsaved::TcpSaved;
 use strobe_program::{events, process, threads, unsaved, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
@@ -46,9 +45,9 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     note(findings, capabilities::check(capabilities::CHECKPOINT));
     let criu = note(findings, Criu::find(None));
     let tcp = arguments.tcp.into();
-    let tcp = criu
-        .as_ref()
-        .map_or(TcpSaved::All, |criu| criu.tcp_saved(tcp));
+    if let Some(criu) = &criu {
+        note(findings, checkpoint::check_network_lock(criu, tcp));
+    }
     let criu = criu.map(|criu| criu.path);
     let plugin = note(findings, locate::find_plugin());
     let Some(tree) = note(findings, Tree::of(arguments.pid)) else {

@@ -1,4 +1,5 @@
-"""Holds both ends of a TCP connection, and a socket that listens.
+"""Has a socket that listens; told so, both ends of a TCP connection ("connected"), or sockets of
+other kinds ("others").
 
 Each round, of as many as are told, a kernel's result goes through the connection.
 """
@@ -38,6 +39,17 @@ if connects:
     # Always under way when a checkpoint is taken.
     one.sendall(bytes(BYTES))
 
+others = "others" in sys.argv
+if others:
+    families = [socket.AF_INET, socket.AF_INET6]
+    unbound = [socket.socket(family) for family in families]
+    asks = socket.socket(type=socket.SOCK_DGRAM)
+    answers = socket.socket(type=socket.SOCK_DGRAM)
+    answers.bind(("127.0.0.1", 0))
+    asks.connect(answers.getsockname())
+    broad = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    broad.bind(("::1", 0))
+
 log = open("log", "w")
 result = ctypes.create_string_buffer(BYTES)
 expected = bytes(BYTES)
@@ -65,6 +77,15 @@ last = socket.create_connection(server.getsockname())
 server.accept()[0].sendall(b"hello")
 if last.recv(5, socket.MSG_WAITALL) != b"hello":
     sys.exit("nobody answers")
+if others:
+    for one in unbound:
+        if one.getsockname()[1] != 0:
+            sys.exit("a port that nobody has asked for")
+    asks.send(b"hello")
+    socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b"hello", broad.getsockname())
+    for receiver in (answers, broad):
+        if receiver.recv(5) != b"hello":
+            sys.exit("a datagram is lost")
 log.write("end\n")
 log.close()
 os._exit(0)

@@ -99,17 +99,12 @@ fn criu() -> Vec<Check> {
 
 fn tcp(criu: &Criu) -> Check {
     let name = "tcp";
-    let check = match (criu.saves_tcp_sockets(), criu.holds_connections_up()) {
-        (true, true) => Check::ok(name, "sockets and connections can be saved"),
-        (true, false) => Check::bad(
+    let check = match criu.locks_networks() {
+        true => Check::ok(name, "connections can be saved"),
+        false => Check::bad(
             name,
             "no connections can be saved, as the kernel has no nftables",
             "a kernel with CONFIG_NF_TABLES, and root",
-        ),
-        (false, _) => Check::bad(
-            name,
-            format!("CRIU {} saves no TCP sockets on this kernel", criu.version),
-            "CRIU 4.2.1 or newer; STROBE_CRIU names one",
         ),
     };
     check.optional()

@@ -47,6 +47,7 @@ mod options;
 mod restore;
 mod save;
 mod signals;
+mod sockets;
 mod soft_dirty;
 mod stops;
 mod topology;

@@ -28,7 +28,7 @@ const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 18] = [
+const KNOWN: [Rewrite; 17] = [
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -96,14 +96,6 @@ const KNOWN: [Rewrite; 18] = [
     |m| {
         let what = after(m, "Unable to open plugin ").or(after(m, "Failed to load plugin "))?;
         Some(format!("CRIU cannot load the plugin {what}"))
-    },
-    |m| {
-        let refused = m.contains("sockets: Can't get ") && m.contains("not supported");
-        refused.then(|| {
-            "the program has a TCP socket, which this CRIU does not save on this kernel; CRIU 4.2.1 does \
-             (STROBE_CRIU names one)"
-                .into()
-        })
     },
     |m| {
         after(m, "Can't bind inet socket").filter(|rest| rest.contains("in use"))?;
@@ -255,11 +247,6 @@ mod tests {
             "(00.01) Error (criu/sk-inet.c:1059): inet: Can't bind inet socket (id 26): Address already in use",
             "a TCP port that the program had is in use; that of a connection which has ended a moment ago \
              stays so for up to a minute",
-        );
-        explains(
-            "(00.01) Error (criu/sockets.c:628): sockets: Can't get 1:16 opt: Operation not supported",
-            "the program has a TCP socket, which this CRIU does not save on this kernel; CRIU 4.2.1 does \
-             (STROBE_CRIU names one)",
         );
         explains(
             "(00.01) Error (criu/image.c:500): Can't write img: No space left on device",

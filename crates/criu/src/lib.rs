@@ -11,7 +11,7 @@
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`statistics`] | CRIU's own times |
-//! | [`tcp`] | TCP sockets: which are saved, and how CRIU is told |
+//! | [`tcp`] | TCP connections: whether they can be saved, and how CRIU is told |
 //! | [`capabilities`] | what the saved processes may do |
 //! | [`timers`] | timers that had expired at the cut |
 //! | [`wrapper`] | what a command owes to the program it stands for |

@@ -68,10 +68,11 @@ fn lock(path: &Path, byte: i64) -> io::Result<Option<Lease>> {
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)
         .map_err(|error| {
-            let sentence = format!(
-                "{} cannot be opened ({error}); /run has to be there, as a tmpfs",
-                path.display()
-            );
+            let remedy = match error.kind() {
+                io::ErrorKind::NotFound => "; /run has to be there, as a tmpfs",
+                _ => "",
+            };
+            let sentence = format!("{} cannot be opened ({error}){remedy}", path.display());
             io::Error::new(error.kind(), sentence)
         })?;
     let lock = libc::flock {

@@ -5,6 +5,8 @@ use std::fmt;
 use std::fs;
 use std::io;
 
+use strobe_proto::TcpConnections;
+
 /// Of a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("descriptor {descriptor} of process {pid} is {kind}")]
@@ -24,8 +26,6 @@ pub enum Kind {
     Ring,
     /// A TCP socket with another end.
     Connected,
-    /// Any TCP socket, where this CRIU saves none on this kernel.
-    Tcp,
 }
 
 impl fmt::Display for Kind {
@@ -36,27 +36,12 @@ impl fmt::Display for Kind {
                 "a connected TCP socket; with --tcp established it comes back connected, which is right \
                  where the program has both ends, with --tcp close it comes back closed"
             }
-            Self::Tcp => {
-                "a TCP socket, which this CRIU does not save on this kernel; CRIU 4.2.1 does \
-                 (STROBE_CRIU names one)"
-            }
         })
     }
 }
 
-/// Which TCP sockets are saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpSaved {
-    /// None.
-    None,
-    /// Those that listen, or are not connected yet.
-    Unconnected,
-    /// All.
-    All,
-}
-
-/// Those of a process. It may open and close others meanwhile.
-pub fn of(pid: u32, tcp: TcpSaved) -> io::Result<Vec<Unsaved>> {
+/// Those of a process, where connections are to be handled like this. It may open and close others meanwhile.
+pub fn of(pid: u32, connections: TcpConnections) -> io::Result<Vec<Unsaved>> {
     let mut unsaved = Vec::new();
     let mut sockets = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -84,22 +69,21 @@ pub fn of(pid: u32, tcp: TcpSaved) -> io::Result<Vec<Unsaved>> {
             sockets.insert(inode, descriptor);
         }
     }
-    if sockets.is_empty() || tcp == TcpSaved::All {
+    if sockets.is_empty() || connections != TcpConnections::Refused {
         return Ok(unsaved);
     }
     for table in ["tcp", "tcp6"] {
         // A kernel may have no IPv6.
         let text = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
-        unsaved.extend(text.lines().filter_map(socket).filter_map(|socket| {
-            let kind = match tcp {
-                TcpSaved::None => Kind::Tcp,
-                _ if socket.connected => Kind::Connected,
-                _ => return None,
-            };
+        let connected = text
+            .lines()
+            .filter_map(socket)
+            .filter(|socket| socket.connected);
+        unsaved.extend(connected.filter_map(|socket| {
             Some(Unsaved {
                 pid,
                 descriptor: *sockets.get(&socket.inode)?,
-                kind,
+                kind: Kind::Connected,
             })
         }));
     }
@@ -146,14 +130,14 @@ mod tests {
             found.map(|one| one.kind)
         };
         for (tcp, connected, listening) in [
-            (TcpSaved::All, None, None),
-            (TcpSaved::Unconnected, Some(Kind::Connected), None),
-            (TcpSaved::None, Some(Kind::Tcp), Some(Kind::Tcp)),
+            (TcpConnections::Established, None, None),
+            (TcpConnections::Closed, None, None),
+            (TcpConnections::Refused, Some(Kind::Connected), None),
         ] {
             assert_eq!(kind_of(stream.as_raw_fd(), tcp), connected, "{tcp:?}");
             assert_eq!(kind_of(listener.as_raw_fd(), tcp), listening, "{tcp:?}");
         }
-        let found = of(pid, TcpSaved::Unconnected).expect("we run");
+        let found = of(pid, TcpConnections::Refused).expect("we run");
         let said = found[0].to_string();
         assert!(
             said.contains(&format!("of process {pid} is a connected TCP socket")),
