@@ -47,34 +47,21 @@ const NAMES: [&str; 41] = [
     "CHECKPOINT_RESTORE",
 ];
 
+const SETGID: u64 = 1 << 6;
+const SETUID: u64 = 1 << 7;
+const SETPCAP: u64 = 1 << 8;
+const NET_ADMIN: u64 = 1 << 12;
+const SYS_CHROOT: u64 = 1 << 18;
+const SYS_PTRACE: u64 = 1 << 19;
+const SYS_ADMIN: u64 = 1 << 21;
+const SYS_TIME: u64 = 1 << 25;
+
 /// CRIU seizes the program, and enters its namespaces.
-pub(crate) const CHECKPOINT: u64 = bits(&["SYS_PTRACE", "SYS_ADMIN", "SYS_CHROOT"]);
-/// CRIU makes namespaces, locks the network, and becomes the user of the program. Beside these it needs all
-/// that the program has: it waits for ever for a process that cannot take its capabilities.
-pub(crate) const RESTORE: u64 = bits(&["SYS_PTRACE", "SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID"]);
-
-const fn bits(names: &[&str]) -> u64 {
-    let (mut bits, mut i) = (0, 0);
-    while i < names.len() {
-        let mut number = 0;
-        // Whoever is not in the list does not compile.
-        while !is_same(NAMES[number], names[i]) {
-            number += 1;
-        }
-        bits |= 1 << number;
-        i += 1;
-    }
-    bits
-}
-
-const fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut i = 0;
-    while i < one.len() && i < other.len() && one[i] == other[i] {
-        i += 1;
-    }
-    i == one.len() && i == other.len()
-}
+pub(crate) const CHECKPOINT: u64 = SYS_PTRACE | SYS_ADMIN | SYS_CHROOT;
+/// CRIU makes namespaces, sets their clocks and roots, locks the network, and becomes the user of the program
+/// with what that may do. Beside these it needs all that the program has: it waits for ever for a process
+/// that cannot take its capabilities, or give them up.
+pub(crate) const RESTORE: u64 = CHECKPOINT | NET_ADMIN | SETUID | SETGID | SETPCAP | SYS_TIME;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CapabilityError {
@@ -128,7 +115,11 @@ mod tests {
 
     #[test]
     fn a_capability_has_the_number_that_the_kernel_gives_it() {
-        assert_eq!(CHECKPOINT, 1 << 19 | 1 << 21 | 1 << 18);
+        assert_eq!(names(CHECKPOINT), ["SYS_CHROOT", "SYS_PTRACE", "SYS_ADMIN"]);
+        assert_eq!(
+            names(RESTORE & !CHECKPOINT),
+            ["SETGID", "SETUID", "SETPCAP", "NET_ADMIN", "SYS_TIME"]
+        );
         assert_eq!(
             names(1 << 40 | 1 << 24 | 1),
             ["CHOWN", "SYS_RESOURCE", "CHECKPOINT_RESTORE"]

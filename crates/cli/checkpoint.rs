@@ -23,7 +23,8 @@ use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
-use strobe_program::{program_files, shared_memory, threads, unsaved};
+use strobe_program::unsaved::{self, Unsaved};
+use strobe_program::{program_files, shared_memory, threads};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
@@ -409,14 +410,19 @@ pub(crate) fn check_network_lock(criu: &Criu, tcp: TcpConnections) -> anyhow::Re
 
 /// CRIU would say so, too, in its words and after it has stopped the program.
 fn check_descriptors(root: u32, tcp: TcpConnections) -> anyhow::Result<()> {
-    for pid in process::tree(root)? {
-        // A child may end meanwhile.
-        let unsaved = unsaved::of(pid, tcp).unwrap_or_default();
-        if let Some(first) = unsaved.first() {
-            return Err(refused(first));
-        }
+    match unsaved(root, tcp)?.first() {
+        Some(first) => Err(refused(first)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// What CRIU would not save of the whole tree.
+pub(crate) fn unsaved(root: u32, tcp: TcpConnections) -> anyhow::Result<Vec<Unsaved>> {
+    let all = process::tree(root)?.into_iter();
+    // A child may end meanwhile.
+    Ok(all
+        .flat_map(|pid| unsaved::of(pid, tcp).unwrap_or_default())
+        .collect())
 }
 
 /// A program that is killed does nothing after the cut, for what it would do is lost.

@@ -7,7 +7,9 @@ use strobe_criu::locate::{self, Criu};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
-use strobe_program::{events, process, threads, unsaved, zombies};
+use strobe_program::pipes::Pipes;
+use strobe_program::terminals::Terminals;
+use strobe_program::{events, process, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -58,15 +60,23 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         note(findings, check_seen(root, path));
     }
     note(findings, checkpoint::check_file_size_limits(root));
+    let unsaved = note(findings, checkpoint::unsaved(root, tcp)).unwrap_or_default();
+    findings.extend(unsaved.iter().map(ToString::to_string));
+    let (mut pipes, mut terminals) = (Pipes::default(), Terminals::default());
     for pid in process::tree(root).unwrap_or_default() {
         note(findings, threads::check(pid));
         note(findings, zombies::check(pid));
         if let Some(unread) = note(findings, events::check(pid)) {
             warnings.extend(unread.iter().map(ToString::to_string));
         }
-        let unsaved = unsaved::of(pid, tcp).unwrap_or_default();
-        findings.extend(unsaved.iter().map(ToString::to_string));
+        note(findings, pipes.add(pid));
+        note(findings, terminals.add(pid));
     }
+    if let Some(lead_out) = note(findings, pipes.that_lead_out()) {
+        warnings.extend(lead_out.iter().map(ToString::to_string));
+    }
+    let foreign = terminals.that_are_foreign();
+    warnings.extend(foreign.iter().map(ToString::to_string));
     for agent in &tree.agents {
         let pid = agent.identity().pid;
         if note(findings, checkpoint::check_runs(pid)).is_some() {

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use strobe_program::process;
 
-use crate::harness::environment::wait_until;
+use crate::harness::environment::{number_of, wait_until};
 use crate::harness::{Ended, Folder, hip_program, run, strobe, verify};
 
 const ROUNDS: &str = "200";
@@ -25,18 +25,6 @@ fn inside(folder: &Folder) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
-}
-
-/// The number of the program, as it is seen here.
-fn number_of(command: &Child, program: &str) -> u32 {
-    wait_until("program", || {
-        let below = process::tree(command.id()).ok()?;
-        let is_program = |pid: &u32| {
-            let line = process::command_line(*pid).unwrap_or_default();
-            line.first().is_some_and(|name| name == program)
-        };
-        below.into_iter().find(is_program)
-    })
 }
 
 fn rounds(log: &Path) -> usize {

@@ -1,6 +1,7 @@
 //! TCP sockets: connections are refused, come back, or come back closed, as is asked for.
 
 use std::fs;
+use std::net::TcpListener;
 
 use strobe_evaluation::Session;
 
@@ -68,6 +69,27 @@ fn a_connection_that_nobody_has_decided_about_is_refused_and_goes_on() {
     assert!(!images.exists());
     let many = folder.rounds_enough();
     assert!(session.wait(LIMIT).expect("it ends").success());
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, rounds(many));
+}
+
+#[test]
+fn a_port_that_somebody_else_has_taken_is_named_before_a_restore_begins() {
+    let folder = Folder::new("tcp-taken");
+    let session = pairs(&folder, &[]);
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
+    let many = folder.rounds_enough();
+    let port = fs::read_to_string(folder.join("port")).expect("it says which");
+    let port: u16 = port.parse().expect("a number");
+    let taken = TcpListener::bind(("127.0.0.1", port)).expect("it is free");
+    let before = fs::read(folder.join("log")).expect("its log");
+    let refused = restore(&images).badly(&[&format!("TCP port 127.0.0.1:{port}"), "is in use"]);
+    assert_eq!(refused.code, Some(3));
+    assert_eq!(fs::read(folder.join("log")).expect("its log"), before);
+    drop(taken);
+    restore(&images).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
     assert_eq!(log, rounds(many));
 }

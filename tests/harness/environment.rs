@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strobe_evaluation::session;
+use strobe_program::process;
 
 use super::{Folder, LIMIT, strobe};
 
@@ -22,6 +23,18 @@ pub(crate) fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         assert!(Instant::now() < deadline, "no {what} within {LIMIT:?}");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The process of a program below a command, by the number that it has here.
+pub(crate) fn number_of(command: &Child, program: &str) -> u32 {
+    wait_until("program", || {
+        let below = process::tree(command.id()).ok()?;
+        let is_program = |pid: &u32| {
+            let line = process::command_line(*pid).unwrap_or_default();
+            line.first().is_some_and(|name| name == program)
+        };
+        below.into_iter().find(is_program)
+    })
 }
 
 /// `strobe softgpu`, killed when dropped: the programs on it go with it.

@@ -32,6 +32,8 @@ server = socket.socket()
 server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 server.bind(("127.0.0.1", 0))
 server.listen()
+with open("port", "w") as port:
+    port.write(str(server.getsockname()[1]))
 connects = "connected" in sys.argv
 if connects:
     one = socket.create_connection(server.getsockname())

@@ -11,6 +11,7 @@
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`statistics`] | CRIU's own times |
+//! | [`ports`] | ports that saved sockets have, and whether they are free |
 //! | [`tcp`] | TCP connections: whether they can be saved, and how CRIU is told |
 //! | [`capabilities`] | what the saved processes may do |
 //! | [`timers`] | timers that had expired at the cut |
@@ -23,6 +24,7 @@ mod images;
 pub mod locate;
 pub mod phases;
 pub mod plugin_folder;
+pub mod ports;
 pub mod release;
 pub mod remapped;
 pub mod run;

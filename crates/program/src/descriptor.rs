@@ -1,8 +1,25 @@
-//! Copies of another process's descriptors (pidfd_getfd(2); needs the right to trace it).
+//! Another process's descriptors: what they lead to, and copies of them (pidfd_getfd(2); needs the right to
+//! trace it).
 
 use nix::libc;
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::{fs, io};
+
+/// Its descriptors, by number, and what they lead to, as /proc/PID/fd has it. Of a process that runs, those
+/// that are closed meanwhile are missing.
+pub fn links(pid: u32) -> io::Result<Vec<(i32, String)>> {
+    let mut links = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.parse().ok());
+        if let Some((number, link)) = number.zip(fs::read_link(&path).ok()) {
+            links.push((number, link.to_string_lossy().into_owned()));
+        }
+    }
+    links.sort_unstable();
+    Ok(links)
+}
 
 /// A handle of a process.
 pub fn open_process(pid: u32) -> io::Result<OwnedFd> {
@@ -28,8 +45,15 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn descriptors_are_listed_with_what_they_lead_to() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        let own = links(std::process::id()).unwrap();
+        assert!(own.contains(&(file.as_file().as_raw_fd(), path)), "{own:?}");
+    }
 
     #[test]
     fn a_copied_descriptor_is_the_same_file() {

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 use nix::libc;
 
-use crate::descriptor::{copy_descriptor, open_process};
+use crate::descriptor::{copy_descriptor, links, open_process};
 
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each says it")]
@@ -59,23 +59,15 @@ enum Kind {
 pub fn check(pid: u32) -> Result<Vec<UnreadNews>, EventError> {
     let failed = |error| EventError::Look { pid, error };
     let mut unread = Vec::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/fd")).map_err(failed)? {
-        let link = entry.map_err(failed)?.path();
-        let name = link.file_name().and_then(|name| name.to_str());
-        let Some(number) = name.and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // Of one that runs, a descriptor may be closed meanwhile.
-        let Ok(target) = fs::read_link(&link) else {
-            continue;
-        };
-        if !target.to_string_lossy().starts_with("anon_inode:") {
+    for (number, link) in links(pid).map_err(failed)? {
+        if !link.starts_with("anon_inode:") {
             continue;
         }
+        // Of one that runs, it may have been closed.
         let Ok(info) = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")) else {
             continue;
         };
-        match kind(&target.to_string_lossy(), &info) {
+        match kind(&link, &info) {
             Some(Kind::Semaphore) => return Err(EventError::Semaphore { pid, number }),
             Some(Kind::Timer {
                 clock: libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC,

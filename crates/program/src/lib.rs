@@ -7,7 +7,7 @@
 //! | [`process`], [`maps`] | facts of /proc/PID |
 //! | [`awaited`] | a process that may end or be stopped while somebody waits for it |
 //! | [`namespaces`] | enter the program's namespaces |
-//! | [`descriptor`] | copies of its descriptors |
+//! | [`descriptor`] | its descriptors, and copies of them |
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
 //! | [`unsaved`] | descriptors that CRIU does not save |

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::descriptor::{copy_descriptor, open_process};
+use crate::descriptor::{copy_descriptor, links, open_process};
 use crate::program_files::parse_fdinfo;
 
 /// A pipe that leads out of the program.
@@ -66,11 +66,7 @@ impl Pipes {
     /// Adds those of a process, which is frozen: of one that runs, a descriptor may be closed meanwhile.
     pub fn add(&mut self, pid: u32) -> Result<(), PipeError> {
         let list = |error| PipeError::List { pid, error };
-        for entry in fs::read_dir(format!("/proc/{pid}/fd")).map_err(list)? {
-            let name = entry.map_err(list)?.file_name();
-            let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else {
-                continue;
-            };
+        for (number, _) in links(pid).map_err(list)? {
             let (inode, flags) = match pipe_of(pid, number) {
                 Ok(Some(pipe)) => pipe,
                 Ok(None) => continue,

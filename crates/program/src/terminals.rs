@@ -8,6 +8,8 @@ use std::fmt;
 use std::fs;
 use std::io;
 
+use crate::descriptor::links;
+
 /// A terminal of somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
@@ -42,22 +44,12 @@ pub struct Terminals {
 impl Terminals {
     /// Adds those of a process.
     pub fn add(&mut self, pid: u32) -> io::Result<()> {
-        for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
-            let entry = entry?;
-            let number = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            // It may have been closed.
-            let Some((number, link)) = number.zip(fs::read_link(entry.path()).ok()) else {
-                continue;
-            };
-            let path = link.to_string_lossy();
+        for (number, path) in links(pid)? {
             if path == "/dev/ptmx" || path == "/dev/pts/ptmx" {
                 let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}"));
                 self.masters.extend(slave(&info.unwrap_or_default()));
             } else if is_terminal(&path) {
-                self.open.entry(path.into()).or_insert((pid, number));
+                self.open.entry(path).or_insert((pid, number));
             }
         }
         Ok(())

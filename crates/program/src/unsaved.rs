@@ -7,6 +7,8 @@ use std::io;
 
 use strobe_proto::TcpConnections;
 
+use crate::descriptor::links;
+
 /// Of a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("descriptor {descriptor} of process {pid} is {kind}")]
@@ -14,7 +16,7 @@ pub struct Unsaved {
     /// The process.
     pub pid: u32,
     /// Its number there.
-    pub descriptor: u32,
+    pub descriptor: i32,
     /// What it is.
     pub kind: Kind,
 }
@@ -44,17 +46,7 @@ impl fmt::Display for Kind {
 pub fn of(pid: u32, connections: TcpConnections) -> io::Result<Vec<Unsaved>> {
     let mut unsaved = Vec::new();
     let mut sockets = BTreeMap::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
-        let entry = entry?;
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        // It may have been closed.
-        let Some((descriptor, link)) = number.zip(fs::read_link(entry.path()).ok()) else {
-            continue;
-        };
-        let link = link.to_string_lossy();
+    for (descriptor, link) in links(pid)? {
         if link == "anon_inode:[io_uring]" {
             unsaved.push(Unsaved {
                 pid,
@@ -123,10 +115,9 @@ mod tests {
         let pid = std::process::id();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
-        let number = |fd: i32| u32::try_from(fd).expect("a descriptor");
         let kind_of = |fd: i32, tcp| {
             let found = of(pid, tcp).expect("we run");
-            let found = found.iter().find(|one| one.descriptor == number(fd));
+            let found = found.iter().find(|one| one.descriptor == fd);
             found.map(|one| one.kind)
         };
         for (tcp, connected, listening) in [

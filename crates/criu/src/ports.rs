@@ -1,0 +1,230 @@
+//! Ports that saved sockets have, from CRIU's images.
+//!
+//! CRIU binds a socket that listens, or has no other end, to the port that it had. It does so when the
+//! program has half come back; that it can is to be known before.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
+};
+use prost::Message;
+
+use crate::images::FILES;
+
+const TCP_CLOSE: u32 = 7;
+const TCP_LISTEN: u32 = 10;
+
+/// `file_entry` of images/fdinfo.proto, as far as it is needed here.
+#[derive(Clone, PartialEq, Message)]
+struct File {
+    #[prost(message, optional, tag = "4")]
+    inet: Option<Inet>,
+}
+
+/// `inet_sk_entry` of images/sk-inet.proto.
+#[derive(Clone, PartialEq, Message)]
+struct Inet {
+    #[prost(uint32, tag = "3")]
+    family: u32,
+    #[prost(uint32, tag = "4")]
+    kind: u32,
+    #[prost(uint32, tag = "6")]
+    state: u32,
+    #[prost(uint32, tag = "7")]
+    port: u32,
+    /// Words in network order.
+    #[prost(uint32, repeated, packed = "false", tag = "11")]
+    address: Vec<u32>,
+    #[prost(message, optional, tag = "14")]
+    options: Option<Options>,
+    #[prost(bool, tag = "15")]
+    v6_only: bool,
+    #[prost(message, optional, tag = "16")]
+    ip: Option<IpOptions>,
+}
+
+/// `sk_opts_entry` of images/sk-opts.proto.
+#[derive(Clone, PartialEq, Message)]
+struct Options {
+    #[prost(uint32, tag = "15")]
+    device: u32,
+    #[prost(bool, tag = "17")]
+    shares_port: bool,
+}
+
+/// `ip_opts_entry` of images/sk-inet.proto.
+#[derive(Clone, PartialEq, Message)]
+struct IpOptions {
+    #[prost(bool, tag = "1")]
+    binds_anywhere: bool,
+}
+
+/// A port that a restore could not bind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unbindable {
+    kind: &'static str,
+    address: SocketAddr,
+    error: Errno,
+}
+
+impl fmt::Display for Unbindable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            address,
+            error,
+        } = self;
+        match error {
+            Errno::EADDRINUSE => write!(
+                f,
+                "{kind} port {address} of the program is in use; that of a connection which has ended a \
+                 moment ago stays so for up to a minute"
+            ),
+            Errno::EADDRNOTAVAIL => write!(
+                f,
+                "{kind} port {address} of the program is of an address that this machine has not"
+            ),
+            _ => write!(
+                f,
+                "{kind} port {address} of the program cannot be bound ({error})"
+            ),
+        }
+    }
+}
+
+/// Those of the images in a folder that cannot be bound in this process's network namespace, by trying.
+pub fn unbindable(images: &Path) -> io::Result<Vec<Unbindable>> {
+    let mut found = Vec::new();
+    for file in FILES.read(images)? {
+        let file = File::decode(file.as_slice())?;
+        found.extend(file.inet.and_then(|inet| inet.unbindable()));
+    }
+    Ok(found)
+}
+
+impl Inet {
+    /// Tried as CRIU does (`open_inet_sk` there), which lets sockets of one program share a port.
+    fn unbindable(&self) -> Option<Unbindable> {
+        let (kind, name) = match self.kind as i32 {
+            libc::SOCK_STREAM => (SockType::Stream, "TCP"),
+            libc::SOCK_DGRAM => (SockType::Datagram, "UDP"),
+            _ => return None,
+        };
+        let options = self.options.clone().unwrap_or_default();
+        let is_alone = kind == SockType::Datagram || [TCP_CLOSE, TCP_LISTEN].contains(&self.state);
+        if self.port == 0 || options.device != 0 || !is_alone {
+            return None;
+        }
+        let address = SocketAddr::new(self.ip_address()?, u16::try_from(self.port).ok()?);
+        let family = match address {
+            SocketAddr::V4(_) => AddressFamily::Inet,
+            SocketAddr::V6(_) => AddressFamily::Inet6,
+        };
+        let tried = || {
+            let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
+            setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+            setsockopt(&socket, sockopt::ReusePort, &options.shares_port)?;
+            if family == AddressFamily::Inet6 {
+                setsockopt(&socket, sockopt::Ipv6V6Only, &self.v6_only)?;
+            }
+            let anywhere = self.ip.as_ref().is_some_and(|ip| ip.binds_anywhere);
+            setsockopt(&socket, sockopt::IpFreebind, &anywhere)?;
+            bind(socket.as_raw_fd(), &SockaddrStorage::from(address))
+        };
+        let error = tried().err()?;
+        Some(Unbindable {
+            kind: name,
+            address,
+            error,
+        })
+    }
+
+    fn ip_address(&self) -> Option<IpAddr> {
+        let word = |i: usize| self.address.get(i).map(|word| word.to_ne_bytes());
+        match self.family as i32 {
+            libc::AF_INET => Some(IpAddr::V4(Ipv4Addr::from(word(0)?))),
+            libc::AF_INET6 => {
+                let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+                let octets: [u8; 16] = words.concat().try_into().ok()?;
+                Some(IpAddr::V6(Ipv6Addr::from(octets)))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, UdpSocket};
+
+    fn inet(kind: i32, state: u32, address: SocketAddr) -> Inet {
+        let (family, octets) = match address.ip() {
+            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
+            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
+        };
+        let words = octets
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes(word.try_into().expect("four octets")));
+        Inet {
+            family: family as u32,
+            kind: kind as u32,
+            state,
+            port: address.port().into(),
+            address: words.collect(),
+            ..Inet::default()
+        }
+    }
+
+    fn said_of(one: Inet) -> Vec<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = File { inet: Some(one) };
+        FILES
+            .write(folder.path(), &[file.encode_to_vec()])
+            .expect("it is our folder");
+        let found = unbindable(folder.path()).expect("images");
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_port_is_free_or_not() {
+        for host in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(host).expect("a port");
+            let address = listener.local_addr().expect("bound");
+            let asked = inet(libc::SOCK_STREAM, TCP_LISTEN, address);
+            let said = said_of(asked.clone());
+            let start = format!("TCP port {address} of the program is in use");
+            assert!(said[0].starts_with(&start), "{said:?}");
+            // A connection shares the port of what has accepted it.
+            let connected = 1;
+            assert!(said_of(inet(libc::SOCK_STREAM, connected, address)).is_empty());
+            drop(listener);
+            assert!(said_of(asked).is_empty());
+            let udp = UdpSocket::bind(host).expect("a port");
+            let address = udp.local_addr().expect("bound");
+            assert_eq!(said_of(inet(libc::SOCK_DGRAM, TCP_CLOSE, address)).len(), 1);
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_not_here_is_told_but_from_who_binds_anywhere() {
+        // For documentation (RFC 5737).
+        let elsewhere = "192.0.2.1:4711".parse().expect("an address");
+        let asked = inet(libc::SOCK_STREAM, TCP_LISTEN, elsewhere);
+        let said = said_of(asked.clone());
+        assert!(said[0].ends_with("that this machine has not"), "{said:?}");
+        let anywhere = Inet {
+            ip: Some(IpOptions {
+                binds_anywhere: true,
+            }),
+            ..asked
+        };
+        assert!(said_of(anywhere).is_empty());
+    }
+}
