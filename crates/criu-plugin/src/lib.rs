@@ -20,6 +20,7 @@
 //! | `open_files` | whose an open file is |
 //! | `options` | what a user may set, and what it may be |
 //! | `soft_dirty` | whether CRIU's pre-dump can work |
+//! | `sockets` | options of sockets that newer kernels know for some only |
 //! | `stops` | SIGSTOP while CRIU has the program in its hands |
 //! | `vma` | where mappings of buffer objects have gone |
 //! | `images` | CRIU's images, in its folder or streamed |
