@@ -32,8 +32,8 @@ struct File {
 struct Inet {
     #[prost(uint32, tag = "3")]
     family: u32,
-    #[prost(uint32, tag = "4")]
-    kind: u32,
+    #[prost(uint32, tag = "5")]
+    protocol: u32,
     #[prost(uint32, tag = "6")]
     state: u32,
     #[prost(uint32, tag = "7")]
@@ -45,24 +45,16 @@ struct Inet {
     options: Option<Options>,
     #[prost(bool, tag = "15")]
     v6_only: bool,
-    #[prost(message, optional, tag = "16")]
-    ip: Option<IpOptions>,
+    /// Of an address that counts on one interface only.
+    #[prost(string, tag = "17")]
+    interface: String,
 }
 
 /// `sk_opts_entry` of images/sk-opts.proto.
 #[derive(Clone, PartialEq, Message)]
 struct Options {
-    #[prost(uint32, tag = "15")]
-    device: u32,
-    #[prost(bool, tag = "17")]
-    shares_port: bool,
-}
-
-/// `ip_opts_entry` of images/sk-inet.proto.
-#[derive(Clone, PartialEq, Message)]
-struct IpOptions {
-    #[prost(bool, tag = "1")]
-    binds_anywhere: bool,
+    #[prost(string, tag = "15")]
+    device: String,
 }
 
 /// A port that a restore could not bind.
@@ -109,16 +101,18 @@ pub fn unbindable(images: &Path) -> io::Result<Vec<Unbindable>> {
 }
 
 impl Inet {
-    /// Tried as CRIU does (`open_inet_sk` there), which lets sockets of one program share a port.
+    /// Tried as CRIU does (`open_inet_sk` and `inet_bind` of criu/sk-inet.c), which lets sockets of one program
+    /// share a port, and those of IPv6 have addresses that are not there yet. Where it looks at devices, it is
+    /// not tried.
     fn unbindable(&self) -> Option<Unbindable> {
-        let (kind, name) = match self.kind as i32 {
-            libc::SOCK_STREAM => (SockType::Stream, "TCP"),
-            libc::SOCK_DGRAM => (SockType::Datagram, "UDP"),
+        let (kind, name) = match self.protocol as i32 {
+            libc::IPPROTO_TCP => (SockType::Stream, "TCP"),
+            libc::IPPROTO_UDP => (SockType::Datagram, "UDP"),
             _ => return None,
         };
-        let options = self.options.clone().unwrap_or_default();
-        let is_alone = kind == SockType::Datagram || [TCP_CLOSE, TCP_LISTEN].contains(&self.state);
-        if self.port == 0 || options.device != 0 || !is_alone {
+        let is_connection = name == "TCP" && ![TCP_CLOSE, TCP_LISTEN].contains(&self.state);
+        let is_of_device = self.options.as_ref().is_some_and(|o| !o.device.is_empty());
+        if self.port == 0 || is_connection || is_of_device || !self.interface.is_empty() {
             return None;
         }
         let address = SocketAddr::new(self.ip_address()?, u16::try_from(self.port).ok()?);
@@ -129,12 +123,13 @@ impl Inet {
         let tried = || {
             let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
             setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-            setsockopt(&socket, sockopt::ReusePort, &options.shares_port)?;
+            setsockopt(&socket, sockopt::ReusePort, &true)?;
             if family == AddressFamily::Inet6 {
-                setsockopt(&socket, sockopt::Ipv6V6Only, &self.v6_only)?;
+                setsockopt(&socket, sockopt::IpFreebind, &true)?;
             }
-            let anywhere = self.ip.as_ref().is_some_and(|ip| ip.binds_anywhere);
-            setsockopt(&socket, sockopt::IpFreebind, &anywhere)?;
+            if self.v6_only {
+                setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
+            }
             bind(socket.as_raw_fd(), &SockaddrStorage::from(address))
         };
         let error = tried().err()?;
@@ -164,7 +159,7 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, UdpSocket};
 
-    fn inet(kind: i32, state: u32, address: SocketAddr) -> Inet {
+    fn inet(protocol: i32, state: u32, address: SocketAddr) -> Inet {
         let (family, octets) = match address.ip() {
             IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
             IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
@@ -174,7 +169,7 @@ mod tests {
             .map(|word| u32::from_ne_bytes(word.try_into().expect("four octets")));
         Inet {
             family: family as u32,
-            kind: kind as u32,
+            protocol: protocol as u32,
             state,
             port: address.port().into(),
             address: words.collect(),
@@ -197,34 +192,41 @@ mod tests {
         for host in ["127.0.0.1:0", "[::1]:0"] {
             let listener = TcpListener::bind(host).expect("a port");
             let address = listener.local_addr().expect("bound");
-            let asked = inet(libc::SOCK_STREAM, TCP_LISTEN, address);
+            let asked = inet(libc::IPPROTO_TCP, TCP_LISTEN, address);
             let said = said_of(asked.clone());
             let start = format!("TCP port {address} of the program is in use");
             assert!(said[0].starts_with(&start), "{said:?}");
             // A connection shares the port of what has accepted it.
             let connected = 1;
-            assert!(said_of(inet(libc::SOCK_STREAM, connected, address)).is_empty());
+            assert!(said_of(inet(libc::IPPROTO_TCP, connected, address)).is_empty());
             drop(listener);
             assert!(said_of(asked).is_empty());
             let udp = UdpSocket::bind(host).expect("a port");
             let address = udp.local_addr().expect("bound");
-            assert_eq!(said_of(inet(libc::SOCK_DGRAM, TCP_CLOSE, address)).len(), 1);
+            assert_eq!(
+                said_of(inet(libc::IPPROTO_UDP, TCP_CLOSE, address)).len(),
+                1
+            );
         }
     }
 
     #[test]
-    fn an_address_that_is_not_here_is_told_but_from_who_binds_anywhere() {
+    fn an_address_that_is_not_here_is_told_unless_it_is_of_a_device() {
         // For documentation (RFC 5737).
         let elsewhere = "192.0.2.1:4711".parse().expect("an address");
-        let asked = inet(libc::SOCK_STREAM, TCP_LISTEN, elsewhere);
+        let asked = inet(libc::IPPROTO_TCP, TCP_LISTEN, elsewhere);
         let said = said_of(asked.clone());
         assert!(said[0].ends_with("that this machine has not"), "{said:?}");
-        let anywhere = Inet {
-            ip: Some(IpOptions {
-                binds_anywhere: true,
-            }),
+        let options = Options {
+            device: "eth0".into(),
+        };
+        let of_device = Inet {
+            options: Some(options),
             ..asked
         };
-        assert!(said_of(anywhere).is_empty());
+        assert!(said_of(of_device).is_empty());
+        // For documentation, too (RFC 3849): CRIU binds it, and it may come.
+        let elsewhere = "[2001:db8::1]:4711".parse().expect("an address");
+        assert!(said_of(inet(libc::IPPROTO_TCP, TCP_LISTEN, elsewhere)).is_empty());
     }
 }
