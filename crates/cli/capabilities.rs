@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use strobe_proto::TcpConnections;
+
 /// In the order of their numbers (include/uapi/linux/capability.h).
 const NAMES: [&str; 41] = [
     "CHOWN",
@@ -58,6 +60,14 @@ const SYS_TIME: u64 = 1 << 25;
 
 /// CRIU seizes the program, and enters its namespaces.
 pub(crate) const CHECKPOINT: u64 = SYS_PTRACE | SYS_ADMIN | SYS_CHROOT;
+/// Of a checkpoint of a program whose connections are handled like this: to save one CRIU stops it.
+pub(crate) fn of_checkpoint(connections: TcpConnections) -> u64 {
+    match connections {
+        TcpConnections::Established => CHECKPOINT | NET_ADMIN,
+        TcpConnections::Refused | TcpConnections::Closed => CHECKPOINT,
+    }
+}
+
 /// CRIU makes namespaces, sets their clocks and roots, locks the network, and becomes the user of the program
 /// with what that may do. Beside these it needs all that the program has: it waits for ever for a process
 /// that cannot take its capabilities, or give them up.

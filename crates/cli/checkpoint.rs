@@ -16,7 +16,7 @@ use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::remapped::{self, Linked};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
-use strobe_criu::{ghosts, statistics, timers};
+use strobe_criu::{ghosts, statistics, tcp, timers};
 use strobe_extent::Extent;
 use strobe_program::agent::{RemoteAgent, Snapshot};
 use strobe_program::awaited::Standstill;
@@ -73,7 +73,8 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     if arguments.check {
         return prospects::run(arguments);
     }
-    capabilities::check(capabilities::CHECKPOINT).map_err(refused)?;
+    let tcp = arguments.tcp.into();
+    capabilities::check(capabilities::of_checkpoint(tcp)).map_err(refused)?;
     interrupt::watch().context("cannot wait for signals")?;
     let report = take_validated(arguments)?;
     match arguments.json {
@@ -403,7 +404,7 @@ pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
 /// Of CRIU, what it needs for connections.
 pub(crate) fn check_network_lock(criu: &Criu, tcp: TcpConnections) -> anyhow::Result<()> {
     if tcp == TcpConnections::Established && !criu.locks_networks() {
-        bail!("this kernel has no nftables, without which CRIU cannot save TCP connections");
+        bail!("CRIU cannot use nftables here, which it needs to save TCP connections");
     }
     Ok(())
 }
@@ -505,6 +506,12 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     })?;
     let criu = finished.map(|work| statistics::read_dump(work.path()));
     let folder = writer.criu_dir();
+    // Made since it was looked for. CRIU lets one pass that is over already.
+    if setting.tcp == TcpConnections::Refused && tcp::has_connection(&folder)? {
+        return Err(refused(
+            "the program has made a TCP connection; --tcp says what shall become of it",
+        ));
+    }
     timers::start_again(&folder).context("the program's timers cannot be saved")?;
     ghosts::name_apart(&folder, &hex(id)).context("the program's deleted files cannot be saved")?;
     let plugin: PluginStatistics = read_image(&folder.join(files::STATISTICS))?;

@@ -35,7 +35,7 @@ pub(crate) fn run(action: &Action) -> anyhow::Result<Option<ExitCode>> {
     // What is written where only the container sees it goes with the container.
     for path in action.paths() {
         let path = here.join(path);
-        if let Some(folder) = path.parent().filter(|folder| folder.exists()) {
+        if let Some(folder) = path.parent() {
             check_seen(pid, folder).map_err(refused)?;
         }
     }

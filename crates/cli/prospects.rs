@@ -44,9 +44,12 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         let noted = result.map_err(|error| findings.push(format!("{:#}", error.into())));
         noted.ok()
     }
-    note(findings, capabilities::check(capabilities::CHECKPOINT));
-    let criu = note(findings, Criu::find(None));
     let tcp = arguments.tcp.into();
+    note(
+        findings,
+        capabilities::check(capabilities::of_checkpoint(tcp)),
+    );
+    let criu = note(findings, Criu::find(None));
     if let Some(criu) = &criu {
         note(findings, checkpoint::check_network_lock(criu, tcp));
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use strobe_criu::locate::{self, Criu};
-use strobe_criu::ports::{self, Unbindable};
+use strobe_criu::ports;
 use strobe_criu::run::softgpu_library;
 use strobe_program::process;
 use strobe_program::program_files::{self, Comparison, Repair};
@@ -55,11 +55,6 @@ pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready
     if let Err(error) = check_capabilities(checkpoint) {
         note(error);
     }
-    match check_ports(checkpoint) {
-        Ok(unbindable) => findings.extend(unbindable.iter().map(ToString::to_string)),
-        Err(error) => findings.push(format!("{error:#}")),
-    }
-    let mut note = |error: anyhow::Error| findings.push(format!("{error:#}"));
     let criu = Criu::find(None).map_err(|error| note(error.into())).ok();
     let plugin = locate::find_plugin()
         .map_err(|error| note(error.into()))
@@ -70,6 +65,12 @@ pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready
     let Comparison { repairs, refusals } =
         program_files::compare(&rest, &checkpoint.criu_dir(), allowed);
     findings.extend(refusals.iter().map(ToString::to_string));
+    match ports::unbindable(&checkpoint.criu_dir()) {
+        Ok(unbindable) => findings.extend(unbindable.iter().map(ToString::to_string)),
+        Err(error) => findings.push(format!(
+            "the program's sockets cannot be looked at: {error}"
+        )),
+    }
     match (criu, plugin, softgpu) {
         (Some(criu), Some(plugin), Some(softgpu)) if findings.is_empty() => Ok(Ready {
             tools: Tools {
@@ -126,17 +127,6 @@ fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
 fn check_capabilities(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let held = strobe_criu::capabilities::held(&checkpoint.criu_dir())?;
     Ok(capabilities::check(capabilities::RESTORE | held)?)
-}
-
-/// Ports that are not free. A program with a network of its own gets it back, and with it its ports.
-fn check_ports(checkpoint: &Checkpoint) -> anyhow::Result<Vec<Unbindable>> {
-    let images = checkpoint.criu_dir();
-    for entry in fs::read_dir(&images)? {
-        if entry?.file_name().to_string_lossy().starts_with("netns-") {
-            return Ok(Vec::new());
-        }
-    }
-    Ok(ports::unbindable(&images)?)
 }
 
 /// Checks that the numbers of all the program's processes and threads are free. Those of a program

@@ -237,6 +237,11 @@ fn a_checkpoint_that_would_go_with_the_container_is_refused() {
     let seen_in_there = Path::new("/proc").join(pid.to_string()).join("root");
     let in_there = seen_in_there.join(images.strip_prefix("/").expect("an absolute path"));
     assert!(!in_there.exists() && !images.exists());
+    // This one it has alone.
+    fs::create_dir(&in_there).expect("it has a /tmp");
+    let refused = checkpoint_of(pid, &images.join("in-it"), &[]).badly(&["does not see"]);
+    assert_eq!(refused.code, Some(3));
+    assert!(!in_there.join("in-it").exists());
     bundle.goes_on();
     bundle.end(container);
 }

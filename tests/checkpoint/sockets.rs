@@ -73,6 +73,20 @@ fn a_connection_that_nobody_has_decided_about_is_refused_and_goes_on() {
     assert_eq!(log, rounds(many));
 }
 
+/// CRIU dumps its socket, and then does not restore it.
+#[test]
+fn a_connection_that_is_over_is_one_as_long_as_its_socket_is_open() {
+    let folder = Folder::new("tcp-over");
+    let session = pairs(&folder, &["over"]);
+    let images = folder.join("images");
+    let words = ["a connected TCP socket, or one whose connection is over"];
+    let refused = checkpoint(&session, &images, &[]).badly(&words);
+    assert_eq!(refused.code, Some(3));
+    assert!(session.is_alive());
+    session.kill().expect("it dies");
+    comes_back_twice("tcp-over-closed", &["over"], &["--tcp", "close"]);
+}
+
 #[test]
 fn a_port_that_somebody_else_has_taken_is_named_before_a_restore_begins() {
     let folder = Folder::new("tcp-taken");

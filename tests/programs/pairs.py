@@ -1,11 +1,12 @@
-"""Has a socket that listens; told so, both ends of a TCP connection ("connected"), or sockets of
-other kinds ("others").
+"""Has a socket that listens; told so, both ends of a TCP connection ("connected"), an end that outlives
+its connection ("over"), or sockets of other kinds ("others").
 
 Each round, of as many as are told, a kernel's result goes through the connection.
 """
 import ctypes
 import os
 import socket
+import struct
 import sys
 import time
 
@@ -41,6 +42,13 @@ if connects:
     # Always under way when a checkpoint is taken.
     one.sendall(bytes(BYTES))
 
+over = None
+if "over" in sys.argv:
+    over = socket.create_connection(server.getsockname())
+    refuses, _ = server.accept()
+    # It is reset.
+    refuses.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    refuses.close()
 others = "others" in sys.argv
 if others:
     families = [socket.AF_INET, socket.AF_INET6]
@@ -79,6 +87,8 @@ last = socket.create_connection(server.getsockname())
 server.accept()[0].sendall(b"hello")
 if last.recv(5, socket.MSG_WAITALL) != b"hello":
     sys.exit("nobody answers")
+if over and over.fileno() < 0:
+    sys.exit("it is gone")
 if others:
     for one in unbound:
         if one.getsockname()[1] != 0:

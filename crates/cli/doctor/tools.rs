@@ -103,8 +103,8 @@ fn tcp(criu: &Criu) -> Check {
         true => Check::ok(name, "connections can be saved"),
         false => Check::bad(
             name,
-            "no connections can be saved, as the kernel has no nftables",
-            "a kernel with CONFIG_NF_TABLES, and root",
+            "no connections can be saved, as CRIU cannot use nftables here",
+            "root, a kernel with CONFIG_NF_TABLES, and a CRIU that was built with nftables",
         ),
     };
     check.optional()

@@ -47,29 +47,29 @@ pub(crate) unsafe extern "C" fn syscall(
     let Some(error @ 1..=4095) = result.checked_neg() else {
         return result;
     };
-    let error = Errno::from_raw(error as c_int);
     let is_limit = number == libc::SYS_prlimit64 && third == 0 && fourth != 0;
     if is_limit
-        && error == Errno::EPERM
-        && let Some(limit) = read(first, second)
+        && error == c_long::from(libc::EPERM)
+        && let Some(limit) = read(first as u32, second as u32)
     {
         // SAFETY: it is not null, so the caller has room for a limit there.
         unsafe { (fourth as *mut rlimit64).write(limit) };
         return 0;
     }
-    error.set();
+    // Whatever it is: not all have a name.
+    Errno::set_raw(error as c_int);
     -1
 }
 
 /// A limit of a process, as the kernel lists it.
-fn read(pid: usize, resource: usize) -> Option<rlimit64> {
+fn read(pid: u32, resource: u32) -> Option<rlimit64> {
     let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
     parse(&text, resource)
 }
 
 /// One of the limits, which the kernel lists below a heading in the order of their numbers.
-fn parse(text: &str, resource: usize) -> Option<rlimit64> {
-    let line = text.lines().nth(1 + resource)?;
+fn parse(text: &str, resource: u32) -> Option<rlimit64> {
+    let line = text.lines().nth(1 + resource as usize)?;
     let mut numbers = line.get(NAME..)?.split_whitespace().map(|word| match word {
         "unlimited" => Some(libc::RLIM64_INFINITY),
         number => number.parse().ok(),
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn proc_tells_what_the_call_tells() {
-        let own = std::process::id() as usize;
+        let own = std::process::id();
         // RLIM_NLIMITS of include/uapi/asm-generic/resource.h.
         let limits = 16;
         for resource in 0..limits {
@@ -96,7 +96,17 @@ mod tests {
             };
             let room = (&raw mut told).addr();
             // SAFETY: room for a limit; nothing is set.
-            let result = unsafe { syscall(libc::SYS_prlimit64, own, resource, 0, room, 0, 0) };
+            let result = unsafe {
+                syscall(
+                    libc::SYS_prlimit64,
+                    own as usize,
+                    resource as usize,
+                    0,
+                    room,
+                    0,
+                    0,
+                )
+            };
             assert_eq!(result, 0);
             let read = read(own, resource).expect("it is listed");
             assert_eq!(

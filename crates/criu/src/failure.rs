@@ -28,7 +28,7 @@ const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 17] = [
+const KNOWN: [Rewrite; 18] = [
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -100,8 +100,16 @@ const KNOWN: [Rewrite; 17] = [
     |m| {
         after(m, "Can't bind inet socket").filter(|rest| rest.contains("in use"))?;
         Some(
-            "a TCP port that the program had is in use; that of a connection which has ended a moment ago \
+            "a port that the program had is in use; one of a TCP connection which has ended a moment ago \
              stays so for up to a minute"
+                .into(),
+        )
+    },
+    |m| {
+        after(m, "In-flight connection")?;
+        Some(
+            "a TCP connection waits to be accepted by the program, which CRIU does not save: try again when \
+             that is done"
                 .into(),
         )
     },
@@ -245,7 +253,7 @@ mod tests {
         );
         explains(
             "(00.01) Error (criu/sk-inet.c:1059): inet: Can't bind inet socket (id 26): Address already in use",
-            "a TCP port that the program had is in use; that of a connection which has ended a moment ago \
+            "a port that the program had is in use; one of a TCP connection which has ended a moment ago \
              stays so for up to a minute",
         );
         explains(

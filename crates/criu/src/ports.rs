@@ -17,9 +17,6 @@ use prost::Message;
 
 use crate::images::FILES;
 
-const TCP_CLOSE: u32 = 7;
-const TCP_LISTEN: u32 = 10;
-
 /// `file_entry` of images/fdinfo.proto, as far as it is needed here.
 #[derive(Clone, PartialEq, Message)]
 struct File {
@@ -29,15 +26,15 @@ struct File {
 
 /// `inet_sk_entry` of images/sk-inet.proto.
 #[derive(Clone, PartialEq, Message)]
-struct Inet {
+pub(crate) struct Inet {
     #[prost(uint32, tag = "3")]
     family: u32,
     #[prost(uint32, tag = "5")]
     protocol: u32,
-    #[prost(uint32, tag = "6")]
-    state: u32,
     #[prost(uint32, tag = "7")]
     port: u32,
+    #[prost(uint32, tag = "8")]
+    other_port: u32,
     /// Words in network order.
     #[prost(uint32, repeated, packed = "false", tag = "11")]
     address: Vec<u32>,
@@ -73,11 +70,15 @@ impl fmt::Display for Unbindable {
             error,
         } = self;
         match error {
-            Errno::EADDRINUSE => write!(
-                f,
-                "{kind} port {address} of the program is in use; that of a connection which has ended a \
-                 moment ago stays so for up to a minute"
-            ),
+            Errno::EADDRINUSE => {
+                write!(f, "{kind} port {address} of the program is in use")?;
+                match *kind {
+                    "TCP" => f.write_str(
+                        "; that of a connection which has ended a moment ago stays so for up to a minute",
+                    ),
+                    _ => Ok(()),
+                }
+            }
             Errno::EADDRNOTAVAIL => write!(
                 f,
                 "{kind} port {address} of the program is of an address that this machine has not"
@@ -92,10 +93,15 @@ impl fmt::Display for Unbindable {
 
 /// Those of the images in a folder that cannot be bound in this process's network namespace, by trying.
 pub fn unbindable(images: &Path) -> io::Result<Vec<Unbindable>> {
+    let sockets = sockets(images)?;
+    Ok(sockets.iter().filter_map(Inet::unbindable).collect())
+}
+
+/// All internet sockets of the images.
+pub(crate) fn sockets(images: &Path) -> io::Result<Vec<Inet>> {
     let mut found = Vec::new();
     for file in FILES.read(images)? {
-        let file = File::decode(file.as_slice())?;
-        found.extend(file.inet.and_then(|inet| inet.unbindable()));
+        found.extend(File::decode(file.as_slice())?.inet);
     }
     Ok(found)
 }
@@ -110,9 +116,8 @@ impl Inet {
             libc::IPPROTO_UDP => (SockType::Datagram, "UDP"),
             _ => return None,
         };
-        let is_connection = name == "TCP" && ![TCP_CLOSE, TCP_LISTEN].contains(&self.state);
         let is_of_device = self.options.as_ref().is_some_and(|o| !o.device.is_empty());
-        if self.port == 0 || is_connection || is_of_device || !self.interface.is_empty() {
+        if self.port == 0 || self.is_connection() || is_of_device || !self.interface.is_empty() {
             return None;
         }
         let address = SocketAddr::new(self.ip_address()?, u16::try_from(self.port).ok()?);
@@ -140,6 +145,11 @@ impl Inet {
         })
     }
 
+    /// Or was one (`tcp_connection` there): CRIU does not bind it like others.
+    pub(crate) fn is_connection(&self) -> bool {
+        self.protocol as i32 == libc::IPPROTO_TCP && self.other_port != 0
+    }
+
     fn ip_address(&self) -> Option<IpAddr> {
         let word = |i: usize| self.address.get(i).map(|word| word.to_ne_bytes());
         match self.family as i32 {
@@ -159,7 +169,7 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, UdpSocket};
 
-    fn inet(protocol: i32, state: u32, address: SocketAddr) -> Inet {
+    fn inet(protocol: i32, other_port: u32, address: SocketAddr) -> Inet {
         let (family, octets) = match address.ip() {
             IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
             IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
@@ -170,7 +180,7 @@ mod tests {
         Inet {
             family: family as u32,
             protocol: protocol as u32,
-            state,
+            other_port,
             port: address.port().into(),
             address: words.collect(),
             ..Inet::default()
@@ -192,21 +202,17 @@ mod tests {
         for host in ["127.0.0.1:0", "[::1]:0"] {
             let listener = TcpListener::bind(host).expect("a port");
             let address = listener.local_addr().expect("bound");
-            let asked = inet(libc::IPPROTO_TCP, TCP_LISTEN, address);
+            let asked = inet(libc::IPPROTO_TCP, 0, address);
             let said = said_of(asked.clone());
             let start = format!("TCP port {address} of the program is in use");
             assert!(said[0].starts_with(&start), "{said:?}");
             // A connection shares the port of what has accepted it.
-            let connected = 1;
-            assert!(said_of(inet(libc::IPPROTO_TCP, connected, address)).is_empty());
+            assert!(said_of(inet(libc::IPPROTO_TCP, 4711, address)).is_empty());
             drop(listener);
             assert!(said_of(asked).is_empty());
             let udp = UdpSocket::bind(host).expect("a port");
             let address = udp.local_addr().expect("bound");
-            assert_eq!(
-                said_of(inet(libc::IPPROTO_UDP, TCP_CLOSE, address)).len(),
-                1
-            );
+            assert_eq!(said_of(inet(libc::IPPROTO_UDP, 0, address)).len(), 1);
         }
     }
 
@@ -214,7 +220,7 @@ mod tests {
     fn an_address_that_is_not_here_is_told_unless_it_is_of_a_device() {
         // For documentation (RFC 5737).
         let elsewhere = "192.0.2.1:4711".parse().expect("an address");
-        let asked = inet(libc::IPPROTO_TCP, TCP_LISTEN, elsewhere);
+        let asked = inet(libc::IPPROTO_TCP, 0, elsewhere);
         let said = said_of(asked.clone());
         assert!(said[0].ends_with("that this machine has not"), "{said:?}");
         let options = Options {
@@ -227,6 +233,6 @@ mod tests {
         assert!(said_of(of_device).is_empty());
         // For documentation, too (RFC 3849): CRIU binds it, and it may come.
         let elsewhere = "[2001:db8::1]:4711".parse().expect("an address");
-        assert!(said_of(inet(libc::IPPROTO_TCP, TCP_LISTEN, elsewhere)).is_empty());
+        assert!(said_of(inet(libc::IPPROTO_TCP, 0, elsewhere)).is_empty());
     }
 }

@@ -1,10 +1,13 @@
 //! TCP connections: whether they can be saved, and how CRIU is told.
 
+use std::io;
+use std::path::Path;
 use std::process::Command;
 
 use strobe_proto::TcpConnections;
 
 use crate::locate::Criu;
+use crate::ports::{self, Inet};
 
 impl Criu {
     /// Whether it can lock a program's network (keep packets away from connections that it saves): it needs
@@ -15,6 +18,12 @@ impl Criu {
         let output = check.env_remove("LD_PRELOAD").output();
         output.is_ok_and(|output| output.status.success())
     }
+}
+
+/// Whether images hold a connection, that may be over. They cannot be restored without an option that says what
+/// becomes of it, even where the dump has passed it.
+pub fn has_connection(images: &Path) -> io::Result<bool> {
+    Ok(ports::sockets(images)?.iter().any(Inet::is_connection))
 }
 
 /// CRIU's options, of a dump and of the restore from it.
