@@ -13,6 +13,7 @@ use anyhow::{Context, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
+use strobe_criu::image_folder::ImageFolder;
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting, work_folder};
 use strobe_criu::wrapper::{self, Held};
@@ -240,9 +241,10 @@ fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> any
     let mut plugins = vec![tools.plugin.as_path()];
     plugins.extend(tools.softgpu.as_deref());
     let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
+    let images = ImageFolder::create(work.path().join("images"), checkpoint.path())?;
     let setting = Setting {
         criu: &tools.criu,
-        images: &fs::canonicalize(checkpoint.criu_dir())?,
+        images: images.path(),
         work: work.path(),
         plugins: plugins.path(),
         plugin: &tools.plugin,

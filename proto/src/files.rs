@@ -9,6 +9,9 @@ pub const CRIU: &str = "criu";
 /// The folder of files that the program shares with nobody outside.
 pub const FILES: &str = "files";
 
+/// In the folder of images that one restore has: a link to the checkpoint's directory.
+pub const CHECKPOINT: &str = "strobe-checkpoint";
+
 /// In the folder of images: [`crate::PluginStatistics`].
 pub const STATISTICS: &str = "strobe-plugin.img";
 /// In the folder of images: [`crate::ProgramFiles`].

@@ -1,11 +1,17 @@
 //! Checkpoint, kill, new device, restore.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use strobe_criu::locate;
 use strobe_evaluation::Session;
 use strobe_evaluation::strobe::ModeOption;
 
-use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify};
+use crate::harness::{
+    Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify,
+};
 
 /// Until it is told that they are enough.
 const ROUNDS: &str = "1000000";
@@ -50,6 +56,46 @@ fn a_program_comes_back_from_a_copy_on_write_checkpoint() {
 #[test]
 fn a_program_comes_back_from_a_stop_the_world_checkpoint() {
     comes_back("stop");
+}
+
+/// Which each version of CRIU reads through links.
+#[test]
+fn no_restore_writes_anything_into_the_checkpoint() {
+    let folder = Folder::new("untouched");
+    let mut session = start(&folder, &[&hip_program("mixed.cpp"), ROUNDS, "log"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
+    folder.rounds_enough();
+    let before = contents(&images);
+    for version in ["criu", "criu-4.2.1", "criu-4.3"] {
+        let prefix = locate::private_prefix().expect("a home");
+        let criu = prefix.with_file_name(version).join("criu");
+        let strobe = strobe();
+        let mut command = strobe.command();
+        command.args(["softgpu", "--"]).arg(strobe.path());
+        command.args(["restore", "--wait"]).arg(&images);
+        command.env(locate::CRIU_VARIABLE, criu);
+        Ended::new(&command.output().expect("strobe starts")).well();
+        assert_eq!(contents(&images), before, "{version}");
+    }
+}
+
+/// All names below a folder, with lengths and times of change.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let meta = fs::symlink_metadata(&path).expect("it is there");
+        if meta.is_dir() {
+            all.extend(contents(&path));
+        }
+        all.insert(path, (meta.len(), meta.modified().expect("a time")));
+    }
+    all
 }
 
 #[test]

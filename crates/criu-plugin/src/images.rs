@@ -9,12 +9,13 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use nix::fcntl::{OFlag, openat};
+use nix::dir::Dir;
+use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::Mode;
-use strobe_proto::frame;
 use strobe_proto::image::Image;
+use strobe_proto::{files, frame};
 
 use crate::host::{self, Streamed};
 
@@ -54,12 +55,32 @@ impl Images {
         matches!(self, Self::Stream)
     }
 
-    /// The folder as it is named now; `None` where images are streamed.
-    pub(crate) fn path(&self) -> io::Result<Option<PathBuf>> {
+    /// The directory of the checkpoint that a folder of images belongs to: the folder lies in it, unless it says
+    /// where it is, as that of `strobe restore` does. `None` where images are streamed.
+    pub(crate) fn checkpoint(&self) -> io::Result<Option<PathBuf>> {
         let Self::Folder(folder) = self else {
             return Ok(None);
         };
-        std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).map(Some)
+        // By the descriptor: the folder of a restore has no name in a mount namespace of the program's.
+        if let Ok(directory) = readlinkat(folder, files::CHECKPOINT) {
+            return Ok(Some(directory.into()));
+        }
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
+        Ok(path.parent().map(Path::to_owned))
+    }
+
+    /// The names of all images; none where they are streamed, which nobody can list.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let Self::Folder(folder) = self else {
+            return Ok(Vec::new());
+        };
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let mut names = Vec::new();
+        for entry in Dir::openat(folder, ".", flags, Mode::empty())?.iter() {
+            let entry = entry?;
+            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
     }
 
     /// Makes an image anew.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use strobe_kfd::client::compute::{self, Bo};
 use strobe_kfd::client::copier::SdmaError;
@@ -336,12 +336,11 @@ fn open_node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreErr
     host::out_of_the_way(file.into()).map_err(RestoreError::Descriptor)
 }
 
-/// The checkpoint directory that holds the images, if it is one.
+/// The checkpoint directory that the images are of, if there is one.
 pub(crate) fn open_checkpoint(images: &Images) -> Result<Option<Checkpoint>, RestoreError> {
-    let path = images.path().map_err(RestoreError::Folder)?;
-    let parent = path.as_deref().and_then(Path::parent);
-    match parent.filter(|parent| parent.join(files::MANIFEST).exists()) {
-        Some(parent) => Ok(Some(Checkpoint::open(parent)?)),
+    let directory = images.checkpoint().map_err(RestoreError::Folder)?;
+    match directory.filter(|directory| directory.join(files::MANIFEST).exists()) {
+        Some(directory) => Ok(Some(Checkpoint::open(&directory)?)),
         None => Ok(None),
     }
 }
@@ -358,13 +357,9 @@ fn kfd_image(
     images: &Images,
     wanted: impl Fn(&CriuKfd) -> bool,
 ) -> Result<Option<CriuKfd>, RestoreError> {
-    let Some(folder) = images.path().map_err(RestoreError::Folder)? else {
-        return Ok(None);
-    };
-    for entry in fs::read_dir(folder).map_err(RestoreError::Folder)? {
-        let name = entry.map_err(RestoreError::Folder)?.file_name();
-        if let Some(name) = name.to_str().filter(|name| files::is_kfd(name))
-            && let Some(image) = images.read::<CriuKfd>(name)?.filter(&wanted)
+    for name in images.names().map_err(RestoreError::Folder)? {
+        if files::is_kfd(&name)
+            && let Some(image) = images.read::<CriuKfd>(&name)?.filter(&wanted)
         {
             return Ok(Some(image));
         }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`locate`] | find CRIU and the plugin |
 //! | [`plugin_folder`] | the folder of plugins for one run |
+//! | [`image_folder`] | the folder of images for one restore |
 //! | [`run`] | spawn `criu dump` and `criu restore` |
 //! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
@@ -20,6 +21,7 @@
 pub mod capabilities;
 pub mod failure;
 pub mod ghosts;
+pub mod image_folder;
 mod images;
 pub mod locate;
 pub mod phases;
