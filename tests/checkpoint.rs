@@ -18,6 +18,7 @@
 //! | `damage` | a checkpoint that is not what was written is not restored |
 //! | `output` | a pipe gets all of a program's output, once; phases are reported |
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
+//! | `killed_command` | a command that is killed leaves nothing behind that harms |
 //! | `several_gpus` | programs on several GPUs come back, on those or on others |
 //! | `surroundings` | daemons, terminals, other users: what comes back is where it was, and what lacks is named |
 //! | `trees` | several processes are saved at one cut and come back together |
@@ -44,6 +45,8 @@ mod held;
 mod hostile;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
+#[path = "checkpoint/killed_command.rs"]
+mod killed_command;
 #[path = "checkpoint/killed_criu.rs"]
 mod killed_criu;
 #[path = "checkpoint/missed_writes.rs"]

@@ -16,6 +16,7 @@ mod delivery;
 mod directory;
 mod distrust;
 mod doctor;
+mod entrusted;
 mod figures;
 mod gpu;
 mod graph;

@@ -3,7 +3,6 @@
 //! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
 
 use serde::Serialize;
-use strobe_program::program_files::Repaired;
 
 use crate::missed::MissedWriteReport;
 use crate::size::show_size;
@@ -172,14 +171,4 @@ pub(crate) struct FileReport {
     /// For people.
     #[serde(skip)]
     pub(crate) sentence: String,
-}
-
-impl From<&Repaired> for FileReport {
-    fn from(file: &Repaired) -> Self {
-        Self {
-            path: file.path().display().to_string(),
-            kept: file.kept().map(|kept| kept.display().to_string()),
-            sentence: file.to_string(),
-        }
-    }
 }

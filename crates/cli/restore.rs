@@ -14,27 +14,27 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use strobe_criu::image_folder::ImageFolder;
+use strobe_criu::left_over::{self, WorkFolder};
 use strobe_criu::plugin_folder::PluginFolder;
-use strobe_criu::run::{RunError, Setting, work_folder};
+use strobe_criu::run::{RunError, Setting};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
-use strobe_program::program_files::{Links, Repair, Repaired};
 use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
 use strobe_proto::page::Phase;
-use strobe_proto::{GpuProcess, Manifest, ProgramFile, files};
+use strobe_proto::{GpuProcess, Manifest, files};
 use strobe_store::Checkpoint;
 
-use crate::arguments::{RestoreArguments, Tail};
+use crate::arguments::RestoreArguments;
 use crate::deferred::Deferred;
+use crate::entrusted::Entrusted;
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
-use crate::report::{FileReport, ReadinessReport, RestoreReport};
-use crate::scratch::Scratch;
-use crate::spool::{self, Spool};
+use crate::report::{ReadinessReport, RestoreReport};
+use crate::spool::Spool;
 use crate::{capabilities, directory, progress, signals};
 
 /// For the restored agent to say that it goes on.
@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     if arguments.check {
         return check(arguments, &checkpoint);
     }
+    left_over::clear();
     readiness::keep_out_of_the_way(&checkpoint);
     let manifest = checkpoint.manifest();
     let bar = progress::bytes(
@@ -79,15 +80,17 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     // From here on there is something to take back.
     let interrupts = Deferred::begin().context("cannot hold signals up")?;
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
-    let (pid, repaired) = with_output(&gone, || {
-        bring_back(&checkpoint, &tools, repairs, &interrupts)
-    })?;
+    let work = WorkFolder::create().context("CRIU has no folder to work in")?;
+    let files = Entrusted::new(&work, &manifest.program_files, gone, repairs)
+        .context("the program's files cannot be kept")?;
+    let (pid, files) = bring_back(&checkpoint, &tools, &work, files, &interrupts)?;
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
         pid,
         restore_ms: started.elapsed().as_secs_f64() * 1e3,
-        files: settle(repaired, arguments.tail),
+        files: files.settle(arguments.tail),
     };
+    drop(work);
     drop(turn);
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),
@@ -150,24 +153,6 @@ fn check(arguments: &RestoreArguments, checkpoint: &Checkpoint) -> Outcome {
     answer_whether(&report, report.text(), report.ready, arguments.json)
 }
 
-/// Makes the files again through which the program's output went; away with them if it does not
-/// come back.
-fn with_output<R>(
-    gone: &[ProgramFile],
-    bring_back: impl FnOnce() -> anyhow::Result<R>,
-) -> anyhow::Result<R> {
-    let made: Vec<_> = gone
-        .iter()
-        .map_while(|file| spool::make_again(file).map(|()| file).ok())
-        .collect();
-    // One that could not be made is missing, and CRIU says so.
-    let result = bring_back();
-    if result.is_err() {
-        made.into_iter().for_each(spool::unmake);
-    }
-    result
-}
-
 fn refused(error: impl std::fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
 }
@@ -176,105 +161,108 @@ fn refused(error: impl std::fmt::Display) -> anyhow::Error {
 fn bring_back(
     checkpoint: &Checkpoint,
     tools: &Tools,
-    repairs: Vec<Repair>,
+    work: &WorkFolder,
+    files: Entrusted,
     interrupts: &Deferred,
-) -> anyhow::Result<(u32, Vec<Repaired>)> {
-    let mut repaired: Vec<Repaired> = Vec::new();
+) -> anyhow::Result<(u32, Entrusted)> {
+    let attempt = Attempt {
+        checkpoint,
+        tools,
+        work,
+        guard: files.guard(),
+        interrupts,
+    };
     let restored = || {
-        for repair in repairs {
-            repaired.push(repair.apply()?);
-        }
-        let _links = Links::make(&checkpoint.manifest().program_files)?;
-        let pid = restore(checkpoint, tools, interrupts)?;
-        wait_for_agents(pid, checkpoint.manifest()).inspect_err(|_| end_tree(pid))?;
+        files.repair()?;
+        let pid = attempt.once_or_twice()?;
+        let answered = wait_for_agents(pid, checkpoint.manifest());
+        answered.inspect_err(|_| attempt.end_tree(pid))?;
         Ok(pid)
     };
     match restored() {
-        Ok(pid) => Ok((pid, repaired)),
+        Ok(pid) => Ok((pid, files)),
         Err(error) => {
             if interrupts.is_interrupted() {
                 notice("interrupted; the program does not come back");
             }
-            undo(&repaired);
+            files.undo();
             Err(error)
         }
     }
 }
 
-/// The program has not come back: its files are what they were before.
-fn undo(repaired: &[Repaired]) {
-    for file in repaired.iter().rev() {
-        if let Err(error) = file.undo() {
-            notice(error);
-        }
-    }
+/// What CRIU is run with.
+struct Attempt<'a> {
+    checkpoint: &'a Checkpoint,
+    tools: &'a Tools,
+    work: &'a WorkFolder,
+    guard: u32,
+    interrupts: &'a Deferred,
 }
 
-/// The program is back: what its files had become is kept, or goes. Of its output nothing is kept, for
-/// it has been passed on.
-fn settle(repaired: Vec<Repaired>, tail: Tail) -> Vec<FileReport> {
-    let settle = |mut file: Repaired| {
-        let is_spooled = is_spooled(file.path());
-        if tail == Tail::Drop || is_spooled {
-            // It lies there then, and is named.
-            if let Err(error) = file.drop_kept() {
-                notice(error);
+impl Attempt<'_> {
+    /// Once more where a stand-in is in the way that a killed restore has left: the first attempt removes it.
+    fn once_or_twice(&self) -> anyhow::Result<u32> {
+        let in_the_way = |error: &anyhow::Error| format!("{error:#}").contains(STALE_STAND_IN);
+        match self.once() {
+            Err(error) if in_the_way(&error) => self.once(),
+            result => result,
+        }
+    }
+
+    fn once(&self) -> anyhow::Result<u32> {
+        let _phase = tracing::debug_span!("criu").entered();
+        let (checkpoint, tools, work) = (self.checkpoint, self.tools, self.work);
+        let mut plugins = vec![tools.plugin.as_path()];
+        plugins.extend(tools.softgpu.as_deref());
+        let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
+        let images = ImageFolder::create(work.path().join("images"), checkpoint.path())?;
+        let setting = Setting {
+            criu: &tools.criu,
+            images: images.path(),
+            work: work.path(),
+            plugins: plugins.path(),
+            plugin: &tools.plugin,
+            softgpu: tools.softgpu.as_deref(),
+            tcp: checkpoint.manifest().tcp(),
+            time_out: CRIU_LIMIT,
+        };
+        let bar = progress::spinner("restoring");
+        let result = setting
+            .restore()
+            .and_then(|running| running.finish(|| self.interrupts.is_interrupted()));
+        bar.finish_and_clear();
+        for phase in setting.restore_phases() {
+            // A report that nobody can read changes nothing.
+            pass_on(phase);
+        }
+        let pid = checkpoint.manifest().pid;
+        if let Err(error) = result {
+            // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.
+            let restored = matches!(&error, RunError::Failed(why) if why.contains(CANNOT_LET_GO));
+            if restored && has_run_to_its_end(pid) && is_alone(checkpoint)? {
+                return Ok(pid);
             }
+            self.end_tree(pid);
+            work.remove_ghosts();
+            return Err(error.into());
         }
-        (!is_spooled).then(|| FileReport::from(&file))
-    };
-    repaired.into_iter().filter_map(settle).collect()
-}
-
-/// Once more where a stand-in is in the way that a killed restore has left: the first attempt removes it.
-fn restore(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> anyhow::Result<u32> {
-    let in_the_way = |error: &anyhow::Error| format!("{error:#}").contains(STALE_STAND_IN);
-    match attempt(checkpoint, tools, interrupts) {
-        Err(error) if in_the_way(&error) => attempt(checkpoint, tools, interrupts),
-        result => result,
+        setting
+            .restored_pid()
+            .context("CRIU does not say which process it restored")
     }
-}
 
-fn attempt(checkpoint: &Checkpoint, tools: &Tools, interrupts: &Deferred) -> anyhow::Result<u32> {
-    let _phase = tracing::debug_span!("criu").entered();
-    let work = Scratch::of(work_folder(None)?);
-    let mut plugins = vec![tools.plugin.as_path()];
-    plugins.extend(tools.softgpu.as_deref());
-    let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
-    let images = ImageFolder::create(work.path().join("images"), checkpoint.path())?;
-    let setting = Setting {
-        criu: &tools.criu,
-        images: images.path(),
-        work: work.path(),
-        plugins: plugins.path(),
-        plugin: &tools.plugin,
-        softgpu: tools.softgpu.as_deref(),
-        tcp: checkpoint.manifest().tcp(),
-        time_out: CRIU_LIMIT,
-    };
-    let bar = progress::spinner("restoring");
-    let result = setting
-        .restore()
-        .and_then(|running| running.finish(|| interrupts.is_interrupted()));
-    bar.finish_and_clear();
-    for phase in setting.restore_phases() {
-        // A report that nobody can read changes nothing.
-        pass_on(phase);
-    }
-    let pid = checkpoint.manifest().pid;
-    if let Err(error) = result {
-        // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.
-        let restored = matches!(&error, RunError::Failed(why) if why.contains(CANNOT_LET_GO));
-        if restored && has_run_to_its_end(pid) && is_alone(checkpoint)? {
-            return Ok(pid);
+    /// Ends what a failed restore made.
+    fn end_tree(&self, root: u32) {
+        self.work.end_all();
+        // What ran already can be told by its parents.
+        let made = process::tree(std::process::id()).unwrap_or_default();
+        let others = made.into_iter().skip(1);
+        for pid in others.filter(|pid| ![root, self.guard].contains(pid)) {
+            let _ = kill(as_pid(pid), Signal::SIGKILL);
         }
-        end_tree(pid);
-        setting.remove_ghosts();
-        return Err(error.into());
+        end_child(root);
     }
-    setting
-        .restored_pid()
-        .context("CRIU does not say which process it restored")
 }
 
 /// Waits until no other restore of this program is under way.
@@ -363,15 +351,6 @@ fn wait(held: &Held, pid: u32) -> anyhow::Result<ExitStatus> {
             _ => None,
         })
     })?)
-}
-
-/// Ends what a failed restore made: all of it, while it can be told by its parents.
-fn end_tree(root: u32) {
-    let made = process::tree(std::process::id()).unwrap_or_default();
-    for pid in made.into_iter().skip(1).filter(|pid| *pid != root) {
-        let _ = kill(as_pid(pid), Signal::SIGKILL);
-    }
-    end_child(root);
 }
 
 /// Ends the first process of a restore that failed. It is our child, so that an innocent process of this number is

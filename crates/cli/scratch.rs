@@ -14,11 +14,6 @@ impl Scratch {
         Ok(Self(path.to_path_buf()))
     }
 
-    /// A folder that exists.
-    pub(crate) fn of(path: PathBuf) -> Self {
-        Self(path)
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

@@ -3,9 +3,10 @@
 //   LETHAL=POINT,WHEN,NUMBER,SIGNAL      pause_devices,after,1,KILL
 //
 // POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, or any call of
-// ptrace; WHEN is before or after the NUMBERth of them; SIGNAL is KILL or STOP,
-// or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it go on at the next point
-// of that name.
+// ptrace, wait4 or openat (of images, among others), and of clone3 in a restore; WHEN is before or after the
+// NUMBERth of them; SIGNAL is KILL or STOP, or COMMAND, which kills the command that has started CRIU, or BOTH,
+// which kills that and then CRIU, or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it
+// go on at the next point of that name. In a restore KILL and BOTH end CRIU itself, wherever the point is reached.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -13,7 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -28,7 +32,7 @@ static const char* const kOperations[] = {"process_info", "checkpoint", "unpause
 static struct {
     char point[32], when[16], signal[8];
     int number;
-    pid_t program;
+    pid_t program, command, criu;
 } plan;
 
 // The plan is for one life: it is forgotten by what CRIU runs, and by a process that is restored.
@@ -39,6 +43,8 @@ __attribute__((constructor)) static void read_plan(void) {
         fprintf(stderr, "lethal: %s is no plan\n", text);
         _exit(99);
     }
+    plan.command = getppid();
+    plan.criu = getpid();
     // criu dump ... -t PID
     char words[4096];
     FILE* file = fopen("/proc/self/cmdline", "r");
@@ -60,7 +66,10 @@ static void reach(const char* point, const char* when) {
     }
     if (strcmp(when, plan.when) || ++count != plan.number) return;
     if (!resumed && strcmp(plan.signal, "PROGRAM")) {
-        kill(getpid(), strcmp(plan.signal, "STOP") ? SIGKILL : SIGSTOP);
+        int both = !strcmp(plan.signal, "BOTH");
+        if (both || !strcmp(plan.signal, "COMMAND")) kill(plan.command, SIGKILL);
+        if (both || !strcmp(plan.signal, "KILL")) kill(plan.criu, SIGKILL);
+        if (!strcmp(plan.signal, "STOP")) kill(getpid(), SIGSTOP);
         return;
     }
     if (plan.program <= 0 || kill(plan.program, SIGSTOP)) _exit(98);
@@ -163,5 +172,47 @@ long ptrace(int request, ...) {
     reach("ptrace", "before");
     long result = next(request, pid, address, data);
     reach("ptrace", "after");
+    return result;
+}
+
+pid_t wait4(pid_t pid, int* status, int options, struct rusage* usage) {
+    static pid_t (*next)(pid_t, int*, int, struct rusage*);
+    if (!next) next = look_up(RTLD_NEXT, "wait4");
+    reach("wait4", "before");
+    pid_t found = next(pid, status, options, usage);
+    reach("wait4", "after");
+    return found;
+}
+
+static int open_at(const char* name, int folder, const char* path, int flags, unsigned mode) {
+    int (*next)(int, const char*, int, unsigned) = look_up(RTLD_NEXT, name);
+    reach("openat", "before");
+    int fd = next(folder, path, flags, mode);
+    reach("openat", "after");
+    return fd;
+}
+
+#define OPEN_AT(name)                                              \
+    int name(int folder, const char* path, int flags, ...) {       \
+        va_list list;                                              \
+        va_start(list, flags);                                     \
+        unsigned mode = flags & O_CREAT ? va_arg(list, unsigned) : 0; \
+        va_end(list);                                              \
+        return open_at(#name, folder, path, flags, mode);          \
+    }
+OPEN_AT(openat)
+OPEN_AT(openat64)
+
+long syscall(long number, ...) {
+    static long (*next)(long, long, long, long, long, long, long);
+    if (!next) next = look_up(RTLD_NEXT, "syscall");
+    long given[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; ++i) given[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_clone3) reach("clone3", "before");
+    long result = next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+    if (number == SYS_clone3 && result > 0) reach("clone3", "after");
     return result;
 }

@@ -20,7 +20,7 @@ use crate::dump_error::DumpError;
 use crate::host::{self, Level};
 use crate::options::Options;
 use crate::restore::{self, Restore};
-use crate::soft_dirty;
+use crate::{soft_dirty, stops};
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
 const STAGE_DUMP: c_int = 0;
@@ -84,6 +84,9 @@ fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, restore::RestoreE
 }
 
 pub(crate) extern "C" fn init(stage: c_int) -> c_int {
+    if stage == STAGE_RESTORE {
+        stops::begin_restore();
+    }
     guard(|current| {
         let options = || Options::read().map_err(|e| e.to_string());
         *current = match stage {

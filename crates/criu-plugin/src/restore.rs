@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
+use strobe_criu::left_over;
 use strobe_kfd::client::compute::{self, Bo};
 use strobe_kfd::client::copier::SdmaError;
 use strobe_kfd::criu::{BoBucket, DeviceBucket};
@@ -382,6 +383,7 @@ fn make_shared_memory(image: &CriuKfd) -> Result<(), SharedMemoryError> {
 /// it run, and it would write to its files.
 pub(crate) fn resume(pid: u32) -> Result<(), RestoreError> {
     let result = let_go(pid);
+    host::log(Level::Info, &left_over::whole(pid));
     if result.is_err() {
         // SAFETY: no pointers; CRIU holds the process, so that the number is its own.
         unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };

@@ -21,12 +21,17 @@
 //!   the stop again that it believes to have taken away: it is still there, or a SIGCONT has ended
 //!   it since; so it is not sent.
 //!
+//! In a restore nothing of this is needed, but who is seized there goes with CRIU (`PTRACE_O_EXITKILL`) until CRIU
+//! lets go of it: a CRIU that is killed would let it run, half made. CRIU seizes the first process when it has made
+//! it, and all others before they can run (`attach_to_tasks` there).
+//!
 //! Of ptrace(2): a stop because of a signal (signal-delivery-stop) is told from others by the upper half of
 //! the status, and only the tracer lets the signal through. CRIU waits in its handler of SIGCHLD too; so
 //! whoever holds the lock has signals blocked, and so have all threads of ours.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use libc::{pid_t, rusage, siginfo_t};
@@ -54,6 +59,13 @@ struct Thread {
 
 static THREADS: Mutex<BTreeMap<pid_t, Thread>> = Mutex::new(BTreeMap::new());
 
+static IN_RESTORE: AtomicBool = AtomicBool::new(false);
+
+/// From now on CRIU seizes what it has made itself.
+pub(crate) fn begin_restore() {
+    IN_RESTORE.store(true, Ordering::Relaxed);
+}
+
 fn with_threads<R>(body: impl FnOnce(&mut BTreeMap<pid_t, Thread>) -> R) -> R {
     without_signals(|| body(&mut THREADS.lock().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -70,7 +82,14 @@ pub(crate) unsafe extern "C" fn ptrace(
     address: *mut c_void,
     data: *mut c_void,
 ) -> c_long {
-    if let Err(error) = before(request, pid, data.is_null()) {
+    let in_restore = IN_RESTORE.load(Ordering::Relaxed);
+    let data = match request {
+        libc::PTRACE_SEIZE | libc::PTRACE_SETOPTIONS if in_restore => {
+            data.map_addr(|options| options | libc::PTRACE_O_EXITKILL as usize)
+        }
+        _ => data,
+    };
+    if !in_restore && let Err(error) = before(request, pid, data.is_null()) {
         error.set();
         return -1;
     }

@@ -9,6 +9,8 @@
 //! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
 //! | [`phases`] | what the plugin says of its phases there |
+//! | [`guard`] | a process that puts in order what a killed command has left |
+//! | [`left_over`] | what a killed restore has left |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`statistics`] | CRIU's own times |
@@ -21,8 +23,10 @@
 pub mod capabilities;
 pub mod failure;
 pub mod ghosts;
+pub mod guard;
 pub mod image_folder;
 mod images;
+pub mod left_over;
 pub mod locate;
 pub mod phases;
 pub mod plugin_folder;

@@ -6,14 +6,13 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, io, iter, thread};
+use std::{io, iter, thread};
 
 use strobe_program::namespaces::{NamespaceError, Namespaces};
 use strobe_program::{maps, process};
 use strobe_proto::TcpConnections;
 
 use crate::failure;
-use crate::ghosts;
 use crate::locate::Criu;
 use crate::{phases, tcp};
 
@@ -26,7 +25,7 @@ pub const FILES_LIMIT_VARIABLE: &str = "STROBE_FILES_LIMIT";
 /// Bytes of a deleted file that CRIU saves by itself.
 const CRIU_GHOST_LIMIT: u64 = 1 << 20;
 const DUMP_LOG: &str = "dump.log";
-const RESTORE_LOG: &str = "restore.log";
+pub(crate) const RESTORE_LOG: &str = "restore.log";
 /// The end of a log that is read for its errors.
 const LOG_LIMIT: usize = 64 << 20;
 
@@ -89,7 +88,7 @@ pub struct Setting<'a> {
     pub work: &'a Path,
     /// Folder of plugins.
     pub plugins: &'a Path,
-    /// Ours among them: preloaded for a dump, it keeps SIGSTOP away from CRIU.
+    /// Ours among them: preloaded, it keeps SIGSTOP away from a dump, and has what a restore has made end with CRIU.
     pub plugin: &'a Path,
     /// The software GPU's library ([`softgpu_library`]), which CRIU then needs under it too.
     pub softgpu: Option<&'a Path>,
@@ -128,7 +127,6 @@ impl Setting<'_> {
         files_limit: u64,
     ) -> Result<Running, RunError> {
         let mut command = self.command("dump", DUMP_LOG);
-        preload(&mut command, iter::once(self.plugin).chain(self.softgpu));
         command.args(["-t", &pid.to_string()]);
         // A word of 32 bits to CRIU, which saves small ones in any case.
         let deleted = files_limit.clamp(CRIU_GHOST_LIMIT, u32::MAX.into());
@@ -166,13 +164,16 @@ impl Setting<'_> {
         command.arg(self.pid_file());
         // A program that does not lead its session, like many a daemon, comes back in CRIU's, and must not get the
         // terminal that this command is given at. Its interrupt does not end CRIU halfway then, either.
-        // SAFETY: it takes no arguments.
-        let lead = || match unsafe { libc::setsid() } {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
+        let lead = || {
+            // SAFETY: it takes no arguments.
+            match unsafe { libc::setsid() } {
+                -1 => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            }
         };
         // SAFETY: the closure runs between fork and exec, and makes one bare system call.
         unsafe { command.pre_exec(lead) };
+        end_with_this_thread(&mut command);
         self.spawn(command, RESTORE_LOG)
     }
 
@@ -182,11 +183,6 @@ impl Setting<'_> {
         text.trim()
             .parse()
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, text))
-    }
-
-    /// Cleans up after a failed restore, when no process of it exists any more.
-    pub fn remove_ghosts(&self) {
-        ghosts::remove(&tail(&self.work.join(RESTORE_LOG)));
     }
 
     fn pid_file(&self) -> PathBuf {
@@ -208,6 +204,7 @@ impl Setting<'_> {
             .arg("--timeout")
             .arg(self.time_out.as_secs().max(1).to_string());
         put_on_softgpu(&mut command, self.softgpu);
+        preload(&mut command, iter::once(self.plugin).chain(self.softgpu));
         command
     }
 
@@ -231,6 +228,25 @@ impl Setting<'_> {
             dead: None,
         })
     }
+}
+
+/// Has the kernel kill a child when the thread that spawns it ends.
+fn end_with_this_thread(command: &mut Command) {
+    let parent = std::process::id();
+    let end = move || {
+        // SAFETY: both are bare system calls on numbers.
+        let parent_now = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::getppid()
+        };
+        // It may have ended before.
+        match parent_now.cast_unsigned() == parent {
+            true => Ok(()),
+            false => Err(io::ErrorKind::Interrupted.into()),
+        }
+    };
+    // SAFETY: the closure runs between fork and exec: two system calls, and an error without an allocation.
+    unsafe { command.pre_exec(end) };
 }
 
 impl Running {
@@ -355,23 +371,8 @@ impl Drop for Running {
     }
 }
 
-fn tail(path: &Path) -> String {
+pub(crate) fn tail(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let start = bytes.len().saturating_sub(LOG_LIMIT);
     String::from_utf8_lossy(&bytes[start..]).into_owned()
-}
-
-/// A new folder for one run's logs, readable by nobody else.
-pub fn work_folder(parent: Option<&Path>) -> io::Result<PathBuf> {
-    use std::os::unix::fs::DirBuilderExt;
-    let parent = parent.map_or_else(env::temp_dir, Path::to_path_buf);
-    for number in 0..1000 {
-        let path = parent.join(format!("strobe-criu-{}-{number}", std::process::id()));
-        match fs::DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return path.canonicalize(),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

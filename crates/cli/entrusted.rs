@@ -1,0 +1,222 @@
+//! The program's files while it is brought back: what they were at the cut, until it is back or does not come.
+//!
+//! They are in the hands of the command's guard. Is the command killed, the guard ends what CRIU has made, and the
+//! files are again what they were before; if CRIU had let the program go already, that runs, and keeps them.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use anyhow::{Context, anyhow};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use strobe_criu::guard::Guard;
+use strobe_criu::left_over::WorkFolder;
+use strobe_program::program_files::{Links, ProgramFileError, Repair, Repaired};
+use strobe_program::spool::is_spooled;
+use strobe_proto::ProgramFile;
+
+use crate::arguments::Tail;
+use crate::output::notice;
+use crate::report::FileReport;
+use crate::spool;
+
+/// What the guard is told to do.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Order {
+    Repair,
+    /// The program has not come back.
+    Undo,
+    /// It has; what the files had become stays beside them.
+    Keep,
+    /// The same, and that goes.
+    Drop,
+}
+
+/// A [`FileReport`], whose sentence is not in its JSON.
+type Row = (String, Option<String>, String);
+
+/// Files in the guard's hands.
+#[derive(Debug)]
+pub(crate) struct Entrusted(Guard);
+
+impl Entrusted {
+    /// Starts the guard. `gone` are files that the program's output went through, and that are not there any more.
+    pub(crate) fn new(
+        work: &WorkFolder,
+        all: &[ProgramFile],
+        gone: Vec<ProgramFile>,
+        repairs: Vec<Repair>,
+    ) -> io::Result<Self> {
+        let plan = Plan { all, gone, repairs };
+        Ok(Self(Guard::start(|link| keep(&link, work, plan))?))
+    }
+
+    /// The guard's process.
+    pub(crate) fn guard(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// Makes the files what they were at the cut, all or none.
+    pub(crate) fn repair(&self) -> anyhow::Result<()> {
+        let done: Result<(), String> = self.order(Order::Repair)?;
+        done.map_err(|error| anyhow!(error))
+    }
+
+    /// Makes them what they were before.
+    pub(crate) fn undo(self) {
+        if let Err(error) = self.order::<()>(Order::Undo) {
+            notice(format_args!(
+                "{error:#}; what the program's files had become lies beside them"
+            ));
+        }
+    }
+
+    /// Leaves them as they are; what was done.
+    pub(crate) fn settle(self, tail: Tail) -> Vec<FileReport> {
+        let files = self.order::<Vec<Row>>(match tail {
+            Tail::Drop => Order::Drop,
+            Tail::Keep => Order::Keep,
+        });
+        // The program runs all the same.
+        let files = files.unwrap_or_else(|error| {
+            notice(format_args!("{error:#}"));
+            Vec::new()
+        });
+        let report = |(path, kept, sentence)| FileReport {
+            path,
+            kept,
+            sentence,
+        };
+        files.into_iter().map(report).collect()
+    }
+
+    fn order<R: DeserializeOwned>(&self, order: Order) -> anyhow::Result<R> {
+        let ask = || {
+            send(self.0.link(), &order)?;
+            receive(&mut BufReader::new(self.0.link()))
+        };
+        let answer = ask().context("the process that keeps the program's files does not answer")?;
+        answer.context("the process that keeps the program's files was killed")
+    }
+}
+
+fn send(mut link: &UnixStream, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_string(message)?;
+    line.push('\n');
+    link.write_all(line.as_bytes())
+}
+
+/// `None` where the other side has ended.
+fn receive<R: DeserializeOwned>(link: &mut impl BufRead) -> io::Result<Option<R>> {
+    /// Of a message; a program has some thousands of files at most.
+    const LIMIT: u64 = 64 << 20;
+    let mut line = String::new();
+    Read::take(link, LIMIT).read_line(&mut line)?;
+    match line.ends_with('\n') {
+        true => Ok(Some(serde_json::from_str(&line)?)),
+        false => Ok(None),
+    }
+}
+
+struct Plan<'a> {
+    all: &'a [ProgramFile],
+    gone: Vec<ProgramFile>,
+    repairs: Vec<Repair>,
+}
+
+/// What was done of it.
+#[derive(Default)]
+struct Done {
+    output: Vec<ProgramFile>,
+    repaired: Vec<Repaired>,
+    links: Links,
+}
+
+/// In the guard: does what the command says, until that lets it go or is dead.
+fn keep(link: &UnixStream, work: &WorkFolder, plan: Plan<'_>) {
+    let mut plan = Some(plan);
+    let mut done = None;
+    let mut orders = BufReader::new(link);
+    while let Ok(Some(order)) = receive(&mut orders) {
+        // Who asks may be dead when it is answered; then no other order comes.
+        let _ = match order {
+            Order::Repair => {
+                let result = plan.take().map_or(Ok(Done::default()), Plan::carry_out);
+                let result = result.map(|now| done = Some(now));
+                send(link, &result.map_err(|error| error.to_string()))
+            }
+            Order::Undo => {
+                if let Some(done) = done.take() {
+                    done.undo();
+                }
+                send(link, &())
+            }
+            Order::Keep | Order::Drop => {
+                let drop = matches!(order, Order::Drop);
+                let files = done.take().map(|done| done.settle(drop));
+                send(link, &files.unwrap_or_default())
+            }
+        };
+    }
+    if let Some(done) = done {
+        work.end_all();
+        if work.is_done() {
+            done.settle(false);
+        } else {
+            work.remove_ghosts();
+            done.undo();
+        }
+        work.remove();
+    }
+}
+
+impl Plan<'_> {
+    fn carry_out(self) -> Result<Done, ProgramFileError> {
+        let mut done = Done::default();
+        // One that cannot be made is missing, and CRIU says so.
+        let make = |file: &ProgramFile| spool::make_again(file).is_ok();
+        done.output = self.gone.into_iter().take_while(make).collect();
+        let repair = || {
+            for repair in self.repairs {
+                done.repaired.push(repair.apply()?);
+            }
+            done.links = Links::make(self.all)?;
+            Ok(())
+        };
+        match repair() {
+            Ok(()) => Ok(done),
+            Err(error) => {
+                done.undo();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Done {
+    fn undo(self) {
+        for file in self.repaired.iter().rev() {
+            if let Err(error) = file.undo() {
+                notice(error);
+            }
+        }
+        self.output.iter().for_each(spool::unmake);
+    }
+
+    /// What the files had become is kept, or goes. Of the program's output nothing is kept, for it has been passed
+    /// on.
+    fn settle(self, drop: bool) -> Vec<Row> {
+        let settle = |mut file: Repaired| {
+            let is_spooled = is_spooled(file.path());
+            if drop || is_spooled {
+                // It lies there then, and is named.
+                if let Err(error) = file.drop_kept() {
+                    notice(error);
+                }
+            }
+            let kept = file.kept().map(|kept| kept.display().to_string());
+            (!is_spooled).then(|| (file.path().display().to_string(), kept, file.to_string()))
+        };
+        self.repaired.into_iter().filter_map(settle).collect()
+    }
+}

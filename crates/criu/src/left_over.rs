@@ -1,0 +1,245 @@
+//! What a restore has left whose CRIU, or whose command, was killed.
+//!
+//! Whom CRIU has seized goes with it (the plugin sees to that); the others of a tree, which it seizes last, wait for it
+//! for ever. They are told from everybody else by the files of CRIU's work folder that they have open: its
+//! log, which each closes (`std_log_set_fd` in pie/restorer.c) when it is seized already. Those that CRIU had let
+//! go of when it was killed run, without the rest: they are named in the log.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+use strobe_program::process::{self, Identity};
+
+use crate::{ghosts, run};
+
+/// How the name of a work folder starts.
+const NAME: &str = "strobe-criu-";
+/// Locked as long as the command lives, or the one that puts its affairs in order; says when it was started.
+const OWNER: &str = "owner";
+/// What CRIU says when it has let go of all.
+const DONE: &str = "Restore finished successfully";
+/// What is around the number of a process where the plugin says in CRIU's log that it is whole.
+const WHOLE: (&str, &str) = ("(strobe): process ", " is whole");
+/// A killed process is in the driver's hands for a while.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// A folder for the logs of one restore, readable by nobody else. It goes when this does.
+#[derive(Debug)]
+pub struct WorkFolder {
+    path: PathBuf,
+    /// CLOCK_BOOTTIME ticks; no process of the restore is older.
+    started: u64,
+    _owner: File,
+}
+
+impl WorkFolder {
+    /// In the folder for temporary files.
+    pub fn create() -> io::Result<Self> {
+        let me = Identity::of(std::process::id())?;
+        for number in 0..1000 {
+            let path = env::temp_dir().join(format!("{NAME}{}-{number}", me.pid));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {}
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(e) => return Err(e),
+            }
+            let path = path.canonicalize()?;
+            let mut owner = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(path.join(OWNER))?;
+            owner.lock()?;
+            write!(owner, "{}", me.start_time)?;
+            return Ok(Self {
+                path,
+                started: me.start_time,
+                _owner: owner,
+            });
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether CRIU has let the whole program go.
+    pub fn is_done(&self) -> bool {
+        log(&self.path).contains(DONE)
+    }
+
+    /// Ends all that CRIU has made, and CRIU, unless it has let the whole program go. No process of it is there any
+    /// more when this returns, but for those that nobody has waited for.
+    pub fn end_all(&self) {
+        end_all(&self.path, self.started);
+    }
+
+    /// Removes the stand-ins of deleted files that CRIU has left, when no process of the restore exists any more.
+    pub fn remove_ghosts(&self) {
+        ghosts::remove(&log(&self.path));
+    }
+
+    /// Removes it, for who is dead.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// What the plugin says of each process before CRIU lets go of the first.
+pub fn whole(pid: u32) -> String {
+    format!("process {pid} is whole")
+}
+
+/// Clears up after restores that were killed with all that belonged to them.
+pub fn clear() {
+    let entries = fs::read_dir(env::temp_dir()).into_iter().flatten();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with(NAME)
+            && let Some((_owner, started)) = dead(&path)
+        {
+            end_all(&path, started);
+            ghosts::remove(&log(&path));
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// The lock of a work folder of ours whose owner is dead, and when that was started.
+fn dead(path: &Path) -> Option<(File, u64)> {
+    let folder = path.symlink_metadata().ok()?;
+    if !folder.is_dir() || folder.uid() != geteuid().as_raw() || folder.mode() & 0o077 != 0 {
+        return None;
+    }
+    let mut owner = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path.join(OWNER))
+        .ok()?;
+    owner.try_lock().ok()?;
+    let mut text = String::new();
+    Read::by_ref(&mut owner)
+        .take(32)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some((owner, text.parse().ok()?))
+}
+
+fn log(work: &Path) -> String {
+    run::tail(&work.join(run::RESTORE_LOG))
+}
+
+fn end_all(work: &Path, started: u64) {
+    kill_while(|| users(work));
+    let log = log(work);
+    if log.contains(DONE) {
+        return;
+    }
+    let released = released(&log).flat_map(Identity::of);
+    let released: Vec<_> = released.filter(|one| one.start_time >= started).collect();
+    let alive = released.iter().filter(|one| one.is_alive());
+    kill_while(|| alive.clone().map(|one| one.pid).collect());
+}
+
+/// Kills whom `look` finds, until it finds nobody.
+fn kill_while(look: impl Fn() -> Vec<u32>) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left = look();
+        if left.is_empty() || Instant::now() > deadline {
+            return;
+        }
+        for pid in left {
+            // It may have ended meanwhile.
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Processes that have a file open in a work folder, other than its owner's lock.
+fn users(folder: &Path) -> Vec<u32> {
+    let owner = folder.join(OWNER);
+    let is_used = |path: &Path| path.starts_with(folder) && path != owner;
+    let uses = |pid: &u32| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd"));
+        let mut files = files.into_iter().flatten().flatten();
+        files.any(|file| fs::read_link(file.path()).is_ok_and(|path| is_used(&path)))
+    };
+    let all = process::all().unwrap_or_default().into_iter();
+    all.filter(|pid| *pid != std::process::id() && uses(pid))
+        .collect()
+}
+
+/// The processes that CRIU was about to let go of.
+fn released(log: &str) -> impl Iterator<Item = u32> {
+    log.lines().filter_map(|line| {
+        let rest = line.split_once(WHOLE.0)?.1;
+        rest.strip_suffix(WHOLE.1)?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn who_has_a_file_of_the_folder_open_is_ended_and_nobody_else() {
+        let work = WorkFolder::create().unwrap();
+        let cat = |output: Stdio| {
+            let mut cat = Command::new("cat");
+            cat.stdin(Stdio::piped()).stdout(output).spawn().unwrap()
+        };
+        let file = File::create(work.path().join("restore.log")).unwrap();
+        let (mut ours, mut other) = (cat(file.into()), cat(Stdio::null()));
+        // Dead it stays a zombie, which has no files.
+        work.end_all();
+        assert!(!ours.wait().unwrap().success());
+        assert!(other.try_wait().unwrap().is_none());
+        drop(other.stdin.take());
+        other.wait().unwrap();
+    }
+
+    #[test]
+    fn processes_that_were_let_go_are_ended_unless_all_were() {
+        let work = WorkFolder::create().unwrap();
+        let log = work.path().join("restore.log");
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let said = format!("(00.1) (strobe): {}\n", whole(child.id()));
+        fs::write(&log, format!("{said}(00.2) {DONE}. Tasks resumed.\n")).unwrap();
+        assert!(work.is_done());
+        work.end_all();
+        assert!(child.try_wait().unwrap().is_none());
+        fs::write(&log, said).unwrap();
+        work.end_all();
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_folder_whose_owner_lives_is_left_alone() {
+        let work = WorkFolder::create().unwrap();
+        clear();
+        assert!(work.path().exists());
+        let path = work.path().to_owned();
+        // As if killed.
+        let WorkFolder { _owner: owner, .. } = &work;
+        owner.unlock().unwrap();
+        clear();
+        assert!(!path.exists());
+    }
+}
