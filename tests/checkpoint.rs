@@ -11,6 +11,7 @@
 //! | `files` | what comes back works on its files as they were, or not at all |
 //! | `graph` | what was launched is shown, and what orders it |
 //! | `containers` | a program in a container is saved from the host, or refused by name |
+//! | `moved` | what has another path now is found there where that is said |
 //! | `namespaces` | a program in namespaces of its own is saved from outside |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
@@ -51,6 +52,8 @@ mod killed_command;
 mod killed_criu;
 #[path = "checkpoint/missed_writes.rs"]
 mod missed_writes;
+#[path = "checkpoint/moved.rs"]
+mod moved;
 #[path = "checkpoint/namespaces.rs"]
 mod namespaces;
 #[path = "checkpoint/neighbours.rs"]

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_isa::Target;
+use strobe_program::path_map::PathRule;
 use strobe_proto::TcpConnections;
 use strobe_softgpu::{FaultPlan, options};
 
@@ -296,6 +298,7 @@ Examples:
   strobe restore monday
   strobe restore monday --check     what would be amiss; 3 if anything is
   strobe restore monday --wait      ends when the program ends, with its exit code
+  strobe restore monday --map /home/ann/run=/data/run     its folder was moved since; with --check, too
   strobe softgpu -- strobe restore monday --wait
 Environment, for GPUs that are not quite those of the checkpoint (1, YES: compared; 0, NO: not):
   KFD_FW_VER_CHECK, KFD_SDMA_FW_VER_CHECK, KFD_CACHES_COUNT_CHECK, KFD_NUM_GWS_CHECK,
@@ -317,6 +320,11 @@ pub(crate) struct RestoreArguments {
     /// CRIU refuses all the same.)
     #[arg(long, value_name = "FILE")]
     pub(crate) allow_changed: Vec<PathBuf>,
+    /// Look for files, folders, sockets and whatever else lay under OLD at the checkpoint, under NEW, and put them
+    /// back there. Absolute paths as the kernel has them, without links; as often as needed, and where several
+    /// fit, the longest OLD counts. What the program itself remembers of paths stays as it was.
+    #[arg(long, value_name = "OLD=NEW", value_parser = OsStringValueParser::new().try_map(|text| PathRule::parse(&text)))]
+    pub(crate) map: Vec<PathRule>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use strobe_criu::locate::{self, Criu};
-use strobe_criu::ports;
 use strobe_criu::run::softgpu_library;
+use strobe_criu::{paths, ports};
+use strobe_program::path_map::PathMap;
 use strobe_program::process;
 use strobe_program::program_files::{self, Comparison, Repair};
 use strobe_program::spool::is_spooled;
@@ -28,7 +29,9 @@ const POLL: Duration = Duration::from_millis(1);
 /// Nothing is amiss.
 pub(crate) struct Ready {
     pub(crate) tools: Tools,
-    /// Files that the program's output went through, and that are not there any more.
+    /// All of the program's files, where they are looked for.
+    pub(crate) files: Vec<ProgramFile>,
+    /// Those that the program's output went through, and that are not there any more.
     pub(crate) gone: Vec<ProgramFile>,
     /// What has to be done to the program's other files.
     pub(crate) repairs: Vec<Repair>,
@@ -41,8 +44,13 @@ pub(crate) struct Tools {
     pub(crate) softgpu: Option<PathBuf>,
 }
 
-/// Looks at everything. What would refuse the restore, a sentence each, where there is something.
-pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready, Vec<String>> {
+/// Looks at everything, of the program's files where `map` says. What would refuse the restore, a sentence each,
+/// where there is something.
+pub(crate) fn look(
+    checkpoint: &Checkpoint,
+    allowed: &[PathBuf],
+    map: &PathMap,
+) -> Result<Ready, Vec<String>> {
     let mut findings = Vec::new();
     let mut note = |error: anyhow::Error| findings.push(format!("{error:#}"));
     if let Err(error) = check_lengths(checkpoint) {
@@ -59,11 +67,16 @@ pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready
     let plugin = locate::find_plugin()
         .map_err(|error| note(error.into()))
         .ok();
-    let all = checkpoint.manifest().program_files.iter().cloned();
-    let (gone, rest): (Vec<_>, Vec<_>) =
-        all.partition(|file| is_spooled(file.path()) && !file.path().exists());
+    if let Err(error) = check_map(checkpoint, map) {
+        note(error);
+    }
+    let files = map.files(&checkpoint.manifest().program_files);
+    let (gone, rest): (Vec<_>, Vec<_>) = files
+        .iter()
+        .cloned()
+        .partition(|file| is_spooled(file.path()) && !file.path().exists());
     let Comparison { repairs, refusals } =
-        program_files::compare(&rest, &checkpoint.criu_dir(), allowed);
+        program_files::compare(&rest, &checkpoint.criu_dir(), allowed, map);
     findings.extend(refusals.iter().map(ToString::to_string));
     match ports::unbindable(&checkpoint.criu_dir()) {
         Ok(unbindable) => findings.extend(unbindable.iter().map(ToString::to_string)),
@@ -78,6 +91,7 @@ pub(crate) fn look(checkpoint: &Checkpoint, allowed: &[PathBuf]) -> Result<Ready
                 plugin,
                 softgpu,
             },
+            files,
             gone,
             repairs,
         }),
@@ -122,6 +136,21 @@ fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
         );
     }
     Ok(softgpu)
+}
+
+/// Checks that something lay under each path that is mapped, and that all has a place where it is mapped to.
+fn check_map(checkpoint: &Checkpoint, map: &PathMap) -> anyhow::Result<()> {
+    let images = checkpoint.criu_dir();
+    let in_images = paths::all(&images)?;
+    let files = checkpoint.manifest().program_files.iter();
+    let all = files.map(ProgramFile::path);
+    if let Some(rule) = map.unused(all.chain(in_images.iter().map(PathBuf::as_path))) {
+        let old = rule.old().display();
+        bail!(
+            "nothing that the program had at the checkpoint lay under {old}, so --map {old}=.. moves nothing"
+        );
+    }
+    Ok(paths::check(&images, map)?)
 }
 
 fn check_capabilities(checkpoint: &Checkpoint) -> anyhow::Result<()> {

@@ -15,11 +15,13 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use strobe_criu::image_folder::ImageFolder;
 use strobe_criu::left_over::{self, WorkFolder};
+use strobe_criu::paths;
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
+use strobe_program::path_map::PathMap;
 use strobe_program::process::{self, Identity};
 use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
@@ -55,8 +57,9 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         capabilities::check(capabilities::RESTORE).map_err(refused)?;
     }
     let checkpoint = directory::open(&arguments.directory).map_err(refused)?;
+    let map = PathMap::new(arguments.map.clone());
     if arguments.check {
-        return check(arguments, &checkpoint);
+        return check(arguments, &checkpoint, &map);
     }
     left_over::clear();
     readiness::keep_out_of_the_way(&checkpoint);
@@ -73,17 +76,18 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let turn = wait_for_turn(manifest.pid)?;
     let Ready {
         tools,
+        files: program_files,
         gone,
         repairs,
-    } = readiness::look(&checkpoint, &arguments.allow_changed)
+    } = readiness::look(&checkpoint, &arguments.allow_changed, &map)
         .map_err(|findings| refused(findings.join("; ")))?;
     // From here on there is something to take back.
     let interrupts = Deferred::begin().context("cannot hold signals up")?;
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
     let work = WorkFolder::create().context("CRIU has no folder to work in")?;
-    let files = Entrusted::new(&work, &manifest.program_files, gone, repairs)
+    let files = Entrusted::new(&work, &program_files, gone, repairs)
         .context("the program's files cannot be kept")?;
-    let (pid, files) = bring_back(&checkpoint, &tools, &work, files, &interrupts)?;
+    let (pid, files) = bring_back(&checkpoint, &tools, &map, &work, files, &interrupts)?;
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
         pid,
@@ -102,10 +106,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
             ));
         }
     }
-    let spooled = manifest
-        .program_files
-        .iter()
-        .filter(|file| is_spooled(file.path()));
+    let spooled = program_files.iter().filter(|file| is_spooled(file.path()));
     if !arguments.wait {
         for file in spooled {
             notice(format_args!(
@@ -138,8 +139,8 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
 }
 
 /// Says what a restore would find, and changes nothing.
-fn check(arguments: &RestoreArguments, checkpoint: &Checkpoint) -> Outcome {
-    let looked = readiness::look(checkpoint, &arguments.allow_changed);
+fn check(arguments: &RestoreArguments, checkpoint: &Checkpoint, map: &PathMap) -> Outcome {
+    let looked = readiness::look(checkpoint, &arguments.allow_changed, map);
     let (findings, repairs) = match looked {
         Ok(ready) => (Vec::new(), ready.repairs),
         Err(findings) => (findings, Vec::new()),
@@ -161,6 +162,7 @@ fn refused(error: impl std::fmt::Display) -> anyhow::Error {
 fn bring_back(
     checkpoint: &Checkpoint,
     tools: &Tools,
+    map: &PathMap,
     work: &WorkFolder,
     files: Entrusted,
     interrupts: &Deferred,
@@ -168,6 +170,7 @@ fn bring_back(
     let attempt = Attempt {
         checkpoint,
         tools,
+        map,
         work,
         guard: files.guard(),
         interrupts,
@@ -195,6 +198,7 @@ fn bring_back(
 struct Attempt<'a> {
     checkpoint: &'a Checkpoint,
     tools: &'a Tools,
+    map: &'a PathMap,
     work: &'a WorkFolder,
     guard: u32,
     interrupts: &'a Deferred,
@@ -217,6 +221,7 @@ impl Attempt<'_> {
         plugins.extend(tools.softgpu.as_deref());
         let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
         let images = ImageFolder::create(work.path().join("images"), checkpoint.path())?;
+        paths::put(&checkpoint.criu_dir(), self.map, &images)?;
         let setting = Setting {
             criu: &tools.criu,
             images: images.path(),

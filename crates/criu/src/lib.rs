@@ -13,6 +13,7 @@
 //! | [`left_over`] | what a killed restore has left |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
+//! | [`paths`] | paths of the program's things, and other ones in their place |
 //! | [`statistics`] | CRIU's own times |
 //! | [`ports`] | ports that saved sockets have, and whether they are free |
 //! | [`tcp`] | TCP connections: whether they can be saved, and how CRIU is told |
@@ -28,6 +29,7 @@ pub mod image_folder;
 mod images;
 pub mod left_over;
 pub mod locate;
+pub mod paths;
 pub mod phases;
 pub mod plugin_folder;
 pub mod ports;

@@ -14,6 +14,7 @@
 //! | [`pipes`] | pipes whose other end is outside of the program |
 //! | [`terminals`] | terminals whose other side is outside of the program |
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
+//! | [`path_map`] | where a restore looks for what had another path |
 //! | [`spool`] | files that its output goes through |
 //!
 //! What must hold: nothing here runs CRIU or knows how it is run.
@@ -25,6 +26,7 @@ pub mod events;
 pub mod lease;
 pub mod maps;
 pub mod namespaces;
+pub mod path_map;
 pub mod pipes;
 pub mod process;
 pub mod program_files;

@@ -12,6 +12,7 @@ use super::error::ProgramFileError;
 use super::folders;
 use super::record::{hash, modified_ns};
 use super::repair::{Content, Repair};
+use crate::path_map::PathMap;
 
 /// What a restore has to do with the program's files.
 #[derive(Debug, Default)]
@@ -23,8 +24,13 @@ pub struct Comparison {
 }
 
 /// Compares the files with their records and changes nothing. Contents lie in `images`; files in
-/// `allowed` are taken as they are.
-pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> Comparison {
+/// `allowed` are taken as they are. Where `map` has moved a file, it may be a copy.
+pub fn compare(
+    records: &[ProgramFile],
+    images: &Path,
+    allowed: &[PathBuf],
+    map: &PathMap,
+) -> Comparison {
     let mut comparison = Comparison::default();
     let mut seen = BTreeSet::new();
     for record in records {
@@ -33,7 +39,7 @@ pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> C
         if !seen.insert(&record.path) || is_allowed {
             continue;
         }
-        match repair(record, images) {
+        match repair(record, images, map) {
             Ok(repair) => comparison.repairs.extend(repair),
             Err(refusal) => comparison.refusals.push(refusal),
         }
@@ -42,7 +48,11 @@ pub fn compare(records: &[ProgramFile], images: &Path, allowed: &[PathBuf]) -> C
 }
 
 /// What makes the file what it was at the cut, if it is not.
-fn repair(record: &ProgramFile, images: &Path) -> Result<Option<Repair>, ProgramFileError> {
+fn repair(
+    record: &ProgramFile,
+    images: &Path,
+    map: &PathMap,
+) -> Result<Option<Repair>, ProgramFileError> {
     let path = record.path().to_owned();
     let found = match fs::symlink_metadata(&path) {
         Ok(meta) => Some(meta),
@@ -86,7 +96,7 @@ fn repair(record: &ProgramFile, images: &Path) -> Result<Option<Repair>, Program
             return Ok(None);
         }
         (Some(meta), None) => {
-            check_unsaved(record, meta)?;
+            check_unsaved(record, meta, map.leads_to(&path))?;
             growth(record, meta)
         }
     };
@@ -105,11 +115,16 @@ fn growth(record: &ProgramFile, meta: &fs::Metadata) -> Option<Content> {
     (grown > 0).then_some(Content::CutBack { grown })
 }
 
-/// Of a file whose contents were not saved: that it has them still.
-fn check_unsaved(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), ProgramFileError> {
+/// Of a file whose contents were not saved: that it has them still. Of a copy their hash can tell that.
+fn check_unsaved(
+    record: &ProgramFile,
+    meta: &fs::Metadata,
+    may_be_copy: bool,
+) -> Result<(), ProgramFileError> {
     let path = record.path().to_owned();
     // The inode only: device numbers change when disks are found in another order.
-    if !meta.is_file() || meta.ino() != record.inode {
+    let is_known = meta.ino() == record.inode || may_be_copy && !record.blake3.is_empty();
+    if !meta.is_file() || !is_known {
         return Err(ProgramFileError::Replaced(path));
     }
     let (then, now) = (record.size, meta.len());

@@ -8,6 +8,7 @@ use strobe_proto::ProgramFile;
 use tempfile::TempDir;
 
 use super::*;
+use crate::path_map::PathMap;
 
 /// A folder for files of the program, and one for images.
 struct Place {
@@ -58,7 +59,7 @@ impl Place {
     }
 
     fn compare(&self, records: &[ProgramFile]) -> Comparison {
-        compare(records, self.images.path(), &[])
+        compare(records, self.images.path(), &[], &PathMap::default())
     }
 
     /// Of files that need no more than that.
@@ -159,7 +160,12 @@ fn a_file_that_is_only_read_is_the_same_or_refused() {
         matches!(refusal, ProgramFileError::Mode { now: 0o600, .. }),
         "{refusal}"
     );
-    let allowed = compare(&records, place.images.path(), std::slice::from_ref(&path));
+    let allowed = compare(
+        &records,
+        place.images.path(),
+        std::slice::from_ref(&path),
+        &PathMap::default(),
+    );
     assert!(allowed.refusals.is_empty());
     drop(reader);
 }
@@ -324,7 +330,12 @@ fn contents_that_were_not_saved_and_have_changed_are_refused_by_name() {
     let changed = place.refusal(&records);
     assert!(matches!(changed, ProgramFileError::Changed(_)), "{changed}");
     assert!(changed.to_string().contains("counter"), "{changed}");
-    let allowed = compare(&records, place.images.path(), &[place.path("counter")]);
+    let allowed = compare(
+        &records,
+        place.images.path(),
+        &[place.path("counter")],
+        &PathMap::default(),
+    );
     assert!(allowed.refusals.is_empty() && allowed.repairs.is_empty());
 }
 
