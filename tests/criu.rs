@@ -8,6 +8,7 @@
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
 //! | `options` | what a user sets is obeyed, or named with what it may be |
+//! | `parallel` | buffer objects are filled while CRIU goes on, and nothing runs before they are |
 //! | `stream` | images go through CRIU's image streamer, or the dump is refused |
 //! | `upstream` | CRIU's own plugin and ours write the same, and restore what the other wrote |
 
@@ -16,6 +17,8 @@ mod harness;
 
 #[path = "criu/options.rs"]
 mod options;
+#[path = "criu/parallel.rs"]
+mod parallel;
 #[path = "criu/stream.rs"]
 mod stream;
 #[path = "criu/upstream.rs"]
@@ -96,6 +99,11 @@ impl Run {
 
     /// Runs to the end of the program. `device` are options of `strobe softgpu`.
     fn restore_on_new_device(&self, images: &Path, device: &[&str]) -> ExitStatus {
+        let mut command = self.restore_command(images, device);
+        command.status().expect("strobe starts")
+    }
+
+    fn restore_command(&self, images: &Path, device: &[&str]) -> Command {
         // What a restore that failed has left ends in its own time.
         let entries = fs::read_dir(images).expect("the images").flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -119,7 +127,7 @@ impl Run {
             .arg("-L")
             .arg(self.plugins.path())
             .stdin(Stdio::null());
-        command.status().expect("strobe starts")
+        command
     }
 
     fn log(&self, name: &str) -> String {

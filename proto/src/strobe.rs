@@ -62,6 +62,24 @@ pub struct AsideRange {
     #[prost(uint64, tag = "2")]
     pub room_offset: u64,
 }
+/// ---- Filling: a process that CRIU restores -> the process that fills buffer objects. One message of a
+/// socket that keeps their bounds; the descriptors of the contents follow.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FillRequest {
+    /// The number by which CRIU knows the process's file of /dev/kfd.
+    #[prost(int32, tag = "1")]
+    pub id: i32,
+    #[prost(message, repeated, tag = "2")]
+    pub stand_ins: ::prost::alloc::vec::Vec<StandIn>,
+}
+/// A GPU here that stands for one that the program knows; both are ids of the driver's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StandIn {
+    #[prost(uint32, tag = "1")]
+    pub known: u32,
+    #[prost(uint32, tag = "2")]
+    pub present: u32,
+}
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {

@@ -16,6 +16,7 @@ use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode};
 use strobe_proto::frame;
 
 use super::harness::{Folder, hip_program, programs, strobe};
+use super::parallel::FILLED;
 use super::{Program, Run, criu_after, image_named, start_bare, text, wait_until};
 
 /// In Strobe's own place for such things.
@@ -77,6 +78,14 @@ impl Holder {
         run.criu = criu.clone();
         run.plugin = compile::shared("char_nodes.c", &programs()).expect("cc compiles it");
         run
+    }
+
+    /// The same plugin, with which a process fills its buffer objects itself: `how` tells CRIU so.
+    fn without_filler(&self, run: &Run, how: &str) -> Run {
+        let plugin = locate::find_plugin().expect("the plugin is built");
+        let mut off = self.run("off", &run.criu, &plugin);
+        off.criu = criu_after(&self.folder, &run.criu, how);
+        off
     }
 
     fn end(&mut self) {
@@ -170,7 +179,22 @@ fn are_equal(ours: &Run, upstream: &Run) {
     assert_eq!(node(upstream), only_gpu);
 }
 
-fn either_restores_what_the_other_has_dumped(version: &str) {
+/// Whether a process beside CRIU has filled the buffer objects.
+#[track_caller]
+fn is_filled_meanwhile(run: &Run, expected: bool) {
+    let log = run.log("restore.log");
+    assert_eq!(log.contains(FILLED), expected, "{log}");
+}
+
+/// What our plugin says that it has is what this CRIU knows.
+#[track_caller]
+fn is_declared(run: &Run, version: u32, hooks: u32) {
+    let line = format!("Plugin \"amdgpu_plugin\" (version {version} hooks {hooks})");
+    let log = run.log("restore.log");
+    assert!(log.contains(&line), "{log}");
+}
+
+fn either_restores_what_the_other_has_dumped(version: &str, declared: (u32, u32)) {
     let mut program = Holder::start(&format!("criu-upstream-{version}"));
     let criu = criu(version);
     let ours = locate::find_plugin().expect("the plugin is built");
@@ -184,6 +208,12 @@ fn either_restores_what_the_other_has_dumped(version: &str) {
     are_equal(&ours, &upstream);
     program.end();
     program.comes_back(&ours, &upstream.images);
+    is_filled_meanwhile(&ours, true);
+    let off = program.without_filler(&ours, "export STROBE_PARALLEL_RESTORE=NO");
+    program.comes_back(&off, &upstream.images);
+    is_filled_meanwhile(&off, false);
+    let (version, hooks) = declared;
+    is_declared(&ours, version, hooks);
     program.comes_back(&upstream, &ours.images);
     for name in ["dump.log", "restore.log"] {
         let is_upstreams = |run: &Run| run.log(name).contains("amdgpu_plugin: ");
@@ -194,12 +224,12 @@ fn either_restores_what_the_other_has_dumped(version: &str) {
 
 #[test]
 fn either_plugin_of_criu_4_1_1_restores_what_the_other_has_dumped() {
-    either_restores_what_the_other_has_dumped("4.1.1");
+    either_restores_what_the_other_has_dumped("4.1.1", (0x200, 12));
 }
 
 #[test]
 fn either_plugin_of_criu_4_2_1_restores_what_the_other_has_dumped() {
-    either_restores_what_the_other_has_dumped("4.2.1");
+    either_restores_what_the_other_has_dumped("4.2.1", (0x200, 13));
 }
 
 /// CRIU 4.3 has more hooks, another argument of one, and options for plugins.
@@ -223,12 +253,19 @@ fn a_program_comes_back_by_criu_4_3_which_has_options_for_plugins() {
     run.dump(program.pid, true).expect("CRIU dumps it");
     program.end();
     program.comes_back(&run, &run.images);
+    is_filled_meanwhile(&run, true);
+    is_declared(&run, 0x300, 17);
     with.criu = criu_after(
         &program.folder,
         &criu,
         &format!("set -- \"$@\" {option}=64K"),
     );
     program.comes_back(&with, &run.images);
+    is_filled_meanwhile(&with, true);
+    let off = "set -- \"$@\" --plugin-option=amdgpu_plugin.STROBE_PARALLEL_RESTORE=NO";
+    let off = program.without_filler(&run, off);
+    program.comes_back(&off, &run.images);
+    is_filled_meanwhile(&off, false);
 }
 
 /// CRIU alone ends by a signal then.

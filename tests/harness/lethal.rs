@@ -17,7 +17,8 @@ pub(crate) struct Lethal {
 }
 
 impl Lethal {
-    /// One that does as `plan` says: `POINT,WHEN,NUMBER,SIGNAL`.
+    /// One that does as `plan` says: `POINT,WHEN,NUMBER,SIGNAL`. What is to wait waits for the file `go` in the
+    /// folder.
     pub(crate) fn new(folder: &Folder, plan: &str) -> Self {
         static COMPILER: Mutex<()> = Mutex::new(());
         let turn = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,9 +29,10 @@ impl Lethal {
         let script = format!(
             "#!/bin/sh\n\
              case \"$1\" in dump|restore)\n\
-             export LETHAL='{plan}' LD_PRELOAD=\"{}:$LD_PRELOAD\";;\n\
+             export LETHAL='{plan}' LETHAL_UNTIL='{}' LD_PRELOAD=\"{}:$LD_PRELOAD\";;\n\
              esac\n\
              exec '{}' \"$@\"\n",
+            folder.join("go").display(),
             library.display(),
             criu.path.display()
         );

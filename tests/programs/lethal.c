@@ -2,11 +2,13 @@
 //
 //   LETHAL=POINT,WHEN,NUMBER,SIGNAL      pause_devices,after,1,KILL
 //
-// POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, or any call of
+// POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, submit (work for the DMA
+// engine), or any call of
 // ptrace, wait4 or openat (of images, among others), and of clone3 in a restore; WHEN is before or after the
 // NUMBERth of them; SIGNAL is KILL or STOP, or COMMAND, which kills the command that has started CRIU, or BOTH,
 // which kills that and then CRIU, or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it
-// go on at the next point of that name. In a restore KILL and BOTH end CRIU itself, wherever the point is reached.
+// go on at the next point of that name, or SELF, which kills whoever is there, or UNTIL, which waits there until
+// the file LETHAL_UNTIL exists. In a restore KILL and BOTH end CRIU itself, wherever the point is reached.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -30,7 +32,7 @@ static const char* const kHooks[] = {
 static const char* const kOperations[] = {"process_info", "checkpoint", "unpause", "restore", "resume"};
 
 static struct {
-    char point[32], when[16], signal[8];
+    char point[32], when[16], signal[8], until[512];
     int number;
     pid_t program, command, criu;
 } plan;
@@ -45,6 +47,8 @@ __attribute__((constructor)) static void read_plan(void) {
     }
     plan.command = getppid();
     plan.criu = getpid();
+    const char* until = getenv("LETHAL_UNTIL");
+    if (until) strncpy(plan.until, until, sizeof plan.until - 1);
     // criu dump ... -t PID
     char words[4096];
     FILE* file = fopen("/proc/self/cmdline", "r");
@@ -64,12 +68,17 @@ static void reach(const char* point, const char* when) {
         if (kill(plan.program, SIGCONT)) _exit(97);
         usleep(20000);
     }
-    if (strcmp(when, plan.when) || ++count != plan.number) return;
+    if (strcmp(when, plan.when) || __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != plan.number) return;
+    if (!strcmp(plan.signal, "UNTIL")) {
+        while (access(plan.until, F_OK)) usleep(10000);
+        return;
+    }
     if (!resumed && strcmp(plan.signal, "PROGRAM")) {
         int both = !strcmp(plan.signal, "BOTH");
         if (both || !strcmp(plan.signal, "COMMAND")) kill(plan.command, SIGKILL);
         if (both || !strcmp(plan.signal, "KILL")) kill(plan.criu, SIGKILL);
         if (!strcmp(plan.signal, "STOP")) kill(getpid(), SIGSTOP);
+        if (!strcmp(plan.signal, "SELF")) kill(getpid(), SIGKILL);
         return;
     }
     if (plan.program <= 0 || kill(plan.program, SIGSTOP)) _exit(98);
@@ -150,10 +159,13 @@ int ioctl(int fd, unsigned long request, ...) {
     va_start(list, request);
     void* argument = va_arg(list, void*);
     va_end(list);
-    if (request != 0xc0384b22ul) return next(fd, request, argument);
-    unsigned operation;
-    memcpy(&operation, (char*)argument + 48, sizeof operation);
-    const char* point = operation < 5 ? kOperations[operation] : "";
+    const char* point = "submit";
+    if (request != 0xc0186444ul) {
+        if (request != 0xc0384b22ul) return next(fd, request, argument);
+        unsigned operation;
+        memcpy(&operation, (char*)argument + 48, sizeof operation);
+        point = operation < 5 ? kOperations[operation] : "";
+    }
     reach(point, "before");
     int result = next(fd, request, argument);
     reach(point, "after");

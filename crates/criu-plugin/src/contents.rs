@@ -12,6 +12,7 @@ use strobe_kfd::client::copier::{Piece, RoomOffset};
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
 use strobe_kfd::touched::PageMap;
+use strobe_proto::amdgpu::KfdBoEntry;
 use strobe_proto::{AsideRange, ByteRange, DeviceHandOver, ResidualRange, SetAsideAnswer};
 
 /// Bytes before the encoded answer: its length.
@@ -48,6 +49,18 @@ pub(crate) enum ContentsError {
     OutOfBounds { bo: u32, offset: u64, len: u64 },
     #[error("the image leaves out {0}, which the checkpoint has no content for")]
     Missing(Extent),
+}
+
+/// A buffer object as an image has it.
+pub(crate) fn bucket_of(bo: &KfdBoEntry) -> BoBucket {
+    BoBucket {
+        addr: bo.addr,
+        size: bo.size,
+        offset: bo.offset,
+        gpu_id: bo.gpu_id,
+        alloc_flags: bo.alloc_flags,
+        ..BoBucket::default()
+    }
 }
 
 pub(crate) fn has_content(bo: &BoBucket) -> bool {

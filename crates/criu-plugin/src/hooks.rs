@@ -19,7 +19,8 @@ use crate::dump::Dump;
 use crate::dump_error::DumpError;
 use crate::host::{self, Level};
 use crate::options::Options;
-use crate::restore::{self, Restore};
+use crate::restore::Restore;
+use crate::restore_error::RestoreError;
 use crate::{soft_dirty, stops};
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
@@ -76,7 +77,7 @@ fn in_dump(body: impl FnOnce(&mut Dump) -> Result<c_int, DumpError>) -> c_int {
     })
 }
 
-fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, restore::RestoreError>) -> c_int {
+fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, RestoreError>) -> c_int {
     guard(|stage| match stage {
         Stage::Restore(restore) => body(restore).map_err(|e| e.to_string()),
         _ => Ok(NOT_OURS),
@@ -205,11 +206,9 @@ fn unmappable() -> RawFd {
 }
 
 pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
-    let resume = || restore::resume(pid as u32);
-    in_restore(|_| {
-        debug_span!("resume", pid)
-            .in_scope(resume)
-            .map(|()| NOT_OURS)
+    in_restore(|restore| {
+        let _phase = debug_span!("resume", pid).entered();
+        restore.resume(pid as u32).map(|()| NOT_OURS)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use nix::fcntl::{FcntlArg, fcntl};
 
@@ -182,10 +182,78 @@ pub(crate) fn is_required() -> bool {
     }
 }
 
-/// Whether RESTORE_EXT_FILE has a second argument that must be written (CRIU 4.3).
+/// The plugin interfaces of CRIU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interface {
+    /// Of CRIU 4.0 and 4.1, which 4.2 takes as well.
+    V4_0,
+    /// Of CRIU 4.2: POST_FORKING.
+    V4_2,
+    /// Of CRIU 4.3: four hooks more, a second argument of RESTORE_EXT_FILE, and options for plugins.
+    V4_3,
+}
+
+impl Interface {
+    /// Of the CRIU that has loaded us, by what it exports: nothing says its version. (What was CRIU's development
+    /// branch between 4.2 and 4.3 looks like 4.2, and has the hooks of that.)
+    pub(crate) fn of_host() -> Self {
+        // SAFETY: they are only asked for, never called or read.
+        unsafe {
+            if function::<GetOptions>(c"criu_plugin_get_options").is_some() {
+                Self::V4_3
+            } else if function::<*const bool>(c"found_uprobes_vma").is_some() {
+                Self::V4_2
+            } else {
+                Self::V4_0
+            }
+        }
+    }
+}
+
+/// Whether RESTORE_EXT_FILE has a second argument that must be written.
 pub(crate) fn has_retry_argument() -> bool {
-    // SAFETY: it is only asked for, never called.
-    unsafe { function::<GetOptions>(c"criu_plugin_get_options") }.is_some()
+    Interface::of_host() == Interface::V4_3
+}
+
+/// Gives a descriptor down to all processes that are restored, by this name (`--inherit-fd`, by the function that
+/// reads it).
+pub(crate) fn hand_down(fd: OwnedFd, name: &CStr) -> io::Result<()> {
+    // SAFETY: the signature is CRIU's.
+    let add = unsafe { function::<InheritFd>(INHERIT_FD) }.ok_or(io::ErrorKind::Unsupported)?;
+    // SAFETY: CRIU copies the name, and the descriptor becomes CRIU's.
+    match unsafe { add(fd.into_raw_fd(), name.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::other("CRIU does not hand a descriptor down")),
+    }
+}
+
+/// Of CRIU since 1.6: takes a descriptor for all processes that are restored.
+type InheritFd = unsafe extern "C" fn(c_int, *const c_char) -> c_int;
+const INHERIT_FD: &CStr = c"inherit_fd_add";
+/// Looks one up in such a process.
+type LookUpInherited = unsafe extern "C" fn(*const c_char) -> c_int;
+const LOOK_UP_INHERITED: &CStr = c"inherit_fd_lookup_id";
+
+/// Whether [`hand_down`] and [`handed_down`] can work.
+pub(crate) fn hands_files_down() -> bool {
+    // SAFETY: they are only asked for, never called.
+    unsafe {
+        function::<InheritFd>(INHERIT_FD).is_some()
+            && function::<LookUpInherited>(LOOK_UP_INHERITED).is_some()
+    }
+}
+
+/// In a process that is restored: a copy of what was handed down by this name.
+pub(crate) fn handed_down(name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: the signature is CRIU's, which only reads the name.
+    let look_up = unsafe { function::<LookUpInherited>(LOOK_UP_INHERITED) };
+    let look_up = look_up.ok_or(io::ErrorKind::Unsupported)?;
+    // SAFETY: the name lives during the call.
+    match unsafe { look_up(name.as_ptr()) } {
+        // SAFETY: CRIU has just made this copy for its caller.
+        fd @ 0.. => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    }
 }
 
 /// Moves a descriptor to a number that the process being restored does not use.

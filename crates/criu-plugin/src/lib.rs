@@ -11,8 +11,9 @@
 //! | `devices` | which descriptors and mappings are the GPU's |
 //! | `hand_over` | the agent's gate and its promise |
 //! | `dump`, `restore` | the flow of each |
-//! | `dump_error` | why a dump fails |
-//! | `fill` | contents of restored buffer objects |
+//! | `dump_error`, `restore_error` | why one fails |
+//! | `fill`, `filler` | contents of restored buffer objects; the process that fills them meanwhile |
+//! | `checkpoint` | the directory around CRIU's images |
 //! | `contents` | which bytes of which buffer object go where |
 //! | `save` | contents on their way out |
 //! | `topology`, `links`, `mapping` | the machine's GPUs, and which stands in for which |
@@ -30,12 +31,14 @@
 //! and with it all of CRIU; nothing here knows of any particular driver below the kernel's
 //! interface.
 
+mod checkpoint;
 mod contents;
 mod descriptor;
 mod devices;
 mod dump;
 mod dump_error;
 mod fill;
+mod filler;
 mod hand_over;
 mod hooks;
 mod host;
@@ -46,6 +49,7 @@ mod mapping;
 mod open_files;
 mod options;
 mod restore;
+mod restore_error;
 mod save;
 mod signals;
 mod sockets;

@@ -1,4 +1,4 @@
-//! What a user may set: the variables of CRIU's own plugin, and the same names as options of a CRIU that
+//! What a user may set: the variables of CRIU's own plugin, one of ours, and the same names as options of a CRIU that
 //! knows such (4.3: `--plugin-option=amdgpu_plugin.KFD_VRAM_SIZE_CHECK=NO`), which come first.
 //!
 //! | name | value | decides |
@@ -11,6 +11,7 @@
 //! | `KFD_NUMA_CHECK` | the same | may GPUs be at other CPUs, each by itself |
 //! | `KFD_CAPABILITY_CHECK` | the same | may other capabilities be reported |
 //! | `KFD_MAX_BUFFER_SIZE` | bytes, or with K, M or G; 0 for no bound | memory for copies, of each GPU |
+//! | `STROBE_PARALLEL_RESTORE` | 0, NO, 1 or YES | are contents filled while CRIU restores the rest |
 //!
 //! All checks are made where nothing is said. They are of a restore, the buffer is of both. Upstream's plugin
 //! overlooks a value that it does not know; a check that somebody meant to turn off is worth an error.
@@ -51,6 +52,8 @@ pub(crate) struct Options {
     pub(crate) checks: Checks,
     /// Bytes through which contents of a GPU are copied.
     pub(crate) staging: u64,
+    /// Contents are filled while CRIU restores the rest.
+    pub(crate) parallel: bool,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
         Self {
             checks: Checks::ALL,
             staging: copier::STAGING_BYTES,
+            parallel: true,
         }
     }
 }
@@ -77,6 +81,7 @@ pub(crate) enum OptionError {
 }
 
 const BUFFER: &str = "KFD_MAX_BUFFER_SIZE";
+const PARALLEL: &str = "STROBE_PARALLEL_RESTORE";
 
 type Switch = fn(&mut Checks) -> &mut bool;
 
@@ -91,7 +96,10 @@ const SWITCHES: [(&str, Switch); 7] = [
 ];
 
 fn names() -> impl Iterator<Item = &'static str> {
-    SWITCHES.iter().map(|(name, _)| *name).chain([BUFFER])
+    SWITCHES
+        .iter()
+        .map(|(name, _)| *name)
+        .chain([BUFFER, PARALLEL])
 }
 
 fn known() -> String {
@@ -124,6 +132,10 @@ impl Options {
     fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) {
             *switch(&mut self.checks) = is_on(name, value)?;
+            return Ok(());
+        }
+        if name == PARALLEL {
+            self.parallel = is_on(name, value)?;
             return Ok(());
         }
         if name != BUFFER {
@@ -203,6 +215,15 @@ mod tests {
             assert!(!seen.contains(&name));
             seen.push(name);
         }
+    }
+
+    #[test]
+    fn a_restore_is_parallel_unless_it_shall_not_be() {
+        let parallel = |value| with(PARALLEL, value).unwrap().parallel;
+        assert!(Options::default().parallel && parallel("yes"));
+        assert!(!parallel("NO") && !parallel("0"));
+        let error = with(PARALLEL, "off").unwrap_err().to_string();
+        assert!(error.starts_with("STROBE_PARALLEL_RESTORE is \"off\"; it may be 0, NO, 1 or YES"));
     }
 
     #[test]

@@ -1,18 +1,16 @@
 //! A restore: the driver's state, contents, mappings, and letting the queues run.
 //!
-//! [`Restore`] lives in the process being restored, where descriptors and mappings are made;
-//! [`resume`] runs in CRIU's main process, which shares no variables with it.
+//! [`Restore`] begins in CRIU's main process. Each process being restored has a copy, where descriptors and mappings
+//! are made; [`Restore::resume`] runs in CRIU's main process again, which sees nothing of what they have noted.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::PathBuf;
 
 use strobe_criu::left_over;
 use strobe_kfd::client::compute::{self, Bo};
-use strobe_kfd::client::copier::SdmaError;
-use strobe_kfd::criu::{BoBucket, DeviceBucket};
+use strobe_kfd::criu::DeviceBucket;
 use strobe_kfd::memory::{DOORBELL, GTT, MMIO_REMAP, VRAM};
 use strobe_program::agent::{AgentError, RemoteAgent};
 use strobe_program::process::Identity;
@@ -20,71 +18,20 @@ use strobe_program::shared_memory::{self, SharedMemoryError};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
 use strobe_proto::files;
 use strobe_proto::page::Verdict;
-use strobe_store::{Checkpoint, Damage};
 
-use crate::contents::{ContentsError, has_content};
+use crate::checkpoint::open_checkpoint;
+use crate::contents::{bucket_of, has_content};
 use crate::devices::{self, Device};
-use crate::fill;
+use crate::fill::{self, Request};
+use crate::filler::{self, Filler};
 use crate::host::{self, Level};
-use crate::images::{ImageError, Images};
-use crate::mapping::{self, MappingError};
+use crate::images::Images;
+use crate::mapping;
 use crate::open_files;
 use crate::options::Options;
-use crate::topology::{self, TopologyError};
+use crate::restore_error::RestoreError;
+use crate::topology;
 use crate::vma::{self, Moved, Source};
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RestoreError {
-    #[error(transparent)]
-    Image(#[from] ImageError),
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    #[error(transparent)]
-    Mapping(#[from] MappingError),
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
-    #[error(transparent)]
-    Sdma(#[from] SdmaError),
-    #[error(transparent)]
-    Damage(#[from] Damage),
-    #[error(transparent)]
-    Agent(#[from] AgentError),
-    #[error(transparent)]
-    SharedMemory(#[from] SharedMemoryError),
-    #[error("CRIU's image folder cannot be used: {0}")]
-    Folder(io::Error),
-    #[error("the checkpoint needs a GPU, and this machine has no GPU driver (/dev/kfd): {0}")]
-    NoDriver(io::Error),
-    #[error("{path} cannot be opened: {error}")]
-    RenderNode { path: PathBuf, error: io::Error },
-    #[error("the GPU driver does not restore the program's state: {0}")]
-    State(io::Error),
-    #[error("image {0} has {1} bytes of content, the buffer objects {2}")]
-    PagesLength(String, u64, u64),
-    #[error("image {0} is missing")]
-    MissingImage(String),
-    #[error("the images leave contents to a checkpoint directory: use `strobe restore`")]
-    NoCheckpoint,
-    #[error("the checkpoint has no contents of process {0}")]
-    UnknownProcess(u32),
-    #[error("the image names GPU {0:#x}, which it does not describe")]
-    UnknownGpu(u32),
-    #[error(
-        "the program opened a render node of GPU {0:#x} before /dev/kfd, and another GPU stands in for it \
-         here, which cannot be known in time from streamed images"
-    )]
-    NodeBeforeDriver(u32),
-    #[error("a mapping of {path} at {address:#x} belongs to no buffer object")]
-    Mapped { path: String, address: u64 },
-    #[error("descriptors cannot be moved out of the program's way: {0}")]
-    Descriptor(io::Error),
-    #[error("the GPU driver does not start the program's queues: {0}")]
-    Resume(io::Error),
-    #[error("a thread that copies contents has failed")]
-    Thread,
-    #[error("a chunk of the checkpoint has {0} bytes, and the buffer object wants more")]
-    ShortChunk(usize),
-}
 
 /// State of the process being restored.
 #[derive(Debug, Default)]
@@ -96,6 +43,8 @@ pub(crate) struct Restore {
     /// The GPU here of each that the program knows.
     gpus: Option<BTreeMap<u32, u32>>,
     options: Options,
+    /// Where there is none, each process fills its buffer objects itself.
+    filler: Option<Filler>,
 }
 
 #[derive(Debug)]
@@ -110,11 +59,18 @@ impl Restore {
     /// when the program's mappings of them come back.
     pub(crate) fn prepare(options: Options) -> Result<Self, RestoreError> {
         let images = Images::of_criu().map_err(RestoreError::Folder)?;
+        let mut filler = None;
         if let Some(image) = kfd_image(&images, |_| true)? {
             make_shared_memory(&image)?;
+            // What is wrong with GPUs is said when they are needed.
+            let present = topology::read().unwrap_or_default();
+            if options.parallel && !present.is_empty() {
+                filler = Filler::start(&images, &present, options.staging)?;
+            }
         }
         Ok(Self {
             options,
+            filler,
             ..Self::default()
         })
     }
@@ -215,18 +171,7 @@ impl Restore {
                 pad: 0,
             });
         }
-        let buckets: Vec<BoBucket> = image
-            .bo_entries
-            .iter()
-            .map(|bo| BoBucket {
-                addr: bo.addr,
-                size: bo.size,
-                offset: bo.offset,
-                gpu_id: bo.gpu_id,
-                alloc_flags: bo.alloc_flags,
-                ..BoBucket::default()
-            })
-            .collect();
+        let buckets = image.bo_entries.iter().map(bucket_of).collect();
         let objects = image.num_of_objects;
         let bos = compute::restore(
             kfd.as_fd(),
@@ -237,8 +182,19 @@ impl Restore {
         )
         .map_err(RestoreError::State)?;
         self.note_moved(&image, &bos, &devices)?;
-        let staging = self.options.staging;
-        fill::fill(images, id, image.pid, &bos, &devices, &present, staging)?;
+        let gpus = devices
+            .iter()
+            .map(|gpu| (gpu.user_gpu_id, gpu.actual_gpu_id));
+        let request = Request {
+            id,
+            pid: image.pid,
+            bos,
+            gpus: gpus.collect(),
+        };
+        match self.filler {
+            Some(_) => filler::hand_over(&request)?,
+            None => fill::fill(images, request, &present, self.options.staging)?,
+        }
         Ok(kfd.into())
     }
 
@@ -337,15 +293,6 @@ fn open_node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreErr
     host::out_of_the_way(file.into()).map_err(RestoreError::Descriptor)
 }
 
-/// The checkpoint directory that the images are of, if there is one.
-pub(crate) fn open_checkpoint(images: &Images) -> Result<Option<Checkpoint>, RestoreError> {
-    let directory = images.checkpoint().map_err(RestoreError::Folder)?;
-    match directory.filter(|directory| directory.join(files::MANIFEST).exists()) {
-        Some(directory) => Ok(Some(Checkpoint::open(&directory)?)),
-        None => Ok(None),
-    }
-}
-
 /// The image of this process's /dev/kfd; of any, where it has none of its own: what a process has without
 /// one it got from another.
 fn own_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
@@ -376,19 +323,22 @@ fn make_shared_memory(image: &CriuKfd) -> Result<(), SharedMemoryError> {
     }
 }
 
-/// Lets a restored process's queues run, and tells its agent where it is. The process has not run
-/// yet. Runs in CRIU's main process.
-///
-/// A process that cannot go on as it was does not go on at all: whatever this answers, CRIU may let
-/// it run, and it would write to its files.
-pub(crate) fn resume(pid: u32) -> Result<(), RestoreError> {
-    let result = let_go(pid);
-    host::log(Level::Info, &left_over::whole(pid));
-    if result.is_err() {
-        // SAFETY: no pointers; CRIU holds the process, so that the number is its own.
-        unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
+impl Restore {
+    /// Lets a restored process's queues run, and tells its agent where it is, once all buffer objects are filled of
+    /// all processes. The process has not run yet. Runs in CRIU's main process.
+    ///
+    /// A process that cannot go on as it was does not go on at all: whatever this answers, CRIU may let
+    /// it run, and it would write to its files.
+    pub(crate) fn resume(&mut self, pid: u32) -> Result<(), RestoreError> {
+        let filled = self.filler.as_mut().map_or(Ok(()), Filler::wait);
+        let result = filled.and_then(|()| let_go(pid));
+        host::log(Level::Info, &left_over::whole(pid));
+        if result.is_err() {
+            // SAFETY: no pointers; CRIU holds the process, so that the number is its own.
+            unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
+        }
+        result
     }
-    result
 }
 
 fn let_go(pid: u32) -> Result<(), RestoreError> {

@@ -7,9 +7,9 @@ use strobe_proto::amdgpu::{
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::image::Image;
 use strobe_proto::{
-    AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FromAgent, HandOver, Hello, Missed,
-    PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange, SetAsideAnswer,
-    Statistics, Suspect, Suspects, ToAgent, from_agent, to_agent,
+    AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FillRequest, FromAgent, HandOver,
+    Hello, Missed, PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange,
+    SetAsideAnswer, StandIn, Statistics, Suspect, Suspects, ToAgent, from_agent, to_agent,
 };
 
 /// Reads an image of CRIU's folder as each kind that there is.
@@ -30,10 +30,11 @@ pub fn control(bytes: &[u8]) {
     while let Ok(Some(_)) = read_control::<ToAgent>(&mut at_the_agent) {}
 }
 
-/// Reads the agent's promise, and the plugin's answer to it.
+/// Reads the agent's promise, the plugin's answer to it, and what a restored process hands to another.
 pub fn hand_over(bytes: &[u8]) {
     let _ = HandOver::decode(bytes);
     let _ = SetAsideAnswer::decode(bytes);
+    let _ = FillRequest::decode(bytes);
 }
 
 fn image(message: &impl Image) -> Vec<u8> {
@@ -166,7 +167,7 @@ pub fn valid_control() -> Vec<Vec<u8>> {
     vec![said, told]
 }
 
-/// A promise and an answer.
+/// A promise, an answer and a request.
 pub fn valid_hand_overs() -> Vec<Vec<u8>> {
     let promise = HandOver {
         checkpoint_id: vec![5; 16],
@@ -196,5 +197,16 @@ pub fn valid_hand_overs() -> Vec<Vec<u8>> {
             room_offset: 256,
         }],
     };
-    vec![promise.encode_to_vec(), answer.encode_to_vec()]
+    let request = FillRequest {
+        id: 5,
+        stand_ins: vec![StandIn {
+            known: 4711,
+            present: 4712,
+        }],
+    };
+    vec![
+        promise.encode_to_vec(),
+        answer.encode_to_vec(),
+        request.encode_to_vec(),
+    ]
 }

@@ -1,0 +1,328 @@
+//! Fills restored buffer objects.
+//!
+//! A [`Fill`] is what one process gets. It is cut into units, which the rings of each GPU take one after the
+//! other ([`rings`]): several processes that are filled at a time share a GPU's rings, and their memory.
+
+mod plan;
+pub(crate) mod rings;
+
+use std::mem;
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use strobe_kfd::client::compute::Bo;
+use strobe_kfd::client::copier::{Content, Copier, Piece};
+use strobe_kfd::criu::BoBucket;
+use strobe_proto::amdgpu::KfdDeviceEntry;
+
+use self::plan::Plan;
+use self::rings::Engine;
+use crate::contents::{ChunkNumber, FileOffset, has_content};
+use crate::images::Images;
+use crate::restore_error::RestoreError;
+use crate::signals::without_signals;
+
+/// Bytes of a unit, as a rule: little enough for all rings to have work to the end, and enough to keep one busy.
+const UNIT_BYTES: u64 = 16 << 20;
+
+/// What is to be filled in one process.
+pub(crate) struct Request {
+    /// The number by which CRIU knows its file of `/dev/kfd`.
+    pub(crate) id: i32,
+    /// Its own.
+    pub(crate) pid: u32,
+    pub(crate) bos: Vec<Bo>,
+    /// GPUs: the id that the program knows, and that of the one here.
+    pub(crate) gpus: Vec<(u32, u32)>,
+}
+
+/// Fills the buffer objects of this process here and now, all GPUs at the same time, each through `staging` bytes
+/// of memory. Its memory is replaced soon: all threads end here.
+pub(crate) fn fill(
+    images: &Images,
+    request: Request,
+    present: &[KfdDeviceEntry],
+    staging: u64,
+) -> Result<(), RestoreError> {
+    let _phase = tracing::debug_span!("fill").entered();
+    if images.is_stream() {
+        return fill_in_order(images, request, present, staging);
+    }
+    let engines = request
+        .gpus
+        .iter()
+        .map(|(_, gpu)| Engine::new(*gpu, present, staging));
+    let engines: Vec<Engine> = engines.collect::<Result<_, _>>()?;
+    let fill = Fill::begin(images, request, |gpu, units| {
+        let engine = engines.iter().find(|engine| engine.gpu() == gpu);
+        engine.ok_or(RestoreError::UnknownGpu(gpu))?.add(units);
+        Ok(())
+    })?;
+    engines.iter().for_each(Engine::close);
+    thread::scope(|scope| {
+        let all = engines
+            .iter()
+            .flat_map(|engine| (0..engine.rings()).map(move |_| engine));
+        without_signals(|| all.for_each(|engine| drop(scope.spawn(|| engine.serve(|| ())))));
+    });
+    fill.outcome().unwrap_or(Err(RestoreError::Thread))
+}
+
+/// The streamer waits until an image is read before it answers for the next one.
+fn fill_in_order(
+    images: &Images,
+    request: Request,
+    present: &[KfdDeviceEntry],
+    staging: u64,
+) -> Result<(), RestoreError> {
+    let Request {
+        id,
+        pid,
+        mut bos,
+        gpus,
+    } = request;
+    for (known, here) in gpus {
+        let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
+        let plan = Plan::read(images, id, pid, &buckets, &[known])?;
+        let fill = Arc::new(Fill::new(plan, bos));
+        let node = rings::open(here, present)?;
+        let mut copier = Copier::new(&node, staging)?;
+        for unit in fill.units(known) {
+            unit.copy(&mut copier)?;
+        }
+        bos = Arc::into_inner(fill).ok_or(RestoreError::Thread)?.bos;
+    }
+    Ok(())
+}
+
+/// The filling of one process.
+pub(crate) struct Fill {
+    plan: Plan,
+    bos: Vec<Bo>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Units that have not ended.
+    left: usize,
+    error: Option<RestoreError>,
+}
+
+impl Fill {
+    fn new(plan: Plan, bos: Vec<Bo>) -> Self {
+        let state = State {
+            left: 0,
+            error: None,
+        };
+        Self {
+            plan,
+            bos,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Finds out where the contents are, and gives `each` GPU here its units.
+    pub(crate) fn begin(
+        images: &Images,
+        request: Request,
+        mut each: impl FnMut(u32, Vec<Unit>) -> Result<(), RestoreError>,
+    ) -> Result<Arc<Self>, RestoreError> {
+        let Request { id, pid, bos, gpus } = request;
+        let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
+        let known: Vec<u32> = gpus.iter().map(|(known, _)| *known).collect();
+        let plan = Plan::read(images, id, pid, &buckets, &known)?;
+        let fill = Arc::new(Self::new(plan, bos));
+        let all: Vec<_> = gpus
+            .iter()
+            .map(|(known, here)| (*here, fill.units(*known)))
+            .collect();
+        fill.with(|state| state.left = all.iter().map(|(_, units)| units.len()).sum());
+        for (gpu, units) in all {
+            each(gpu, units)?;
+        }
+        Ok(fill)
+    }
+
+    /// How it has ended; `None` while it has not. An error is told once.
+    pub(crate) fn outcome(&self) -> Option<Result<(), RestoreError>> {
+        self.with(|state| (state.left == 0).then(|| state.error.take().map_or(Ok(()), Err)))
+    }
+
+    fn with<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
+        body(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All contents of the GPU that the program knows by this id.
+    fn units(self: &Arc<Self>, gpu: u32) -> Vec<Unit> {
+        let is_ours = |bo: usize| self.bos[bo].bucket.gpu_id == gpu;
+        let mut units = Vec::new();
+        let mut add = |part| {
+            let fill = Arc::clone(self);
+            units.push(Unit { fill, part });
+        };
+        for (file, stored) in self.plan.files.iter().enumerate() {
+            let ours = stored.pieces.iter().filter(|piece| is_ours(piece.bo));
+            for pieces in cut(ours.flat_map(parts)) {
+                add(Part::Stored { file, pieces });
+            }
+        }
+        if let Some(chunks) = &self.plan.chunks {
+            let ours = chunks.pieces.iter().filter(|piece| is_ours(piece.bo));
+            cut(ours.copied())
+                .into_iter()
+                .for_each(|pieces| add(Part::Chunks(pieces)));
+        }
+        units
+    }
+
+    fn contents(&self) -> Vec<Option<Content<'_>>> {
+        let with_content = |bo: &&Bo| has_content(&bo.bucket);
+        let contents = self.bos.iter().map(|bo| {
+            let dmabuf = Some(bo).filter(with_content)?.content.as_ref()?.as_fd();
+            let size = bo.bucket.size;
+            Some(Content { dmabuf, size })
+        });
+        contents.collect()
+    }
+}
+
+/// A piece of an image, in parts of no more than a unit has.
+fn parts(piece: &Piece<FileOffset>) -> impl Iterator<Item = Piece<FileOffset>> + use<> {
+    let piece = *piece;
+    (0..piece.len.div_ceil(UNIT_BYTES)).map(move |number| {
+        let start = number * UNIT_BYTES;
+        Piece {
+            offset: piece.offset + start,
+            len: (piece.len - start).min(UNIT_BYTES),
+            place: FileOffset(piece.place.0.saturating_add(start)),
+            ..piece
+        }
+    })
+}
+
+/// Pieces by units, in their order.
+fn cut<P>(pieces: impl Iterator<Item = Piece<P>>) -> Vec<Vec<Piece<P>>> {
+    let mut units = Vec::new();
+    let (mut unit, mut bytes) = (Vec::new(), 0);
+    for piece in pieces {
+        if bytes + piece.len > UNIT_BYTES && !unit.is_empty() {
+            units.push(mem::take(&mut unit));
+            bytes = 0;
+        }
+        bytes += piece.len;
+        unit.push(piece);
+    }
+    if !unit.is_empty() {
+        units.push(unit);
+    }
+    units
+}
+
+/// A part of a fill that one ring does.
+pub(crate) struct Unit {
+    fill: Arc<Fill>,
+    part: Part,
+}
+
+enum Part {
+    /// Of the image of this index.
+    Stored {
+        file: usize,
+        pieces: Vec<Piece<FileOffset>>,
+    },
+    Chunks(Vec<Piece<ChunkNumber>>),
+}
+
+impl Unit {
+    /// Does it, unless its fill has failed already.
+    fn run(self, copier: &mut Copier<'_>) {
+        let failed = self.fill.with(|state| state.error.is_some());
+        let copied = || self.copy(copier);
+        let result = match failed {
+            true => Ok(()),
+            false => catch_unwind(AssertUnwindSafe(copied)).unwrap_or(Err(RestoreError::Thread)),
+        };
+        self.end(result);
+    }
+
+    fn end(self, result: Result<(), RestoreError>) {
+        self.fill.with(|state| {
+            state.left -= 1;
+            if let Err(error) = result {
+                state.error.get_or_insert(error);
+            }
+        });
+    }
+
+    fn copy(&self, copier: &mut Copier<'_>) -> Result<(), RestoreError> {
+        let contents = self.fill.contents();
+        let plan = &self.fill.plan;
+        match (&self.part, &plan.chunks) {
+            (Part::Stored { file, pieces }, _) => {
+                let stored = &plan.files[*file];
+                copier.copy_in(&contents, pieces, |piece, offset, bytes| {
+                    let place = pieces[piece].place.0.saturating_add(offset);
+                    let place = stored.start.saturating_add(place);
+                    stored
+                        .image
+                        .read_at(bytes, place)
+                        .map_err(RestoreError::from)
+                })
+            }
+            (Part::Chunks(pieces), Some(chunks)) => {
+                let mut current = (usize::MAX, Vec::new());
+                copier.copy_in(&contents, pieces, |piece, offset, bytes| {
+                    if current.0 != piece {
+                        let chunk = &chunks.chunks[pieces[piece].place.0];
+                        current = (piece, chunks.checkpoint.read_chunk(chunk)?);
+                    }
+                    let rest = current.1.get(offset as usize..);
+                    let part = rest.and_then(|rest| rest.get(..bytes.len()));
+                    let short = || RestoreError::ShortChunk(current.1.len());
+                    bytes.copy_from_slice(part.ok_or_else(short)?);
+                    Ok(())
+                })
+            }
+            (Part::Chunks(_), None) => Err(RestoreError::NoCheckpoint),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_have_every_byte_once_and_are_no_larger_than_they_may_be() {
+        let lens = [7, 3 * UNIT_BYTES + 5, UNIT_BYTES, 0, 1, UNIT_BYTES - 1, 9];
+        let mut end = 0;
+        let pieces: Vec<_> = lens
+            .iter()
+            .enumerate()
+            .map(|(bo, &len)| {
+                let place = FileOffset(end);
+                end += len;
+                Piece {
+                    bo,
+                    offset: 4096,
+                    len,
+                    place,
+                }
+            })
+            .collect();
+        let units = cut(pieces.iter().flat_map(parts));
+        let mut at = 0;
+        for unit in &units {
+            assert!(!unit.is_empty());
+            assert!(unit.iter().map(|piece| piece.len).sum::<u64>() <= UNIT_BYTES);
+            for piece in unit {
+                assert_eq!(piece.place.0, at, "a gap");
+                assert_eq!(piece.offset - 4096, at - pieces[piece.bo].place.0);
+                at += piece.len;
+            }
+        }
+        assert_eq!(at, end);
+    }
+}
