@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use super::harness::environment::Environment;
+use strobe_evaluation::session;
+use strobe_program::process;
+
+use super::harness::environment::{Environment, wait_until};
 use super::harness::{Folder, hip_program};
 
 #[test]
@@ -56,6 +59,44 @@ fn what_a_killed_program_held_is_free_again() {
     second.says("holding ");
     for program in [&second, &small] {
         program.signal("TERM");
+        program.says("kept");
+        assert_eq!(program.code(), 0, "{}", program.output());
+    }
+}
+
+#[test]
+fn programs_of_one_number_in_two_pid_namespaces_are_two_and_leave_nothing_behind() {
+    const OWN: [&str; 4] = ["unshare", "-pf", "--mount-proc", "--kill-child"];
+    let holds = hip_program("holds.cpp");
+    let folder = Folder::new("softgpu-namespaces");
+    let mut place = Environment::new(&folder, &["--vram", "96M"]);
+    let mut start = |name: &str, megabytes: &str, seed: &str| {
+        let program = [holds.as_str(), megabytes, seed];
+        let program = place.start(name, &[&OWN[..], &program].concat());
+        let holds = wait_until("word", || {
+            let output = program.output();
+            let word = ["holding ", "full\n"].map(|word| output.contains(word));
+            word.contains(&true).then_some(word[0])
+        });
+        (program, holds)
+    };
+    let (first, holds) = start("first", "48", "1");
+    assert!(holds);
+    // Neither sees the other, and both are number 1.
+    let (small, holds) = start("small", "8", "2");
+    assert!(holds);
+    let (_, holds) = start("refused", "48", "3");
+    assert!(!holds);
+    first.signal("KILL");
+    let mut attempts = 0..;
+    let second = wait_until("room", || {
+        let (program, holds) = start(&format!("second-{}", attempts.next()?), "48", "4");
+        holds.then_some(program)
+    });
+    for program in [&second, &small] {
+        let inside = process::tree(program.pid()).expect("it runs");
+        let inside = inside.last().expect("unshare has a child");
+        session::signal(*inside, "TERM").expect("it runs");
         program.says("kept");
         assert_eq!(program.code(), 0, "{}", program.output());
     }

@@ -41,13 +41,13 @@ mod tests {
         // The other's lock is free meanwhile.
         assert_eq!(other.device.lock().expect("the lock").next_fence, 0);
         tables.next_fence += 1;
-        tables.processes[2].pid = 7;
+        tables.processes[2].id.pid = 7;
         drop(tables);
         let end = one.device.state().links.to_host[0].reserve(1000, 500);
         let tables = other.device.lock().expect("the lock");
         assert_eq!([byte(&one), byte(&other)], [1, 0]);
         assert_eq!(other.device.doorbell(2, 0, 7).load(Ordering::Relaxed), 0);
-        assert_eq!((tables.next_fence, tables.processes[2].pid), (0, 0));
+        assert_eq!((tables.next_fence, tables.processes[2].id.pid), (0, 0));
         assert_eq!(
             other.device.state().links.to_host[0].reserve(1000, 500),
             end

@@ -1,5 +1,9 @@
 //! Whether the kernel lets a thread run.
 
+use std::fmt;
+
+use super::process_id::{number_inside, own_namespace, own_pid, seen_as};
+
 /// What the kernel says of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
@@ -11,7 +15,77 @@ pub(super) enum Condition {
     Gone,
 }
 
-pub(super) fn condition(pid: u32, tid: u32) -> Condition {
+/// A thread, as one word holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pid: u32,
+    tid: u32,
+    /// The end of the inode of the PID namespace in which these are its numbers.
+    namespace: u32,
+}
+
+/// The kernel's limit (`PID_MAX_LIMIT`).
+const NUMBER_BITS: u32 = 22;
+const NAMESPACE_BITS: u32 = u64::BITS - 2 * NUMBER_BITS;
+
+const fn end(value: u64, bits: u32) -> u32 {
+    (value & ((1 << bits) - 1)) as u32
+}
+
+impl Owner {
+    /// The calling thread.
+    pub(super) fn own() -> Self {
+        Self {
+            pid: own_pid(),
+            tid: nix::unistd::gettid().as_raw().cast_unsigned(),
+            namespace: end(own_namespace().into(), NAMESPACE_BITS),
+        }
+    }
+
+    /// Never 0.
+    pub(super) fn word(self) -> u64 {
+        let numbers = u64::from(self.pid) << NUMBER_BITS | u64::from(self.tid);
+        numbers << NAMESPACE_BITS | u64::from(self.namespace)
+    }
+
+    pub(super) fn of_word(word: u64) -> Self {
+        let numbers = word >> NAMESPACE_BITS;
+        Self {
+            pid: end(numbers >> NUMBER_BITS, NUMBER_BITS),
+            tid: end(numbers, NUMBER_BITS),
+            namespace: end(word, NAMESPACE_BITS),
+        }
+    }
+
+    /// `sees_all`: whether no PID namespace is hidden from the calling process.
+    pub(super) fn condition(self, sees_all: bool) -> Condition {
+        let is_its = |namespace: u32| end(namespace.into(), NAMESPACE_BITS) == self.namespace;
+        if is_its(own_namespace()) {
+            return condition(self.pid, self.tid);
+        }
+        let Some(pid) = seen_as(self.pid, is_its) else {
+            // From where it cannot be seen nobody can say that it has ended.
+            return match sees_all {
+                true => Condition::Gone,
+                false => Condition::Running,
+            };
+        };
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+        let mut threads = threads.into_iter().flatten().flatten();
+        let thread =
+            threads.find(|thread| number_inside(&thread.path().join("status")) == Some(self.tid));
+        let number = thread.and_then(|thread| thread.file_name().to_str()?.parse().ok());
+        number.map_or(Condition::Gone, |tid| condition(pid, tid))
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {} of process {}", self.tid, self.pid)
+    }
+}
+
+fn condition(pid: u32, tid: u32) -> Condition {
     match std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) {
         // The state stands behind the name, which is in parentheses and may hold some.
         Ok(text) => match text
@@ -57,4 +131,24 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
             .and_then(|name| name.parse().ok());
         tid.is_some_and(|tid| condition(pid, tid) != Condition::Running)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_holds_the_largest_numbers() {
+        let largest = end(u64::MAX, NUMBER_BITS);
+        for owner in [
+            Owner::own(),
+            Owner {
+                pid: largest,
+                tid: largest - 1,
+                namespace: end(u64::MAX, NAMESPACE_BITS),
+            },
+        ] {
+            assert_eq!(Owner::of_word(owner.word()), owner);
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use thiserror::Error;
 
-use super::condition::{Condition, condition};
+use super::condition::{Condition, Owner};
 use super::tables::{State, Tables};
 use crate::futex;
 use crate::report::report;
@@ -27,11 +27,8 @@ const SLICE: Duration = Duration::from_millis(5);
 
 /// The tables cannot be had.
 #[derive(Debug, Error)]
-#[error("the state lock is held by thread {tid} of process {pid}, which does not run")]
-pub(crate) struct LockError {
-    pid: u32,
-    tid: u32,
-}
+#[error("the state lock is held by {0}, which does not run")]
+pub(crate) struct LockError(Owner);
 
 impl From<LockError> for Errno {
     fn from(error: LockError) -> Self {
@@ -47,7 +44,16 @@ pub(crate) struct Locked<'a> {
 
 impl State {
     pub(crate) fn lock(&self) -> Result<Locked<'_>, LockError> {
-        let own = identity();
+        self.lock_seeing(false)
+    }
+
+    /// The same, of a process from which no PID namespace is hidden.
+    pub(crate) fn lock_seeing_all(&self) -> Result<Locked<'_>, LockError> {
+        self.lock_seeing(true)
+    }
+
+    fn lock_seeing(&self, sees_all: bool) -> Result<Locked<'_>, LockError> {
+        let own = Owner::own().word();
         let start = Instant::now();
         let mut stopped: Option<(u64, Instant)> = None;
         loop {
@@ -64,8 +70,8 @@ impl State {
                 self.await_release();
                 continue;
             }
-            let (pid, tid) = ((owner >> 32) as u32, owner as u32);
-            stopped = match condition(pid, tid) {
+            let of = Owner::of_word(owner);
+            stopped = match of.condition(sees_all) {
                 Condition::Gone => {
                     let stolen = self.lock.compare_exchange(
                         owner,
@@ -86,7 +92,7 @@ impl State {
             };
             let given_up = stopped.is_some_and(|(_, since)| since.elapsed() > PATIENCE);
             if given_up || start.elapsed() > LIMIT {
-                return Err(LockError { pid, tid });
+                return Err(LockError(of));
             }
             self.await_release();
         }
@@ -98,11 +104,6 @@ impl State {
             futex::wait(&self.lock_wake, seen, SLICE);
         }
     }
-}
-
-fn identity() -> u64 {
-    let (pid, tid) = (nix::unistd::getpid(), nix::unistd::gettid());
-    u64::from(pid.as_raw().cast_unsigned()) << 32 | u64::from(tid.as_raw().cast_unsigned())
 }
 
 impl Deref for Locked<'_> {

@@ -26,6 +26,7 @@ mod layout;
 mod link;
 mod lock;
 mod open;
+mod process_id;
 mod tables;
 
 pub(crate) use condition::is_stopped;
@@ -34,4 +35,5 @@ pub(crate) use initialise::initialise;
 pub(crate) use layout::*;
 pub(crate) use lock::Locked;
 pub(crate) use open::Device;
+pub(crate) use process_id::{ProcessId, own_pid};
 pub(crate) use tables::*;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
@@ -43,6 +44,17 @@ impl Device {
             let node = layout::path(&layout::memory_node(gpu));
             memory[gpu] = Some(map(&node, header.memory_bytes)?);
         }
+        Some(Self { state, memory })
+    }
+
+    /// The devices behind these open files, the memory of each GPU in its turn.
+    pub(crate) fn of<'a>(state: &File, files: impl Iterator<Item = &'a File>) -> Option<Self> {
+        let header = header_of(state).ok()?;
+        let mut memory = [None; GPUS];
+        for (place, file) in memory.iter_mut().zip(files) {
+            *place = Some(map_file(file.as_raw_fd(), header.memory_bytes)?);
+        }
+        let state = map_file(state.as_raw_fd(), state_bytes(header.gpus().len()))?;
         Some(Self { state, memory })
     }
 
@@ -152,20 +164,31 @@ impl Device {
 }
 
 fn read_header() -> std::io::Result<Header> {
+    header_of(&File::open(OsStr::from_bytes(STATE_NODE.to_bytes()))?)
+}
+
+fn header_of(file: &File) -> std::io::Result<Header> {
     let mut header = Header::new_zeroed();
-    let file = File::open(OsStr::from_bytes(STATE_NODE.to_bytes()))?;
     file.read_exact_at(header.as_mut_bytes(), 0)?;
     Ok(header)
 }
 
 fn map(path: &std::ffi::CStr, bytes: u64) -> Option<NonNull<u8>> {
-    // SAFETY: `path` is a C string; the new mapping overlaps nothing, and a descriptor may be closed
-    // once it is mapped.
+    // SAFETY: `path` is a C string, and a descriptor may be closed once it is mapped.
     unsafe {
         let fd = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         if fd < 0 {
             return None;
         }
+        let mapped = map_file(fd, bytes);
+        libc::close(fd);
+        mapped
+    }
+}
+
+fn map_file(fd: i32, bytes: u64) -> Option<NonNull<u8>> {
+    // SAFETY: the new mapping overlaps nothing.
+    unsafe {
         let address = libc::syscall(
             libc::SYS_mmap,
             std::ptr::null::<u8>(),
@@ -175,7 +198,6 @@ fn map(path: &std::ffi::CStr, bytes: u64) -> Option<NonNull<u8>> {
             fd,
             0_i64,
         );
-        libc::close(fd);
         if address == -1 {
             None
         } else {

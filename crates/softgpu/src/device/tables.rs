@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::link::Links;
+use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;
@@ -71,7 +72,7 @@ pub(crate) struct GpuHeader {
 #[repr(C)]
 pub(crate) struct State {
     pub(crate) header: Header,
-    /// Owner of the tables: pid << 32 | tid, or 0.
+    /// Owner of the tables, or 0.
     pub(crate) lock: AtomicU64,
     pub(crate) lock_wake: AtomicU32,
     pub(crate) padding: u32,
@@ -210,17 +211,15 @@ macro_rules! entry {
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Process {
-    /// 0 is free.
-    pub(crate) pid: u32,
-    /// How often its queues were evicted; they run when it is 0.
-    pub(crate) evictions: u32,
-    /// Tells it from a later process of the same pid.
-    pub(crate) identity: u64,
+    /// Nobody: free.
+    pub(crate) id: ProcessId,
     pub(crate) devices: [ProcessDevice; GPUS],
     /// Tells program images of one process apart; 0: not known yet (restored).
     pub(crate) image: u64,
     pub(crate) xnack: u32,
     pub(crate) next_queue: u32,
+    /// How often its queues were evicted; they run when it is 0.
+    pub(crate) evictions: u32,
     /// 1 from PROCESS_INFO to UNPAUSE.
     pub(crate) queues_paused: u32,
 }
@@ -241,12 +240,10 @@ pub(crate) struct ProcessDevice {
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct RenderFile {
-    /// Its opener; 0 is free.
-    pub(crate) pid: u32,
+    /// Its opener; nobody: free.
+    pub(crate) id: ProcessId,
     pub(crate) next_context: u32,
-    pub(crate) identity: u64,
     pub(crate) gpu: u32,
-    pub(crate) padding: u32,
 }
 
 /// Where an object's bytes are.
@@ -386,7 +383,15 @@ impl Process {
 impl Tables {
     /// The slot of a live process.
     pub(crate) fn process(&self, slot: usize) -> Option<&Process> {
-        self.processes.get(slot).filter(|process| process.pid != 0)
+        let process = self.processes.get(slot);
+        process.filter(|process| !process.id.is_nobody())
+    }
+
+    /// The slot of the process that the calling process sees as `pid`.
+    pub(crate) fn slot_of(&self, pid: u32) -> Option<usize> {
+        let are_it = process_id::are(pid);
+        let mut processes = self.processes.iter();
+        processes.position(|process| are_it(&process.id))
     }
 
     pub(crate) fn queue_mut(&mut self, slot: usize, id: u32) -> Option<&mut Queue> {

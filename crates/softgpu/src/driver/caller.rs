@@ -1,14 +1,13 @@
 //! Who asks, and on which file.
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::device::{
-    Device, Locked, Object, PROCESSES, Process, ProcessDevice, RenderFile, Tables, fd, release,
+    Device, Locked, Object, PROCESSES, Process, ProcessDevice, ProcessId, RenderFile, Tables, fd,
+    release,
 };
 use crate::worker::Engines;
 
@@ -45,28 +44,29 @@ impl Caller {
     /// # Errors
     /// `EBADF` on a file of another process, as the kernel says.
     pub(crate) fn own_slot(&self) -> Result<usize, Errno> {
-        let (slot, pid) = self.any_slot()?;
-        if pid == own_pid() {
+        let (slot, id) = self.any_slot()?;
+        if id.is_own() {
             Ok(slot)
         } else {
             Err(Errno::EBADF)
         }
     }
 
-    /// The slot and pid of the process whose file this is; a fresh file becomes the caller's.
-    pub(crate) fn any_slot(&self) -> Result<(usize, u32), Errno> {
+    /// The slot of the process whose file this is, and who that is; a fresh file becomes the caller's.
+    pub(crate) fn any_slot(&self) -> Result<(usize, ProcessId), Errno> {
         match fd::meaning(self.device, self.fd)? {
             fd::Meaning::Slot(slot) => {
                 let tables = self.lock()?;
                 tables
                     .process(slot)
-                    .map(|process| (slot, process.pid))
+                    .map(|process| (slot, process.id))
                     .ok_or(Errno::EBADF)
             }
             fd::Meaning::Fresh => {
-                let slot = own_process(self.device, &mut *self.lock()?)?;
+                let mut tables = self.lock()?;
+                let slot = own_process(self.device, &mut tables)?;
                 fd::attach(self.device, self.fd, slot)?;
-                Ok((slot, own_pid()))
+                Ok((slot, tables.processes[slot].id))
             }
             fd::Meaning::DmaBuf { .. } => Err(Errno::EBADF),
         }
@@ -88,15 +88,17 @@ pub(crate) fn render_file(device: &Device, fd: i32) -> Result<usize, Errno> {
             };
             let mut tables = device.lock()?;
             let tables = &mut *tables;
-            let mut free = tables.render_files.iter().position(|file| file.pid == 0);
-            if free.is_none() {
+            let free = |tables: &Tables| {
+                let mut files = tables.render_files.iter();
+                files.position(|file| file.id.is_nobody())
+            };
+            let file = free(tables).or_else(|| {
                 reap(device, tables);
-                free = tables.render_files.iter().position(|file| file.pid == 0);
-            }
-            let file = free.ok_or(Errno::ENFILE)?;
+                free(tables)
+            });
+            let file = file.ok_or(Errno::ENFILE)?;
             tables.render_files[file] = RenderFile {
-                pid: own_pid(),
-                identity: identity(own_pid()),
+                id: ProcessId::own(),
                 gpu: gpu as u32,
                 ..RenderFile::default()
             };
@@ -105,10 +107,6 @@ pub(crate) fn render_file(device: &Device, fd: i32) -> Result<usize, Errno> {
         }
         fd::Meaning::DmaBuf { .. } => Err(Errno::EBADF),
     }
-}
-
-pub(crate) fn own_pid() -> u32 {
-    nix::unistd::getpid().as_raw().cast_unsigned()
 }
 
 /// The object a dma-buf descriptor names.
@@ -140,8 +138,8 @@ fn image_token() -> u64 {
 
 /// The slot of the calling process, made when there is none.
 pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize, Errno> {
-    let pid = own_pid();
-    if let Some(slot) = find(tables, pid) {
+    let own = ProcessId::own();
+    if let Some(slot) = tables.slot_of(own.pid) {
         let process = &mut tables.processes[slot];
         if process.image == 0 {
             process.image = image_token();
@@ -151,23 +149,17 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         }
         clear(device, tables, slot);
     }
-    // A process that had our number before us: workers look for their process by it.
-    while let Some(slot) = tables
-        .processes
-        .iter()
-        .position(|process| process.pid == pid)
-    {
-        clear(device, tables, slot);
-    }
-    let mut free = tables.processes.iter().position(|process| process.pid == 0);
-    if free.is_none() {
+    let free = |tables: &Tables| {
+        let mut processes = tables.processes.iter();
+        processes.position(|process| process.id.is_nobody())
+    };
+    let slot = free(tables).or_else(|| {
         reap(device, tables);
-        free = tables.processes.iter().position(|process| process.pid == 0);
-    }
-    let slot = free.ok_or(Errno::EMFILE)?;
+        free(tables)
+    });
+    let slot = slot.ok_or(Errno::EMFILE)?;
     tables.processes[slot] = Process {
-        pid,
-        identity: identity(pid),
+        id: own,
         image: image_token(),
         devices: device.header().gpus.map(|gpu| ProcessDevice {
             user_id: gpu.id,
@@ -181,34 +173,28 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
     Ok(slot)
 }
 
-/// The slot of a process by pid.
-pub(crate) fn find(tables: &Tables, pid: u32) -> Option<usize> {
-    let known = identity(pid);
-    (0..PROCESSES).find(|slot| {
-        let process = &tables.processes[*slot];
-        process.pid == pid && process.identity == known
-    })
+/// Frees what dead processes left, of those whose numbers mean something to the calling process. The keeper of
+/// the environment frees what others left.
+pub(crate) fn reap(device: &Device, tables: &mut Tables) {
+    reap_those(device, tables, |id| {
+        id.is_of_our_namespace() && !id.is_still(id.pid)
+    });
 }
 
-/// Frees what dead processes left.
-pub(crate) fn reap(device: &Device, tables: &mut Tables) {
+/// Frees what those processes left.
+pub(crate) fn reap_those(
+    device: &Device,
+    tables: &mut Tables,
+    are_dead: impl Fn(&ProcessId) -> bool,
+) {
+    let is_dead = |id: &ProcessId| !id.is_nobody() && are_dead(id);
     for slot in 0..PROCESSES {
-        let Process {
-            pid,
-            identity: known,
-            ..
-        } = tables.processes[slot];
-        if pid != 0 && identity(pid) != known {
+        if is_dead(&tables.processes[slot].id) {
             clear(device, tables, slot);
         }
     }
     for file in 0..tables.render_files.len() {
-        let RenderFile {
-            pid,
-            identity: known,
-            ..
-        } = tables.render_files[file];
-        if pid != 0 && identity(pid) != known {
+        if is_dead(&tables.render_files[file].id) {
             close_render_file(device, tables, file);
         }
     }
@@ -244,23 +230,4 @@ fn close_render_file(device: &Device, tables: &mut Tables, file: usize) {
         release(device, tables, handle.object as usize);
     }
     tables.render_files[file] = RenderFile::default();
-}
-
-/// A number of the process that no other one has, ever (its inode in the kernel's pidfs; on kernels
-/// without it the same for all); 0 when it does not exist any more. Start times will not do: they
-/// look different from inside the time namespace that CRIU restores into.
-pub(crate) fn identity(pid: u32) -> u64 {
-    // SAFETY: no pointers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
-    if fd < 0 {
-        return 0;
-    }
-    // SAFETY: the descriptor was opened above and belongs to nobody else.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // Readable means that the process has ended.
-    let mut ended = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut ended, PollTimeout::ZERO) != Ok(0) {
-        return 0;
-    }
-    nix::sys::stat::fstat(&fd).map_or(0, |stat| stat.st_ino)
 }

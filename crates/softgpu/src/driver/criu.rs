@@ -3,6 +3,7 @@
 //! The private blob has the kernel's order and sizes (process, device, buffers, queues, events) with
 //! a content of our own: nobody but the driver may look into it.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,12 +16,13 @@ use strobe_kfd::criu::{
 use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::caller::{Caller, find, own_pid, render_file};
+use super::caller::{Caller, render_file};
 use super::memory::{NewBuffer, create, map_buffer};
 use super::queue;
 use super::sharing::share;
 use crate::device::{
-    Device, Event, GPUS, Process, ProcessDevice, Queue, Tables, event, fd, is_stopped,
+    Device, Event, GPUS, Process, ProcessDevice, ProcessId, Queue, Tables, event, fd, is_stopped,
+    own_pid,
 };
 use crate::report::report;
 
@@ -124,10 +126,16 @@ pub(super) unsafe fn operate(caller: &Caller, args: &mut CriuOp) -> Result<(), E
     }
 }
 
-/// Whether the calling thread has CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, without which the kernel
-/// does nothing of this, not even for the process itself.
+/// Whether the calling thread has CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, and in the initial user namespace
+/// (`capable`), without which the kernel does nothing of this, not even for the process itself.
 fn is_privileged() -> bool {
     const EITHER: u64 = 1 << 21 | 1 << 40;
+    /// `PROC_USER_INIT_INO` (linux/proc_ns.h).
+    const INITIAL: u64 = 0xeffffffd;
+    let namespace = std::fs::metadata("/proc/self/ns/user");
+    if !namespace.is_ok_and(|file| file.ino() == INITIAL) {
+        return false;
+    }
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status
         .lines()
@@ -136,10 +144,11 @@ fn is_privileged() -> bool {
 }
 
 /// The slot of the file's process, which must be the caller or traced by the calling thread.
-fn target(caller: &Caller) -> Result<(usize, u32), Errno> {
-    let (slot, pid) = caller.any_slot()?;
-    if pid == own_pid() || tracer(pid) == Some(nix::unistd::gettid().as_raw()) {
-        Ok((slot, pid))
+fn target(caller: &Caller) -> Result<(usize, ProcessId), Errno> {
+    let (slot, id) = caller.any_slot()?;
+    let own = nix::unistd::gettid().as_raw();
+    if id.is_own() || id.seen_as().and_then(tracer) == Some(own) {
+        Ok((slot, id))
     } else {
         Err(Errno::EBADF)
     }
@@ -193,15 +202,15 @@ fn events(device: &Device, slot: usize) -> impl Iterator<Item = (usize, &Event)>
 
 /// Stops the queues and counts what there is.
 fn process_info(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
-    let (slot, pid) = target(caller)?;
-    pause(caller, slot, pid)?;
+    let (slot, id) = target(caller)?;
+    pause(caller, slot, &id)?;
     let tables = caller.lock()?;
     let counts = Counts::of(caller.device, &tables, slot);
     args.num_devices = counts.devices as u32;
     args.num_bos = counts.buffers as u32;
     args.num_objects = (counts.queues + counts.events) as u32;
     args.priv_data_size = counts.blob_bytes() as u64;
-    args.pid = pid;
+    args.pid = id.pid;
     Ok(())
 }
 
@@ -209,7 +218,7 @@ fn process_info(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
 ///
 /// As in the kernel, evictions are counted but a pause is not: one UNPAUSE after two of these leaves
 /// the queues evicted, and the next UNPAUSE is refused.
-fn pause(caller: &Caller, slot: usize, pid: u32) -> Result<(), Errno> {
+fn pause(caller: &Caller, slot: usize, id: &ProcessId) -> Result<(), Errno> {
     let live = &caller.device.state().live[slot];
     let mut tables = caller.lock()?;
     let process = &mut tables.processes[slot];
@@ -222,7 +231,7 @@ fn pause(caller: &Caller, slot: usize, pid: u32) -> Result<(), Errno> {
     let start = Instant::now();
     while live.resident.load(Ordering::SeqCst) != 0 {
         // Of a process that is frozen, no thread will end its packet.
-        if start.elapsed() > DRAIN || is_stopped(pid) {
+        if start.elapsed() > DRAIN || id.seen_as().is_some_and(is_stopped) {
             report("cannot checkpoint: a kernel or copy is being executed");
             unpause(caller)?;
             return Err(Errno::EBUSY);
@@ -657,7 +666,7 @@ fn restore_queue(
 /// Lets the queues of a restored process run.
 fn resume(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let mut tables = caller.lock()?;
-    let slot = find(&tables, args.pid).ok_or(Errno::ESRCH)?;
+    let slot = tables.slot_of(args.pid).ok_or(Errno::ESRCH)?;
     let owner = slot as u32 + 1;
     for queue in tables
         .queues

@@ -284,7 +284,7 @@ pub(super) fn insert_mapping(
 /// Tells the workers of the process with this address space that it changed.
 pub(super) fn changed(device: &Device, tables: &Tables, vm: u32) {
     for (slot, process) in tables.processes.iter().enumerate() {
-        if process.pid == 0 {
+        if process.id.is_nobody() {
             continue;
         }
         let epochs = &device.state().live[slot].mapping_epoch;

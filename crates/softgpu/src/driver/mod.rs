@@ -30,6 +30,7 @@ use strobe_kfd::queue::{CreateQueue, DestroyQueue, SetCuMask, UpdateQueue};
 use crate::device::fd;
 use crate::gpus::Gpus;
 use caller::Caller;
+pub(crate) use caller::reap_those;
 use request::{ARGUMENT, Block, Named, args, by_request, number_of, unknown};
 
 /// Answers a request on one of the nodes, and the descriptor that it came by.

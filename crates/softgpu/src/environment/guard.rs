@@ -3,23 +3,30 @@
 //! Programs in an environment lead sessions of their own and hold the device by their mappings, so
 //! they would go on after `kill -9` of the keeper, on a device that nobody can reach any more. A
 //! process beside the keeper hears of its death by the end of a pipe, and kills what is in the
-//! environment's namespace.
+//! environment's namespace. Until then it is the device's caretaker.
 //!
 //! What must hold: an environment that is given up in order leaves its programs alone, because a
 //! program that was restored in it goes on after the command that restored it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::fstat;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
+use super::caretaker::Caretaker;
+use crate::device::Device;
+
 /// For killed processes to go away; one in an uninterruptible wait may not.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Milliseconds, of the caretaker.
+const ROUND: u8 = 100;
 const PERIOD: Duration = Duration::from_millis(2);
 
 /// The guard, which ends when this is dropped.
@@ -30,7 +37,11 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn start(namespace: &OwnedFd) -> io::Result<Self> {
+    pub(super) fn start<'a>(
+        namespace: &OwnedFd,
+        state: &File,
+        memory: impl Iterator<Item = &'a File>,
+    ) -> io::Result<Self> {
         let (reader, keeper) = io::pipe()?;
         // SAFETY: the child is alone in its process, takes no lock of the parent's other threads
         // but the allocator's, which the C library makes usable after fork, and never returns.
@@ -38,7 +49,10 @@ impl Guard {
             ForkResult::Parent { child } => Ok(Self { keeper, pid: child }),
             ForkResult::Child => {
                 drop(keeper);
-                let _ = std::panic::catch_unwind(|| watch(reader, namespace));
+                let device = Device::of(state, memory);
+                let caretaker = device.map(|device| Caretaker::new(Box::leak(Box::new(device))));
+                let watch = AssertUnwindSafe(|| watch(reader, namespace, caretaker));
+                let _ = std::panic::catch_unwind(watch);
                 // SAFETY: ends this process without running the parent's exit handlers.
                 unsafe { libc::_exit(0) }
             }
@@ -54,12 +68,19 @@ impl Drop for Guard {
     }
 }
 
-fn watch(mut keeper: io::PipeReader, namespace: &OwnedFd) {
+fn watch(mut keeper: io::PipeReader, namespace: &OwnedFd, mut caretaker: Option<Caretaker>) {
     // What is sent to the keeper's group or terminal is not meant for its guard.
     let _ = setsid();
     close_all_but([keeper.as_raw_fd(), namespace.as_raw_fd()]);
     let mut word = [0];
     loop {
+        let mut waited = [PollFd::new(keeper.as_fd(), PollFlags::POLLIN)];
+        if let Some(caretaker) = &mut caretaker
+            && poll(&mut waited, PollTimeout::from(ROUND)) == Ok(0)
+        {
+            caretaker.look();
+            continue;
+        }
         match keeper.read(&mut word) {
             Ok(0) => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -72,7 +93,7 @@ fn watch(mut keeper: io::PipeReader, namespace: &OwnedFd) {
     }
 }
 
-/// Lets go of the devices and of the standard files, whose readers wait for their end.
+/// Lets go of the standard files, whose readers wait for their end.
 fn close_all_but(mut kept: [i32; 2]) {
     kept.sort_unstable();
     let mut first = 0;

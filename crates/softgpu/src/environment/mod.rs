@@ -9,6 +9,7 @@
 //! new environment is a new device, with another generation and nothing in its memory. A killed
 //! keeper takes the programs with it; one that ends by itself leaves those that still run.
 
+mod caretaker;
 mod guard;
 mod loop_device;
 mod namespace;
@@ -108,7 +109,8 @@ impl Environment {
         )
         .map_err(EnvironmentError::io("initialise the device state"))?;
         let namespace = namespace::create(options, &nodes)?;
-        let guard = Guard::start(&namespace)
+        let files = memory.iter().map(LoopDevice::node);
+        let guard = Guard::start(&namespace, state.node(), files)
             .map_err(EnvironmentError::io("start the environment's guard"))?;
         Ok(Self {
             _state: state,

@@ -54,8 +54,7 @@ impl Process {
         let Ok(tables) = self.device.lock() else {
             return false;
         };
-        let mut processes = tables.processes.iter();
-        let Some(slot) = processes.position(|process| process.pid == self.pid) else {
+        let Some(slot) = tables.slot_of(self.pid) else {
             return false;
         };
         self.slot.store(slot as u32, Ordering::Release);
