@@ -60,6 +60,8 @@ mod namespaces;
 mod neighbours;
 #[path = "checkpoint/output.rs"]
 mod output;
+#[path = "checkpoint/podman.rs"]
+mod podman;
 #[path = "checkpoint/refusals.rs"]
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]

@@ -41,6 +41,7 @@ pub(crate) enum Action {
     Graph(GraphArguments),
     Verify(VerifyArguments),
     Doctor(DoctorArguments),
+    Criu(CriuArguments),
     #[command(hide = true)]
     Session(SessionArguments),
 }
@@ -432,6 +433,25 @@ pub(crate) struct DoctorArguments {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Run CRIU with Strobe's plugin, for podman, runc and others that start CRIU themselves.
+///
+/// They look for a command `criu`. Where that is a link to strobe, this is what it does; no other plugin has to be put
+/// anywhere, and programs without a GPU are saved as before. CRIU itself is found like that of strobe checkpoint.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ln -s /opt/strobe/strobe /usr/local/sbin/criu
+  podman container checkpoint NAME && podman container restore NAME
+  runc --criu /usr/local/sbin/criu checkpoint NAME
+  strobe criu dump -t 4711 -D images --shell-job
+Environment:
+  STROBE_CRIU=FILE   the CRIU to run")]
+pub(crate) struct CriuArguments {
+    /// CRIU's own arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// The start of a program under `strobe run`, between fork and exec.

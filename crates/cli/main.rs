@@ -11,6 +11,7 @@ mod arguments;
 mod arming;
 mod capabilities;
 mod checkpoint;
+mod criu;
 mod deferred;
 mod delivery;
 mod directory;
@@ -59,6 +60,9 @@ fn main() -> ExitCode {
     let _ = tracing::dispatcher::set_global_default(
         Wanted::from_environment().of_command(|| strobe_log::Stderr),
     );
+    if let Some(arguments) = criu::by_name() {
+        return outcome::exit(criu::run(&arguments));
+    }
     let mut arguments = Arguments::parse();
     outcome::exit(match arguments.number_inside {
         Some(number) => {
@@ -88,6 +92,7 @@ fn act(action: Action) -> Outcome {
         Action::Graph(a) => graph::run(&a),
         Action::Verify(a) => verify::run(&a),
         Action::Doctor(a) => doctor::run(&a),
+        Action::Criu(a) => criu::run(&a.arguments),
         Action::Session(a) => session::run(&a),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -271,38 +271,19 @@ fn a_container_comes_back_from_runcs_own_checkpoint_by_the_plugin() {
     let program = hip_program("holds.cpp");
     let folder = Folder::new("container-runc");
     let bundle = Bundle::new(&folder);
-    // The software GPU finds no program of another PID namespace.
-    let fewer = Contents {
-        namespaces: &["mount", "ipc", "uts"],
-        ..USUAL
-    };
     let line = format!("exec {program} 4 7 > log 2>&1 < /dev/null");
-    let container = bundle.start_command(fewer, &["/bin/sh", "-c", &line]);
+    let container = bundle.start_command(USUAL, &["/bin/sh", "-c", &line]);
     wait_until("program that holds", || {
         bundle.log().starts_with("holding").then_some(())
     });
     let strobe = strobe();
-    let built = strobe.path().parent().expect("a folder");
-    let plugins = folder.join("plugins");
-    fs::create_dir(&plugins).expect("it is our folder");
-    let softgpu = built.join("libsoftgpu.so");
-    symlink(&softgpu, plugins.join("libsoftgpu.so")).expect("it is our folder");
-    let plugin = built.join("libamdgpu_plugin.so");
-    symlink(plugin, plugins.join("amdgpu_plugin.so")).expect("it is our folder");
-    let script = folder.join("criu");
-    let text = format!(
-        "#!/bin/sh\nexport CRIU_LIBS_DIR={} LD_PRELOAD={} STROBE_SOFTGPU_CRIU=1\nexec {} \"$@\"\n",
-        plugins.display(),
-        softgpu.display(),
-        Criu::find(None).expect("CRIU is installed").path.display(),
-    );
-    fs::write(&script, text).expect("it is our folder");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is our folder");
+    let criu = folder.join("criu");
+    symlink(strobe.path(), &criu).expect("it is our folder");
     let add = |command: &mut Command, action: &str| {
         command
             .args(bundle.runc().get_args())
             .arg("--criu")
-            .arg(&script);
+            .arg(&criu);
         command.args([action, "--file-locks", "--image-path"]);
         command
             .arg(folder.join("images"))

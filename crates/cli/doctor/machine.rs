@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-use super::Check;
+use super::check::Check;
 use crate::capabilities;
 
 pub(super) fn checks() -> Vec<Check> {

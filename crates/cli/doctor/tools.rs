@@ -6,7 +6,7 @@ use std::process::Command;
 
 use strobe_criu::locate::{Criu, LocateError, find_plugin};
 
-use super::Check;
+use super::check::Check;
 use crate::run::library;
 
 const HIP: &str = "libamdhip64.so.";

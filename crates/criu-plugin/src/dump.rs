@@ -15,6 +15,7 @@ use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::events;
 use strobe_program::maps;
+use strobe_program::namespaces;
 use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
@@ -283,6 +284,8 @@ impl Dump {
         if major != 1 || minor < MINIMUM_MINOR {
             return Err(DumpError::OldDriver(major, minor));
         }
+        // It could be saved, and would not come back.
+        open_files::owner(&self.tree, fd.as_raw_fd()).map_or(Ok(()), namespaces::check_user)?;
         // All processes have been looked at: files come after that.
         let out = self.pipes.that_lead_out()?;
         self.warnings.extend(out.iter().map(ToString::to_string));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use strobe_criu::failure::{PASSING, REFUSAL};
 use strobe_kfd::client::copier::SdmaError;
 use strobe_program::events::EventError;
+use strobe_program::namespaces::NamespaceError;
 use strobe_program::pipes::PipeError;
 use strobe_program::program_files::ProgramFileError;
 use strobe_program::zombies::ZombieError;
@@ -35,6 +36,8 @@ pub(crate) enum DumpError {
     Pipe(#[from] PipeError),
     #[error(transparent)]
     Zombie(#[from] ZombieError),
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
     #[error("CRIU's image folder cannot be used: {0}")]
     Folder(io::Error),
     #[error("the program's terminals cannot be listed: {0}")]
@@ -109,6 +112,7 @@ impl DumpError {
             | Self::Contents(ContentsError::NoAddress { .. })
             | Self::GemObjects { .. }
             | Self::OldDriver(..)
+            | Self::Namespace(NamespaceError::OtherUser { .. })
             | Self::Twice(_)
             | Self::Streamed
             | Self::NodeBeforeDriver(_)

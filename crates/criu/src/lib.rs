@@ -19,6 +19,7 @@
 //! | [`tcp`] | TCP connections: whether they can be saved, and how CRIU is told |
 //! | [`capabilities`] | what the saved processes may do |
 //! | [`timers`] | timers that had expired at the cut |
+//! | [`stand_in`] | a CRIU that others give its orders |
 //! | [`wrapper`] | what a command owes to the program it stands for |
 
 pub mod capabilities;
@@ -36,6 +37,7 @@ pub mod ports;
 pub mod release;
 pub mod remapped;
 pub mod run;
+pub mod stand_in;
 pub mod statistics;
 pub mod tcp;
 pub mod timers;

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs, io};
+use std::{env, fs, io, iter};
 
 /// Names a CRIU explicitly.
 pub const CRIU_VARIABLE: &str = "STROBE_CRIU";
+/// Set for a CRIU that is looked for or run: a `criu` that is this very command in disguise finds by it that it is
+/// asked by itself.
+pub(crate) const WITHIN_VARIABLE: &str = "STROBE_WITHIN_CRIU";
 /// Names the plugin explicitly.
 pub const PLUGIN_VARIABLE: &str = "STROBE_CRIU_PLUGIN";
 
@@ -62,7 +65,8 @@ fn list(paths: &[PathBuf]) -> String {
 pub fn private_prefix() -> Option<PathBuf> {
     let data = match env::var_os("XDG_DATA_HOME") {
         Some(home) if Path::new(&home).is_absolute() => PathBuf::from(home),
-        _ => PathBuf::from(env::var_os("HOME")?).join(".local/share"),
+        // By the list of users, if the environment has none.
+        _ => env::home_dir()?.join(".local/share"),
     };
     Some(data.join("strobe/criu"))
 }
@@ -82,6 +86,7 @@ impl Criu {
         let output = Command::new(&path)
             .arg("--version")
             .env_remove("LD_PRELOAD")
+            .env(WITHIN_VARIABLE, "1")
             .output()
             .map_err(|e| LocateError::Start(path.clone(), e))?;
         Self::accept(path, &String::from_utf8_lossy(&output.stdout))
@@ -124,8 +129,11 @@ fn criu_candidates(explicit: Option<&Path>) -> Vec<PathBuf> {
     let mut candidates = beside_executable(&["criu/criu"]);
     candidates.extend(private_prefix().map(|prefix| prefix.join("criu")));
     let path = env::var_os("PATH").unwrap_or_default();
-    candidates.extend(env::split_paths(&path).map(|folder| folder.join("criu")));
-    candidates.push("/usr/sbin/criu".into());
+    let folders = env::split_paths(&path).chain(iter::once("/usr/sbin".into()));
+    let named = folders.map(|folder| folder.join("criu"));
+    // A link of that name to this command stands in for CRIU, and is none.
+    let own = env::current_exe().ok();
+    candidates.extend(named.filter(|path| own.is_none() || fs::canonicalize(path).ok() != own));
     candidates
 }
 

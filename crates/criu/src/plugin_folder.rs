@@ -5,7 +5,7 @@
 //! folder of links of its own.
 
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Links to plugins; removed when dropped.
@@ -28,10 +28,42 @@ impl PluginFolder {
         Ok(folder)
     }
 
+    /// The same of a folder that stays, for whoever links to these files; made in `parent` where it is not there.
+    pub fn lasting(parent: &Path, plugins: &[&Path]) -> io::Result<PathBuf> {
+        let mut name = String::from("strobe-criu-plugins");
+        for plugin in plugins {
+            // A file that takes its place is another.
+            let inode = std::fs::metadata(plugin)?.ino();
+            name.push_str(&format!("-{inode:x}"));
+        }
+        let path = parent.join(&name);
+        if links_to(&path, plugins) {
+            return Ok(path);
+        }
+        let staged = parent.join(format!(".{name}-{}", std::process::id()));
+        let staged = Self::create(staged, plugins)?;
+        // Of another strobe, by the same numbers.
+        let _ = std::fs::remove_dir_all(&path);
+        match std::fs::rename(staged.path(), &path) {
+            Ok(()) => Ok(path),
+            // Somebody else was faster.
+            Err(_) if links_to(&path, plugins) => Ok(path),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What CRIU is given as its folder of plugins.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Whether a folder has a link to each of these files.
+fn links_to(folder: &Path, plugins: &[&Path]) -> bool {
+    plugins.iter().all(|plugin| {
+        let link = plugin.file_name().map(|name| folder.join(name));
+        link.and_then(|link| link.read_link().ok()).as_deref() == Some(plugin)
+    })
 }
 
 impl Drop for PluginFolder {
@@ -59,5 +91,24 @@ mod tests {
         );
         drop(folder);
         assert!(!path.exists() && plugin.exists());
+    }
+
+    #[test]
+    fn a_folder_that_stays_is_made_once_and_again_when_it_has_other_links() {
+        let root = tempfile::tempdir().unwrap();
+        let plugin = root.path().join("amdgpu_plugin.so");
+        std::fs::write(&plugin, b"x").unwrap();
+        let folder = || PluginFolder::lasting(root.path(), &[&plugin]).unwrap();
+        let path = folder();
+        let link = path.join("amdgpu_plugin.so");
+        assert_eq!(std::fs::read_link(&link).unwrap(), plugin);
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        assert_eq!(folder(), path);
+        assert_eq!(std::fs::metadata(&path).unwrap().ino(), inode);
+        std::fs::remove_file(&link).unwrap();
+        symlink("/absent", &link).unwrap();
+        assert_eq!(folder(), path);
+        assert_eq!(std::fs::read_link(&link).unwrap(), plugin);
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 2);
     }
 }

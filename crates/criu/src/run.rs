@@ -19,7 +19,7 @@ use crate::{phases, tcp};
 /// File name of the library that puts the software GPU under a process.
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
 /// Tells that library that it is in CRIU, not in a program.
-const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
+pub(crate) const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
 /// Tells our plugin how many bytes of the program's files to save.
 pub const FILES_LIMIT_VARIABLE: &str = "STROBE_FILES_LIMIT";
 /// Bytes of a deleted file that CRIU saves by itself.
@@ -69,7 +69,7 @@ pub(crate) fn put_on_softgpu(command: &mut Command, library: Option<&Path>) {
     }
 }
 
-fn preload<'a>(command: &mut Command, libraries: impl IntoIterator<Item = &'a Path>) {
+pub(crate) fn preload<'a>(command: &mut Command, libraries: impl IntoIterator<Item = &'a Path>) {
     let libraries: Vec<_> = libraries.into_iter().map(Path::as_os_str).collect();
     match libraries.is_empty() {
         true => command.env_remove("LD_PRELOAD"),

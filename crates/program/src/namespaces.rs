@@ -26,8 +26,9 @@ pub enum NamespaceError {
     #[error("process {pid} runs in another pid namespace: run this command in there")]
     OtherPid { pid: u32 },
     #[error(
-        "process {pid} runs in another user namespace, where CRIU has no rights: start the program as \
-         root without one (no `unshare -U`, no rootless container)"
+        "process {pid} runs in another user namespace, and AMD's driver brings back no process that is in one \
+         (CAP_CHECKPOINT_RESTORE counts for it in the first only): start the program as root without one (no \
+         `unshare -U`, no rootless container, no --userns)"
     )]
     OtherUser { pid: u32 },
     #[error(

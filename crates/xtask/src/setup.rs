@@ -1,14 +1,15 @@
 //! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
-//! suite needs, with `--tests`: runc, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
+//! suite needs, with `--tests`: runc and podman, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
 
 mod apt;
 mod archive;
 mod criu;
 mod upstream;
 
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 
 use apt::Source;
 
@@ -28,16 +29,12 @@ const NEEDED: [(&str, &str); 7] = [
     ("/usr/bin/python3", "python3"),
     ("/usr/bin/llvm-objdump-15", "llvm-15"),
 ];
-/// Of the package of that name.
-const RUNC: &str = "/usr/sbin/runc";
+/// For the test suite. Podman brings its own needs: conmon, and iptables, which CRIU wants for networks.
+const CONTAINERS: [(&str, &str); 2] = [("/usr/sbin/runc", "runc"), ("/usr/bin/podman", "podman")];
 const ROCM: &str = "5.2.3";
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    let packages: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(file, _)| !std::path::Path::new(file).exists())
-        .map(|&(_, package)| package)
-        .collect();
+    let packages = missing_of(&NEEDED);
     let version = criu::USED.version;
     let prefix = criu::USED.prefix()?;
     let criu_missing = !criu::USED.works(&prefix);
@@ -65,15 +62,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
             prefix.join("criu").display(),
         );
     };
-    if !packages.is_empty() {
-        if !is_root()? {
-            bail!(
-                "not root: run as root `apt-get install --no-install-recommends {}`",
-                packages.join(" ")
-            );
-        }
-        apt::install(&packages)?;
-    }
+    install(&packages)?;
     if criu_missing {
         criu::USED.install(&source)?;
     }
@@ -95,22 +84,17 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
             plugins.push(release);
         }
     }
-    let runc_missing = !std::path::Path::new(RUNC).exists();
-    if missing.is_empty() && plugins.is_empty() && !runc_missing {
-        println!("setup: runc, the other CRIUs and CRIU's own plugins are here");
+    let packages = missing_of(&CONTAINERS);
+    if missing.is_empty() && plugins.is_empty() && packages.is_empty() {
+        println!("setup: runc, podman, the other CRIUs and CRIU's own plugins are here");
         return Ok(());
     }
     let Some(source) = Source::of_this_machine() else {
         bail!(
-            "this is not Debian 12 (bookworm): the test suite needs runc and other versions of CRIU"
+            "this is not Debian 12 (bookworm): the test suite needs runc, podman and other versions of CRIU"
         );
     };
-    if runc_missing {
-        if !is_root()? {
-            bail!("not root: run as root `apt-get install --no-install-recommends runc`");
-        }
-        apt::install(&["runc"])?;
-    }
+    install(&packages)?;
     for release in missing {
         release.install(&source)?;
     }
@@ -118,6 +102,24 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
         upstream::build(&source, &plugins)?;
     }
     Ok(())
+}
+
+/// The packages of which the file is not there.
+fn missing_of(wanted: &[(&str, &'static str)]) -> Vec<&'static str> {
+    let missing = wanted.iter().filter(|(file, _)| !Path::new(file).exists());
+    missing.map(|&(_, package)| package).collect()
+}
+
+fn install(packages: &[&str]) -> anyhow::Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    ensure!(
+        is_root()?,
+        "not root: run as root `apt-get install --no-install-recommends {}`",
+        packages.join(" ")
+    );
+    apt::install(packages)
 }
 
 fn is_root() -> anyhow::Result<bool> {
