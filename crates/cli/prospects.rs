@@ -9,7 +9,7 @@ use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
-use strobe_program::{events, process, threads, zombies};
+use strobe_program::{events, process, sockets, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -71,6 +71,9 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         note(findings, zombies::check(pid));
         if let Some(unread) = note(findings, events::check(pid)) {
             warnings.extend(unread.iter().map(ToString::to_string));
+        }
+        if let Some(lost) = note(findings, sockets::check(pid)) {
+            warnings.extend(lost.iter().map(ToString::to_string));
         }
         note(findings, pipes.add(pid));
         note(findings, terminals.add(pid));

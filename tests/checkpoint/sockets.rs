@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use strobe_evaluation::Session;
 
-use crate::harness::{Folder, LIMIT, checkpoint, restore, start};
+use crate::harness::{Folder, LIMIT, checkpoint, restore, run, start};
 
 fn pairs(folder: &Folder, arguments: &[&str]) -> Session {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/pairs.py");
@@ -106,4 +106,32 @@ fn a_port_that_somebody_else_has_taken_is_named_before_a_restore_begins() {
     restore(&images).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
     assert_eq!(log, rounds(many));
+}
+
+#[test]
+fn what_sockets_lose_is_named_and_is_theirs_until_then() {
+    let folder = Folder::new("sockets-lose");
+    let session = pairs(&folder, &["loses"]);
+    let images = folder.join("images");
+    let lost = [
+        " (UDP): a restored program does not get datagrams that were not read yet, IP_RECVERR",
+        " (UDP): a restored program does not get its memberships in multicast groups",
+        " (TCP): a restored program does not get TCP_USER_TIMEOUT",
+    ];
+    let said_so = |text: &str| {
+        for words in lost {
+            assert_eq!(text.matches(words).count(), 1, "{words}: {text}");
+        }
+    };
+    let pid = session.pid().to_string();
+    said_so(&run(["checkpoint", &pid, "--check"]).well().stdout);
+    let taken = checkpoint(&session, &images, &["--json"]).well();
+    let report: serde_json::Value = serde_json::from_str(&taken.stdout).expect("JSON");
+    said_so(&report["warnings"].to_string());
+    folder.rounds_enough();
+    assert!(session.wait(LIMIT).expect("it ends").success());
+    let kept = || fs::read_to_string(folder.join("kept")).expect("what is there");
+    assert_eq!(kept(), "unread IP_RECVERR member TCP_USER_TIMEOUT");
+    restore(&images).well();
+    assert_eq!(kept(), "");
 }

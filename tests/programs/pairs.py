@@ -1,5 +1,6 @@
 """Has a socket that listens; told so, both ends of a TCP connection ("connected"), an end that outlives
-its connection ("over"), or sockets of other kinds ("others").
+its connection ("over"), sockets of other kinds ("others"), or
+some with that which CRIU does not save ("loses"): what of it is there in the end stands in "kept".
 
 Each round, of as many as are told, a kernel's result goes through the connection.
 """
@@ -60,6 +61,19 @@ if others:
     broad = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     broad.bind(("::1", 0))
 
+loses = "loses" in sys.argv
+IP_RECVERR, TCP_USER_TIMEOUT = 11, 18
+if loses:
+    asked = socket.socket(type=socket.SOCK_DGRAM)
+    asked.bind(("127.0.0.1", 0))
+    asked.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
+    socket.socket(type=socket.SOCK_DGRAM).sendto(b"unread", asked.getsockname())
+    member = socket.socket(type=socket.SOCK_DGRAM)
+    member.bind(("0.0.0.0", 0))
+    group = socket.inet_aton("224.1.2.3") + socket.inet_aton("127.0.0.1")
+    member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+    server.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, 5000)
+
 log = open("log", "w")
 result = ctypes.create_string_buffer(BYTES)
 expected = bytes(BYTES)
@@ -98,6 +112,23 @@ if others:
     for receiver in (answers, broad):
         if receiver.recv(5) != b"hello":
             sys.exit("a datagram is lost")
+if loses:
+    kept = []
+    try:
+        kept.append(asked.recv(99, socket.MSG_DONTWAIT).decode())
+    except BlockingIOError:
+        pass
+    if asked.getsockopt(socket.IPPROTO_IP, IP_RECVERR):
+        kept.append("IP_RECVERR")
+    try:
+        member.setsockopt(socket.IPPROTO_IP, socket.IP_DROP_MEMBERSHIP, group)
+        kept.append("member")
+    except OSError:
+        pass
+    if server.getsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT):
+        kept.append("TCP_USER_TIMEOUT")
+    with open("kept", "w") as end:
+        end.write(" ".join(kept))
 log.write("end\n")
 log.close()
 os._exit(0)

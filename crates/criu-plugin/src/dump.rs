@@ -13,13 +13,13 @@ use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
 use strobe_kfd::client::render;
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
-use strobe_program::events;
 use strobe_program::maps;
 use strobe_program::namespaces;
 use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::zombies;
+use strobe_program::{events, sockets};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
@@ -169,6 +169,8 @@ impl Dump {
         zombies::check(pid)?;
         let unread = events::check(pid)?;
         self.warnings.extend(unread.iter().map(ToString::to_string));
+        let lost = sockets::check(pid)?;
+        self.warnings.extend(lost.iter().map(ToString::to_string));
         self.pipes.add(pid)?;
         self.terminals.add(pid).map_err(DumpError::Terminals)?;
         Ok(self.program_files.add(pid)?)

@@ -9,6 +9,7 @@ use strobe_program::events::EventError;
 use strobe_program::namespaces::NamespaceError;
 use strobe_program::pipes::PipeError;
 use strobe_program::program_files::ProgramFileError;
+use strobe_program::sockets::SocketError;
 use strobe_program::zombies::ZombieError;
 
 use crate::contents::ContentsError;
@@ -32,6 +33,8 @@ pub(crate) enum DumpError {
     ProgramFile(#[from] ProgramFileError),
     #[error(transparent)]
     Event(#[from] EventError),
+    #[error(transparent)]
+    Socket(#[from] SocketError),
     #[error(transparent)]
     Pipe(#[from] PipeError),
     #[error(transparent)]

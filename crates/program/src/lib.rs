@@ -15,6 +15,7 @@
 //! | [`terminals`] | terminals whose other side is outside of the program |
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`path_map`] | where a restore looks for what had another path |
+//! | [`sockets`] | what IP sockets have that CRIU does not save |
 //! | [`spool`] | files that its output goes through |
 //!
 //! What must hold: nothing here runs CRIU or knows how it is run.
@@ -31,6 +32,7 @@ pub mod pipes;
 pub mod process;
 pub mod program_files;
 pub mod shared_memory;
+pub mod sockets;
 pub mod spool;
 pub mod terminals;
 pub mod threads;
