@@ -300,6 +300,7 @@ Examples:
   strobe restore monday --check     what would be amiss; 3 if anything is
   strobe restore monday --wait      ends when the program ends, with its exit code
   strobe restore monday --map /home/ann/run=/data/run     its folder was moved since; with --check, too
+  strobe restore monday --root /srv/image                 a copy of another machine's files
   strobe softgpu -- strobe restore monday --wait
 Environment, for GPUs that are not quite those of the checkpoint (1, YES: compared; 0, NO: not):
   KFD_FW_VER_CHECK, KFD_SDMA_FW_VER_CHECK, KFD_CACHES_COUNT_CHECK, KFD_NUM_GWS_CHECK,
@@ -326,6 +327,10 @@ pub(crate) struct RestoreArguments {
     /// fit, the longest OLD counts. What the program itself remembers of paths stays as it was.
     #[arg(long, value_name = "OLD=NEW", value_parser = OsStringValueParser::new().try_map(|text| PathRule::parse(&text)))]
     pub(crate) map: Vec<PathRule>,
+    /// Give the program this directory as its root, and look for all that it had below it: an unpacked copy of the file
+    /// system that it ran on, with /dev, /proc and /sys mounted there (mount --rbind /dev DIR/dev).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,7 +3,8 @@
 //! The bytes of the checkpoint are `strobe verify`'s; here only their number counts.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use anyhow::{Context, bail};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::run::softgpu_library;
 use strobe_criu::{paths, ports};
-use strobe_program::path_map::PathMap;
+use strobe_program::path_map::{self, PathMap};
 use strobe_program::process;
 use strobe_program::program_files::{self, Comparison, Repair};
 use strobe_program::spool::is_spooled;
@@ -68,6 +69,9 @@ pub(crate) fn look(
         .map_err(|error| note(error.into()))
         .ok();
     if let Err(error) = check_map(checkpoint, map) {
+        note(error);
+    }
+    if let Some(Err(error)) = map.root().map(|root| check_root(checkpoint, root)) {
         note(error);
     }
     let files = map.files(&checkpoint.manifest().program_files);
@@ -136,6 +140,26 @@ fn check_gpu(manifest: &Manifest) -> anyhow::Result<Option<PathBuf>> {
         );
     }
     Ok(softgpu)
+}
+
+/// Checks that a directory can be the program's root: that the kernel's files are in it, as they are here.
+fn check_root(checkpoint: &Checkpoint, root: &Path) -> anyhow::Result<()> {
+    if paths::has_mounts(&checkpoint.criu_dir())? {
+        bail!(
+            "the program has a mount namespace of its own, and so a root of its own: --root is for others"
+        );
+    }
+    for folder in path_map::KERNEL.map(Path::new) {
+        let inside = root.join(folder.strip_prefix("/")?);
+        let same = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
+        if same(&inside).is_none() || same(&inside) != same(folder) {
+            let (folder, inside) = (folder.display(), inside.display());
+            bail!(
+                "{inside} is not {folder}, which the program needs in its root: mount --rbind {folder} {inside}"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Checks that something lay under each path that is mapped, and that all has a place where it is mapped to.

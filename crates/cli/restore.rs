@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         capabilities::check(capabilities::RESTORE).map_err(refused)?;
     }
     let checkpoint = directory::open(&arguments.directory).map_err(refused)?;
-    let map = PathMap::new(arguments.map.clone());
+    let map = PathMap::new(arguments.map.clone(), root(arguments)?);
     if arguments.check {
         return check(arguments, &checkpoint, &map);
     }
@@ -136,6 +137,16 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         wrapper::end_by(signal);
     }
     Ok(of_program(status))
+}
+
+/// The directory that becomes the program's root, if that is another than ours.
+fn root(arguments: &RestoreArguments) -> anyhow::Result<Option<PathBuf>> {
+    let Some(root) = &arguments.root else {
+        return Ok(None);
+    };
+    let found = fs::canonicalize(root);
+    let found = found.map_err(|error| refused(format!("{}: {error}", root.display())))?;
+    Ok((found != Path::new("/")).then_some(found))
 }
 
 /// Says what a restore would find, and changes nothing.

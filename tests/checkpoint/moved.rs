@@ -148,3 +148,62 @@ fn a_path_under_which_nothing_lay_is_named_and_what_is_no_path_is_wrong_usage() 
     }
     assert_eq!(fs::read(home.join("log")).expect("its log"), before);
 }
+
+/// Puts all that is not temporary below a directory, and goes on there outside.
+const ROOT: &str = r#"
+set -e
+root=$1; shift
+for path in /*; do
+    if [ "$path" = /tmp ]; then continue
+    elif [ -L "$path" ]; then cp -a "$path" "$root$path"
+    elif [ -d "$path" ]; then mkdir -p "$root$path"; mount --rbind "$path" "$root$path"
+    fi
+done
+exec "$@"
+"#;
+
+#[test]
+fn a_program_comes_back_below_another_root_and_finds_all_there_by_its_old_names() {
+    let folder = Folder::new("rooted");
+    let home = folder.join("home");
+    let session = moves(&home);
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
+    let root = folder.join("root");
+    let inside = root.join(home.strip_prefix("/").expect("an absolute path"));
+    fs::create_dir_all(inside.parent().expect("it has one")).expect("our folder");
+    let copied = Command::new("cp").arg("-a").args([&home, &inside]).status();
+    assert!(copied.expect("cp starts").success());
+    let bare = restore_mapped(
+        &images,
+        &["--check", "--root", root.to_str().expect("UTF-8")],
+    );
+    assert_eq!(bare.code, Some(3), "{}", bare.stdout);
+    let words = format!("mount --rbind /dev {}/dev", root.display());
+    assert!(bare.stdout.contains(&words), "{}", bare.stdout);
+    let made = fs::read_to_string(inside.join("log"))
+        .expect("its log")
+        .lines()
+        .count()
+        + 10;
+    fs::write(inside.join("log.rounds"), made.to_string()).expect("our folder");
+    fs::rename(&home, folder.join("away")).expect("our folder");
+    for _ in 0..2 {
+        let strobe = strobe();
+        let mut command = strobe.command();
+        command
+            .args(["softgpu", "--", "sh", "-c", ROOT, "sh"])
+            .arg(&root);
+        command
+            .arg(strobe.path())
+            .args(["restore", "--wait", "--root"]);
+        command.arg(&root).arg(&images);
+        Ended::new(&command.output().expect("strobe starts")).well();
+        let log = fs::read_to_string(inside.join("log")).expect("its log");
+        let (old, socket) = (home.display(), inside.join("socket"));
+        let end = format!("end {old} {} {old}/sub news\n", socket.display());
+        assert_eq!(log, rounds(made) + &end);
+        assert!(!home.exists(), "nothing is made in the other root");
+    }
+}

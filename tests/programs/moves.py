@@ -60,7 +60,7 @@ while made < rounds_in_all():
     made += 1
     time.sleep(0.02)
 client = socket.socket(socket.AF_UNIX)
-client.connect(server.getsockname())
+client.connect(f"{os.getcwd()}/socket")
 accepted, _ = server.accept()
 open("sub/news", "w").close()
 news = os.read(watch, 4096)

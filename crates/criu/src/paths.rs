@@ -82,6 +82,17 @@ pub fn all(images: &Path) -> Result<Vec<PathBuf>, PathsError> {
     Ok(found)
 }
 
+/// Whether the program has mounts of its own, which CRIU makes again in its root.
+pub fn has_mounts(images: &Path) -> Result<bool, PathsError> {
+    for entry in fs::read_dir(images).map_err(PathsError::Read)? {
+        let name = entry.map_err(PathsError::Read)?.file_name();
+        if name.as_bytes().starts_with(b"mountpoints-") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Whether all names of sockets have room where the program is to find them.
 pub fn check(images: &Path, map: &PathMap) -> Result<(), PathsError> {
     moved(images, map).map(drop)
@@ -231,7 +242,7 @@ mod tests {
     }
 
     fn map(rule: &str) -> PathMap {
-        PathMap::new(vec![PathRule::parse(OsStr::new(rule)).unwrap()])
+        PathMap::new(vec![PathRule::parse(OsStr::new(rule)).unwrap()], None)
     }
 
     #[test]

@@ -11,8 +11,8 @@ use strobe_proto::ProgramFile;
 
 use crate::spool::is_spooled;
 
-/// What the kernel itself shows there, wherever a program is.
-const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+/// What the kernel itself shows there, wherever a program is: another root has the same in it.
+pub const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// But this, where programs have files.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -75,6 +75,14 @@ fn checked(bytes: &[u8]) -> Result<PathBuf, PathMapError> {
     }
 }
 
+/// Joined with nothing, a path would end in a slash.
+fn below(folder: &Path, rest: &Path) -> PathBuf {
+    match rest.as_os_str().is_empty() {
+        true => folder.to_owned(),
+        false => folder.join(rest),
+    }
+}
+
 fn is_of_kernel(path: &Path) -> bool {
     KERNEL.iter().any(|folder| path.starts_with(folder))
 }
@@ -83,28 +91,34 @@ fn is_of_kernel(path: &Path) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct PathMap {
     rules: Vec<PathRule>,
+    /// The directory that is the program's root, where that is another than its own was.
+    root: Option<PathBuf>,
 }
 
 impl PathMap {
-    /// Of these rules; of two for one path the last counts.
-    pub fn new(rules: Vec<PathRule>) -> Self {
-        Self { rules }
+    /// Of these rules; of two for one path the last counts. All but what is the kernel's is below `root` then.
+    pub fn new(rules: Vec<PathRule>, root: Option<PathBuf>) -> Self {
+        Self { rules, root }
     }
 
-    /// Whether everything stays where it was.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+    /// The directory that becomes the program's root.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 
     /// Where it is now; `None` if that is where it was.
     pub fn moved(&self, path: &Path) -> Option<PathBuf> {
-        let rule = self.rule(path)?;
-        let rest = path.strip_prefix(&rule.old).ok()?;
-        // Joined with nothing it would end in a slash.
-        Some(match rest.as_os_str().is_empty() {
-            true => rule.new.clone(),
-            false => rule.new.join(rest),
-        })
+        let ruled = self.rule(path).and_then(|rule| {
+            let rest = path.strip_prefix(&rule.old).ok()?;
+            Some(below(&rule.new, rest))
+        });
+        let place = ruled.as_deref().unwrap_or(path);
+        match (&self.root, place.strip_prefix("/")) {
+            (Some(root), Ok(rest)) if !is_of_kernel(place) && !is_spooled(path) => {
+                Some(below(root, rest))
+            }
+            _ => ruled,
+        }
     }
 
     fn rule(&self, path: &Path) -> Option<&PathRule> {
@@ -118,7 +132,11 @@ impl PathMap {
 
     /// Whether something that lay elsewhere may be there.
     pub(crate) fn leads_to(&self, path: &Path) -> bool {
-        self.rules.iter().any(|rule| path.starts_with(&rule.new))
+        let inside = match &self.root {
+            Some(root) if path.starts_with(root) => return true,
+            _ => path,
+        };
+        self.rules.iter().any(|rule| inside.starts_with(&rule.new))
     }
 
     /// The records of files, with the paths that these have now.
@@ -156,7 +174,31 @@ mod tests {
 
     fn map(rules: &[&str]) -> PathMap {
         let rules = rules.iter().map(|rule| PathRule::parse(rule.as_ref()));
-        PathMap::new(rules.collect::<Result<_, _>>().expect("rules"))
+        PathMap::new(rules.collect::<Result<_, _>>().expect("rules"), None)
+    }
+
+    #[test]
+    fn with_another_root_all_is_below_it_but_what_is_the_kernel_s_or_ours() {
+        let rules = vec![PathRule::parse("/a=/b".as_ref()).expect("a rule")];
+        let map = PathMap::new(rules, Some("/new root".into()));
+        for (old, new) in [
+            ("/", "/new root"),
+            ("/usr/lib/x", "/new root/usr/lib/x"),
+            ("/a/x", "/new root/b/x"),
+        ] {
+            assert_eq!(map.moved(Path::new(old)), Some(new.into()));
+            assert!(map.leads_to(Path::new(new)));
+        }
+        for same in [
+            "/dev/kfd",
+            "/dev/shm/x",
+            "/proc/1",
+            "/sys",
+            "/tmp/strobe-run-x7/stdout",
+            "relative",
+        ] {
+            assert_eq!(map.moved(Path::new(same)), None, "{same}");
+        }
     }
 
     #[test]
