@@ -7,7 +7,7 @@
 //!
 //! | offset | field | written by |
 //! |---|---|---|
-//! | 0 | `magic`, `version`, `pid`, `start_time` | agent, once |
+//! | 0 | `magic`, `version`, `pid`, `start_time` | agent, once; the last two at each checkpoint and restore |
 //! | 24 | `request`, `controller_pid`, `controller_start`, `socket` | controller; `request` last |
 //! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller) |
 //! | 112 | `phase`, `attempts`, `hand_over`, `hand_over_len` | agent; `phase` last |

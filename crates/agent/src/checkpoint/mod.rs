@@ -6,6 +6,7 @@ mod cut;
 mod deliver;
 mod drain;
 mod end;
+mod incarnation;
 mod paused;
 mod prepare;
 mod progress;

@@ -4,7 +4,7 @@
 //! Preparing -> Armed <-> Closing -> Cut -> Copying -> Idle
 //!     |          |         |        |        |
 //!     +----------+---------+--------+--------+--> Refused (gate open, the program goes on)
-//!                                   +-> Idle (aborted by the plugin, or restored from the image)
+//!                                   +-> Idle (aborted by the plugin, or restored from an image)
 //! ```
 //!
 //! Where several processes are saved at once, `Drained` stands between `Closing` and `Cut`.
@@ -16,12 +16,13 @@ use crate::call::gate::GATE;
 use crate::checkpoint::close::close_and_drain;
 use crate::checkpoint::cut::Cut;
 use crate::checkpoint::end::{let_go, open};
+use crate::checkpoint::incarnation::Incarnation;
 use crate::checkpoint::prepare::prepare;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::checkpoint::{deliver, paused};
 use crate::fault;
-use crate::wire::page::{is_another_process, refuse, set_phase, start_time, verdict};
+use crate::wire::page::{is_another_process, note_process, refuse, set_phase, verdict};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_proto::page::{Phase, Verdict};
@@ -29,12 +30,17 @@ use tracing::debug_span;
 
 /// How long a cut may last. CRIU writes the program's whole host memory in this time.
 const CUT_PATIENCE: Duration = Duration::from_secs(1800);
+/// How long the device of a restored process may take for its first kernel. (The restore of its queues has
+/// been asked for by then, or never will be.)
+const DEVICE_PATIENCE: Duration = Duration::from_secs(10);
 /// How often the page is looked at while the program stands still.
 const LOOK_AGAIN_AT_CUT: Duration = Duration::from_micros(500);
 
 /// Takes the checkpoint that the page asks for.
 pub(crate) fn run(agent: &'static Agent) {
     let page = agent.page;
+    // It may have come out of an image since, while no checkpoint was under way.
+    note_process(page);
     page.verdict
         .store(Verdict::Pending as u32, Ordering::Release);
     page.gate_request.store(0, Ordering::Release);
@@ -106,19 +112,24 @@ fn wait_for_verdict(agent: &Agent) -> Result<Verdict, Refusal> {
     let page = agent.page;
     let deadline = Instant::now() + CUT_PATIENCE;
     let mut watch = Watch::new(page);
+    let mut incarnation = Incarnation::of_this_thread();
     loop {
         match verdict(page) {
             Verdict::Pending => {}
             decided => return Ok(decided),
         }
-        if let Err(why) = watch.look_at_cut(agent) {
-            // It may have been written by who then went away.
-            if verdict(page) == Verdict::Restored {
-                return Ok(Verdict::Restored);
-            }
-            if agent.control.given_up().is_none() && is_another_process(page) {
-                end_what_came_back_in_part();
-            }
+        let given_up = watch.look_at_cut(agent).err();
+        // A file is opened, for the start time, only where nobody is there to freeze us.
+        let is_another = incarnation.is_another()
+            || given_up.is_some() && agent.control.given_up().is_none() && is_another_process(page);
+        if is_another {
+            return Ok(match verdict(page) {
+                // By who then went away.
+                Verdict::Restored => Verdict::Restored,
+                _ => restored_by_others(agent),
+            });
+        }
+        if let Some(why) = given_up {
             return Err(why);
         }
         if Instant::now() >= deadline {
@@ -126,6 +137,23 @@ fn wait_for_verdict(agent: &Agent) -> Result<Verdict, Refusal> {
         }
         std::thread::sleep(LOOK_AGAIN_AT_CUT);
     }
+}
+
+/// This process came out of an image, and nobody says so: CRIU was not started by `strobe restore`, or it
+/// died. The last thing that a restore does before it lets a process go is to let its queues run, so what
+/// is there is all there if they do.
+fn restored_by_others(agent: &Agent) -> Verdict {
+    let deadline = Instant::now() + DEVICE_PATIENCE;
+    let answers = agent.device.spare.lock().as_mut().is_some_and(|resources| {
+        let aside = &mut resources.aside;
+        aside.answers(deadline)
+    });
+    if !answers {
+        end_what_came_back_in_part();
+    }
+    let restored = Verdict::Restored;
+    agent.page.verdict.store(restored as u32, Ordering::Release);
+    restored
 }
 
 /// A restore that died has let this process go before its queues and memory were all there: nothing
@@ -138,11 +166,7 @@ fn end_what_came_back_in_part() {
 
 /// This process came out of an image and believes that it is at the cut.
 fn restored(agent: &'static Agent) {
-    let page = agent.page;
-    page.pid.store(std::process::id(), Ordering::Relaxed);
-    if let Some(start) = start_time(std::process::id()) {
-        page.start_time.store(start, Ordering::Relaxed);
-    }
+    note_process(agent.page);
     let_go(agent);
     open(agent);
 }

@@ -87,6 +87,13 @@ impl Lane {
         .map(drop)
     }
 
+    /// Whether the device executes what is put into the queue, shown by a kernel that ends before the
+    /// deadline. Nothing is under way.
+    pub(crate) fn answers(&mut self, deadline: Instant) -> bool {
+        // It stores what the word holds already.
+        self.mark(Ticket(0)).is_ok() && self.wait_until_idle(deadline) && self.poll().is_ok()
+    }
+
     /// Makes `stream` wait for `ticket`.
     pub(crate) fn make_wait(&self, stream: Stream, ticket: Ticket) -> Result<(), DeviceError> {
         self.tickets.make_wait(stream, ticket)

@@ -71,11 +71,7 @@ pub(crate) fn create() -> io::Result<&'static AgentPage> {
     // SAFETY: page-aligned, zeroed, big enough, never unmapped; all zeros are valid atomics.
     let page: &'static AgentPage = unsafe { &*address.cast::<AgentPage>() };
     page.version.store(VERSION, Ordering::Relaxed);
-    page.pid.store(std::process::id(), Ordering::Relaxed);
-    page.start_time.store(
-        start_time(std::process::id()).unwrap_or(0),
-        Ordering::Relaxed,
-    );
+    note_process(page);
     page.magic.store(MAGIC, Ordering::Release);
     strobe_agent_page.store(address as u64, Ordering::Release);
     Ok(page)
@@ -102,7 +98,16 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     strobe_proto::start_time::start_time(pid).ok()
 }
 
-/// Whether this process came out of an image: the page was made in the one that was saved.
+/// Notes which process this is.
+pub(crate) fn note_process(page: &AgentPage) {
+    let pid = std::process::id();
+    page.pid.store(pid, Ordering::Relaxed);
+    if let Some(start) = start_time(pid) {
+        page.start_time.store(start, Ordering::Relaxed);
+    }
+}
+
+/// Whether this process came out of an image since it was noted.
 pub(crate) fn is_another_process(page: &AgentPage) -> bool {
     let then = page.start_time.load(Ordering::Relaxed);
     start_time(std::process::id()).is_some_and(|now| !is_same_start(now, then))
