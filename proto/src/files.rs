@@ -26,10 +26,22 @@ pub fn launches(pid: u32) -> String {
     format!("strobe-launches-{pid}.img")
 }
 
+const RESIDUAL: &str = "strobe-residual-";
+
+/// Whether an image is Strobe's alone.
+pub fn is_strobe(name: &str) -> bool {
+    name.starts_with("strobe-")
+}
+
+/// Whether [`residual`] names a file so.
+pub fn is_residual(name: &str) -> bool {
+    name.starts_with(RESIDUAL)
+}
+
 /// The residual of a GPU (the id that the program knows), of the process that CRIU gave the file of
 /// `/dev/kfd` this number: [`crate::Residual`], then the bytes.
 pub fn residual(id: i32, gpu: u32) -> String {
-    format!("strobe-residual-{id}-{gpu:04x}.img")
+    format!("{RESIDUAL}{id}-{gpu:04x}.img")
 }
 
 /// The number of the thread that a file of CRIU's is of, if it is of one: CRIU writes one for each.
@@ -52,14 +64,31 @@ pub fn kfd(id: i32) -> String {
     format!("{KFD}{id}.img")
 }
 
+/// The number in a name that [`kfd`] gives.
+pub fn kfd_id(name: &str) -> Option<i32> {
+    name.strip_prefix(KFD)?.strip_suffix(".img")?.parse().ok()
+}
+
 /// Whether [`kfd`] names a file so.
 pub fn is_kfd(name: &str) -> bool {
     name.starts_with(KFD)
 }
 
+const RENDER_NODE: &str = "amdgpu-renderD-";
+
 /// An open render node, as CRIU's own plugin names it: [`crate::amdgpu::CriuRenderNode`].
 pub fn render_node(id: i32) -> String {
-    format!("amdgpu-renderD-{id}.img")
+    format!("{RENDER_NODE}{id}.img")
+}
+
+/// Whether [`render_node`] names a file so.
+pub fn is_render_node(name: &str) -> bool {
+    name.starts_with(RENDER_NODE)
+}
+
+/// Whether a file is of a dma-buf's descriptor, as CRIU's own plugin names it.
+pub fn is_dmabuf(name: &str) -> bool {
+    name.starts_with("amdgpu-dmabuf_")
 }
 
 /// Content of a GPU's buffer objects, as CRIU's own plugin names it: a length, then the bytes.

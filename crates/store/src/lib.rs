@@ -24,9 +24,13 @@
 
 mod checkpoint;
 mod chunk;
+pub mod contents;
 mod damage;
 mod disk;
+mod image;
 mod manifest;
+mod new_folder;
+mod pages;
 mod staging;
 mod tree;
 mod writer;
@@ -34,6 +38,9 @@ mod writer;
 pub use checkpoint::{Checkpoint, Progress, VerifiedSummary};
 pub use damage::{Damage, Defect};
 pub use disk::{Disk, DiskError, LocalDisk};
+pub use image::StoredImage;
 pub use manifest::FORMAT;
+pub use new_folder::NewFolder;
+pub use pages::{Pages, PagesError, Part};
 pub use staging::remove_dead;
 pub use writer::{CheckpointWriter, CommitError, CreateError, WriterStatistics};

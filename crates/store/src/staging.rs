@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-const OWNER: &str = "owner";
+pub(crate) const OWNER: &str = "owner";
 const INFIX: &str = ".staging-";
 /// How the file `owner` of a staging directory of ours starts.
 const MARK: &str = "strobe checkpoint\n";

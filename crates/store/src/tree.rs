@@ -79,7 +79,19 @@ pub(crate) fn is_listed_path(path: &str) -> bool {
 /// Hashes a file of the tree.
 pub(crate) fn record(root: &Path, path: &str) -> Result<FileRecord, Damage> {
     let full = root.join(path);
-    let (len, hash) = hash_file(&full, &mut |_| {}).map_err(|defect| defect.at(&full))?;
+    let hash = || {
+        let (mut file, len) = open(&full)?;
+        let mut hasher = blake3::Hasher::new();
+        let found = io::copy(&mut file, &mut hasher)?;
+        match found == len {
+            true => Ok((len, hasher.finalize())),
+            false => Err(Defect::Length {
+                expected: len,
+                found,
+            }),
+        }
+    };
+    let (len, hash) = hash().map_err(|defect| defect.at(&full))?;
     Ok(FileRecord {
         path: path.to_owned(),
         len,
@@ -93,46 +105,46 @@ pub(crate) fn check(
     record: &FileRecord,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), Damage> {
-    let path: PathBuf = root.join(&record.path);
-    let compare = |progress: &mut dyn FnMut(u64)| {
-        let (_, found) = open(&path)?;
-        if found != record.len {
-            return Err(Defect::Length {
-                expected: record.len,
-                found,
-            });
-        }
-        let (_, hash) = hash_file(&path, progress)?;
-        if hash.as_bytes() != record.blake3.as_slice() {
-            return Err(Defect::Content);
-        }
+    pass_on(root, record, |bytes| {
+        progress(bytes.len() as u64);
         Ok(())
-    };
-    compare(progress).map_err(|defect| defect.at(&path))
+    })
 }
 
-fn hash_file(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<(u64, blake3::Hash), Defect> {
-    let (mut file, expected) = open(path)?;
+/// Hands on the bytes of a file of the tree, and checks it against what was recorded.
+pub(crate) fn pass_on<E: From<Damage>>(
+    root: &Path,
+    record: &FileRecord,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let path: PathBuf = root.join(&record.path);
+    let at = |defect: Defect| defect.at(&path);
+    let expected = record.len;
+    let (mut file, found) = open(&path).map_err(at)?;
+    if found != expected {
+        return Err(at(Defect::Length { expected, found }).into());
+    }
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; BUFFER.min(expected as usize).max(1)];
     let mut found = 0;
-    loop {
-        match file.read(&mut buffer)? {
+    // A file that grows meanwhile is read no further.
+    while found <= expected {
+        match file.read(&mut buffer).map_err(|error| at(error.into()))? {
             0 => break,
             count => {
                 hasher.update(&buffer[..count]);
                 found += count as u64;
-                progress(count as u64);
+                take(&buffer[..count])?;
             }
-        }
-        if found > expected {
-            break;
         }
     }
     if found != expected {
-        return Err(Defect::Length { expected, found });
+        return Err(at(Defect::Length { expected, found }).into());
     }
-    Ok((found, hasher.finalize()))
+    match hasher.finalize().as_bytes() == record.blake3.as_slice() {
+        true => Ok(()),
+        false => Err(at(Defect::Content).into()),
+    }
 }
 
 #[cfg(test)]
