@@ -9,6 +9,7 @@
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
 //! | `options` | what a user sets is obeyed, or named with what it may be |
 //! | `parallel` | buffer objects are filled while CRIU goes on, and nothing runs before they are |
+//! | `plain` | plain images of CRIU are made of a checkpoint, and a checkpoint of those |
 //! | `stream` | images go through CRIU's image streamer, or the dump is refused |
 //! | `upstream` | CRIU's own plugin and ours write the same, and restore what the other wrote |
 
@@ -19,6 +20,8 @@ mod harness;
 mod options;
 #[path = "criu/parallel.rs"]
 mod parallel;
+#[path = "criu/plain.rs"]
+mod plain;
 #[path = "criu/stream.rs"]
 mod stream;
 #[path = "criu/upstream.rs"]

@@ -40,6 +40,8 @@ pub(crate) enum Action {
     Inspect(InspectArguments),
     Graph(GraphArguments),
     Verify(VerifyArguments),
+    Export(ExportArguments),
+    Import(ImportArguments),
     Doctor(DoctorArguments),
     Criu(CriuArguments),
     #[command(hide = true)]
@@ -427,6 +429,57 @@ pub(crate) struct GraphArguments {
 pub(crate) struct VerifyArguments {
     /// Directory of the checkpoint.
     pub(crate) directory: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Make plain images of CRIU of a checkpoint, for a restore without strobe.
+///
+/// TO/images is what criu restore takes, with CRIU's own amdgpu plugin or strobe's. TO/restore.sh puts the
+/// files of the program in place that the checkpoint has, and starts CRIU; TO/README.md says what is needed
+/// besides. In the restored program strobe's library finds out that it was restored (its thread has slept less
+/// often than at the cut, or its process has another start time; and the GPU works) and lets the program go
+/// on; it can be checkpointed again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe export monday plain
+  sh plain/restore.sh --libdir /usr/lib/criu
+  CRIU=/opt/criu/criu sh plain/restore.sh --libdir /opt/criu/plugins --restore-detached
+  strobe export monday plain --json     what was saved, and what is needed")]
+pub(crate) struct ExportArguments {
+    /// Directory of the checkpoint.
+    pub(crate) directory: PathBuf,
+    /// Directory to make; it must not exist.
+    pub(crate) to: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Make a checkpoint of plain images of CRIU.
+///
+/// FROM is a folder of images as criu dump leaves it, with CRIU's own amdgpu plugin or strobe's; DIR is then a
+/// checkpoint for strobe restore, verify and export. No agent is recorded in it, and no files of the program:
+/// those have to be what they were at the dump. Images that are incomplete, or that no restore would bring
+/// back, are refused by name.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe import images monday
+  strobe import images monday --tcp established     of a dump with --tcp-established
+  strobe import plain/images monday                 those of an export")]
+pub(crate) struct ImportArguments {
+    /// Folder of the images.
+    #[arg(value_name = "FROM")]
+    pub(crate) images: PathBuf,
+    /// Directory to make; it must not exist.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// What becomes of TCP connections, as at the dump.
+    #[arg(long, value_enum, default_value_t = Tcp::Refuse)]
+    pub(crate) tcp: Tcp,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

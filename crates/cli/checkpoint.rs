@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     }
     let tcp = arguments.tcp.into();
     capabilities::check(capabilities::of_checkpoint(tcp)).map_err(refused)?;
-    interrupt::watch().context("cannot wait for signals")?;
+    interrupt::watch("interrupted; the program goes on").context("cannot wait for signals")?;
     let report = take_validated(arguments)?;
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),

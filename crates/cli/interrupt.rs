@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin while a checkpoint is taken: nothing half stays behind.
+//! Ctrl-C and its kin while a checkpoint is made: nothing half stays behind.
 //!
 //! The command ends at once, which is what the agent and CRIU are made for: the program goes on. CRIU
 //! is left to its end, for it has the program in its hands; it inherits that these signals are
@@ -29,8 +29,8 @@ enum Staged {
 
 static STAGED: Mutex<Staged> = Mutex::new(Staged::Nothing);
 
-/// Begins to wait for signals. Call before any other thread or child exists.
-pub(crate) fn watch() -> io::Result<()> {
+/// Begins to wait for signals, on which the command ends with this sentence. Call before any other thread or child exists.
+pub(crate) fn watch(says: &'static str) -> io::Result<()> {
     let set: SigSet = INTERRUPTS.into_iter().collect();
     set.thread_block()?;
     thread::Builder::new()
@@ -38,7 +38,7 @@ pub(crate) fn watch() -> io::Result<()> {
         .spawn(move || {
             loop {
                 if let Ok(signal) = set.wait() {
-                    take(signal);
+                    take(signal, says);
                 }
             }
         })?;
@@ -59,7 +59,7 @@ fn set(to: Staged) {
     *STAGED.lock().unwrap_or_else(PoisonError::into_inner) = to;
 }
 
-fn take(signal: Signal) {
+fn take(signal: Signal, says: &str) {
     // Held to the end: a commit must not begin on what is being removed.
     let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
     if matches!(*staged, Staged::Committing) {
@@ -69,7 +69,7 @@ fn take(signal: Signal) {
     if let Staged::Here(path) = &*staged {
         remove(path);
     }
-    notice("interrupted; the program goes on");
+    notice(says);
     std::process::exit(128 + signal as i32);
 }
 

@@ -1,7 +1,7 @@
 //! The launch window on its way from an agent into a checkpoint, and from there.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -78,6 +78,10 @@ pub(crate) fn of_checkpoint(directory: &Path, process: Option<u32>) -> anyhow::R
     let pid = match (process, all.as_slice()) {
         (Some(pid), all) if all.contains(&pid) => pid,
         (None, [pid]) => *pid,
+        (_, []) => {
+            let sentence = format!("{} was imported, and has no launches", directory.display());
+            return Err(Refused(sentence).into());
+        }
         _ => {
             let all: Vec<String> = all.iter().map(u32::to_string).collect();
             let path = directory.display();
@@ -85,10 +89,11 @@ pub(crate) fn of_checkpoint(directory: &Path, process: Option<u32>) -> anyhow::R
             return Err(Refused(sentence).into());
         }
     };
-    let path = checkpoint.criu_dir().join(files::launches(pid));
-    let load = || frame::read_image(&mut BufReader::new(File::open(&path)?));
-    let window: LaunchWindow = load().with_context(|| format!("cannot read {}", path.display()))?;
-    Window::join([window]).with_context(|| format!("{} is damaged", path.display()))
+    let name = files::launches(pid);
+    let image = checkpoint.open_image(&name)?;
+    let image = image.with_context(|| format!("the checkpoint has no {name}"))?;
+    let (window, _) = image.message::<LaunchWindow>()?;
+    Window::join([window]).with_context(|| format!("{name} is damaged"))
 }
 
 /// Whether a process has this number.

@@ -18,10 +18,12 @@ mod directory;
 mod distrust;
 mod doctor;
 mod entrusted;
+mod export;
 mod figures;
 mod gpu;
 mod graph;
 mod held;
+mod import;
 mod inside;
 mod inspect;
 mod interrupt;
@@ -91,6 +93,8 @@ fn act(action: Action) -> Outcome {
         Action::Inspect(a) => inspect::run(&a),
         Action::Graph(a) => graph::run(&a),
         Action::Verify(a) => verify::run(&a),
+        Action::Export(a) => export::run(&a),
+        Action::Import(a) => import::run(&a),
         Action::Doctor(a) => doctor::run(&a),
         Action::Criu(a) => criu::run(&a.arguments),
         Action::Session(a) => session::run(&a),

@@ -186,7 +186,7 @@ fn check_capabilities(checkpoint: &Checkpoint) -> anyhow::Result<()> {
 /// that was just killed stay taken until somebody has waited for it.
 fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let deadline = Instant::now() + PID_PATIENCE;
-    for pid in numbers(checkpoint)? {
+    for pid in numbers(checkpoint) {
         let mut runs_since = None;
         while process::exists(pid) {
             let patient = Instant::now() <= deadline;
@@ -224,9 +224,7 @@ pub(crate) fn keep_out_of_the_way(checkpoint: &Checkpoint) {
     const LAST: &str = "/proc/sys/kernel/ns_last_pid";
     let last = fs::read_to_string(LAST).ok();
     let last = last.and_then(|text| text.trim().parse::<u32>().ok());
-    let highest = numbers(checkpoint)
-        .ok()
-        .and_then(|all| all.into_iter().max());
+    let highest = numbers(checkpoint).max();
     if let Some((last, highest)) = last.zip(highest)
         && last < highest
         && let Err(error) = fs::write(LAST, highest.to_string())
@@ -240,11 +238,9 @@ fn command_line(pid: u32) -> String {
     process::command_line(pid).unwrap_or_default().join(" ")
 }
 
-fn numbers(checkpoint: &Checkpoint) -> anyhow::Result<Vec<u32>> {
-    let mut numbers = vec![checkpoint.manifest().pid];
-    for entry in fs::read_dir(checkpoint.criu_dir())? {
-        let name = entry?.file_name();
-        numbers.extend(name.to_str().and_then(files::thread));
-    }
-    Ok(numbers)
+fn numbers(checkpoint: &Checkpoint) -> impl Iterator<Item = u32> {
+    let threads = checkpoint
+        .images()
+        .filter_map(|(name, _)| files::thread(name));
+    threads.chain([checkpoint.manifest().pid])
 }

@@ -3,7 +3,6 @@
 //! Everything that can be known before is checked before. The program's files are made what they were
 //! last, and undone if CRIU then fails.
 
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -256,7 +255,7 @@ impl Attempt<'_> {
         if let Err(error) = result {
             // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.
             let restored = matches!(&error, RunError::Failed(why) if why.contains(CANNOT_LET_GO));
-            if restored && has_run_to_its_end(pid) && is_alone(checkpoint)? {
+            if restored && has_run_to_its_end(pid) && is_alone(checkpoint) {
                 return Ok(pid);
             }
             self.end_tree(pid);
@@ -311,13 +310,11 @@ fn has_run_to_its_end(pid: u32) -> bool {
 }
 
 /// Whether the program is one process.
-fn is_alone(checkpoint: &Checkpoint) -> anyhow::Result<bool> {
-    let mut processes = 0;
-    for entry in fs::read_dir(checkpoint.criu_dir())? {
-        let name = entry?.file_name();
-        processes += u32::from(files::is_address_space(&name.to_string_lossy()));
-    }
-    Ok(processes == 1)
+fn is_alone(checkpoint: &Checkpoint) -> bool {
+    let of_processes = checkpoint
+        .images()
+        .filter(|(name, _)| files::is_address_space(name));
+    of_processes.count() == 1
 }
 
 /// The agents find out that they were restored, put their affairs in order and open their gates. The

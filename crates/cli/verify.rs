@@ -26,7 +26,10 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Outcome {
             show_size(summary.tracked_bytes + residual_bytes(manifest)),
             summary.chunks,
             summary.files,
-            manifest.target,
+            match manifest.target.as_str() {
+                "" => "not recorded",
+                target => target,
+            },
         );
         return answer(text, ExitCode::SUCCESS);
     }

@@ -10,22 +10,11 @@ use strobe_evaluation::Session;
 use strobe_evaluation::strobe::ModeOption;
 
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify,
+    Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, uninterrupted, verify,
 };
 
 /// Until it is told that they are enough.
 const ROUNDS: &str = "1000000";
-
-/// The log of `mixed` for so many rounds when nothing interrupts it.
-fn uninterrupted(rounds: usize) -> String {
-    let rounds = &rounds.to_string();
-    let folder = Folder::new(&format!("uninterrupted-{rounds}"));
-    let program = hip_program("mixed.cpp");
-    let session = start(&folder, &[&program, rounds, "log"]);
-    let status = session.wait(LIMIT).expect("it ends");
-    assert!(status.success(), "{status}");
-    fs::read_to_string(folder.join("log")).expect("its log")
-}
 
 fn comes_back(mode: &str) {
     let folder = Folder::new(&format!("comes-back-{mode}"));

@@ -20,7 +20,7 @@ use super::parallel::FILLED;
 use super::{Program, Run, criu_after, image_named, start_bare, text, wait_until};
 
 /// In Strobe's own place for such things.
-fn installed(name: &str) -> PathBuf {
+pub(super) fn installed(name: &str) -> PathBuf {
     let prefix = locate::private_prefix().expect("a home");
     let path = prefix.with_file_name(name);
     assert!(
@@ -31,7 +31,7 @@ fn installed(name: &str) -> PathBuf {
     path
 }
 
-fn criu(version: &str) -> Criu {
+pub(super) fn criu(version: &str) -> Criu {
     let name = match version {
         "4.1.1" => "criu/criu".to_owned(),
         other => format!("criu-{other}/criu"),
@@ -42,16 +42,16 @@ fn criu(version: &str) -> Criu {
 }
 
 /// A program that holds a pattern in device memory until it is told to look at it.
-struct Holder {
-    folder: Folder,
+pub(super) struct Holder {
+    pub(super) folder: Folder,
     device: Option<Program>,
-    pid: u32,
+    pub(super) pid: u32,
     library: PathBuf,
     said: u64,
 }
 
 impl Holder {
-    fn start(name: &str) -> Self {
+    pub(super) fn start(name: &str) -> Self {
         let folder = Folder::new(name);
         let program = hip_program("holds.cpp");
         let (device, pid) = start_bare(&folder, &program, &["24", "7"]);
@@ -70,7 +70,7 @@ impl Holder {
     }
 
     /// A run of this CRIU with this plugin, on nodes that look like character devices.
-    fn run(&self, name: &str, criu: &Criu, plugin: &Path) -> Run {
+    pub(super) fn run(&self, name: &str, criu: &Criu, plugin: &Path) -> Run {
         let mut run = Run::new(&self.folder, name, Some(self.library.clone()));
         let folder = self.folder.join(&format!("{name}-chosen"));
         let plugins = [plugin, self.library.as_path()];
@@ -88,18 +88,23 @@ impl Holder {
         off
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         strobe_evaluation::session::signal(self.pid, "KILL").expect("it runs");
         self.device = None;
         wait_until("free process number", || !process::exists(self.pid));
     }
 
-    /// Brings it back on a new device, and lets it look at its memory.
-    fn comes_back(&self, run: &Run, images: &Path) {
-        // What it has said when it came back another time.
+    /// Its output, without what it has said when it came back another time.
+    pub(super) fn forget_what_was_said(&self) -> PathBuf {
         let output = self.folder.join("output");
         let file = File::options().write(true).open(&output).expect("its file");
         file.set_len(self.said).expect("its file");
+        output
+    }
+
+    /// Brings it back on a new device, and lets it look at its memory.
+    fn comes_back(&self, run: &Run, images: &Path) {
+        let output = self.forget_what_was_said();
         let log = run.work.join("restore.log");
         let _ = fs::remove_file(&log);
         let preload = format!(

@@ -101,6 +101,17 @@ pub(crate) fn start(folder: &Folder, program: &[&str]) -> Session {
     Session::start(&strobe(), &[], program, folder.path()).expect("the program starts")
 }
 
+/// The log of `mixed` for so many rounds when nothing interrupts it.
+pub(crate) fn uninterrupted(rounds: usize) -> String {
+    let rounds = &rounds.to_string();
+    let folder = Folder::new(&format!("uninterrupted-{rounds}"));
+    let program = hip_program("mixed.cpp");
+    let session = start(&folder, &[&program, rounds, "log"]);
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    fs::read_to_string(folder.join("log")).expect("its log")
+}
+
 /// How a command ended.
 #[derive(Debug)]
 pub(crate) struct Ended {

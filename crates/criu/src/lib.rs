@@ -14,6 +14,7 @@
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`paths`] | paths of the program's things, and other ones in their place |
+//! | [`plain`] | images of a dump by CRIU alone, whether all is there |
 //! | [`statistics`] | CRIU's own times |
 //! | [`ports`] | ports that saved sockets have, and whether they are free |
 //! | [`tcp`] | TCP connections: whether they can be saved, and how CRIU is told |
@@ -32,6 +33,7 @@ pub mod left_over;
 pub mod locate;
 pub mod paths;
 pub mod phases;
+pub mod plain;
 pub mod plugin_folder;
 pub mod ports;
 pub mod release;

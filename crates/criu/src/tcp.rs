@@ -27,7 +27,7 @@ pub fn has_connection(images: &Path) -> io::Result<bool> {
 }
 
 /// CRIU's options, of a dump and of the restore from it.
-pub(crate) fn options(connections: TcpConnections) -> &'static [&'static str] {
+pub fn options(connections: TcpConnections) -> &'static [&'static str] {
     match connections {
         TcpConnections::Refused => &[],
         TcpConnections::Established => &["--tcp-established", "--network-lock", "nftables"],

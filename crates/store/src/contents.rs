@@ -158,8 +158,6 @@ pub fn residual_pieces(
 }
 
 /// Where the content of each buffer object lies, in ascending order.
-
-/// Where the content of each buffer object lies, in ascending order.
 pub fn by_address(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
     let mut placed = placed(bos, None)?;
     placed.sort_unstable_by_key(|(_, extent)| extent.start());

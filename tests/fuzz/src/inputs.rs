@@ -26,7 +26,7 @@ const fn format(name: &'static str, read: fn(&[u8]), valid: fn() -> Vec<Vec<u8>>
 }
 
 /// All that is read from outside.
-pub const FORMATS: [Format; 7] = [
+pub const FORMATS: [Format; 8] = [
     format("instructions", code::instructions, code::valid_instructions),
     format("code_objects", code::code_objects, code::valid_code_objects),
     format("manifest", store::manifest, store::valid_manifests),
@@ -35,6 +35,11 @@ pub const FORMATS: [Format; 7] = [
         "amdgpu_images",
         messages::amdgpu_images,
         messages::valid_amdgpu_images,
+    ),
+    format(
+        "criu_lists",
+        messages::criu_lists,
+        messages::valid_criu_lists,
     ),
     format("control", messages::control, messages::valid_control),
     format("hand_over", messages::hand_over, messages::valid_hand_overs),

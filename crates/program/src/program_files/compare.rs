@@ -59,7 +59,7 @@ fn repair(
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(ProgramFileError::Read { path, error }),
     };
-    if folders::is_record(record) {
+    if folders::is_folder(record) {
         return match found {
             Some(meta) if meta.is_dir() => Ok(None),
             // It may be a link to one now.

@@ -75,7 +75,7 @@ pub(super) fn record(path: &Path) -> io::Result<ProgramFile> {
 }
 
 /// Whether it is the record of a folder.
-pub(super) fn is_record(record: &ProgramFile) -> bool {
+pub fn is_folder(record: &ProgramFile) -> bool {
     record.mode & libc::S_IFMT == libc::S_IFDIR
 }
 
@@ -99,7 +99,7 @@ mod tests {
         );
         assert!(!found.contains(&names[2]), "{found:?}");
         assert!(found.contains(&std::env::current_dir().unwrap()));
-        assert!(is_record(&record(&names[1]).unwrap()));
+        assert!(is_folder(&record(&names[1]).unwrap()));
     }
 
     #[test]

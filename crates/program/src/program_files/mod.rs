@@ -14,6 +14,7 @@ use std::os::fd::AsRawFd;
 
 pub use compare::{Comparison, compare};
 pub use error::ProgramFileError;
+pub use folders::is_folder;
 pub use links::Links;
 pub(crate) use record::parse_fdinfo;
 pub use record::{LeftOut, Needs, Recorder, Saved, hash_foreign};

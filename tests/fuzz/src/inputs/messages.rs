@@ -1,5 +1,6 @@
 //! Messages with a length before them, and the hand-over, which has its length in the agent's page.
 
+use strobe_criu::plain;
 use strobe_proto::amdgpu::{
     CriuDmabufNode, CriuKfd, CriuRenderNode, DevIolink, DrmBoEntry, DrmVmEntry, KfdBoEntry,
     KfdDeviceEntry,
@@ -20,6 +21,11 @@ pub fn amdgpu_images(bytes: &[u8]) {
     let _ = read_image::<Residual>(&mut &bytes[..]);
     let _ = read_image::<PluginStatistics>(&mut &bytes[..]);
     let _ = read_image::<ProgramFiles>(&mut &bytes[..]);
+}
+
+/// Reads a list of CRIU's as each kind that an import looks into.
+pub fn criu_lists(bytes: &[u8]) {
+    plain::read_as_each(bytes);
 }
 
 /// Reads what comes out of the control socket, at both of its ends, up to the first error.
@@ -116,6 +122,11 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
         }),
         image(&files),
     ]
+}
+
+/// One of each kind.
+pub fn valid_criu_lists() -> Vec<Vec<u8>> {
+    plain::valid_lists()
 }
 
 /// Conversations of both ends.
