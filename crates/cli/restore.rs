@@ -3,6 +3,7 @@
 //! Everything that can be known before is checked before. The program's files are made what they were
 //! last, and undone if CRIU then fails.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
