@@ -45,7 +45,9 @@ use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
-use crate::{capabilities, figures, interrupt, launches, progress, prospects, release};
+use crate::{
+    capabilities, figures, host_memory, interrupt, launches, progress, prospects, release,
+};
 
 const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
@@ -663,11 +665,12 @@ fn commit(
         tree,
         criu,
         softgpu,
-        writer,
+        mut writer,
         id,
         ..
     } = preparation;
     let program = tree.root;
+    host_memory::store(&mut writer)?;
     let mut program_files = dumped.files.files;
     // Not before: what holds the program back came first.
     let root = format!("/proc/{}/root", program.pid);

@@ -21,7 +21,7 @@ use crate::checkpoint::random_id;
 use crate::outcome::{Outcome, Refused};
 use crate::output::{notice, tell};
 use crate::size::show_size;
-use crate::{interrupt, progress};
+use crate::{host_memory, interrupt, progress};
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Outcome {
     let _whole = tracing::debug_span!("import").entered();
     interrupt::watch("interrupted; nothing was imported")?;
     let found = plain::look(&arguments.images).map_err(refused)?;
-    let writer = CheckpointWriter::create(&arguments.directory, None).map_err(|e| match e {
+    let mut writer = CheckpointWriter::create(&arguments.directory, None).map_err(|e| match e {
         CreateError::Disk(error) => anyhow!(error),
         other => refused(other),
     })?;
@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Outcome {
         ));
     }
     timers::start_again(&folder).context("the program's timers cannot be saved")?;
+    host_memory::store(&mut writer)?;
     let executable = found.executable.as_ref();
     let executable = executable.map(|path| path.display().to_string());
     let manifest = Manifest {

@@ -23,6 +23,7 @@ mod figures;
 mod gpu;
 mod graph;
 mod held;
+mod host_memory;
 mod import;
 mod inside;
 mod inspect;

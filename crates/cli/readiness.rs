@@ -19,7 +19,7 @@ use strobe_program::spool::is_spooled;
 use strobe_proto::{Manifest, ProgramFile, files};
 use strobe_store::Checkpoint;
 
-use crate::{capabilities, gpu};
+use crate::{capabilities, gpu, host_memory};
 
 /// For the zombie of a program that was just killed to go away.
 const PID_PATIENCE: Duration = Duration::from_secs(5);
@@ -55,6 +55,9 @@ pub(crate) fn look(
     let mut findings = Vec::new();
     let mut note = |error: anyhow::Error| findings.push(format!("{error:#}"));
     if let Err(error) = check_lengths(checkpoint) {
+        note(error);
+    }
+    if let Err(error) = host_memory::check_room(checkpoint) {
         note(error);
     }
     let softgpu = check_gpu(checkpoint.manifest()).map_err(&mut note).ok();
@@ -105,7 +108,7 @@ pub(crate) fn look(
 
 /// Checks that the listed files are there, and as long as they should be.
 fn check_lengths(checkpoint: &Checkpoint) -> anyhow::Result<()> {
-    for file in &checkpoint.manifest().files {
+    for file in checkpoint.plain_files() {
         let path = checkpoint.path().join(&file.path);
         let len = fs::metadata(&path)
             .with_context(|| path.display().to_string())?

@@ -38,7 +38,7 @@ use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
 use crate::report::{ReadinessReport, RestoreReport};
 use crate::spool::Spool;
-use crate::{capabilities, directory, progress, signals};
+use crate::{capabilities, directory, host_memory, progress, signals};
 
 /// For the restored agent to say that it goes on.
 const AGENT_PATIENCE: Duration = Duration::from_secs(60);
@@ -65,10 +65,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     left_over::clear();
     readiness::keep_out_of_the_way(&checkpoint);
     let manifest = checkpoint.manifest();
-    let bar = progress::bytes(
-        "verifying",
-        manifest.files.iter().map(|file| file.len).sum(),
-    );
+    let bar = progress::bytes("verifying", checkpoint.plain_bytes());
     let phase = tracing::debug_span!("verify").entered();
     let verified = checkpoint.verify_files(&mut |bytes| bar.inc(bytes));
     drop(phase);
@@ -233,6 +230,7 @@ impl Attempt<'_> {
         let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
         let images = ImageFolder::create(work.path().join("images"), checkpoint.path())?;
         paths::put(&checkpoint.criu_dir(), self.map, &images)?;
+        host_memory::put_together(checkpoint, &images)?;
         let setting = Setting {
             criu: &tools.criu,
             images: images.path(),

@@ -57,6 +57,23 @@ pub fn is_address_space(name: &str) -> bool {
     name.starts_with("mm-")
 }
 
+const MEMORY: &str = "pages-";
+
+/// The contents of host memory, as CRIU names it: pages, one after the other.
+pub fn memory(id: u32) -> String {
+    format!("{MEMORY}{id}.img")
+}
+
+/// Whether [`memory`] names a file so.
+pub fn is_memory(name: &str) -> bool {
+    name.starts_with(MEMORY)
+}
+
+/// Whether a file of CRIU's says which pages lie in one of [`memory`].
+pub fn is_pagemap(name: &str) -> bool {
+    name.starts_with("pagemap-")
+}
+
 const KFD: &str = "amdgpu-kfd-";
 
 /// The driver's state of a process, as CRIU's own plugin names it: [`crate::amdgpu::CriuKfd`].

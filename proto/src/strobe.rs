@@ -505,7 +505,7 @@ pub struct ChunkRef {
     #[prost(uint64, tag = "2")]
     pub len: u64,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FileRecord {
     /// relative to the checkpoint directory
     #[prost(string, tag = "1")]
@@ -514,6 +514,9 @@ pub struct FileRecord {
     pub len: u64,
     #[prost(bytes = "vec", tag = "3")]
     pub blake3: ::prost::alloc::vec::Vec<u8>,
+    /// the content lies in these, one after the other, and in no file of its own
+    #[prost(message, repeated, tag = "4")]
+    pub chunks: ::prost::alloc::vec::Vec<ChunkRef>,
 }
 /// A file of the program's /dev/shm, saved under files/.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,10 +1,12 @@
 //! Checkpoints that are not what was written.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use prost::Message;
 use strobe_proto::Manifest;
+use strobe_store::Checkpoint;
 
 use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, verify};
 
@@ -102,4 +104,51 @@ fn a_missing_chunk_is_named() {
 #[test]
 fn a_changed_image_of_criu_is_named() {
     is_found("criu-image", "criu", flip);
+}
+
+/// Of each piece of host memory there is a chunk, and a second checkpoint shares what is still the same.
+#[test]
+fn host_memory_lies_in_chunks_that_checkpoints_share_and_a_damaged_one_is_named() {
+    let folder = Folder::new("host-memory");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &[&program, "100000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let (first, second) = (folder.join("first"), folder.join("second"));
+    checkpoint(&session, &first, &[]).well();
+    let base = first.to_str().expect("a path");
+    checkpoint(&session, &second, &["--base", base]).well();
+    session.kill().expect("it dies");
+    folder.rounds_enough();
+    let memory = |images: &Path| {
+        let checkpoint = Checkpoint::open(images).expect("a checkpoint");
+        let pages: Vec<_> = checkpoint.images_in_chunks().cloned().collect();
+        assert!(
+            pages.iter().all(|image| !images.join(&image.path).exists()),
+            "no file beside the chunks"
+        );
+        let bytes: u64 = pages.iter().map(|image| image.len).sum();
+        assert!(bytes > 16 << 20, "{bytes} bytes are not all of it");
+        let chunks = pages.into_iter().flat_map(|image| image.chunks);
+        chunks.filter(|chunk| !chunk.blake3.is_empty())
+    };
+    let stored: BTreeSet<_> = memory(&first).map(|chunk| chunk.blake3).collect();
+    let (mut shared, mut all) = (0, 0);
+    for chunk in memory(&second) {
+        all += chunk.len;
+        shared += u64::from(stored.contains(&chunk.blake3)) * chunk.len;
+    }
+    assert!(shared > all / 2, "{shared} of {all} bytes are shared");
+    let name: String = memory(&second)
+        .max_by_key(|chunk| chunk.len)
+        .expect("a chunk")
+        .blake3
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    restore(&second).well();
+    flip(&second.join("chunks").join(&name[..2]).join(&name));
+    verify(&second).badly(&[&name]);
+    restore(&second).badly(&[&name]);
 }

@@ -16,6 +16,7 @@
 //! | [`paths`] | paths of the program's things, and other ones in their place |
 //! | [`plain`] | images of a dump by CRIU alone, whether all is there |
 //! | [`statistics`] | CRIU's own times |
+//! | [`pagemaps`] | where the images of memory are cut |
 //! | [`ports`] | ports that saved sockets have, and whether they are free |
 //! | [`tcp`] | TCP connections: whether they can be saved, and how CRIU is told |
 //! | [`capabilities`] | what the saved processes may do |
@@ -31,6 +32,7 @@ pub mod image_folder;
 mod images;
 pub mod left_over;
 pub mod locate;
+pub mod pagemaps;
 pub mod paths;
 pub mod phases;
 pub mod plain;

@@ -6,7 +6,7 @@ use crate::manifest;
 use crate::tree::{Tree, check};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use strobe_proto::{ChunkRef, Manifest, files};
+use strobe_proto::{ChunkRef, FileRecord, Manifest, files};
 
 /// A committed checkpoint directory whose manifest has been checked.
 #[derive(Debug)]
@@ -35,6 +35,10 @@ pub struct VerifiedSummary {
     pub chunks: u64,
     /// Bytes of GPU memory that the checkpoint restores.
     pub tracked_bytes: u64,
+}
+
+fn bytes<'a>(files: impl Iterator<Item = &'a FileRecord>) -> u64 {
+    files.fold(0, |sum: u64, file| sum.saturating_add(file.len))
 }
 
 impl Checkpoint {
@@ -90,20 +94,12 @@ impl Checkpoint {
     /// among CRIU's or the program's files without being listed; anything else besides is ignored.
     pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<VerifiedSummary, Damage> {
         let mut chunks = BTreeMap::new();
-        for chunk in manifest::tracked(&self.manifest)
-            .flat_map(|t| &t.chunks)
-            .filter(|c| !c.blake3.is_empty())
-        {
+        for chunk in manifest::chunks(&self.manifest).filter(|c| !c.blake3.is_empty()) {
             chunks.insert((chunk.blake3.as_slice(), chunk.len), chunk);
         }
-        let file_bytes = self
-            .manifest
-            .files
-            .iter()
-            .fold(0, |sum: u64, file| sum.saturating_add(file.len));
         let total = chunks
             .values()
-            .fold(file_bytes, |sum, c| sum.saturating_add(c.len));
+            .fold(self.plain_bytes(), |sum, c| sum.saturating_add(c.len));
         let mut at = Progress { done: 0, total };
         let mut advance = |bytes| {
             at.done += bytes;
@@ -117,7 +113,7 @@ impl Checkpoint {
         }
         Ok(VerifiedSummary {
             files: self.manifest.files.len() as u64,
-            file_bytes,
+            file_bytes: bytes(self.manifest.files.iter()),
             chunks: chunks.len() as u64,
             tracked_bytes: manifest::tracked(&self.manifest)
                 .flat_map(|t| &t.chunks)
@@ -126,13 +122,32 @@ impl Checkpoint {
         })
     }
 
-    /// The part of [`Checkpoint::verify`] about CRIU's and the program's files. A restore starts with
+    /// CRIU's and the program's files that lie in the directory as they are.
+    pub fn plain_files(&self) -> impl Iterator<Item = &FileRecord> {
+        let files = self.manifest.files.iter();
+        files.filter(|file| !manifest::is_in_chunks(file))
+    }
+
+    /// Bytes of all [`Checkpoint::plain_files`].
+    pub fn plain_bytes(&self) -> u64 {
+        bytes(self.plain_files())
+    }
+
+    /// CRIU's images whose content lies in chunks: not there as files.
+    pub fn images_in_chunks(&self) -> impl Iterator<Item = &FileRecord> {
+        let files = self.manifest.files.iter();
+        files.filter(|file| manifest::is_in_chunks(file))
+    }
+
+    /// The part of [`Checkpoint::verify`] about CRIU's and the program's plain files. A restore starts with
     /// it and checks chunks as it reads them. `progress` is told of bytes as they are read.
     pub fn verify_files(&self, progress: &mut dyn FnMut(u64)) -> Result<(), Damage> {
-        for file in &self.manifest.files {
+        for file in self.plain_files() {
             check(&self.root, file, progress)?;
         }
-        let unlisted = |path: &&String| manifest::find_file(&self.manifest, path).is_none();
+        let unlisted = |path: &&String| {
+            manifest::find_file(&self.manifest, path).is_none_or(manifest::is_in_chunks)
+        };
         match Tree::walk(&self.root)?.files.iter().find(unlisted) {
             Some(extra) => Err(Defect::Unlisted.at(&self.root.join(extra))),
             None => Ok(()),

@@ -29,7 +29,7 @@ impl Checkpoint {
         files.filter_map(move |file| Some((name(&file.path)?, file.len)))
     }
 
-    /// Opens an image; `None` where there is none of this name.
+    /// Opens an image that lies in the directory as it is; `None` where there is none of this name.
     pub fn open_image(&self, name: &str) -> Result<Option<StoredImage>, Damage> {
         let Some(record) = self.image(name) else {
             return Ok(None);
@@ -51,9 +51,16 @@ impl Checkpoint {
     pub fn pass_on<E: From<Damage>>(
         &self,
         record: &FileRecord,
-        take: impl FnMut(&[u8]) -> Result<(), E>,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        tree::pass_on(self.path(), record, take)
+        if !manifest::is_in_chunks(record) {
+            return tree::pass_on(self.path(), record, take);
+        }
+        let mut raw = Vec::new();
+        record.chunks.iter().try_for_each(|chunk| {
+            self.read_chunk_into(chunk, &mut raw)?;
+            take(&raw)
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! DIR/
 //!   manifest.pb           what the checkpoint consists of; written last      (manifest.rs)
 //!   owner                 who wrote it; marks a staging directory as ours    (staging.rs)
-//!   criu/...              images of CRIU and of our plugin, listed with their hashes
+//!   criu/...              images of CRIU and of our plugin, listed with their hashes; some lie in chunks
 //!   files/...             small files of the program, listed with their hashes
 //!   chunks/ab/ab12...ef   one file for each different chunk                  (chunk.rs)
 //! ```

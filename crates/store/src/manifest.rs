@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0      8  magic "STROBEMF"
-//!      8      4  format, now 2
+//!      8      4  format, now 3
 //!     12      4  zero
 //!     16      8  length of the message
 //!     24     32  blake3 of the message
@@ -17,10 +17,10 @@ use prost::Message;
 use std::collections::BTreeSet;
 use std::path::Path;
 use strobe_extent::{ChunkMap, Extent};
-use strobe_proto::{FileRecord, Manifest, TrackedExtent, files};
+use strobe_proto::{ChunkRef, FileRecord, Manifest, TrackedExtent, files};
 
 /// The format of directories that this version writes and reads.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 const MAGIC: &[u8; 8] = b"STROBEMF";
 const HEADER: usize = 56;
 /// The longest manifest, in bytes: 2^22 chunks and as much again.
@@ -91,6 +91,7 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
         if !is_listed_path(&file.path) || file.blake3.len() != size_of::<Hash>() {
             return invalid(format!("{:?} is no file of a checkpoint", file.path));
         }
+        check_chunks(file)?;
     }
     for file in manifest
         .program_files
@@ -98,16 +99,46 @@ pub(crate) fn check(manifest: &Manifest) -> Result<(), Defect> {
         .filter(|file| !file.stored.is_empty())
     {
         let stored = find_file(manifest, &format!("{}/{}", files::CRIU, file.stored));
-        if stored.is_none_or(|stored| stored.len != file.size) {
+        if stored.is_none_or(|stored| stored.len != file.size || is_in_chunks(stored)) {
             return invalid(format!("the contents of {:?} are not stored", file.path));
         }
     }
     for memory in &manifest.shared_memory {
-        if find_file(manifest, &memory.stored).is_none() {
+        if find_file(manifest, &memory.stored).is_none_or(is_in_chunks) {
             return invalid(format!("{:?} of shared memory is not stored", memory.name));
         }
     }
     Ok(())
+}
+
+/// Whether a file's content lies in chunks, and in no file of its own.
+pub(crate) fn is_in_chunks(file: &FileRecord) -> bool {
+    !file.chunks.is_empty()
+}
+
+/// Of a file in chunks: that it is one of CRIU's, whose readers put it together, and that they are all of it.
+fn check_chunks(file: &FileRecord) -> Result<(), Defect> {
+    let mut len = Some(0_u64);
+    for chunk in &file.chunks {
+        hash_of(chunk)?;
+        len = len.and_then(|len| len.checked_add(chunk.len));
+    }
+    let is_whole = len == Some(file.len) && file.path.starts_with(files::CRIU);
+    match is_in_chunks(file) && !is_whole {
+        true => Err(Defect::Invalid(format!(
+            "the chunks of {:?} are not all of it",
+            file.path
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Every chunk that the manifest names, some more than once.
+pub(crate) fn chunks(manifest: &Manifest) -> impl Iterator<Item = &ChunkRef> {
+    let of_files = manifest.files.iter().flat_map(|file| &file.chunks);
+    tracked(manifest)
+        .flat_map(|tracked| &tracked.chunks)
+        .chain(of_files)
 }
 
 /// The tracked extents of all processes.
@@ -164,7 +195,7 @@ pub(crate) fn find_file<'a>(manifest: &'a Manifest, path: &str) -> Option<&'a Fi
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
-    use strobe_proto::{ChunkRef, GpuProcess};
+    use strobe_proto::{GpuProcess, ProgramFile};
 
     /// `count` extents of a page of zeros each, in descending order, `apart` bytes from one to the next.
     fn descending(count: u64, apart: u64) -> Manifest {
@@ -208,5 +239,42 @@ mod tests {
             assert!(defect.to_string().contains("overlap"), "{defect}");
             manifest.processes[0].tracked.reverse();
         }
+    }
+
+    #[test]
+    fn a_file_in_chunks_is_one_of_criu_s_and_all_of_it() {
+        let file = |path: &str, len, chunks: &[u64]| Manifest {
+            format: FORMAT,
+            files: vec![FileRecord {
+                path: path.to_owned(),
+                len,
+                blake3: vec![0; 32],
+                chunks: chunks
+                    .iter()
+                    .map(|len| ChunkRef {
+                        blake3: Vec::new(),
+                        len: *len,
+                    })
+                    .collect(),
+            }],
+            ..Manifest::default()
+        };
+        check(&file("criu/pages-1.img", 12, &[5, 7])).expect("nothing is wrong with it");
+        let bad = [
+            file("files/shm/x", 12, &[5, 7]),
+            file("criu/pages-1.img", 12, &[5]),
+            file("criu/pages-1.img", 0, &[0]),
+            file("criu/pages-1.img", 2, &[u64::MAX, 3]),
+        ];
+        for manifest in bad {
+            assert!(check(&manifest).is_err(), "{manifest:?}");
+        }
+        let mut manifest = file("criu/strobe-file-0.img", 12, &[12]);
+        manifest.program_files = vec![ProgramFile {
+            size: 12,
+            stored: "strobe-file-0.img".to_owned(),
+            ..ProgramFile::default()
+        }];
+        assert!(check(&manifest).is_err(), "its reader takes files only");
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn record(root: &Path, path: &str) -> Result<FileRecord, Damage> {
         path: path.to_owned(),
         len,
         blake3: hash.as_bytes().to_vec(),
+        chunks: Vec::new(),
     })
 }
 

@@ -2,18 +2,18 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::chunk::{self, Hash};
-use crate::damage::Damage;
-use crate::damage::Defect;
+use crate::damage::{self, Damage, Defect};
 use crate::disk::{Context, Disk, DiskError, LocalDisk};
 use crate::manifest;
 use crate::staging::{Staging, parent, remove_dead_on};
 use crate::tree::{Tree, record};
 use prost::Message;
 use std::collections::BTreeSet;
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use strobe_proto::{ChunkRef, Manifest, files};
+use std::{fs, iter};
+use strobe_proto::{ChunkRef, FileRecord, Manifest, files};
 
 /// Builds one checkpoint directory. Dropped without [`CheckpointWriter::commit`], it leaves nothing behind.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct CheckpointWriter {
     base_chunks: Option<PathBuf>,
     /// What lies in `chunks`.
     stored: BTreeSet<Hash>,
+    /// The images whose content lies there.
+    in_chunks: Vec<FileRecord>,
     /// The content of a chunk of the base; kept because fresh memory is slow.
     existing: Vec<u8>,
     committed: bool,
@@ -119,6 +121,7 @@ impl CheckpointWriter {
             staging,
             base_chunks: base.map(|base| base.chunks_dir()),
             stored: BTreeSet::new(),
+            in_chunks: Vec::new(),
             existing: Vec::new(),
             committed: false,
             statistics: WriterStatistics::default(),
@@ -167,6 +170,45 @@ impl CheckpointWriter {
         })
     }
 
+    /// Moves the content of one of CRIU's images into chunks of these lengths, one after the other; what is
+    /// left over goes into chunks of `rest` bytes. Equal chunks of any checkpoint's images are one.
+    pub fn put_image(
+        &mut self,
+        name: &str,
+        lengths: impl Iterator<Item = u64>,
+        rest: u64,
+    ) -> Result<(), CommitError> {
+        let path = self.criu_dir().join(name);
+        let at = |defect: Defect| CommitError::from(defect.at(&path));
+        let (mut image, len) = damage::open(&path).map_err(at)?;
+        let mut left = len;
+        let mut lengths = lengths.chain(iter::repeat(rest));
+        let (mut chunks, mut raw) = (Vec::new(), Vec::new());
+        let mut hasher = blake3::Hasher::new();
+        while left > 0 {
+            let next = lengths.next().unwrap_or(rest);
+            let next = next.min(left).clamp(1, chunk::MAX_RAW);
+            raw.resize(next as usize, 0);
+            image
+                .read_exact(&mut raw)
+                .map_err(|error| at(error.into()))?;
+            hasher.update(&raw);
+            chunks.push(self.put(&raw)?);
+            left -= next;
+        }
+        if chunks.is_empty() {
+            return Ok(());
+        }
+        self.disk.remove_file(&path).context("remove", &path)?;
+        self.in_chunks.push(FileRecord {
+            path: format!("{}/{name}", files::CRIU),
+            len,
+            blake3: hasher.finalize().as_bytes().to_vec(),
+            chunks,
+        });
+        Ok(())
+    }
+
     /// What went in so far.
     pub fn statistics(&self) -> WriterStatistics {
         self.statistics
@@ -183,8 +225,10 @@ impl CheckpointWriter {
             .iter()
             .map(|path| record(&root, path))
             .collect::<Result<_, _>>()?;
+        manifest.files.append(&mut self.in_chunks);
+        manifest.files.sort_by(|a, b| a.path.cmp(&b.path));
         manifest::check(&manifest).map_err(CommitError::Manifest)?;
-        for chunk in manifest::tracked(&manifest).flat_map(|tracked| &tracked.chunks) {
+        for chunk in manifest::chunks(&manifest) {
             match chunk::hash_of(chunk).map_err(CommitError::Manifest)? {
                 Some(hash) if !self.stored.contains(&hash) => {
                     let name = blake3::Hash::from_bytes(hash).to_string();
@@ -245,6 +289,9 @@ impl CheckpointWriter {
     /// Makes every file durable, then every directory, so that the rename cannot come first.
     fn sync_all(&self, tree: &Tree) -> Result<(), DiskError> {
         let root = &self.staging.path;
+        if self.disk.sync_file_system(root).context("sync", root)? {
+            return Ok(());
+        }
         let sync = |path: &Path| self.disk.sync(path).context("sync", path);
         let chunks = self.chunks_dir();
         let mut folders = BTreeSet::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use strobe_proto::{ByteRange, ChunkRef, GpuProcess, Manifest, TrackedExtent};
-use strobe_store::{Checkpoint, CheckpointWriter, CommitError, CreateError, Defect};
+use strobe_store::{Checkpoint, CheckpointWriter, CommitError, CreateError, Damage, Defect};
 
 const CHUNK: usize = 1 << 16;
 
@@ -37,6 +37,11 @@ fn chunks() -> Vec<Vec<u8>> {
     ]
 }
 
+/// An image that goes into chunks, of which one is a chunk of memory too.
+fn pages() -> Vec<u8> {
+    [noise(4, 10_000), noise(1, CHUNK), noise(5, 7000)].concat()
+}
+
 fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
     let extent = ByteRange {
         start: 0x7000_0000,
@@ -58,6 +63,9 @@ fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
 fn write(target: &Path, base: Option<&Path>) -> Checkpoint {
     let mut writer = CheckpointWriter::create(target, base).unwrap();
     fs::write(writer.criu_dir().join("core-1.img"), noise(3, 5000)).unwrap();
+    fs::write(writer.criu_dir().join("pages-1.img"), pages()).unwrap();
+    let lengths = [10_000, CHUNK as u64].into_iter();
+    writer.put_image("pages-1.img", lengths, 5000).unwrap();
     fs::create_dir(writer.files_dir().join("shm")).unwrap();
     fs::write(writer.files_dir().join("shm/hsakmt"), b"x").unwrap();
     let refs = chunks()
@@ -109,18 +117,35 @@ fn what_is_written_comes_back() {
         .unwrap();
     let last = last.expect("progress is reported");
     assert_eq!(last.done, last.total);
-    assert_eq!((summary.files, summary.file_bytes), (2, 5001));
+    let plain = 5001;
+    assert_eq!(
+        (summary.files, summary.file_bytes),
+        (3, plain + pages().len() as u64)
+    );
+    assert_eq!(checkpoint.plain_bytes(), plain);
     assert_eq!(
         (summary.chunks, summary.tracked_bytes),
-        (3, 4 * CHUNK as u64 + 100)
+        (6, 4 * CHUNK as u64 + 100)
     );
+    let image = checkpoint.images_in_chunks().next().expect("there is one");
+    let mut whole = Vec::new();
+    let take = |bytes: &[u8]| {
+        whole.extend_from_slice(bytes);
+        Ok::<(), Damage>(())
+    };
+    checkpoint.pass_on(image, take).unwrap();
+    assert_eq!((whole.len() as u64, whole), (image.len, pages()));
     let paths: Vec<&str> = checkpoint
         .manifest()
         .files
         .iter()
         .map(|f| f.path.as_str())
         .collect();
-    assert_eq!(paths, ["criu/core-1.img", "files/shm/hsakmt"]);
+    assert_eq!(
+        paths,
+        ["criu/core-1.img", "criu/pages-1.img", "files/shm/hsakmt"]
+    );
+    assert!(!target.join("criu/pages-1.img").exists());
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         1,
@@ -231,12 +256,17 @@ fn only_listed_files_may_be_among_the_images() {
     write(&target, None);
     fs::write(target.join("notes.txt"), b"mine").unwrap();
     verify(&target).expect("files beside the images are nobody's business");
-    fs::write(target.join("criu/core-2.img"), b"planted").unwrap();
-    let found = verify(&target).unwrap_err();
-    assert!(
-        found.contains("core-2.img") && found.contains("does not list"),
-        "{found}"
-    );
+    // Of the second the manifest has the content, but no file.
+    for name in ["core-2.img", "pages-1.img"] {
+        let planted = target.join("criu").join(name);
+        fs::write(&planted, b"planted").unwrap();
+        let found = verify(&target).unwrap_err();
+        assert!(
+            found.contains(name) && found.contains("does not list"),
+            "{found}"
+        );
+        fs::remove_file(planted).unwrap();
+    }
 }
 
 #[test]

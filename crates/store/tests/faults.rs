@@ -38,15 +38,18 @@ struct FaultyDisk {
     fault: Fault,
     /// A broken store: claims durability that it never asked for.
     never_syncs: bool,
+    /// Its file system can be made durable as a whole.
+    at_once: bool,
     volatile: Mutex<Volatile>,
 }
 
 impl FaultyDisk {
-    fn new(at: u64, fault: Fault) -> FaultyDisk {
+    fn new(at: u64, fault: Fault, at_once: bool) -> FaultyDisk {
         FaultyDisk {
             at,
             fault,
             never_syncs: false,
+            at_once,
             volatile: Mutex::default(),
         }
     }
@@ -169,6 +172,25 @@ impl Disk for FaultyDisk {
         LocalDisk.sync(path)
     }
 
+    fn sync_file_system(&self, folder: &Path) -> io::Result<bool> {
+        if !self.at_once {
+            return Ok(false);
+        }
+        self.operation()?;
+        if !self.never_syncs {
+            let mut volatile = self.volatile.lock().unwrap();
+            volatile.files.clear();
+            volatile.entries.clear();
+            LocalDisk.sync_file_system(folder)?;
+        }
+        Ok(true)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.operation()?;
+        LocalDisk.remove_file(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.operation()?;
         LocalDisk.rename(from, to)?;
@@ -193,6 +215,9 @@ fn attempt(disk: &Arc<FaultyDisk>, target: &Path, base: &Path) -> Result<(), Str
     let chunks = raw.iter().map(put).collect::<Result<_, _>>()?;
     disk.foreign_file(&writer.criu_dir().join("core-1.img"), &[9; 999]);
     disk.foreign_file(&writer.criu_dir().join("pages-1.img"), &[8; 9999]);
+    writer
+        .put_image("pages-1.img", [4096, 100].into_iter(), 4096)
+        .map_err(|error| format!("put: {error}"))?;
     let extent = ByteRange {
         start: 4096,
         len: raw.iter().map(|raw| raw.len() as u64).sum(),
@@ -261,13 +286,13 @@ fn make_base(folder: &Path) -> PathBuf {
     base
 }
 
-fn operations_of_a_whole_run() -> u64 {
+fn operations_of_a_whole_run(at_once: bool) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FaultyDisk::new(u64::MAX, Fault::Kill));
+    let disk = Arc::new(FaultyDisk::new(u64::MAX, Fault::Kill, at_once));
     attempt(&disk, &folder.path().join("cp"), &make_base(folder.path())).unwrap();
     let operations = disk.volatile.lock().unwrap().operations;
     assert!(
-        operations > 25,
+        operations > 20,
         "{operations} operations cannot be a whole run"
     );
     operations
@@ -275,10 +300,12 @@ fn operations_of_a_whole_run() -> u64 {
 
 #[test]
 fn a_full_disk_is_reported_and_leaves_nothing() {
-    for at in 0..operations_of_a_whole_run() {
+    let cases = [false, true].map(|at_once| (at_once, operations_of_a_whole_run(at_once)));
+    let all = cases.map(|(at_once, count)| (0..count).map(move |at| (at_once, at)));
+    for (at_once, at) in all.into_iter().flatten() {
         let folder = tempfile::tempdir().unwrap();
         let (base, target) = (make_base(folder.path()), folder.path().join("cp"));
-        let disk = Arc::new(FaultyDisk::new(at, Fault::Full));
+        let disk = Arc::new(FaultyDisk::new(at, Fault::Full, at_once));
         let outcome = attempt(&disk, &target, &base);
         let complete = is_complete(&target, &format!("disk full at operation {at}"));
         match outcome {
@@ -306,14 +333,16 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
 
 #[test]
 fn whatever_operation_is_the_last_the_checkpoint_is_absent_or_complete() {
-    let operations = operations_of_a_whole_run();
-    for fault in [Fault::Kill, Fault::Power, Fault::PowerAfterRename] {
+    let faults = [Fault::Kill, Fault::Power, Fault::PowerAfterRename];
+    let cases = faults.map(|fault| [false, true].map(|at_once| (fault, at_once)));
+    for (fault, at_once) in cases.into_iter().flatten() {
+        let operations = operations_of_a_whole_run(at_once);
         let mut completed = 0;
         for at in 0..=operations {
             let when = format!("{fault:?} at operation {at}");
             let folder = tempfile::tempdir().unwrap();
             let (base, target) = (make_base(folder.path()), folder.path().join("cp"));
-            let disk = Arc::new(FaultyDisk::new(at, fault));
+            let disk = Arc::new(FaultyDisk::new(at, fault, at_once));
             let outcome = attempt(&disk, &target, &base);
             assert_eq!(outcome.is_err(), at < operations, "{when}: {outcome:?}");
             disk.reboot();
@@ -322,7 +351,12 @@ fn whatever_operation_is_the_last_the_checkpoint_is_absent_or_complete() {
             completed += u64::from(complete);
             is_complete(&base, &when);
             if !complete {
-                attempt(&Arc::new(FaultyDisk::new(u64::MAX, fault)), &target, &base).unwrap();
+                attempt(
+                    &Arc::new(FaultyDisk::new(u64::MAX, fault, at_once)),
+                    &target,
+                    &base,
+                )
+                .unwrap();
                 assert!(is_complete(&target, &when), "{when}: the next attempt");
                 let rest = leftovers(folder.path());
                 assert!(
@@ -341,13 +375,15 @@ fn whatever_operation_is_the_last_the_checkpoint_is_absent_or_complete() {
 /// The test above can fail: without fsync, a loss of power leaves a checkpoint that is not complete.
 #[test]
 fn a_store_that_never_syncs_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let (base, target) = (make_base(folder.path()), folder.path().join("cp"));
-    let mut disk = FaultyDisk::new(u64::MAX, Fault::PowerAfterRename);
-    disk.never_syncs = true;
-    let disk = Arc::new(disk);
-    attempt(&disk, &target, &base).unwrap();
-    disk.reboot();
-    let sound = Checkpoint::open(&target).and_then(|cp| cp.verify(&mut |_| {}));
-    assert!(sound.is_err(), "lost files were not noticed");
+    for at_once in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let (base, target) = (make_base(folder.path()), folder.path().join("cp"));
+        let mut disk = FaultyDisk::new(u64::MAX, Fault::PowerAfterRename, at_once);
+        disk.never_syncs = true;
+        let disk = Arc::new(disk);
+        attempt(&disk, &target, &base).unwrap();
+        disk.reboot();
+        let sound = Checkpoint::open(&target).and_then(|cp| cp.verify(&mut |_| {}));
+        assert!(sound.is_err(), "lost files were not noticed");
+    }
 }

@@ -133,11 +133,17 @@ pub fn valid_manifests() -> Vec<Vec<u8>> {
         path: path.into(),
         len: 3,
         blake3: vec![1; 32],
+        chunks: Vec::new(),
+    };
+    let pages = FileRecord {
+        chunks: vec![zeros(1), hashed.clone(), zeros(CHUNK)],
+        len: 1 + 2 * CHUNK,
+        ..record("criu/pages-1.img")
     };
     let full = Manifest {
         executable: "/bin/a".into(),
         command_line: vec!["a".into()],
-        files: vec![record("criu/pages-1.img"), record("files/shm-1")],
+        files: vec![record("criu/core-1.img"), pages, record("files/shm-1")],
         shared_memory: vec![SharedMemoryFile {
             name: "/dev/shm/a".into(),
             stored: "files/shm-1".into(),
