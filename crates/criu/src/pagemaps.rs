@@ -22,7 +22,7 @@ const PIECES: u64 = 1024;
 
 /// An image of memory.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Pages {
+pub struct MemoryImage {
     /// Of the file.
     pub name: String,
     /// Its bytes.
@@ -63,7 +63,7 @@ impl Entry {
 }
 
 /// The images of memory of a finished dump.
-pub fn images(folder: &Path) -> io::Result<Vec<Pages>> {
+pub fn images(folder: &Path) -> io::Result<Vec<MemoryImage>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         names.extend(entry?.file_name().into_string());
@@ -72,7 +72,7 @@ pub fn images(folder: &Path) -> io::Result<Vec<Pages>> {
     for name in names.iter().filter(|name| files::is_memory(name)) {
         let len = fs::metadata(folder.join(name))?.len();
         let piece_bytes = (len / PIECES).clamp(PIECE_BYTES.0, PIECE_BYTES.1);
-        all.push(Pages {
+        all.push(MemoryImage {
             name: name.clone(),
             len,
             pieces: Vec::new(),
@@ -176,7 +176,7 @@ mod tests {
         write("pagemap-shmem-9.img", b"no list");
         let mut found = images(folder.path()).unwrap();
         found.sort_by(|a, b| a.name.cmp(&b.name));
-        let pages = |name: &str, pieces: &[u64]| Pages {
+        let pages = |name: &str, pieces: &[u64]| MemoryImage {
             name: name.into(),
             len: fs::metadata(folder.path().join(name)).unwrap().len(),
             pieces: pieces.to_vec(),
