@@ -384,11 +384,17 @@ impl<'a> Images<'a> {
     }
 
     fn message<M: Message + Default>(&self, name: &str) -> Result<M, PlainError> {
-        let read = frame::read_image(&mut io::BufReader::new(self.open(name)?));
-        read.map_err(|error| PlainError::Read {
+        let mut reader = io::BufReader::new(self.open(name)?);
+        let read = frame::read_image(&mut reader);
+        let message = read.map_err(|error| PlainError::Read {
             name: name.to_owned(),
             error,
-        })
+        })?;
+        // It is all that there is: zeros would be a message, too.
+        match reader.read(&mut [0]) {
+            Ok(0) => Ok(message),
+            _ => Err(PlainError::Invalid(name.to_owned())),
+        }
     }
 }
 
