@@ -364,6 +364,9 @@ pub(crate) struct ReleaseArguments {
     /// In the program's namespaces, and on its GPU.
     #[arg(long, hide = true)]
     pub(crate) inside: bool,
+    /// A dead run of CRIU, as it has named itself.
+    #[arg(long, hide = true)]
+    pub(crate) dead: Vec<String>,
 }
 
 /// List the programs that run under strobe.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail};
@@ -16,14 +16,13 @@ use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::remapped::{self, Linked};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
-use strobe_criu::{ghosts, statistics, tcp, timers};
+use strobe_criu::{ghosts, left_over, statistics, tcp, timers};
 use strobe_extent::Extent;
 use strobe_program::agent::{RemoteAgent, Snapshot};
 use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
-use strobe_program::unsaved::{self, Unsaved};
 use strobe_program::{program_files, shared_memory, threads};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
@@ -33,6 +32,7 @@ use strobe_proto::{
 };
 use strobe_store::{CheckpointWriter, CreateError};
 
+use crate::abandoned::{Attempt, Watched};
 use crate::arguments::{self, CheckpointArguments};
 use crate::arming::{self, CONNECT};
 use crate::delivery::{self, Expected};
@@ -43,6 +43,9 @@ use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual, piec
 use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
+use crate::requirements::{
+    check_descriptors, check_file_size_limits, check_network_lock, check_runs,
+};
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
@@ -58,12 +61,6 @@ const NOT_NOW: u32 = 20;
 const BETWEEN_PASSING: Duration = Duration::from_millis(20);
 /// How often its processes are expected to live until they have delivered.
 const DELIVERIES: u32 = 2;
-/// How long a tracer may have a process, and between two looks at that.
-const TRACED: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// CRIU makes a file in the program's name, of the size of its own code and of what it says of each
-/// mapping; a smaller limit would end the program by SIGXFSZ.
-const CRIU_FILE_BYTES: u64 = 64 << 20;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
 const CHUNK_BYTES: (u64, u64) = (128 << 10, 2 << 20);
 const CHUNKS: u64 = 256;
@@ -77,8 +74,12 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     }
     let tcp = arguments.tcp.into();
     capabilities::check(capabilities::of_checkpoint(tcp)).map_err(refused)?;
+    left_over::clear();
+    let watched = Watched::begin().context("nobody can watch this command")?;
     interrupt::watch("interrupted; the program goes on").context("cannot wait for signals")?;
-    let report = take_validated(arguments)?;
+    let taken = take_validated(arguments, &watched);
+    watched.note(None);
+    let report = taken?;
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),
         false => tell(report.text()),
@@ -109,12 +110,26 @@ struct Dumped {
     held: Option<Held>,
 }
 
+fn staging(writer: &CheckpointWriter) -> PathBuf {
+    let folder = writer.criu_dir();
+    folder.parent().expect("it is in there").to_owned()
+}
+
+/// After this CRIU is killed.
+fn criu_limit(arguments: &CheckpointArguments) -> Duration {
+    let drain = Duration::from_secs(arguments.drain_timeout.into()) * DRAIN_ATTEMPTS;
+    Duration::from_secs(arguments.criu_timeout.into()) + drain
+}
+
 fn refused(error: impl fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
 }
 
 /// Takes the checkpoint, again where a write was missed.
-fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointReport> {
+fn take_validated(
+    arguments: &CheckpointArguments,
+    watched: &Watched,
+) -> anyhow::Result<CheckpointReport> {
     let mut residual = Residual::default();
     let mut missed_writes = Vec::new();
     let mut attempt = 0;
@@ -123,7 +138,7 @@ fn take_validated(arguments: &CheckpointArguments) -> anyhow::Result<CheckpointR
     let root = tree::root_of(arguments.pid);
     let mut pid = arguments.pid;
     loop {
-        let error = match take(arguments, pid, &residual) {
+        let error = match take(arguments, watched, pid, &residual) {
             Ok(mut report) => {
                 report.missed_writes = missed_writes;
                 return Ok(report);
@@ -179,6 +194,7 @@ fn wait_until_idle(pid: u32) {
 
 fn take(
     arguments: &CheckpointArguments,
+    watched: &Watched,
     pid: u32,
     residual: &Residual,
 ) -> anyhow::Result<CheckpointReport> {
@@ -195,6 +211,9 @@ fn take(
     })?;
     let prepared = prepare(arguments, tree.clone());
     let preparation = prepared.map_err(|error| unless_passing(&tree, ended(error)))?;
+    let staging = staging(&preparation.writer);
+    let limit = criu_limit(arguments);
+    watched.note(Some(Attempt::new(staging, &preparation.tree, limit)));
     take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&tree, error))
 }
 
@@ -339,9 +358,7 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
             other => refused(other),
         },
     )?;
-    if let Some(staging) = writer.criu_dir().parent() {
-        interrupt::removes(staging);
-    }
+    interrupt::removes(&staging(&writer));
     let paths = [
         Some(&criu.path),
         Some(&plugin),
@@ -374,58 +391,6 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
         id,
         _leases: leases,
     })
-}
-
-/// A CRIU whose command was killed may still have it in its hands, for a moment.
-pub(crate) fn check_runs(pid: u32) -> anyhow::Result<()> {
-    let deadline = Instant::now() + TRACED;
-    loop {
-        match process::stat(pid) {
-            Ok(stat) if stat.is_traced() && Instant::now() < deadline => thread::sleep(LOOK_AGAIN),
-            Ok(stat) if stat.is_stopped() => return Err(refused(Standstill::Stopped(pid))),
-            _ => return Ok(()),
-        }
-    }
-}
-
-pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
-    for pid in process::tree(pid)? {
-        // A child may end meanwhile.
-        if let Ok(Some(limit)) = process::file_size_limit(pid)
-            && limit < CRIU_FILE_BYTES
-        {
-            return Err(refused(format!(
-                "process {pid} may write files of {limit} bytes at most (RLIMIT_FSIZE), and CRIU needs \
-                 {CRIU_FILE_BYTES}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Of CRIU, what it needs for connections.
-pub(crate) fn check_network_lock(criu: &Criu, tcp: TcpConnections) -> anyhow::Result<()> {
-    if tcp == TcpConnections::Established && !criu.locks_networks() {
-        bail!("CRIU cannot use nftables here, which it needs to save TCP connections");
-    }
-    Ok(())
-}
-
-/// CRIU would say so, too, in its words and after it has stopped the program.
-fn check_descriptors(root: u32, tcp: TcpConnections) -> anyhow::Result<()> {
-    match unsaved(root, tcp)?.first() {
-        Some(first) => Err(refused(first)),
-        None => Ok(()),
-    }
-}
-
-/// What CRIU would not save of the whole tree.
-pub(crate) fn unsaved(root: u32, tcp: TcpConnections) -> anyhow::Result<Vec<Unsaved>> {
-    let all = process::tree(root)?.into_iter();
-    // A child may end meanwhile.
-    Ok(all
-        .flat_map(|pid| unsaved::of(pid, tcp).unwrap_or_default())
-        .collect())
 }
 
 /// A program that is killed does nothing after the cut, for what it would do is lost.
@@ -464,12 +429,12 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         ..
     } = preparation;
     let pid = tree.root.pid;
-    let work = Scratch::create(&writer.criu_dir().with_file_name("work"))?;
+    let staging = staging(writer);
+    let work = Scratch::create(&staging.join(release::WORK))?;
     let mut plugins = vec![plugin.as_path()];
     plugins.extend(softgpu.as_deref());
     let folder = work.path().to_owned();
     let plugins = PluginFolder::create(folder.join("plugins"), &plugins)?;
-    let drain = Duration::from_secs(arguments.drain_timeout.into()) * DRAIN_ATTEMPTS;
     let setting = Setting {
         criu,
         images: &writer.criu_dir(),
@@ -478,20 +443,15 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         plugin,
         softgpu: softgpu.as_deref(),
         tcp: arguments.tcp.into(),
-        time_out: Duration::from_secs(arguments.criu_timeout.into()) + drain,
+        time_out: criu_limit(arguments),
     };
     let bar = progress::spinner("dumping");
     let started_ns = now_ns()?;
-    let mut finished = None;
     let result = setting
         .dump(pid, true, arguments.files_limit)
         .and_then(|running| match arguments.kill {
-            true => Held::saved(tree, running, work).map(Some),
-            false => {
-                running.finish(|| false)?;
-                finished = Some(work);
-                Ok(None)
-            }
+            true => Held::saved(tree, running).map(Some),
+            false => running.finish(|| false).map(|()| None),
         });
     bar.finish_and_clear();
     // As the plugin has formatted them, which does so where it is asked to.
@@ -499,14 +459,23 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         // A report that nobody can read changes nothing.
         pass_on(phase);
     }
-    let held = result.map_err(|error| match error {
-        RunError::Refused(why) => freed(pid, refused(why)),
-        RunError::NotNow(why) => freed(pid, Passing(why).into()),
-        // CRIU's words for it are many.
-        RunError::Failed(_) if is_stopped(pid) => freed(pid, refused(Standstill::Stopped(pid))),
-        error => freed(pid, error.into()),
+    let mut held = result.map_err(|error| {
+        let error = match error {
+            RunError::Refused(why) => refused(why),
+            RunError::NotNow(why) => Passing(why).into(),
+            // CRIU's words for it are many.
+            RunError::Failed(_) if is_stopped(pid) => refused(Standstill::Stopped(pid)),
+            error => error.into(),
+        };
+        freed(pid, &staging, error)
     })?;
-    let criu = finished.map(|work| statistics::read_dump(work.path()));
+    let criu = match &mut held {
+        Some(held) => {
+            held.keep(work);
+            None
+        }
+        None => Some(statistics::read_dump(&folder)),
+    };
     let folder = writer.criu_dir();
     // Made since it was looked for. CRIU lets one pass that is over already.
     if setting.tcp == TcpConnections::Refused && tcp::has_connection(&folder)? {
@@ -586,8 +555,8 @@ fn finish_held(
 }
 
 /// After a CRIU that failed: one that did not end by itself has left the program's queues stopped.
-fn freed(pid: u32, error: anyhow::Error) -> anyhow::Error {
-    match release::let_go_on(pid) {
+fn freed(pid: u32, staging: &Path, error: anyhow::Error) -> anyhow::Error {
+    match release::put_in_order(pid, Some(staging)) {
         Err(failed) if process::stat(pid).is_ok_and(|stat| !stat.is_dead()) => {
             anyhow!("{error:#}; the program's GPU work may stand still: {failed:#}")
         }

@@ -4,14 +4,17 @@ use std::path::Path;
 
 use strobe_store::{Checkpoint, Damage};
 
+use crate::release;
+
 /// Opens a checkpoint. What commands that were killed have left beside it goes.
 pub(crate) fn open(path: &Path) -> Result<Checkpoint, Damage> {
     let absolute = std::path::absolute(path);
-    if let Some(folder) = absolute.ok().as_deref().and_then(Path::parent)
-        && let Err(error) = strobe_store::remove_dead(folder)
-    {
-        // It takes room, and nothing else.
-        tracing::debug!("{error}");
+    if let Some(folder) = absolute.ok().as_deref().and_then(Path::parent) {
+        release::unlock_all(folder);
+        if let Err(error) = strobe_store::remove_dead(folder) {
+            // It takes room, and nothing else.
+            tracing::debug!("{error}");
+        }
     }
     Checkpoint::open(path)
 }

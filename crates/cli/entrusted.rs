@@ -3,7 +3,7 @@
 //! They are in the hands of the command's guard. Is the command killed, the guard ends what CRIU has made, and the
 //! files are again what they were before; if CRIU had let the program go already, that runs, and keeps them.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader};
 use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, anyhow};
@@ -16,6 +16,7 @@ use strobe_program::spool::is_spooled;
 use strobe_proto::ProgramFile;
 
 use crate::arguments::Tail;
+use crate::guard_link::{receive, send};
 use crate::output::notice;
 use crate::report::FileReport;
 use crate::spool;
@@ -64,24 +65,26 @@ impl Entrusted {
 
     /// Makes them what they were before.
     pub(crate) fn undo(self) {
-        if let Err(error) = self.order::<()>(Order::Undo) {
-            notice(format_args!(
+        match self.order::<Vec<String>>(Order::Undo) {
+            Ok(failed) => failed.iter().for_each(notice),
+            Err(error) => notice(format_args!(
                 "{error:#}; what the program's files had become lies beside them"
-            ));
+            )),
         }
     }
 
     /// Leaves them as they are; what was done.
     pub(crate) fn settle(self, tail: Tail) -> Vec<FileReport> {
-        let files = self.order::<Vec<Row>>(match tail {
+        let settled = self.order::<(Vec<Row>, Vec<String>)>(match tail {
             Tail::Drop => Order::Drop,
             Tail::Keep => Order::Keep,
         });
         // The program runs all the same.
-        let files = files.unwrap_or_else(|error| {
+        let (files, failed) = settled.unwrap_or_else(|error| {
             notice(format_args!("{error:#}"));
-            Vec::new()
+            Default::default()
         });
+        failed.iter().for_each(notice);
         let report = |(path, kept, sentence)| FileReport {
             path,
             kept,
@@ -97,24 +100,6 @@ impl Entrusted {
         };
         let answer = ask().context("the process that keeps the program's files does not answer")?;
         answer.context("the process that keeps the program's files was killed")
-    }
-}
-
-fn send(mut link: &UnixStream, message: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_string(message)?;
-    line.push('\n');
-    link.write_all(line.as_bytes())
-}
-
-/// `None` where the other side has ended.
-fn receive<R: DeserializeOwned>(link: &mut impl BufRead) -> io::Result<Option<R>> {
-    /// Of a message; a program has some thousands of files at most.
-    const LIMIT: u64 = 64 << 20;
-    let mut line = String::new();
-    Read::take(link, LIMIT).read_line(&mut line)?;
-    match line.ends_with('\n') {
-        true => Ok(Some(serde_json::from_str(&line)?)),
-        false => Ok(None),
     }
 }
 
@@ -146,10 +131,8 @@ fn keep(link: &UnixStream, work: &WorkFolder, plan: Plan<'_>) {
                 send(link, &result.map_err(|error| error.to_string()))
             }
             Order::Undo => {
-                if let Some(done) = done.take() {
-                    done.undo();
-                }
-                send(link, &())
+                let failed = done.take().map(Done::undo);
+                send(link, &failed.unwrap_or_default())
             }
             Order::Keep | Order::Drop => {
                 let drop = matches!(order, Order::Drop);
@@ -194,29 +177,29 @@ impl Plan<'_> {
 }
 
 impl Done {
-    fn undo(self) {
-        for file in self.repaired.iter().rev() {
-            if let Err(error) = file.undo() {
-                notice(error);
-            }
-        }
+    /// What could not be undone, and why.
+    fn undo(self) -> Vec<String> {
+        let undone = self.repaired.iter().rev().map(Repaired::undo);
+        let failed = undone.filter_map(Result::err);
+        let failed = failed.map(|error| error.to_string()).collect();
         self.output.iter().for_each(spool::unmake);
+        failed
     }
 
     /// What the files had become is kept, or goes. Of the program's output nothing is kept, for it has been passed
     /// on.
-    fn settle(self, drop: bool) -> Vec<Row> {
+    fn settle(self, drop: bool) -> (Vec<Row>, Vec<String>) {
+        let mut failed = Vec::new();
         let settle = |mut file: Repaired| {
             let is_spooled = is_spooled(file.path());
             if drop || is_spooled {
                 // It lies there then, and is named.
-                if let Err(error) = file.drop_kept() {
-                    notice(error);
-                }
+                failed.extend(file.drop_kept().err().map(|error| error.to_string()));
             }
             let kept = file.kept().map(|kept| kept.display().to_string());
             (!is_spooled).then(|| (file.path().display().to_string(), kept, file.to_string()))
         };
-        self.repaired.into_iter().filter_map(settle).collect()
+        let files = self.repaired.into_iter().filter_map(settle).collect();
+        (files, failed)
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Held {
     agents: Vec<RemoteAgent>,
     criu: Option<Running>,
     /// Where CRIU works.
-    _work: Scratch,
+    work: Option<Scratch>,
 }
 
 impl Drop for Held {
@@ -44,7 +44,7 @@ impl Drop for Held {
 
 impl Held {
     /// Waits for the plugin's verdict; the program stays frozen after it.
-    pub(crate) fn saved(tree: &Tree, mut criu: Running, work: Scratch) -> Result<Held, RunError> {
+    pub(crate) fn saved(tree: &Tree, mut criu: Running) -> Result<Held, RunError> {
         let is_saved = |agent: &RemoteAgent| {
             let snapshot = agent.snapshot();
             snapshot.is_ok_and(|snapshot| snapshot.verdict == Some(Verdict::Dumped))
@@ -54,8 +54,13 @@ impl Held {
             root: tree.root,
             agents: tree.agents.clone(),
             criu: Some(criu),
-            _work: work,
+            work: None,
         })
+    }
+
+    /// Keeps the folder in which CRIU works.
+    pub(crate) fn keep(&mut self, work: Scratch) {
+        self.work = Some(work);
     }
 
     /// Ends the program.

@@ -7,6 +7,7 @@
 // These panic where nothing can be written.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod abandoned;
 mod arguments;
 mod arming;
 mod capabilities;
@@ -22,6 +23,7 @@ mod export;
 mod figures;
 mod gpu;
 mod graph;
+mod guard_link;
 mod held;
 mod host_memory;
 mod import;
@@ -39,6 +41,7 @@ mod ps;
 mod readiness;
 mod release;
 mod report;
+mod requirements;
 mod restore;
 mod run;
 mod scratch;

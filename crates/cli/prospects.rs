@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::output::answer_whether;
 use crate::report::ProspectsReport;
 use crate::tree::{self, Tree};
-use crate::{arming, capabilities, checkpoint, release};
+use crate::{arming, capabilities, checkpoint, release, requirements};
 
 /// The smallest that an agent takes.
 const CHUNK_BYTES: u64 = 4096;
@@ -51,7 +51,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     );
     let criu = note(findings, Criu::find(None));
     if let Some(criu) = &criu {
-        note(findings, checkpoint::check_network_lock(criu, tcp));
+        note(findings, requirements::check_network_lock(criu, tcp));
     }
     let criu = criu.map(|criu| criu.path);
     let plugin = note(findings, locate::find_plugin());
@@ -62,8 +62,8 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     for path in [criu, plugin].iter().flatten() {
         note(findings, check_seen(root, path));
     }
-    note(findings, checkpoint::check_file_size_limits(root));
-    let unsaved = note(findings, checkpoint::unsaved(root, tcp)).unwrap_or_default();
+    note(findings, requirements::check_file_size_limits(root));
+    let unsaved = note(findings, requirements::unsaved(root, tcp)).unwrap_or_default();
     findings.extend(unsaved.iter().map(ToString::to_string));
     let (mut pipes, mut terminals) = (Pipes::default(), Terminals::default());
     for pid in process::tree(root).unwrap_or_default() {
@@ -85,7 +85,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     warnings.extend(foreign.iter().map(ToString::to_string));
     for agent in &tree.agents {
         let pid = agent.identity().pid;
-        if note(findings, checkpoint::check_runs(pid)).is_some() {
+        if note(findings, requirements::check_runs(pid)).is_some() {
             note(findings, rehearse(agent));
         }
     }

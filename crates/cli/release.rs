@@ -3,11 +3,13 @@
 //! The work is done by a second process, this command again, that is where the program is
 //! ([`strobe_criu::release`]).
 
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use strobe_criu::network_lock::Run;
 use strobe_criu::release;
 use strobe_program::agent::RemoteAgent;
 use strobe_program::awaited::Standstill;
@@ -18,6 +20,8 @@ use crate::arguments::ReleaseArguments;
 use crate::outcome::{Outcome, Refused};
 use crate::output::{answer, notice, tell};
 
+/// Where CRIU works, in a staging directory.
+pub(crate) const WORK: &str = "work";
 /// Nothing in it waits, except for a driver that does not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(2);
@@ -28,7 +32,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) fn run(arguments: &ReleaseArguments) -> Outcome {
     let pid = arguments.pid;
     if arguments.inside {
-        let freed = release::release(pid)?;
+        let dead: Vec<Run> = arguments
+            .dead
+            .iter()
+            .flat_map(|name| Run::named(name))
+            .collect();
+        let freed = release::release(pid, &dead)?;
         return answer(serde_json::to_string(&freed)?, ExitCode::SUCCESS);
     }
     let refused = |sentence: String| Err(Refused(sentence).into());
@@ -38,7 +47,7 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Outcome {
     if !nix::unistd::geteuid().is_root() {
         return refused("the GPU driver obeys root only; run this command as root".into());
     }
-    let freed = let_go_on(pid)?;
+    let freed = let_go_on(pid, &[])?;
     if arguments.json {
         tell(serde_json::to_string(&freed)?);
     } else if freed.is_empty() {
@@ -62,7 +71,7 @@ pub(crate) fn end_last(agent: &RemoteAgent) -> anyhow::Result<()> {
         match last.phase {
             Some(Phase::Idle) if last.verdict != Some(Verdict::Aborted) => return Ok(()),
             Some(Phase::Idle | Phase::Refused) => {
-                return match let_go_on(pid) {
+                return match let_go_on(pid, &[]) {
                     Ok(_) => Ok(()),
                     Err(error) => Err(Refused(error.to_string()).into()),
                 };
@@ -77,7 +86,7 @@ pub(crate) fn end_last(agent: &RemoteAgent) -> anyhow::Result<()> {
                 );
             }
             // While the dead command's CRIU has the program, nobody else gets it.
-            _ => drop(let_go_on(pid)),
+            _ => drop(let_go_on(pid, &[])),
         }
         thread::sleep(LOOK_AGAIN);
     }
@@ -88,11 +97,35 @@ pub(crate) fn under_way(pid: u32) -> anyhow::Error {
     Refused(format!("another checkpoint of process {pid} is under way")).into()
 }
 
-/// Lets the queues of a process and of those below it run; the processes whose queues stood still.
-pub(crate) fn let_go_on(pid: u32) -> anyhow::Result<Vec<u32>> {
+/// After a dump that has died in a staging directory: its program goes on.
+pub(crate) fn put_in_order(pid: u32, staging: Option<&Path>) -> anyhow::Result<Vec<u32>> {
+    let dead = staging.and_then(dead_run);
+    let_go_on(pid, dead.as_slice())
+}
+
+/// Removes the locks of connections of dumps in a folder that are dead with their commands. What else they have left
+/// of the program's goes with its next checkpoint.
+pub(crate) fn unlock_all(folder: &Path) {
+    for staging in strobe_store::dead(folder) {
+        if let Some(Err(error)) = dead_run(&staging).map(|run| run.unlock()) {
+            tracing::debug!("{error}");
+        }
+    }
+}
+
+fn dead_run(staging: &Path) -> Option<Run> {
+    Run::of_dump(&staging.join(WORK))
+}
+
+/// Lets the queues of a process and of those below it run, and the connections that these dead runs of CRIU have
+/// locked; the processes whose queues stood still.
+fn let_go_on(pid: u32, dead: &[Run]) -> anyhow::Result<Vec<u32>> {
     let mut command = Command::new("/proc/self/exe");
+    command.args(["release", "--inside", &pid.to_string()]);
+    for run in dead {
+        command.args(["--dead", run.name()]);
+    }
     command
-        .args(["release", "--inside", &pid.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

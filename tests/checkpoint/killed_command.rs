@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use strobe_evaluation::session;
+use strobe_evaluation::{Session, session};
 use strobe_program::process;
 
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::lethal::Lethal;
-use crate::harness::{Folder, LIMIT, checkpoint, hip_program, restore, start, verify};
+use crate::harness::{Folder, LIMIT, checkpoint, guard_of, hip_program, restore, start, verify};
 
 const ROUNDS: &str = "1000000";
 
@@ -204,17 +204,13 @@ fn what_waits_for_a_restore_of_which_all_is_dead_goes_with_the_next() {
     let command = ["env", &lethal.variable(), &strobe, "restore", &images];
     let command = environment.start("restore", &command);
     let is_below = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.parent == command.pid());
-    let below = wait_until("CRIU that stops", || {
-        let below: Vec<u32> = process::all().ok()?.into_iter().filter(is_below).collect();
-        let stopped = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.state == 'T');
-        below.iter().any(stopped).then_some(below)
+    wait_until("CRIU that stops", || {
+        let below = process::all().ok()?.into_iter().filter(is_below);
+        let stopped = |pid: u32| process::stat(pid).is_ok_and(|stat| stat.state == 'T');
+        below.map(stopped).any(|stopped| stopped).then_some(())
     });
-    let is_guard = |pid: &&u32| {
-        let line = process::command_line(**pid).unwrap_or_default();
-        line.first().is_some_and(|name| *name == strobe)
-    };
-    let guard = below.iter().find(is_guard).expect("its guard");
-    for pid in [*guard, command.pid()] {
+    let guard = guard_of(command.pid());
+    for pid in [guard, command.pid()] {
         session::signal(pid, "KILL").expect("it is there");
     }
     wait_until("end of the first", || {
@@ -223,4 +219,167 @@ fn what_waits_for_a_restore_of_which_all_is_dead_goes_with_the_next() {
     // The second waits for CRIU still, unless somebody else's command has cleared up.
     saved.ends_right();
     assert_eq!(work_folders(command.pid()), [""; 0], "left behind");
+}
+
+/// Hooks of our plugin, and what CRIU does before, between and after them.
+const OF_A_DUMP: [&str; 17] = [
+    "openat,before,1",
+    "init,after,1",
+    "pause_devices,before,1",
+    "pause_devices,after,1",
+    // Threads are seized, and one after the other runs CRIU's code.
+    "wait4,before,2",
+    "checkpoint_devices,before,1",
+    "checkpoint_devices,after,1",
+    "handle_device_vma,after,1",
+    "dump_file,before,1",
+    "dump_file,after,2",
+    "process_info,before,1",
+    "process_info,after,1",
+    "checkpoint,before,1",
+    "checkpoint,after,1",
+    "unpause,before,2",
+    "unpause,after,2",
+    "exit,after,1",
+];
+
+/// A program that is saved, and whose commands are killed.
+struct Working {
+    folder: Folder,
+    session: Session,
+    descriptors: usize,
+}
+
+impl Working {
+    fn new(name: &str, program: &[&str]) -> Self {
+        let folder = Folder::new(name);
+        let mut session = start(&folder, program);
+        session.wait_for("log", "round 1", LIMIT).expect("it works");
+        // What the agent opens at the first stays open.
+        let images = folder.join("first");
+        checkpoint(&session, &images, OPTIONS).well();
+        let descriptors = descriptors(session.pid());
+        Self {
+            folder,
+            session,
+            descriptors,
+        }
+    }
+
+    /// It computes further, with what it had open; nobody has it in hand.
+    #[track_caller]
+    fn goes_on(&mut self, plan: &str) {
+        let log = fs::read_to_string(self.folder.join("log")).expect("its log");
+        let next = format!("round {}", log.lines().count() + 2);
+        let works = self.session.wait_for("log", &next, LIMIT);
+        works.unwrap_or_else(|error| panic!("{plan}: it stands still: {error}"));
+        for pid in process::tree(self.session.pid()).expect("it runs") {
+            assert_eq!(process::tracer(pid), None, "{plan}: {pid} is traced");
+            let stat = process::stat(pid).expect("it runs");
+            assert!(!stat.is_stopped(), "{plan}: {pid} is stopped");
+        }
+        // The agent may have had its own at the first look.
+        let now = wait_until("end of descriptors that were left", || {
+            let now = descriptors(self.session.pid());
+            (now <= self.descriptors).then_some(now)
+        });
+        self.descriptors = now;
+    }
+
+    /// A checkpoint whose command, or CRIU, or both are killed; nothing of either is left, and another succeeds.
+    fn killed(&mut self, plan: &str, options: &[&str]) {
+        let lethal = Lethal::new(&self.folder, plan);
+        let images = self.folder.join("killed");
+        let mut command = crate::harness::strobe().command();
+        lethal.is_used_by(&mut command);
+        let pid = self.session.pid().to_string();
+        command
+            .args(["checkpoint", &pid, "-o"])
+            .arg(&images)
+            .args(options);
+        let ended = command.output().expect("strobe starts");
+        assert!(!ended.status.success(), "{plan}: nobody was killed");
+        assert!(!images.exists(), "{plan}: a checkpoint of the dead");
+        wait_until("end of what puts it in order", || {
+            let staged = names(self.folder.path(), |name| name.contains(".staging-"));
+            staged.is_empty().then_some(())
+        });
+        self.goes_on(plan);
+        let links = names(self.folder.path(), |name| name.starts_with("link_remap."));
+        assert_eq!(links, [""; 0], "{plan}: left behind");
+    }
+
+    fn comes_back(self) {
+        let Self {
+            folder, session, ..
+        } = self;
+        let images = folder.join("last");
+        checkpoint(&session, &images, OPTIONS).well();
+        session.kill().expect("it dies");
+        let rounds = folder.rounds_enough();
+        restore(&images).well();
+        let log = fs::read_to_string(folder.join("log")).expect("its log");
+        let said = log
+            .lines()
+            .filter(|line| line.starts_with("round "))
+            .count();
+        assert!(
+            said == rounds
+                && log
+                    .lines()
+                    .last()
+                    .is_some_and(|line| line.starts_with("end")),
+            "{log}"
+        );
+    }
+}
+
+const OPTIONS: &[&str] = &["--tcp", "established"];
+
+fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("it runs")
+        .count()
+}
+
+#[test]
+fn a_checkpoint_whose_command_is_killed_leaves_a_program_that_goes_on() {
+    let program = hip_program("mixed.cpp");
+    let mut working = Working::new("killed-command", &[&program, ROUNDS, "log"]);
+    let first = working.folder.join("first").display().to_string();
+    let modes = [
+        &["--mode", "cow"][..],
+        &["--mode", "stop"],
+        &["--kill"],
+        &["--base", &first],
+    ];
+    for (number, point) in OF_A_DUMP.iter().enumerate() {
+        for who in ["COMMAND", "BOTH"] {
+            working.killed(&format!("{point},{who}"), modes[number % modes.len()]);
+        }
+    }
+    working.comes_back();
+}
+
+/// Whose connections CRIU has locked and taken in repair.
+#[test]
+fn connections_go_on_whoever_of_their_checkpoint_was_killed() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/pairs.py");
+    let mut working = Working::new(
+        "killed-locked",
+        &["python3", program, ROUNDS, "connected", "linked"],
+    );
+    // In CRIU's order: files, memory, and what is left of the processes.
+    for point in [
+        "checkpoint,after,1",
+        "tcp,before,1",
+        "tcp,after,1",
+        "pages,after,1",
+        "pstree,after,1",
+    ] {
+        for who in ["KILL", "COMMAND", "BOTH"] {
+            working.killed(&format!("{point},{who}"), OPTIONS);
+        }
+    }
+    working.comes_back();
 }

@@ -20,7 +20,7 @@ use strobe_program::process::{self, Identity};
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::lethal::Lethal;
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint, hip_program, restore, run, start, strobe, verify,
+    Ended, Folder, LIMIT, checkpoint, guard_of, hip_program, restore, run, start, strobe, verify,
 };
 
 /// Wherever our plugin is asked, and what it asks the driver.
@@ -186,7 +186,7 @@ fn a_program_that_is_killed_in_criu_s_hands_holds_nobody_up() {
     assert!(!images.exists(), "a checkpoint of a dead program");
 }
 
-/// Kills the command and CRIU where the queues are stopped.
+/// Kills the command, its guard and CRIU where the queues are stopped.
 fn kill_both(session: &Session, folder: &Folder) {
     let lethal = Lethal::new(folder, "dump_file,after,2,STOP");
     let mut command = begin(session, &folder.join("killed"), &lethal, &[]);
@@ -204,6 +204,7 @@ fn kill_both(session: &Session, folder: &Folder) {
     // CRIU first, while the command cannot see it: a stopped process whose parent dies is let go on by the
     // kernel, and where hang-ups are ignored it would run to another moment.
     session::signal(command.id(), "STOP").expect("it runs");
+    session::signal(guard_of(command.id()), "KILL").expect("it is there");
     session::signal(criu.pid, "KILL").expect("it is there");
     wait_until("end of CRIU", || (!criu.is_alive()).then_some(()));
     command.kill().expect("it is there");

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use strobe_evaluation::{Session, Strobe, compile};
+use strobe_program::process;
 
 /// Longest wait for anything a test waits for.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -208,6 +209,18 @@ pub(crate) fn restore_on(images: &Path, device: &[&str]) -> Ended {
         .arg(strobe.path());
     command.args(["restore", "--wait"]).arg(images);
     Ended::new(&command.output().expect("strobe starts"))
+}
+
+/// The guard of a command, which would put in order what that leaves.
+pub(crate) fn guard_of(command: u32) -> u32 {
+    let strobe = strobe().path().display().to_string();
+    let is_guard = |pid: &u32| {
+        let words = process::command_line(*pid).unwrap_or_default();
+        process::stat(*pid).is_ok_and(|stat| stat.parent == command)
+            && words.first().is_some_and(|name| *name == strobe)
+    };
+    let mut all = process::all().expect("processes").into_iter();
+    all.find(is_guard).expect("it has a guard")
 }
 
 /// `strobe verify`.

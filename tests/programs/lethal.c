@@ -4,7 +4,8 @@
 //
 // POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, submit (work for the DMA
 // engine), or any call of
-// ptrace, wait4 or openat (of images, among others), and of clone3 in a restore; WHEN is before or after the
+// ptrace, wait4 or openat, and of clone3 in a restore, or the first word of an image's name (pages, core, tcp ...)
+// when that is opened; WHEN is before or after the
 // NUMBERth of them; SIGNAL is KILL or STOP, or COMMAND, which kills the command that has started CRIU, or BOTH,
 // which kills that and then CRIU, or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it
 // go on at the next point of that name, or SELF, which kills whoever is there, or UNTIL, which waits there until
@@ -198,9 +199,13 @@ pid_t wait4(pid_t pid, int* status, int options, struct rusage* usage) {
 
 static int open_at(const char* name, int folder, const char* path, int flags, unsigned mode) {
     int (*next)(int, const char*, int, unsigned) = look_up(RTLD_NEXT, name);
+    char image[32] = "";
+    if (strstr(path, ".img")) sscanf(path, "%31[a-z]", image);
     reach("openat", "before");
+    if (*image) reach(image, "before");
     int fd = next(folder, path, flags, mode);
     reach("openat", "after");
+    if (*image) reach(image, "after");
     return fd;
 }
 

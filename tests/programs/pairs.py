@@ -73,6 +73,10 @@ if loses:
     group = socket.inet_aton("224.1.2.3") + socket.inet_aton("127.0.0.1")
     member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
     server.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, 5000)
+if "linked" in sys.argv:
+    held = open("opened", "w")
+    os.link("opened", "other")
+    os.unlink("opened")
 
 log = open("log", "w")
 result = ctypes.create_string_buffer(BYTES)

@@ -4,14 +4,14 @@
 //! it. So before it changes anything a command forks a guard, which holds the other end of a socket: when that
 //! closes, the command has let it go, or is dead.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, fork, setsid};
+use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork, setsid};
 
 /// The command's side. Dropped, it lets the guard go, and waits for its end.
 #[derive(Debug)]
@@ -40,8 +40,10 @@ impl Guard {
             }),
             ForkResult::Child => {
                 drop(ours);
-                // What is sent to the command's group or terminal is not for the guard. Neither can fail.
+                // What is sent to the command's group or terminal is not for the guard, and who reads the
+                // command's output does not wait for it. None of these can fail for a reason that matters.
                 let _ = setsid();
+                let _ = let_go_of_output();
                 let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
                 let _ = catch_unwind(AssertUnwindSafe(|| duty(theirs)));
                 // SAFETY: ends this process, without what the command has to do at its end.
@@ -59,6 +61,13 @@ impl Guard {
     pub fn pid(&self) -> u32 {
         self.process.as_raw().cast_unsigned()
     }
+}
+
+fn let_go_of_output() -> io::Result<()> {
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    Ok(dup2_stderr(&nothing)?)
 }
 
 impl Drop for Guard {

@@ -14,6 +14,7 @@
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`paths`] | paths of the program's things, and other ones in their place |
+//! | [`network_lock`] | connections that a dead dump has left locked |
 //! | [`plain`] | images of a dump by CRIU alone, whether all is there |
 //! | [`statistics`] | CRIU's own times |
 //! | [`pagemaps`] | where the images of memory are cut |
@@ -32,6 +33,7 @@ pub mod image_folder;
 mod images;
 pub mod left_over;
 pub mod locate;
+pub mod network_lock;
 pub mod pagemaps;
 pub mod paths;
 pub mod phases;

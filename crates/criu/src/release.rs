@@ -12,7 +12,10 @@
 //! library too. Both are why it is done by a process of its own: [`command`] starts it, [`release`]
 //! is what it does.
 //!
-//! Two things that a dead CRIU leaves cannot be undone. Its code stays mapped in the program, 20 MB of
+//! The rest of what a dead CRIU leaves goes as well: connections that are locked and in repair
+//! ([`crate::network_lock`]), and links that it has made for the program's files ([`crate::remapped`]).
+//!
+//! Two things that it leaves cannot be undone. Its code stays mapped in the program, 20 MB of
 //! shared memory of which little is ever touched. And for a moment in each thread it has
 //! that code run there, to read what only the thread itself can read: killed in such a moment it takes
 //! the program with it, for the thread's registers were in its memory alone.
@@ -28,7 +31,8 @@ use strobe_program::descriptor::{copy_descriptor, open_process};
 use strobe_program::namespaces::{NamespaceError, Namespaces};
 use strobe_program::process;
 
-use crate::run;
+use crate::network_lock::{InRepair, Run};
+use crate::{remapped, run};
 
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each says it")]
@@ -39,6 +43,10 @@ pub enum ReleaseError {
     Look { pid: u32, error: io::Error },
     #[error("process {pid} cannot be seized: {error}; a checkpoint of it, or a debugger, has it")]
     Seize { pid: u32, error: io::Error },
+    #[error(
+        "the connections of process {pid}, which CRIU has locked, cannot be let go on: {error}"
+    )]
+    Unlock { pid: u32, error: io::Error },
     #[error("the GPU driver does not let the queues of process {pid} run: {error}")]
     Unpause { pid: u32, error: io::Error },
 }
@@ -53,9 +61,15 @@ pub fn command(mut command: Command, pid: u32) -> Result<Command, ReleaseError> 
 
 /// Lets the queues of a process and of those below it run; the processes whose queues stood still.
 ///
+/// Connections go on that the dumps `dead` have locked, and those that any dump has left in repair.
+///
 /// They stay traced until the calling thread ends, so the calling process must end soon: a thread
 /// that gets a signal meanwhile waits for that.
-pub fn release(root: u32) -> Result<Vec<u32>, ReleaseError> {
+pub fn release(root: u32, dead: &[Run]) -> Result<Vec<u32>, ReleaseError> {
+    for run in dead {
+        let unlocked = run.unlock();
+        unlocked.map_err(|error| ReleaseError::Unlock { pid: root, error })?;
+    }
     let mut freed = Vec::new();
     for pid in process::tree(root).map_err(|error| ReleaseError::Look { pid: root, error })? {
         match release_one(pid) {
@@ -72,10 +86,19 @@ pub fn release(root: u32) -> Result<Vec<u32>, ReleaseError> {
 fn release_one(pid: u32) -> Result<bool, ReleaseError> {
     let look = |error| ReleaseError::Look { pid, error };
     let descriptors = driver_descriptors(pid).map_err(look)?;
-    if descriptors.is_empty() {
+    let connections = InRepair::of(pid).map_err(look)?;
+    let links = remapped::left(pid).map_err(look)?;
+    if descriptors.is_empty() && connections.is_empty() && links.is_empty() {
         return Ok(false);
     }
+    // Of one that a dump has in hand nothing is taken away: that fails.
     seize(pid).map_err(|error| ReleaseError::Seize { pid, error })?;
+    let unlocked = connections.end();
+    unlocked.map_err(|error| ReleaseError::Unlock { pid, error })?;
+    for link in links {
+        // It says at the next dump what is in the way.
+        let _ = fs::remove_file(link);
+    }
     let process = open_process(pid).map_err(look)?;
     for number in descriptors {
         let kfd = match copy_descriptor(&process, number) {
@@ -129,7 +152,7 @@ mod tests {
     #[test]
     fn a_process_without_the_driver_has_nothing_to_release() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        assert_eq!(release(child.id()).unwrap(), []);
+        assert_eq!(release(child.id(), &[]).unwrap(), []);
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -137,7 +160,7 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_is_an_error() {
         assert!(matches!(
-            release(u32::MAX >> 1),
+            release(u32::MAX >> 1, &[]),
             Err(ReleaseError::Look { .. })
         ));
     }

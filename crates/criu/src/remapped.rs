@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use prost::Message;
 use prost::bytes::Bytes;
+use strobe_program::descriptor::links;
 
 use crate::images::{FILES, REMAPPED};
 
@@ -103,4 +105,40 @@ pub fn linked(images: &Path) -> io::Result<Vec<Linked>> {
         })
         .collect::<Option<_>>()
         .ok_or_else(|| io::Error::other("CRIU's images name a file that they do not have"))
+}
+
+/// How CRIU names a link that it makes for a file whose name is gone; a number comes behind.
+const LINK: &str = "link_remap.";
+
+/// The links that a dump has made for files of a process, which it removes at its end, if it comes to that; the next
+/// one would find its names taken.
+pub(crate) fn left(pid: u32) -> io::Result<Vec<PathBuf>> {
+    let mut left = Vec::new();
+    for (descriptor, link) in links(pid)? {
+        let Some(gone) = link.strip_suffix(" (deleted)") else {
+            continue;
+        };
+        let Ok(file) = fs::metadata(format!("/proc/{pid}/fd/{descriptor}")) else {
+            continue;
+        };
+        // CRIU takes the nearest folder that is there.
+        let folder = Path::new(gone).ancestors().skip(1).find(|at| at.is_dir());
+        if file.nlink() == 0 || !file.is_file() {
+            continue;
+        }
+        let entries = folder.map(fs::read_dir).into_iter().flatten().flatten();
+        let is_same = |path: &PathBuf| {
+            let other = fs::symlink_metadata(path);
+            other.is_ok_and(|other| (other.dev(), other.ino()) == (file.dev(), file.ino()))
+        };
+        let named = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(LINK));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        left.extend(named.map(|entry| entry.path()).filter(is_same));
+    }
+    left.sort();
+    left.dedup();
+    Ok(left)
 }

@@ -24,7 +24,7 @@ pub(crate) const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
 pub const FILES_LIMIT_VARIABLE: &str = "STROBE_FILES_LIMIT";
 /// Bytes of a deleted file that CRIU saves by itself.
 const CRIU_GHOST_LIMIT: u64 = 1 << 20;
-const DUMP_LOG: &str = "dump.log";
+pub(crate) const DUMP_LOG: &str = "dump.log";
 pub(crate) const RESTORE_LOG: &str = "restore.log";
 /// The end of a log that is read for its errors.
 const LOG_LIMIT: usize = 64 << 20;

@@ -42,5 +42,5 @@ pub use image::StoredImage;
 pub use manifest::FORMAT;
 pub use new_folder::NewFolder;
 pub use pages::{Pages, PagesError, Part};
-pub use staging::remove_dead;
+pub use staging::{dead, remove_dead};
 pub use writer::{CheckpointWriter, CommitError, CreateError, WriterStatistics};

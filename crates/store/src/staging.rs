@@ -61,6 +61,14 @@ pub(crate) fn parent(target: &Path) -> &Path {
     target.parent().unwrap_or(Path::new("/"))
 }
 
+/// The staging directories in a folder whose writers are dead.
+pub fn dead(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let staged = entries.filter(|entry| is_staging_name(&entry.file_name()));
+    let paths = staged.map(|entry| entry.path());
+    paths.filter(|path| lock_dead(path).is_some()).collect()
+}
+
 /// Removes the staging directories in a folder, of whatever checkpoints, whose writers are dead; leaves
 /// everything else.
 pub fn remove_dead(folder: &Path) -> Result<(), DiskError> {
