@@ -3,6 +3,7 @@
 mod freeze;
 mod interpreter;
 mod launches;
+mod restore;
 mod setup;
 mod stalls;
 mod validation;
@@ -12,7 +13,8 @@ use serde::Serialize;
 pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.
-pub(crate) const EXPERIMENTS: [&str; 4] = ["launches", "stalls", "validation", "interpreter"];
+pub(crate) const EXPERIMENTS: [&str; 5] =
+    ["launches", "stalls", "validation", "interpreter", "restore"];
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub(crate) struct Results {
     freeze: Vec<freeze::Results>,
     validation: Option<validation::Results>,
     interpreter: Vec<interpreter::Rate>,
+    restore: Option<restore::Results>,
 }
 
 impl Bench {
@@ -66,6 +69,11 @@ impl Bench {
         }
         if wanted("interpreter") {
             results.interpreter = self.setup.interpreter()?;
+        }
+        if wanted("restore") {
+            let restore = self.setup.restore()?;
+            print!("{}", restore.table());
+            results.restore = Some(restore);
         }
         Ok(results)
     }

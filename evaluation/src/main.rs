@@ -2,7 +2,8 @@
 //!
 //!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] [EXPERIMENT...]
 //!
-//! Experiments: launches, stalls, validation, interpreter; all of them without a name. `--quick`
+//! Experiments: launches, stalls, validation, interpreter, restore (which needs CRIU's own plugin, of `cargo xtask
+//! setup --tests`); all of them without a name. `--quick`
 //! leaves out the large state and the repetitions; `--runs` says how often each checkpoint is
 //! measured (5); `--busy` keeps every core busy with something else meanwhile.
 
@@ -20,7 +21,7 @@ use strobe_evaluation::Strobe;
 use bench::{Bench, EXPERIMENTS, Setup};
 
 const USAGE: &str = "usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] \
-                     [launches] [stalls] [validation] [interpreter]";
+                     [launches] [stalls] [validation] [interpreter] [restore]";
 
 fn main() -> anyhow::Result<()> {
     let mut json: Option<PathBuf> = None;

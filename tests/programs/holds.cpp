@@ -1,10 +1,13 @@
 // Holds device memory: fills it with a pattern of its own, waits for SIGTERM and looks whether it is
 // still there.
 //
-//   holds MEGABYTES SEED      says "holding ADDRESS", then "kept" or "lost"; "full" if there is no room
+//   holds MEGABYTES SEED [HOST]   says "holding ADDRESS", then "kept" or "lost"; "full" if there is no room.
+//                                 HOST megabytes of host memory are held likewise
 #include <csignal>
 #include <cstdlib>
 #include <unistd.h>
+
+#include <vector>
 
 #include "check.h"
 
@@ -27,6 +30,8 @@ int main(int argc, char** argv) {
     size_t n = (strtoul(argv[1], nullptr, 10) << 20) / sizeof(unsigned);
     unsigned seed = strtoul(argv[2], nullptr, 10);
     signal(SIGTERM, [](int) { stop = 1; });
+    std::vector<unsigned> host((argc > 3 ? strtoul(argv[3], nullptr, 10) << 20 : 0) / sizeof(unsigned));
+    for (size_t i = 0; i < host.size(); ++i) host[i] = (unsigned)i * 2246822519u ^ seed;
     unsigned *words, *differ;
     CHECK(hipMalloc(&differ, sizeof(unsigned)));
     CHECK(hipMemset(differ, 0, sizeof(unsigned)));
@@ -44,6 +49,7 @@ int main(int argc, char** argv) {
     compare<<<16, 256>>>(words, n, seed, differ);
     unsigned wrong = 0;
     CHECK(hipMemcpy(&wrong, differ, sizeof(wrong), hipMemcpyDeviceToHost));
+    for (size_t i = 0; i < host.size(); ++i) wrong += host[i] != ((unsigned)i * 2246822519u ^ seed);
     say(wrong == 0 ? "kept" : "lost");
     return wrong != 0;
 }
