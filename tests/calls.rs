@@ -29,7 +29,7 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 36] = [
+const WRITE_NOTHING: [&str; 39] = [
     "submit",
     "record_event",
     "wait_event",
@@ -55,6 +55,9 @@ const WRITE_NOTHING: [&str; 36] = [
     "allocate_pitch",
     "allocate_3d",
     "free",
+    "export_memory",
+    "open_memory",
+    "close_memory",
     "create_stream",
     "destroy_stream",
     "begin_capture",

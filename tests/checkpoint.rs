@@ -21,6 +21,7 @@
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
 //! | `killed_command` | a command that is killed leaves nothing behind that harms |
 //! | `several_gpus` | programs on several GPUs come back, on those or on others |
+//! | `shared_memory` | memory that processes share is one memory again, and with others nothing is shared |
 //! | `surroundings` | daemons, terminals, other users: what comes back is where it was, and what lacks is named |
 //! | `trees` | several processes are saved at one cut and come back together |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
@@ -68,6 +69,8 @@ mod refusals;
 mod round_trip;
 #[path = "checkpoint/several_gpus.rs"]
 mod several_gpus;
+#[path = "checkpoint/shared_memory.rs"]
+mod shared_memory;
 #[path = "checkpoint/sockets.rs"]
 mod sockets;
 #[path = "checkpoint/surroundings.rs"]

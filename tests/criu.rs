@@ -7,6 +7,7 @@
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
+//! | `shared` | memory that processes share is one memory again |
 //! | `options` | what a user sets is obeyed, or named with what it may be |
 //! | `parallel` | buffer objects are filled while CRIU goes on, and nothing runs before they are |
 //! | `plain` | plain images of CRIU are made of a checkpoint, and a checkpoint of those |
@@ -22,6 +23,8 @@ mod options;
 mod parallel;
 #[path = "criu/plain.rs"]
 mod plain;
+#[path = "criu/shared.rs"]
+mod shared;
 #[path = "criu/stream.rs"]
 mod stream;
 #[path = "criu/upstream.rs"]

@@ -9,8 +9,8 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
 use strobe_agent::{effect, enter, gives_way, leave};
 use strobe_hip::{
     CaptureMode, ConstPtr, CopyKind, Dim3, DriverMemcpy3D, Event, Extent3, FatBinaryWrapper, Graph,
-    GraphExec, GraphNode, JitOption, Kernel, MemPool, Memcpy2D, Memcpy3D, Module, PitchedPtr, Ptr,
-    Status, Stream, StreamCallback, for_each_function, next,
+    GraphExec, GraphNode, IpcMemHandle, JitOption, Kernel, MemPool, Memcpy2D, Memcpy3D, Module,
+    PitchedPtr, Ptr, Status, Stream, StreamCallback, for_each_function, next,
 };
 
 macro_rules! wrap {

@@ -1,7 +1,7 @@
 //! Which messages stand in image files, and what each has much of.
 
 use crate::amdgpu::{CriuDmabufNode, CriuKfd, CriuRenderNode};
-use crate::{LaunchWindow, PluginStatistics, ProgramFiles, Residual};
+use crate::{LaunchWindow, PluginStatistics, ProgramFiles, Residual, SharedBuffers};
 
 /// A message that an image file holds.
 pub trait Image: prost::Message + Default {
@@ -47,6 +47,13 @@ impl Image for PluginStatistics {
 impl Image for ProgramFiles {
     fn parts(&self) -> String {
         format!("{} files", self.files.len())
+    }
+}
+
+impl Image for SharedBuffers {
+    fn parts(&self) -> String {
+        let names: usize = self.buffers.iter().map(|buffer| buffer.names.len()).sum();
+        format!("{names} buffer objects")
     }
 }
 

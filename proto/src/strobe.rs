@@ -23,6 +23,12 @@ pub struct HandOver {
     /// One for each GPU of which the agent promises something.
     #[prost(message, repeated, tag = "10")]
     pub devices: ::prost::alloc::vec::Vec<DeviceHandOver>,
+    /// Addresses of memory that other processes may open, or have opened, by a handle that was made of it.
+    #[prost(uint64, repeated, tag = "11")]
+    pub exported: ::prost::alloc::vec::Vec<u64>,
+    /// Addresses of memory that was opened by another process's handle.
+    #[prost(uint64, repeated, tag = "12")]
+    pub opened: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeviceHandOver {
@@ -426,6 +432,33 @@ pub struct ResidualRange {
     /// from the start of the data area
     #[prost(uint64, tag = "4")]
     pub file_offset: u64,
+}
+/// ---- Buffer objects that are one memory: strobe-shared.img, absent where there are none.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SharedBuffers {
+    #[prost(message, repeated, tag = "1")]
+    pub buffers: ::prost::alloc::vec::Vec<SharedBuffer>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SharedBuffer {
+    /// All buffer objects that name it, in the order of the dump.
+    #[prost(message, repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<BufferName>,
+    /// Which of the names is restored as it was; the others are imported of that.
+    #[prost(uint32, tag = "2")]
+    pub made_by: u32,
+    /// Which of the names has the content in its process's images.
+    #[prost(uint32, tag = "3")]
+    pub content: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BufferName {
+    /// the number that CRIU gave the process's file of /dev/kfd
+    #[prost(int32, tag = "1")]
+    pub file: i32,
+    /// index into CriuKfd.bo_entries
+    #[prost(uint32, tag = "2")]
+    pub bo_index: u32,
 }
 /// ---- The manifest of a checkpoint directory.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -119,7 +119,7 @@ fn a_program_that_used_an_unmodelled_function_is_refused_by_its_name() {
     session
         .wait_for("stdout", "ready", LIMIT)
         .expect("it works");
-    checkpoint(&session, &folder.join("images"), &[]).badly(&["hipIpcGetMemHandle"]);
+    checkpoint(&session, &folder.join("images"), &[]).badly(&["hipIpcGetEventHandle"]);
     absent(&folder, "images");
     assert!(session.is_alive());
 }
@@ -396,7 +396,7 @@ hip = ctypes.CDLL('libamdhip64.so.5')
 place = ctypes.c_void_p()
 hip.hipMalloc(ctypes.byref(place), ctypes.c_size_t(4096))
 handle = ctypes.create_string_buffer(64)
-hip.hipIpcGetMemHandle(handle, place)
+hip.hipIpcGetEventHandle(handle, None)
 server = socket.create_server(('127.0.0.1', 0))
 client = socket.create_connection(server.getsockname())
 print('ready', flush=True)
@@ -413,7 +413,7 @@ time.sleep(1000)
         "{report}"
     );
     let findings = report["findings"].to_string();
-    for part in ["a connected TCP socket", "hipIpcGetMemHandle"] {
+    for part in ["a connected TCP socket", "hipIpcGetEventHandle"] {
         assert!(findings.contains(part), "no {part:?} in {findings}");
     }
     assert!(session.is_alive());

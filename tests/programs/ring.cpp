@@ -5,12 +5,13 @@
 //
 //   ring RANKS ROUNDS [LOG [REST]]   the first one writes a line a round, "round N sum S", to LOG or
 //                                    stdout; after each nobody has anything to do for REST ms
-#include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <vector>
 
 #include "check.h"
@@ -37,7 +38,7 @@ static void meet() {
     }
     while (shared->turn == turn) {
         if (shared->failed) exit(1);
-        sched_yield();
+        usleep(200);
     }
 }
 
@@ -49,6 +50,12 @@ __global__ void change(unsigned* words, unsigned add) {
 __global__ void reduce(unsigned* words, const unsigned* from, unsigned n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) words[i] += from[i];
+}
+
+// Memory of each one's own: what all the sums were.
+__global__ void keep(unsigned* own, const unsigned* words) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < kWords) own[i] = own[i] * 3 + words[i];
 }
 
 static void all_reduce(unsigned rank, unsigned* words, const unsigned* left, hipStream_t stream) {
@@ -76,11 +83,13 @@ static void run(unsigned rank, unsigned rounds, FILE* log, useconds_t rest) {
     int gpus;
     CHECK(hipGetDeviceCount(&gpus));
     CHECK(hipSetDevice(rank % gpus));
-    unsigned *words, *left = nullptr;
+    unsigned *words, *own, *left = nullptr;
     hipStream_t stream;
     CHECK(hipMalloc(&words, kWords * sizeof *words));
+    CHECK(hipMalloc(&own, kWords * sizeof *own));
+    CHECK(hipMemset(own, 0, kWords * sizeof *own));
     CHECK(hipStreamCreate(&stream));
-    std::vector<unsigned> is(kWords), model(kWords);
+    std::vector<unsigned> is(kWords), model(kWords), kept(kWords);
     for (unsigned i = 0; i < kWords; ++i) is[i] = initial(rank, i);
     CHECK(hipMemcpy(words, is.data(), kWords * sizeof *words, hipMemcpyHostToDevice));
     CHECK(hipIpcGetMemHandle(&shared->handles[rank], words));
@@ -95,6 +104,8 @@ static void run(unsigned rank, unsigned rounds, FILE* log, useconds_t rest) {
         CHECK(hipStreamSynchronize(stream));
         meet();
         all_reduce(rank, words, left, stream);
+        keep<<<(kWords + 255) / 256, 256, 0, stream>>>(own, words);
+        CHECK(hipStreamSynchronize(stream));
         CHECK(hipMemcpy(is.data(), words, kWords * sizeof *words, hipMemcpyDeviceToHost));
         unsigned long long sum = 0;
         for (unsigned i = 0; i < kWords; ++i) {
@@ -103,9 +114,12 @@ static void run(unsigned rank, unsigned rounds, FILE* log, useconds_t rest) {
                 total += (round ? model[i] : initial(r, i)) * kFactor + r + round;
             }
             model[i] = total;
+            kept[i] = kept[i] * 3 + total;
             sum += total;
         }
-        if (is != model) {
+        bool right = is == model;
+        CHECK(hipMemcpy(is.data(), own, kWords * sizeof *own, hipMemcpyDeviceToHost));
+        if (!right || is != kept) {
             fprintf(stderr, "rank %u: round %u is wrong\n", rank, round);
             exit(1);
         }
@@ -119,6 +133,7 @@ static void run(unsigned rank, unsigned rounds, FILE* log, useconds_t rest) {
     if (left) CHECK(hipIpcCloseMemHandle(left));
     meet();
     CHECK(hipFree(words));
+    CHECK(hipFree(own));
 }
 
 int main(int argc, char** argv) {
@@ -134,6 +149,8 @@ int main(int argc, char** argv) {
     // Each is a process of its own from before its first call of HIP.
     unsigned rank = ranks;
     while (--rank > 0 && fork() != 0) continue;
+    // Nobody waits for ever for a first one that was killed.
+    if (rank != 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Whoever leaves early takes the others along.
     atexit([] { ++shared->failed; });
     run(rank, rounds, log, rest);

@@ -1,4 +1,4 @@
-// Uses an API that keeps state no checkpoint holds (inter-process memory), then works on.
+// Uses an API that keeps state no checkpoint holds (events of several processes), then works on.
 #include <unistd.h>
 
 #include "check.h"
@@ -9,9 +9,11 @@ int main() {
     unsigned* word;
     CHECK(hipMalloc(&word, sizeof(unsigned)));
     CHECK(hipMemset(word, 0, sizeof(unsigned)));
-    hipIpcMemHandle_t handle;
+    hipEvent_t event;
+    CHECK(hipEventCreate(&event));
+    hipIpcEventHandle_t handle;
     // Whether it works on this machine does not matter: it was asked for.
-    (void)hipIpcGetMemHandle(&handle, word);
+    (void)hipIpcGetEventHandle(&handle, event);
     (void)hipGetLastError();
     say("ready");
     for (;;) {

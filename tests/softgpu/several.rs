@@ -183,6 +183,7 @@ mod on_device {
     use std::os::fd::AsRawFd;
 
     use nix::libc::{EINVAL, ENOMEM, EPERM};
+    use nix::sys::stat::fstat;
     use strobe_kfd::memory::{
         AvailableMemory, DOORBELL, ExportDmabuf, FreeMemory, GTT, GetDmabufInfo, ImportDmabuf,
         IpcExportHandle, IpcImportHandle, MapMemory, PUBLIC, UnmapMemory, VRAM, WRITABLE,
@@ -382,6 +383,21 @@ mod on_device {
         };
         request(&gpus[0].kfd, &mut export).expect("export");
         let dma_buf = own(export.dmabuf_fd);
+        // Of one memory all have one inode, and that of another has another.
+        let other = gpus[0].allocate(4 * VA, MIB, VRAM | WRITABLE);
+        let inode = |handle| {
+            let mut export = ExportDmabuf {
+                handle,
+                flags: 0,
+                dmabuf_fd: 0,
+            };
+            request(&gpus[0].kfd, &mut export).expect("export");
+            let stat = fstat(own(export.dmabuf_fd)).expect("its inode");
+            (stat.st_dev, stat.st_ino)
+        };
+        let stat = fstat(&dma_buf).expect("its inode");
+        assert_eq!(inode(memory.handle), (stat.st_dev, stat.st_ino));
+        assert_ne!(inode(other.handle), (stat.st_dev, stat.st_ino));
         assert!(Bytes::map(dma_buf.try_clone().expect("dup"), 0, SIZE).all(0x3c));
         let mut info = GetDmabufInfo {
             dmabuf_fd: export.dmabuf_fd,

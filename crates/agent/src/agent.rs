@@ -5,6 +5,7 @@ use crate::device::state::DeviceState;
 use crate::fault;
 use crate::seen::captures::{self, Captures};
 use crate::seen::graphs::Graphs;
+use crate::seen::handles::Handles;
 use crate::seen::module::Modules;
 use crate::seen::observed::{Observed, RawStream};
 use crate::seen::ring::Ring;
@@ -41,6 +42,7 @@ pub(crate) struct Agent {
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
     pub(crate) graphs: Graphs,
+    pub(crate) handles: Handles,
     pub(crate) control: Shared,
 }
 
@@ -74,6 +76,7 @@ impl Agent {
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
             graphs: Graphs::default(),
+            handles: Handles::default(),
             control: Shared::default(),
         }
     }

@@ -34,6 +34,7 @@ use crate::links;
 use crate::open_files;
 use crate::options::Options;
 use crate::save::{self, Job};
+use crate::sharing::{Sharing, SharingError};
 use crate::signals::without_signals;
 use crate::topology;
 
@@ -61,6 +62,7 @@ pub(crate) struct Dump {
     tree: Vec<u32>,
     /// Render node images written so far.
     render_nodes: Vec<(GpuOf, CriuRenderNode)>,
+    sharing: Sharing,
     /// The id that a process knows a GPU by: which may be another in each.
     known_as: BTreeMap<GpuOf, u32>,
     program_files: Recorder,
@@ -86,6 +88,7 @@ impl Dump {
             stopped: Vec::new(),
             dumped: Vec::new(),
             render_nodes: Vec::new(),
+            sharing: Sharing::default(),
             tree: Vec::new(),
             known_as: BTreeMap::new(),
             program_files: Recorder::default(),
@@ -329,12 +332,38 @@ impl Dump {
             .agents
             .iter()
             .position(|a| a.agent.identity().pid == info.pid);
+        let known = self
+            .sharing
+            .add((info.pid, id), &state.bos, promise.is_none())?;
+        self.note_sharing()?;
         let copied = match promise {
-            Some(agent) => self.residual(id, &state, &buckets, &present, agent)?,
+            Some(agent) => self.residual(id, &state, &buckets, &present, (agent, &known))?,
             None => self.pages(id, &state, &buckets, &present)?,
         };
         self.statistics.residual_bytes += copied;
         self.statistics.residual_ns += now_ns() - started;
+        Ok(())
+    }
+
+    /// What is shared by the processes that were dumped so far, and whether all of a handle's processes are here.
+    fn note_sharing(&mut self) -> Result<(), DumpError> {
+        if let Some(shared) = self.sharing.image() {
+            let images = self.images()?;
+            if images.is_stream() {
+                return Err(SharingError::Streamed.into());
+            }
+            images.write(files::SHARED_BUFFERS, &shared)?;
+        }
+        let agents = self.agents.iter();
+        let agents = agents.map(|a| (a.agent.identity().pid, &a.promise));
+        let with_handles =
+            agents.filter(|(_, said)| !(said.exported.is_empty() && said.opened.is_empty()));
+        if with_handles
+            .clone()
+            .all(|(pid, _)| self.dumped.contains(&pid))
+        {
+            self.sharing.check(with_handles)?;
+        }
         Ok(())
     }
 
@@ -379,12 +408,12 @@ impl Dump {
         state: &ProcessState,
         buckets: &[BoBucket],
         present: &[KfdDeviceEntry],
-        agent: usize,
+        (agent, known): (usize, &[bool]),
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("residual").entered();
-        let known = |gpu: u32| state.devices.iter().any(|device| device.user_gpu_id == gpu);
+        let is_known = |gpu: u32| state.devices.iter().any(|device| device.user_gpu_id == gpu);
         let promised = &self.agents[agent].promise.devices;
-        if let Some(unknown) = promised.iter().find(|device| !known(device.gpu_id)) {
+        if let Some(unknown) = promised.iter().find(|device| !is_known(device.gpu_id)) {
             return Err(DumpError::PromisedGpu(unknown.gpu_id));
         }
         let gpus = state.devices.len();
@@ -396,7 +425,7 @@ impl Dump {
         }
         let mut jobs = Vec::new();
         for device in &state.devices {
-            jobs.push(self.residual_of(id, device, state, buckets, present, agent)?);
+            jobs.push(self.residual_of(id, device, state, buckets, present, (agent, known))?);
         }
         jobs.retain(|job| !job.pieces.is_empty());
         let total = jobs
@@ -408,7 +437,8 @@ impl Dump {
         Ok(total)
     }
 
-    /// The same of one GPU: its image, and what is to be written into that.
+    /// The same of one GPU: its image, and what is to be written into that. `known` buffer objects are memory
+    /// that is saved already.
     fn residual_of(
         &mut self,
         id: i32,
@@ -416,7 +446,7 @@ impl Dump {
         state: &ProcessState,
         buckets: &[BoBucket],
         present: &[KfdDeviceEntry],
-        number: usize,
+        (number, known): (usize, &[bool]),
     ) -> Result<Job, DumpError> {
         let AtCut { agent, promise } = &self.agents[number];
         let gpu_id = device.user_gpu_id;
@@ -428,7 +458,8 @@ impl Dump {
         let promise = devices
             .find(|device| device.gpu_id == gpu_id)
             .unwrap_or(&nothing);
-        let residual = contents::residual(buckets, promise)?;
+        let mut residual = contents::residual(buckets, promise)?;
+        residual.retain(|piece| !known[piece.bo]);
         let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
         let touched =
             contents::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;

@@ -15,6 +15,7 @@ use strobe_program::zombies::ZombieError;
 use crate::contents::ContentsError;
 use crate::hand_over::GateError;
 use crate::images::ImageError;
+use crate::sharing::SharingError;
 use crate::topology::TopologyError;
 
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,8 @@ pub(crate) enum DumpError {
     Contents(#[from] ContentsError),
     #[error(transparent)]
     Sdma(#[from] SdmaError),
+    #[error(transparent)]
+    Sharing(#[from] SharingError),
     #[error(transparent)]
     ProgramFile(#[from] ProgramFileError),
     #[error(transparent)]
@@ -113,6 +116,11 @@ impl DumpError {
             | Self::Zombie(ZombieError::OtherStatus { .. })
             | Self::Event(EventError::Semaphore { .. } | EventError::Clock { .. })
             | Self::Contents(ContentsError::NoAddress { .. })
+            | Self::Sharing(
+                SharingError::Streamed
+                | SharingError::NotOpened { .. }
+                | SharingError::Foreign { .. },
+            )
             | Self::GemObjects { .. }
             | Self::OldDriver(..)
             | Self::Namespace(NamespaceError::OtherUser { .. })

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
-use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use nix::fcntl::{FcntlArg, fcntl};
 
@@ -254,6 +254,35 @@ pub(crate) fn handed_down(name: &CStr) -> io::Result<OwnedFd> {
         fd @ 0.. => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::ErrorKind::NotFound.into()),
     }
+}
+
+/// Gives CRIU a copy of a descriptor, for any process of the restore; its number.
+pub(crate) fn store_descriptor(fd: BorrowedFd<'_>) -> io::Result<c_int> {
+    type Add = unsafe extern "C" fn(c_int) -> c_int;
+    // SAFETY: the signature is CRIU's.
+    let add = unsafe { function::<Add>(c"fdstore_add") }
+        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    // SAFETY: the descriptor is open during the call.
+    let number = unsafe { add(fd.as_raw_fd()) };
+    if number < 0 {
+        return Err(io::Error::other("its store does not take it"));
+    }
+    Ok(number)
+}
+
+/// A descriptor that a process has given.
+pub(crate) fn stored_descriptor(number: c_int) -> io::Result<OwnedFd> {
+    type Get = unsafe extern "C" fn(c_int) -> c_int;
+    // SAFETY: the signature is CRIU's.
+    let get = unsafe { function::<Get>(c"fdstore_get") }
+        .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    // SAFETY: it looks the number up.
+    let fd = unsafe { get(number) };
+    if fd < 0 {
+        return Err(io::Error::other("its store does not have it"));
+    }
+    // SAFETY: CRIU has just received this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Moves a descriptor to a number that the process being restored does not use.

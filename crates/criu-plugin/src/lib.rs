@@ -12,6 +12,7 @@
 //! | `hand_over` | the agent's gate and its promise |
 //! | `dump`, `restore` | the flow of each |
 //! | `dump_error`, `restore_error` | why one fails |
+//! | `sharing`, `exchange` | memory that processes share: which it is, and how it comes back as one |
 //! | `fill`, `filler` | contents of restored buffer objects; the process that fills them meanwhile |
 //! | `checkpoint` | the directory around CRIU's images |
 //! | `contents` | which bytes of which buffer object go where |
@@ -37,6 +38,7 @@ mod descriptor;
 mod devices;
 mod dump;
 mod dump_error;
+mod exchange;
 mod fill;
 mod filler;
 mod hand_over;
@@ -51,6 +53,7 @@ mod options;
 mod restore;
 mod restore_error;
 mod save;
+mod sharing;
 mod signals;
 mod sockets;
 mod soft_dirty;

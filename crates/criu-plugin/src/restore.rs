@@ -22,6 +22,7 @@ use strobe_proto::page::Verdict;
 use crate::checkpoint::open_checkpoint;
 use crate::contents::{bucket_of, has_content};
 use crate::devices::{self, Device};
+use crate::exchange::Exchange;
 use crate::fill::{self, Request};
 use crate::filler::{self, Filler};
 use crate::host::{self, Level};
@@ -42,6 +43,7 @@ pub(crate) struct Restore {
     moved: Vec<Moved>,
     /// The GPU here of each that the program knows.
     gpus: Option<BTreeMap<u32, u32>>,
+    exchange: Exchange,
     options: Options,
     /// Where there is none, each process fills its buffer objects itself.
     filler: Option<Filler>,
@@ -71,6 +73,7 @@ impl Restore {
         Ok(Self {
             options,
             filler,
+            exchange: Exchange::prepare(&images)?,
             ..Self::default()
         })
     }
@@ -144,12 +147,7 @@ impl Restore {
         }
     }
 
-    fn kfd(
-        &mut self,
-        images: &Images,
-        id: i32,
-        mut image: CriuKfd,
-    ) -> Result<OwnedFd, RestoreError> {
+    fn kfd(&mut self, images: &Images, id: i32, image: CriuKfd) -> Result<OwnedFd, RestoreError> {
         let _phase = tracing::debug_span!("restore").entered();
         let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
         let present = topology::read()?;
@@ -172,15 +170,8 @@ impl Restore {
             });
         }
         let buckets = image.bo_entries.iter().map(bucket_of).collect();
-        let objects = image.num_of_objects;
-        let bos = compute::restore(
-            kfd.as_fd(),
-            &mut devices,
-            buckets,
-            &mut image.priv_data,
-            objects,
-        )
-        .map_err(RestoreError::State)?;
+        let exchange = &self.exchange;
+        let bos = exchange.restore(kfd.as_fd(), id, &image, &mut devices, buckets)?;
         self.note_moved(&image, &bos, &devices)?;
         let gpus = devices
             .iter()

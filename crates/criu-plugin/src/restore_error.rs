@@ -9,6 +9,7 @@ use strobe_program::shared_memory::SharedMemoryError;
 use strobe_store::Damage;
 
 use crate::contents::ContentsError;
+use crate::exchange::ExchangeError;
 use crate::images::ImageError;
 use crate::mapping::MappingError;
 use crate::topology::TopologyError;
@@ -24,6 +25,8 @@ pub(crate) enum RestoreError {
     #[error(transparent)]
     Contents(#[from] ContentsError),
     #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    #[error(transparent)]
     Sdma(#[from] SdmaError),
     #[error(transparent)]
     Damage(#[from] Damage),
@@ -37,8 +40,6 @@ pub(crate) enum RestoreError {
     NoDriver(io::Error),
     #[error("{path} cannot be opened: {error}")]
     RenderNode { path: PathBuf, error: io::Error },
-    #[error("the GPU driver does not restore the program's state: {0}")]
-    State(io::Error),
     #[error("image {0} has {1} bytes of content, the buffer objects {2}")]
     PagesLength(String, u64, u64),
     #[error("image {0} is missing")]

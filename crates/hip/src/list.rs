@@ -92,6 +92,9 @@ macro_rules! for_each_function {
             "5.1" hipMallocFromPoolAsync(address: *mut Ptr, bytes: usize, pool: MemPool, stream: Stream) -> Status { allocate(address, bytes) }
             "4.2" hipFree(address: Ptr) -> Status { free(address, true) }
             "5.1" hipFreeAsync(address: Ptr, stream: Stream) -> Status { free(address, false) }
+            "4.2" hipIpcGetMemHandle(handle: *mut IpcMemHandle, address: Ptr) -> Status { export_memory(address) }
+            "4.2" hipIpcOpenMemHandle(address: *mut Ptr, handle: IpcMemHandle, flags: c_uint) -> Status { open_memory(address) }
+            "4.2" hipIpcCloseMemHandle(address: Ptr) -> Status { close_memory(address) }
             "4.2" hipMallocManaged(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostMalloc(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
             "4.2" hipHostAlloc(address: *mut Ptr, bytes: usize, flags: c_uint) -> Status { submit() }
@@ -217,11 +220,8 @@ macro_rules! for_each_function {
             "4.2" hipGetMipmappedArrayLevel;
             "4.3" hipImportExternalMemory;
             "4.3" hipImportExternalSemaphore;
-            "4.2" hipIpcCloseMemHandle;
             "4.2" hipIpcGetEventHandle;
-            "4.2" hipIpcGetMemHandle;
             "4.2" hipIpcOpenEventHandle;
-            "4.2" hipIpcOpenMemHandle;
             "4.2" hipMalloc3DArray;
             "4.2" hipMallocArray;
             "4.2" hipMallocMipmappedArray;

@@ -123,6 +123,13 @@ impl Dim3 {
     }
 }
 
+/// `hipIpcMemHandle_t`: names memory in other processes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IpcMemHandle {
+    pub reserved: [u8; 64],
+}
+
 /// `hipPitchedPtr`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

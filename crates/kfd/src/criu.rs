@@ -79,6 +79,78 @@ pub struct BoBucket {
     pub pad: u32,
 }
 
+/// What the private blob has of each buffer object, in the order of the buckets.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct PrivateBo {
+    pub user_addr: u64,
+    /// The number in its handle: the lower half.
+    pub index: u32,
+    /// User ids of the GPUs that map it; then zeros.
+    pub mapped_gpu_ids: [u32; 64],
+    pub pad: u32,
+}
+
+impl PrivateBo {
+    /// The record of a buffer object in the blob of a process with so many devices.
+    pub fn of(private: &[u8], devices: usize, bo: usize) -> Option<Self> {
+        let record = private.get(place(devices, bo)?..)?;
+        Some(Self::read_from_prefix(record).ok()?.0)
+    }
+}
+
+fn place(devices: usize, bo: usize) -> Option<usize> {
+    let head = devices.checked_mul(PRIVATE_DEVICE_SIZE)? + PRIVATE_PROCESS_SIZE;
+    bo.checked_mul(PRIVATE_BO_SIZE)?.checked_add(head)
+}
+
+/// The blob of a process with so many devices, as it would be with these of its buffer objects only.
+pub fn with_bos(private: &[u8], devices: usize, keeps: &[bool]) -> Option<Vec<u8>> {
+    let mut left = private.get(..place(devices, 0)?)?.to_vec();
+    for (bo, _) in keeps.iter().enumerate().filter(|(_, keep)| **keep) {
+        left.extend(private.get(place(devices, bo)?..place(devices, bo + 1)?)?);
+    }
+    left.extend(private.get(place(devices, keeps.len())?..)?);
+    Some(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_loses_the_records_of_buffer_objects_and_nothing_else() {
+        let (head, tail) = ([1; 24], [9; 64]);
+        let record = |index| {
+            let mut mapped_gpu_ids = [0; 64];
+            mapped_gpu_ids[0] = 100 + index;
+            PrivateBo {
+                user_addr: 0,
+                index,
+                mapped_gpu_ids,
+                pad: 0,
+            }
+        };
+        let blob = |indices: &[u32]| {
+            let mut blob = head.to_vec();
+            for index in indices {
+                blob.extend(record(*index).as_bytes());
+            }
+            blob.extend(tail);
+            blob
+        };
+        let whole = blob(&[4, 5, 6]);
+        let left = with_bos(&whole, 2, &[true, false, true]);
+        assert_eq!(left, Some(blob(&[4, 6])));
+        let found = PrivateBo::of(&whole, 2, 1).map(|bo| (bo.index, bo.mapped_gpu_ids[0]));
+        assert_eq!(found, Some((5, 105)));
+        assert_eq!(with_bos(&whole, 2, &[true; 4]), None, "shorter than that");
+        assert!(PrivateBo::of(&whole, 2, 3).is_none());
+    }
+}
+
+const _: () = assert!(size_of::<PrivateBo>() == PRIVATE_BO_SIZE);
+
 requests! {
     CriuOp = 3, b'K', 0x22, 56, "AMDKFD_IOC_CRIU_OP";
 }

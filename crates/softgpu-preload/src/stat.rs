@@ -1,6 +1,7 @@
 //! The `stat` family: libdrm believes only in the character device 226:128.
 //!
-//! CRIU must see what the files really are, so in its process nothing is disguised.
+//! CRIU must see what the files really are, so in its process nothing is disguised. A dma-buf has an
+//! inode of its own everywhere, for that says which are of one memory.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -46,7 +47,18 @@ unsafe fn disguise(result: c_int, stat: *mut libc::stat) -> c_int {
 
 unsafe fn by_fd(fd: c_int, stat: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { disguise(libc::syscall(libc::SYS_fstat, fd, stat) as c_int, stat) }
+    let result = unsafe { libc::syscall(libc::SYS_fstat, fd, stat) as c_int };
+    if result == 0 {
+        // SAFETY: the call filled it.
+        let stat = unsafe { &mut *stat };
+        if stat.st_mode & libc::S_IFMT == libc::S_IFBLK
+            && let Ok(Some(inode)) = std::panic::catch_unwind(|| preload::dma_buf_inode(fd))
+        {
+            stat.st_ino = inode;
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { disguise(result, stat) }
 }
 
 unsafe fn by_path(path: *const c_char, stat: *mut libc::stat) -> c_int {

@@ -1,4 +1,4 @@
-//! What the preload library's hooks ask: three questions, answered without touching anything when
+//! What the preload library's hooks ask: four questions, answered without touching anything when
 //! the file is not ours.
 
 use std::sync::OnceLock;
@@ -8,6 +8,9 @@ use nix::errno::Errno;
 use crate::device::{DRM_MAJOR, Device, fd, place, render_minor};
 use crate::driver;
 use crate::gpus::Gpus;
+
+/// Above the inodes of nodes.
+const DMA_BUF_INODES: u64 = 1 << 48;
 
 /// Those of this process's namespace: a system call comes with a descriptor, and with nothing of ours.
 fn gpus() -> Option<&'static Gpus> {
@@ -64,6 +67,20 @@ fn place_of_dma_buf(device: &Device, fd: i32) -> Option<i64> {
     let tables = device.lock().ok()?;
     let object = tables.objects.get(object)?;
     matches!(object.place, place::VRAM | place::GTT).then(|| object.offset.cast_signed())
+}
+
+/// The inode of `fd`, if it is a dma-buf: all of one object have one, and those of another have another.
+/// (Linux makes a file system of them, where each has an inode.)
+pub fn dma_buf_inode(fd: i32) -> Option<u64> {
+    let (gpus, fd::Node::Render(_)) = node(fd)? else {
+        return None;
+    };
+    match fd::meaning(&gpus.device, fd) {
+        Ok(fd::Meaning::DmaBuf { object, serial }) => {
+            Some(DMA_BUF_INODES | u64::from(serial) << 32 | object as u64)
+        }
+        _ => None,
+    }
 }
 
 /// The (mode, device number) that a stat of a render node must report: libdrm insists on

@@ -9,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::comparison::difference;
 use super::plan::{Step, Then};
+use super::random::SplitMix64;
 use super::{CycleVerdict, Figures, Plan, Reference, SoakProgram};
 use crate::session::Session;
 use crate::strobe::Strobe;
@@ -80,11 +81,12 @@ impl Cycle<'_> {
     }
 
     fn play(&self, plan: &Plan, state: &mut State) -> anyhow::Result<()> {
-        let device = plan.device.options();
+        let rates = plan.device.options();
+        let device = self.device(&rates, 0);
         let words: Vec<&str> = self.command.iter().map(String::as_str).collect();
         let mut session = Session::start(self.strobe, &device, &words, self.folder)?;
         for step in &plan.steps {
-            match self.step(step, session, &device, state) {
+            match self.step(step, session, &rates, state) {
                 Ok(next) => session = next,
                 Err(Stop::Ended(sentence)) => {
                     state.late = sentence;
@@ -96,7 +98,13 @@ impl Cycle<'_> {
         self.end(session)
     }
 
-    /// Until the next step's session runs.
+    /// Options of the device that the program begins on, or is restored on for the so manyth time.
+    fn device(&self, options: &[String], restores: u32) -> Vec<String> {
+        let mut random = SplitMix64::new(self.seed ^ u64::from(restores) << 32);
+        [options, &self.program.device(&mut random)].concat()
+    }
+
+    /// Until the next step's session runs. `device` are the options that all devices of the cycle have.
     fn step(
         &self,
         step: &Step,
@@ -180,7 +188,7 @@ impl Cycle<'_> {
 
     /// Restores the newest checkpoint, or one before it.
     fn restore(&self, device: &[String], state: &mut State) -> anyhow::Result<Session> {
-        let mut random = super::random::SplitMix64::new(self.seed ^ OLDER);
+        let mut random = SplitMix64::new(self.seed ^ OLDER);
         let newest = state.images.len() - 1;
         let chosen = match random.one_in(3) {
             true => random.below(state.images.len() as u64) as usize,
@@ -189,7 +197,8 @@ impl Cycle<'_> {
         let images = state.images[chosen].clone();
         let folder = self.folder.join(format!("restore-{}", state.restores));
         fs::create_dir(&folder)?;
-        let session = Session::restore(self.strobe, device, &images, &folder, LIMIT)
+        let device = self.device(device, state.restores + 1);
+        let session = Session::restore(self.strobe, &device, &images, &folder, LIMIT)
             .with_context(|| format!("restore of {}", images.display()))?;
         state.restores += 1;
         state.figures.restores += 1;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::random::SplitMix64;
 use crate::compile;
 use crate::strobe::MissedWrite;
 
@@ -28,6 +29,8 @@ pub struct SoakProgram {
     pub refusals: &'static [&'static [&'static str]],
     /// Its CPU stores into device memory, which nobody announces.
     pub stores: bool,
+    /// The GPUs that it shares memory on, by handles of the driver; 0 for one, and a driver that has none.
+    pub gpus: usize,
 }
 
 const fn hip(
@@ -42,12 +45,23 @@ const fn hip(
         arguments,
         refusals: &[],
         stores: false,
+        gpus: 0,
     }
 }
 
 /// In the folder `soak`, as long as it chooses to be.
 const fn own(name: &'static str, source: &'static str) -> SoakProgram {
     hip(name, source, &[])
+}
+
+/// Processes that read each other's memory.
+const fn ring(name: &'static str, arguments: &'static [&'static str], gpus: usize) -> SoakProgram {
+    SoakProgram {
+        // Before a handle is opened, and when it is closed.
+        refusals: &[&["hipIpcGetMemHandle"]],
+        gpus,
+        ..hip(name, "ring.cpp", arguments)
+    }
 }
 
 pub const PROGRAMS: &[SoakProgram] = &[
@@ -73,7 +87,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
     own("events", "soak/events.cpp"),
     own("files", "soak/files.cpp"),
     SoakProgram {
-        refusals: &[&["hipIpcGetMemHandle"]],
+        refusals: &[&["hipIpcGetEventHandle"]],
         ..own("foreign", "soak/foreign.cpp")
     },
     own("globals", "soak/globals.cpp"),
@@ -91,6 +105,8 @@ pub const PROGRAMS: &[SoakProgram] = &[
     own("pitched", "soak/pitched.cpp"),
     own("pools", "soak/pools.cpp"),
     own("renames", "soak/renames.cpp"),
+    ring("ring", &["4", "30"], 4),
+    ring("ring-pair", &["2", "30"], 1),
     own("slivers", "soak/slivers.cpp"),
     own("stacks", "soak/stacks.cpp"),
     SoakProgram {
@@ -140,6 +156,17 @@ impl SoakProgram {
         };
         command.extend(self.arguments.iter().map(|&argument| argument.to_owned()));
         Ok(command)
+    }
+
+    /// Options of `strobe softgpu`: GPUs with other numbers each time.
+    pub fn device(&self, random: &mut SplitMix64) -> Vec<String> {
+        if self.gpus == 0 {
+            return Vec::new();
+        }
+        let ids =
+            (1..=self.gpus as u64).map(|gpu| format!("{:#x}", gpu << 12 | random.below(1 << 12)));
+        let ids: Vec<String> = ids.collect();
+        vec!["--ipc".into(), "--gpu-ids".into(), ids.join(",")]
     }
 
     /// What a checkpoint says of the program that is not so: none of its kernels writes outside of its

@@ -24,11 +24,16 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Runs `program` in `folder`.
-    pub fn make(strobe: &Strobe, program: &[String], folder: &Path) -> anyhow::Result<Self> {
+    /// Runs `program` in `folder`, on a device of these options.
+    pub fn make(
+        strobe: &Strobe,
+        device: &[String],
+        program: &[String],
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut command = strobe.command();
-        command.arg("softgpu").arg("--").args(program);
+        command.arg("softgpu").args(device).arg("--").args(program);
         let start = Instant::now();
         let mut child = spawn(command, folder)?;
         let Some(status) = wait(&mut child, LIMIT)? else {

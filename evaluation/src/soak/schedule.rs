@@ -109,7 +109,9 @@ impl Schedule {
 
     fn reference(&self, program: &SoakProgram, folder: &Path) -> anyhow::Result<()> {
         let command = program.command(&self.compiled)?;
-        let reference = Reference::make(&self.strobe, &command, &folder.join(program.name))?;
+        let device = program.device(&mut SplitMix64::new(self.seed));
+        let folder_of_run = folder.join(program.name);
+        let reference = Reference::make(&self.strobe, &device, &command, &folder_of_run)?;
         let (lines, time) = (reference.lines(), reference.milliseconds);
         let path = folder.join(format!("{}.json", program.name));
         fs::write(path, serde_json::to_vec(&reference)?)?;

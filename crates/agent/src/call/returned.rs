@@ -43,6 +43,17 @@ pub(crate) enum After {
         start: u64,
         len: u64,
     },
+    /// A handle was made of memory.
+    Exported {
+        address: u64,
+    },
+    /// Another process's memory was opened.
+    Opened {
+        place: *const Ptr,
+    },
+    Closed {
+        address: u64,
+    },
     /// A synchronous copy from the host is over.
     Copied {
         to: u64,
@@ -163,6 +174,10 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
             let pitched = unsafe { place.read() };
             allocated_at(agent, pitched.ptr, pitched.pitch.saturating_mul(rows));
         }
+        After::Exported { address } => exported(agent, address),
+        // SAFETY: HIP has filled in the place.
+        After::Opened { place } => agent.handles.open(unsafe { place.read() } as u64),
+        After::Closed { address } => agent.handles.close(address),
         After::Copied { to, from, bytes } => copied(agent, to, from, bytes),
         // SAFETY: HIP has filled in the place; the program keeps the image until the call of the
         // wrapper returns.
@@ -243,6 +258,7 @@ fn ended_capture(agent: &Agent, stream: RawStream, status: Status, graph: Option
 
 fn was_reset(agent: &Agent) {
     agent.device.registry.clear();
+    agent.handles.clear();
     agent.streams.write().clear();
     agent.captures.clear();
     agent.graphs.forget_all();
@@ -269,6 +285,23 @@ fn allocated(agent: &Agent, extent: Extent) {
         len: extent.len(),
     };
     agent.observe(&observed, None);
+}
+
+/// Nobody has the handle before this returns. To a checkpoint that is under way it is as if the memory were freed:
+/// its content is safe before anybody else can write it.
+fn exported(agent: &Agent, address: u64) {
+    let registry = &agent.device.registry;
+    let buffer = registry.find(address);
+    let known = buffer.or_else(|| agent.handles.exported_at(address));
+    // Where it never was tracked it begins, as far as is known, where the handle says.
+    let Some(allocation) = known.or_else(|| Extent::with_len(address, 1).ok()) else {
+        return;
+    };
+    agent.handles.export(address, allocation);
+    let start = allocation.start();
+    if registry.remove(start).is_some() {
+        agent.observe(&Observed::Free { start }, None);
+    }
 }
 
 /// A synchronous copy is over: what is in the source is in the destination. The source is read

@@ -144,6 +144,8 @@ impl Cut {
             chunk_bytes: begin.chunk_bytes,
             kill: begin.kill,
             devices: vec![of_device],
+            exported: agent.handles.exported(),
+            opened: agent.handles.opened(),
         };
         hand_over.encode_to_vec()
     }

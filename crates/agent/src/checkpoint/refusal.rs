@@ -139,8 +139,8 @@ mod tests {
     fn each_says_what_stands_in_the_way() {
         let io = |code| Arc::new(io::Error::from_raw_os_error(code));
         sentences! {
-            Refusal::Used(_) => Refusal::Used("hipIpcGetMemHandle".into()),
-                "the program has used hipIpcGetMemHandle, which is not supported";
+            Refusal::Used(_) => Refusal::Used("hipIpcGetEventHandle".into()),
+                "the program has used hipIpcGetEventHandle, which is not supported";
             Refusal::Exiting => Refusal::Exiting, "the program is exiting";
             Refusal::Resets => Refusal::Resets, "the program resets the device";
             Refusal::NeedsMemory => Refusal::NeedsMemory,

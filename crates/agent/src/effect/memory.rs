@@ -49,6 +49,7 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
         let start = address as u64;
         // Before the real call: from then on another thread may be given the address.
         let Some(buffer) = agent.device.registry.remove(start) else {
+            agent.handles.free(start);
             // Other memory, which has no extent here; of a null pointer HIP does not wait.
             return match waits && start != 0 {
                 true => After::Synchronised(Synchronised::Device),
@@ -63,5 +64,24 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
             start,
             len: buffer.len(),
         }
+    })
+}
+
+/// `hipIpcGetMemHandle`: from now on other processes may write it.
+pub unsafe fn export_memory(address: Ptr) -> Call {
+    with_agent(|_| After::Exported {
+        address: address as u64,
+    })
+}
+
+/// `hipIpcOpenMemHandle`.
+pub unsafe fn open_memory(place: *mut Ptr) -> Call {
+    with_agent(|_| After::Opened { place })
+}
+
+/// `hipIpcCloseMemHandle`.
+pub unsafe fn close_memory(address: Ptr) -> Call {
+    with_agent(|_| After::Closed {
+        address: address as u64,
     })
 }

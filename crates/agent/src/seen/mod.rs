@@ -4,6 +4,7 @@
 pub(crate) mod captures;
 pub(crate) mod distrusted;
 pub(crate) mod graphs;
+pub(crate) mod handles;
 pub(crate) mod image;
 pub(crate) mod kernarg;
 pub(crate) mod kernel;

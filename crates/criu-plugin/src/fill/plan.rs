@@ -8,6 +8,7 @@ use strobe_store::Checkpoint;
 
 use crate::checkpoint::open_checkpoint;
 use crate::contents::{self, ChunkNumber, FileOffset};
+use crate::exchange::filled_elsewhere;
 use crate::images::{Images, Input};
 use crate::restore_error::RestoreError;
 
@@ -42,6 +43,7 @@ impl Plan {
         buckets: &[BoBucket],
         gpus: &[u32],
     ) -> Result<Self, RestoreError> {
+        let elsewhere = filled_elsewhere(images, id)?;
         let mut files = Vec::new();
         let mut left_out = Vec::new();
         for &gpu in gpus {
@@ -78,7 +80,14 @@ impl Plan {
             [] => None,
             left_out => Some(Chunks::find(images, pid, left_out, buckets)?),
         };
-        Ok(Self { files, chunks })
+        let mut plan = Self { files, chunks };
+        for stored in &mut plan.files {
+            stored.pieces.retain(|piece| !elsewhere.contains(&piece.bo));
+        }
+        if let Some(chunks) = &mut plan.chunks {
+            chunks.pieces.retain(|piece| !elsewhere.contains(&piece.bo));
+        }
+        Ok(plan)
     }
 }
 

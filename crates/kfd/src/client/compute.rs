@@ -3,11 +3,12 @@
 //! The kernel accepts the checkpoint calls only from the process itself or from the very thread
 //! that traces its leader, so they must not be issued by a worker thread.
 
+use std::cmp::Ordering;
 use std::io;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::criu::{self, BoBucket, CriuOp, DeviceBucket};
-use crate::memory::INVALID_FD;
+use crate::memory::{FreeMemory, INVALID_FD, ImportDmabuf, MapMemory};
 use crate::process::GetVersion;
 
 /// Most devices, buffer objects and private bytes accepted from the kernel: counts above these
@@ -151,6 +152,58 @@ pub fn restore(
     // SAFETY: the three pointers are to live slices of exactly the lengths given beside them.
     unsafe { crate::ioctl::call(kfd, &mut args) }?;
     Ok(adopt(bos))
+}
+
+/// Makes a buffer object of a dma-buf, at an address, with this number in its handle.
+///
+/// The driver gives the lowest number that is free. Those below the wanted one are taken by imports that are
+/// given back.
+pub fn import(
+    kfd: BorrowedFd<'_>,
+    dmabuf: BorrowedFd<'_>,
+    (gpu_id, va_addr): (u32, u64),
+    number: u32,
+) -> io::Result<u64> {
+    let mut below = Vec::new();
+    let imported = loop {
+        let mut args = ImportDmabuf {
+            va_addr,
+            handle: 0,
+            gpu_id,
+            dmabuf_fd: dmabuf.as_raw_fd().cast_unsigned(),
+        };
+        // SAFETY: the block holds no pointers.
+        if let Err(error) = unsafe { crate::ioctl::call(kfd, &mut args) } {
+            break Err(error);
+        }
+        match (args.handle as u32).cmp(&number) {
+            Ordering::Equal => break Ok(args.handle),
+            Ordering::Less => below.push(args.handle),
+            Ordering::Greater => {
+                below.push(args.handle);
+                let taken = format!("number {number} of a buffer object is in use");
+                break Err(io::Error::other(taken));
+            }
+        }
+    };
+    for handle in below {
+        let mut args = FreeMemory { handle };
+        // SAFETY: as above.
+        unsafe { crate::ioctl::call(kfd, &mut args) }?;
+    }
+    imported
+}
+
+/// Maps a buffer object on GPUs, by the ids that the process knows.
+pub fn map(kfd: BorrowedFd<'_>, handle: u64, gpu_ids: &[u32]) -> io::Result<()> {
+    let mut args = MapMemory {
+        handle,
+        device_ids_array_ptr: gpu_ids.as_ptr() as u64,
+        n_devices: gpu_ids.len() as u32,
+        n_success: 0,
+    };
+    // SAFETY: the pointer is to a live slice of the length beside it, which is only read.
+    unsafe { crate::ioctl::call(kfd, &mut args) }
 }
 
 /// Lets a restored process's queues run.

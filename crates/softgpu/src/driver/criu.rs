@@ -1,7 +1,7 @@
 //! Checkpoint and restore of a process's compute state, as amdkfd does it (`kfd_chardev.c`).
 //!
 //! The private blob has the kernel's order and sizes (process, device, buffers, queues, events) with
-//! a content of our own: nobody but the driver may look into it.
+//! a content of our own: nobody but the driver may look into it, except for what it has of buffers.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use strobe_kfd::criu::{
     BoBucket, CHECKPOINT, CriuOp, DeviceBucket, PRIVATE_BO_SIZE, PRIVATE_DEVICE_SIZE,
-    PRIVATE_EVENT_SIZE, PRIVATE_PROCESS_SIZE, PRIVATE_QUEUE_SIZE, PROCESS_INFO, RESTORE, RESUME,
-    UNPAUSE,
+    PRIVATE_EVENT_SIZE, PRIVATE_PROCESS_SIZE, PRIVATE_QUEUE_SIZE, PROCESS_INFO, PrivateBo, RESTORE,
+    RESUME, UNPAUSE,
 };
 use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -45,16 +45,6 @@ struct ProcessBlob {
 #[repr(C)]
 struct DeviceBlob {
     scratch_va: u64,
-}
-
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-struct BufferBlob {
-    user_addr: u64,
-    index: u32,
-    /// Ids, as the program knows them, of the GPUs that map it; then zeros.
-    mapped_gpu_ids: [u32; 64],
-    pad: u32,
 }
 
 /// The register state of a compute queue (`struct v9_mqd`) is 512 words; ours fits the head.
@@ -104,7 +94,6 @@ struct EventBlob {
 
 const _: () = assert!(size_of::<ProcessBlob>() == PRIVATE_PROCESS_SIZE);
 const _: () = assert!(size_of::<DeviceBlob>() == PRIVATE_DEVICE_SIZE);
-const _: () = assert!(size_of::<BufferBlob>() == PRIVATE_BO_SIZE);
 const _: () = assert!(size_of::<QueueBlob>() == PRIVATE_QUEUE_SIZE);
 const _: () = assert!(size_of::<EventBlob>() == PRIVATE_EVENT_SIZE);
 
@@ -367,7 +356,7 @@ fn save_buffers(
         } else {
             0
         };
-        let private = BufferBlob {
+        let private = PrivateBo {
             user_addr,
             index: buffer.index,
             mapped_gpu_ids,
@@ -559,7 +548,7 @@ fn restore_buffers(
         bucket.dmabuf_fd = INVALID_FD;
     }
     for bucket in buckets {
-        let private: BufferBlob = reader.next()?;
+        let private: PrivateBo = reader.next()?;
         let process = *tables.process(slot).ok_or(Errno::ESRCH)?;
         let gpu = process.gpu(bucket.gpu_id).ok_or(Errno::EINVAL)?;
         let new = NewBuffer {

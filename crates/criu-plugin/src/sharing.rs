@@ -1,0 +1,254 @@
+//! Which buffer objects of the program's processes are one memory.
+//!
+//! The driver gives content as dma-bufs, and that of one object always as the same one, whoever has it: amdgpu
+//! keeps a dma-buf with its object, and a buffer object that was made by an import is of the object that was
+//! imported. So two buffer objects are one memory if their dma-bufs are one inode.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use nix::sys::stat::fstat;
+use strobe_kfd::client::compute::Bo;
+use strobe_proto::{BufferName, HandOver, SharedBuffer, SharedBuffers};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SharingError {
+    #[error("the content of a buffer object cannot be told from that of others: {0}")]
+    Inode(io::Error),
+    #[error(
+        "processes of the program share device memory, which cannot be streamed; dump it without --stream"
+    )]
+    Streamed,
+    #[error(
+        "process {pid} has made a handle of its memory at {address:#x} (hipIpcGetMemHandle) that no process of \
+         the program has open: it would name nothing after a restore"
+    )]
+    NotOpened { pid: u32, address: u64 },
+    #[error(
+        "process {pid} has opened memory at {address:#x} (hipIpcOpenMemHandle) that is of a process outside of \
+         the program, or was freed by its owner"
+    )]
+    Foreign { pid: u32, address: u64 },
+}
+
+/// The device and the inode of a dma-buf.
+type Memory = (u64, u64);
+
+/// A place in it.
+type Place = (Memory, u64);
+
+/// A buffer object, as it was found.
+#[derive(Debug)]
+struct Named {
+    name: BufferName,
+    pid: u32,
+    addr: u64,
+    size: u64,
+    alloc_flags: u32,
+    /// Whether its process's images are to hold the content, whoever has it besides.
+    is_saved: bool,
+}
+
+/// Those of the processes that were dumped so far.
+#[derive(Debug, Default)]
+pub(crate) struct Sharing {
+    found: BTreeMap<Memory, Vec<Named>>,
+    /// Without any left a dma-buf might go, and another get its inode.
+    open: Vec<OwnedFd>,
+}
+
+impl Sharing {
+    /// Adds those of a process; which of them are memory that an earlier one has named. `saves_all`: its images
+    /// hold their content all the same.
+    pub(crate) fn add(
+        &mut self,
+        (pid, file): (u32, i32),
+        bos: &[Bo],
+        saves_all: bool,
+    ) -> Result<Vec<bool>, SharingError> {
+        let mut known = vec![false; bos.len()];
+        for ((index, bo), known) in bos.iter().enumerate().zip(&mut known) {
+            let Some(content) = &bo.content else {
+                continue;
+            };
+            let stat = fstat(content).map_err(|error| SharingError::Inode(error.into()))?;
+            let copy = content.try_clone().map_err(SharingError::Inode)?;
+            self.open.push(copy);
+            let names = self.found.entry((stat.st_dev, stat.st_ino)).or_default();
+            *known = !names.is_empty();
+            names.push(Named {
+                name: BufferName {
+                    file,
+                    bo_index: index as u32,
+                },
+                pid,
+                addr: bo.bucket.addr,
+                size: bo.bucket.size,
+                alloc_flags: bo.bucket.alloc_flags,
+                is_saved: saves_all || !*known,
+            });
+        }
+        Ok(known)
+    }
+
+    /// What a restore has to know; `None` where nothing is shared.
+    pub(crate) fn image(&self) -> Option<SharedBuffers> {
+        let shared = self.found.values().filter(|names| names.len() > 1);
+        let buffers: Vec<SharedBuffer> = shared.map(|names| shared_buffer(names)).collect();
+        (!buffers.is_empty()).then_some(SharedBuffers { buffers })
+    }
+
+    /// Compares what agents say that their processes have made handles of with what they have opened.
+    pub(crate) fn check<'a>(
+        &self,
+        agents: impl Iterator<Item = (u32, &'a HandOver)> + Clone,
+    ) -> Result<(), SharingError> {
+        let places = |of: fn(&HandOver) -> &Vec<u64>| -> Vec<(u32, u64, Option<Place>)> {
+            let each = agents.clone();
+            each.flat_map(|(pid, said)| of(said).iter().map(move |address| (pid, *address)))
+                .map(|(pid, address)| (pid, address, self.place(pid, address)))
+                .collect()
+        };
+        let exported = places(|said| &said.exported);
+        let opened = places(|said| &said.opened);
+        let in_both = |place: Option<Place>, others: &[(u32, u64, Option<Place>)]| {
+            place.is_some() && others.iter().any(|(.., other)| *other == place)
+        };
+        for &(pid, address, place) in &opened {
+            if !in_both(place, &exported) {
+                return Err(SharingError::Foreign { pid, address });
+            }
+        }
+        for &(pid, address, place) in &exported {
+            if !in_both(place, &opened) {
+                return Err(SharingError::NotOpened { pid, address });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where an address of a process lies.
+    fn place(&self, pid: u32, address: u64) -> Option<Place> {
+        self.found.iter().find_map(|(memory, names)| {
+            let here = names
+                .iter()
+                .find(|named| named.pid == pid && address.wrapping_sub(named.addr) < named.size)?;
+            Some((*memory, address - here.addr))
+        })
+    }
+}
+
+/// An import has lost flags of the memory, so the one with the most is the one that was there first. Of
+/// processes that each save all, the queues of the first ones stood still when the last one was saved, so that
+/// is what the memory was when all had stopped.
+fn shared_buffer(names: &[Named]) -> SharedBuffer {
+    let most = |named: &&Named| named.alloc_flags.count_ones();
+    let first = names.iter().rev().max_by_key(most);
+    let made_by = names
+        .iter()
+        .position(|named| first.is_some_and(|first| first.name == named.name));
+    let content = names.iter().rposition(|named| named.is_saved);
+    SharedBuffer {
+        names: names.iter().map(|named| named.name).collect(),
+        made_by: made_by.unwrap_or_default() as u32,
+        content: content.unwrap_or_default() as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use strobe_kfd::criu::BoBucket;
+    use strobe_kfd::memory::{EXECUTABLE, PUBLIC, VRAM, WRITABLE};
+
+    use super::*;
+
+    const IMPORTED: u32 = VRAM | WRITABLE | EXECUTABLE;
+    const MADE: u32 = IMPORTED | PUBLIC;
+
+    /// A buffer object of 64 KiB whose content is a file.
+    fn bo(content: Option<&Path>, addr: u64, alloc_flags: u32) -> Bo {
+        Bo {
+            bucket: BoBucket {
+                addr,
+                size: 0x1_0000,
+                alloc_flags,
+                ..BoBucket::default()
+            },
+            content: content.map(|path| File::open(path).expect("a file").into()),
+        }
+    }
+
+    fn said(exported: &[u64], opened: &[u64]) -> HandOver {
+        HandOver {
+            exported: exported.to_vec(),
+            opened: opened.to_vec(),
+            ..HandOver::default()
+        }
+    }
+
+    #[test]
+    fn one_inode_is_one_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        for path in [&one, &other] {
+            File::create(path).expect("a file");
+        }
+        let importer = [
+            bo(None, 0x1000, 0),
+            bo(Some(&one), 0x10_0000, IMPORTED),
+            bo(Some(&other), 0x20_0000, MADE),
+        ];
+        let maker = [bo(Some(&one), 0x50_0000, MADE)];
+        for saves_all in [false, true] {
+            let mut sharing = Sharing::default();
+            let first = sharing.add((7, 11), &importer, saves_all).expect("added");
+            assert_eq!(first, [false; 3]);
+            assert_eq!(sharing.image(), None);
+            let second = sharing.add((8, 12), &maker, saves_all).expect("added");
+            assert_eq!(second, [true]);
+            let name = |file, bo_index| BufferName { file, bo_index };
+            let expected = SharedBuffer {
+                names: vec![name(11, 1), name(12, 0)],
+                made_by: 1,
+                content: u32::from(saves_all),
+            };
+            let image = sharing.image().expect("something is shared");
+            assert_eq!(image.buffers, [expected]);
+        }
+    }
+
+    #[test]
+    fn a_handle_has_both_its_ends_in_the_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory");
+        File::create(&path).expect("a file");
+        let mut sharing = Sharing::default();
+        let add = |sharing: &mut Sharing, id: (u32, i32), addr| {
+            let bos = [bo(Some(&path), addr, MADE)];
+            sharing.add(id, &bos, false).expect("added");
+        };
+        add(&mut sharing, (7, 11), 0x10_0000);
+        add(&mut sharing, (8, 12), 0x50_0000);
+        let check = |maker: &HandOver, opener: &HandOver| {
+            sharing.check([(7, maker), (8, opener)].into_iter())
+        };
+        let made = said(&[0x10_2000], &[]);
+        assert!(check(&made, &said(&[], &[0x50_2000])).is_ok());
+        assert!(check(&said(&[], &[]), &said(&[], &[])).is_ok());
+        for opened in [&[][..], &[0x50_3000]] {
+            let error = check(&made, &said(&[], opened)).expect_err("not opened");
+            let is_named = match error {
+                SharingError::NotOpened { pid, address } => (pid, address) == (7, 0x10_2000),
+                SharingError::Foreign { pid, address } => (pid, address) == (8, 0x50_3000),
+                _ => false,
+            };
+            assert!(is_named, "{error}");
+        }
+        let error = check(&said(&[], &[]), &said(&[], &[0x50_2000])).expect_err("foreign");
+        assert!(matches!(error, SharingError::Foreign { pid: 8, .. }));
+    }
+}
