@@ -1,6 +1,7 @@
-//! `tests/PROMISES.md`: every promise has a test, and every test named there exists.
+//! `tests/PROMISES.md` and `tests/SURROUNDINGS.md`: every promise and every surrounding has a test, and every test
+//! named there exists.
 //!
-//! A row is `| promise | test | what breaks it |`. A test is `FILE::NAME`, a function under `#[test]`
+//! A row is `| promise | test | what breaks it |`, or `| surrounding | test | outcome |`. A test is `FILE::NAME`, a function under `#[test]`
 //! in that file, or `soak NAME`, a program of the soak. Promises without a test stand under the last
 //! heading, as a list; there they name none. What breaks a test may be another test, named likewise.
 
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-const FILE: &str = "tests/PROMISES.md";
+const FILES: [&str; 2] = ["tests/PROMISES.md", "tests/SURROUNDINGS.md"];
 const SOAK: &str = "evaluation/src/soak/programs.rs";
 const SOAK_PROGRAM: &str = "soak ";
 const OPEN: &str = "## Not proven yet";
@@ -20,19 +21,22 @@ const ATTRIBUTES: usize = 4;
 
 /// Sentences about broken rules.
 pub(super) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
-    let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
-    Ok(check_text(&text, &|name| {
-        fs::read_to_string(root.join(name)).ok()
-    }))
+    let read = |name: &str| fs::read_to_string(root.join(name)).ok();
+    let mut broken = Vec::new();
+    for file in FILES {
+        let text = fs::read_to_string(root.join(file)).context(file)?;
+        broken.extend(check_text(file, &text, &read));
+    }
+    Ok(broken)
 }
 
 /// `read` gives the text of a file of the repository.
-fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+fn check_text(file: &str, text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut broken = Vec::new();
     let mut rows = 0;
     let mut open = false;
     for (number, line) in text.lines().enumerate() {
-        let mut say = |what: String| broken.push(format!("{FILE}:{}: {what}", number + 1));
+        let mut say = |what: String| broken.push(format!("{file}:{}: {what}", number + 1));
         open |= line == OPEN;
         if open && (line.starts_with('|') || line.contains("::")) {
             say("what has a test is proven: it belongs into the table".into());
@@ -41,6 +45,7 @@ fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> 
             || !line.starts_with('|')
             || line.starts_with("|---")
             || line.starts_with("| promise")
+            || line.starts_with("| surrounding")
         {
             continue;
         }
@@ -66,7 +71,7 @@ fn check_text(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> 
         }
     }
     if rows < FEWEST_ROWS {
-        broken.push(format!("{FILE}: only {rows} rows"));
+        broken.push(format!("{file}: only {rows} rows"));
     }
     broken
 }
@@ -116,7 +121,7 @@ mod tests {
 
     fn broken(row: &str) -> usize {
         let good = "| p | `tests/a.rs::holds` | b |\n".repeat(FEWEST_ROWS);
-        check_text(&format!("{good}{row}\n"), &read).len()
+        check_text(FILES[0], &format!("{good}{row}\n"), &read).len()
     }
 
     #[test]
