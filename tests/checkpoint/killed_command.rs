@@ -205,9 +205,9 @@ fn what_waits_for_a_restore_of_which_all_is_dead_goes_with_the_next() {
     let command = environment.start("restore", &command);
     let is_below = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.parent == command.pid());
     wait_until("CRIU that stops", || {
-        let below = process::all().ok()?.into_iter().filter(is_below);
+        let mut below = process::all().ok()?.into_iter().filter(is_below);
         let stopped = |pid: u32| process::stat(pid).is_ok_and(|stat| stat.state == 'T');
-        below.map(stopped).any(|stopped| stopped).then_some(())
+        below.any(stopped).then_some(())
     });
     let guard = guard_of(command.pid());
     for pid in [guard, command.pid()] {

@@ -1,6 +1,6 @@
 //! Paths in CRIU's images, and other ones in their place.
 //!
-//! All that a program has by a path stands in one list ([`FILES`]): files that are open or mapped, executables, working
+//! All that a program has by a path stands in one list (`files.img`): files that are open or mapped, executables, working
 //! directories, roots, deleted files and what stands in for them; names of sockets; what is watched. Other images name
 //! these by their number, but for mounts, which programs in mount namespaces of their own have besides.
 
