@@ -89,8 +89,13 @@ impl Attempt {
             }
             thread::sleep(LOOK_AGAIN);
         }
-        // Who has the program now has done it, or knows of nothing to do.
-        let leases = self.pids.iter().map(|pid| Lease::take(*pid).ok().flatten());
+        // The table of a dead run is nobody's, whoever has the program now, and whichever of it lives.
+        if let Some(folder) = self.staging.parent() {
+            release::unlock_all(folder);
+        }
+        // Who has the program now has done the rest, or knows of nothing to do.
+        let alive = self.pids.iter().filter(|pid| process::exists(**pid));
+        let leases = alive.map(|pid| Lease::take(*pid).ok().flatten());
         if let Some(_leases) = leases.collect::<Option<Vec<_>>>()
             && let Some(root) = self.pids.first().filter(|pid| process::exists(**pid))
             && let Err(error) = release::put_in_order(*root, Some(&self.staging))

@@ -49,7 +49,8 @@ use crate::requirements::{
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
-    capabilities, figures, host_memory, interrupt, launches, progress, prospects, release,
+    capabilities, directory, figures, host_memory, interrupt, launches, progress, prospects,
+    release,
 };
 
 const DRAIN_ATTEMPTS: u32 = 3;
@@ -352,6 +353,7 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
+    directory::clear_beside(arguments.output());
     let writer = CheckpointWriter::create(arguments.output(), arguments.base.as_deref()).map_err(
         |e| match e {
             CreateError::Disk(e) => anyhow!(e),

@@ -8,6 +8,12 @@ use crate::release;
 
 /// Opens a checkpoint. What commands that were killed have left beside it goes.
 pub(crate) fn open(path: &Path) -> Result<Checkpoint, Damage> {
+    clear_beside(path);
+    Checkpoint::open(path)
+}
+
+/// Removes what commands that were killed have left where this is, or will be.
+pub(crate) fn clear_beside(path: &Path) {
     let absolute = std::path::absolute(path);
     if let Some(folder) = absolute.ok().as_deref().and_then(Path::parent) {
         release::unlock_all(folder);
@@ -16,5 +22,4 @@ pub(crate) fn open(path: &Path) -> Result<Checkpoint, Damage> {
             tracing::debug!("{error}");
         }
     }
-    Checkpoint::open(path)
 }

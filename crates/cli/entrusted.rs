@@ -149,8 +149,9 @@ fn keep(link: &UnixStream, work: &WorkFolder, plan: Plan<'_>) {
             work.remove_ghosts();
             done.undo();
         }
-        work.remove();
     }
+    // Where nothing was done, or all of it is undone, nobody is to look for anything by it.
+    work.remove();
 }
 
 impl Plan<'_> {

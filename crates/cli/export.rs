@@ -46,6 +46,11 @@ enum ExportError {
     Damage(#[from] Damage),
     #[error(transparent)]
     Pages(#[from] PagesError),
+    #[error(
+        "processes of the program share device memory, which plain images have no form for: restore it with \
+         `strobe restore`"
+    )]
+    Shared,
     #[error("image {0} is missing in the checkpoint")]
     NoImage(String),
     #[error("image {0} has {1} bytes of content, the buffer objects {2}")]
@@ -137,6 +142,10 @@ fn export<'a>(
     checkpoint: &'a Checkpoint,
 ) -> Result<Report<'a>, ExportError> {
     let manifest = checkpoint.manifest();
+    if checkpoint.image(files::SHARED_BUFFERS).is_some() {
+        return Err(ExportError::Shared);
+    }
+    directory::clear_beside(&arguments.to);
     let folder = NewFolder::create(&arguments.to)?;
     interrupt::removes(folder.path());
     let mut writer = Writer {

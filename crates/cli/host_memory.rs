@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use nix::sys::statvfs::statvfs;
 use strobe_criu::image_folder::ImageFolder;
 use strobe_criu::pagemaps;
+use strobe_criu::run::RunError;
 use strobe_proto::files;
 use strobe_store::{Checkpoint, CheckpointWriter};
 
@@ -25,7 +26,11 @@ pub(crate) fn store(writer: &mut CheckpointWriter) -> anyhow::Result<()> {
 }
 
 /// Writes the images for CRIU to read, every byte checked.
-pub(crate) fn put_together(checkpoint: &Checkpoint, images: &ImageFolder) -> anyhow::Result<()> {
+pub(crate) fn put_together(
+    checkpoint: &Checkpoint,
+    images: &ImageFolder,
+    is_interrupted: impl Fn() -> bool,
+) -> anyhow::Result<()> {
     let _phase = tracing::debug_span!("host memory").entered();
     let bar = progress::bytes("host memory", bytes(checkpoint));
     for image in checkpoint.images_in_chunks() {
@@ -34,6 +39,9 @@ pub(crate) fn put_together(checkpoint: &Checkpoint, images: &ImageFolder) -> any
         let cannot = || format!("{} cannot be written", path.display());
         let mut file = File::create_new(&path).with_context(cannot)?;
         checkpoint.pass_on(image, |bytes| {
+            if is_interrupted() {
+                return Err(RunError::Interrupted.into());
+            }
             bar.inc(bytes.len() as u64);
             file.write_all(bytes).with_context(cannot)
         })?;

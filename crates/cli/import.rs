@@ -21,7 +21,7 @@ use crate::checkpoint::random_id;
 use crate::outcome::{Outcome, Refused};
 use crate::output::{notice, tell};
 use crate::size::show_size;
-use crate::{host_memory, interrupt, progress};
+use crate::{directory, host_memory, interrupt, progress};
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Outcome {
     let _whole = tracing::debug_span!("import").entered();
     interrupt::watch("interrupted; nothing was imported")?;
     let found = plain::look(&arguments.images).map_err(refused)?;
+    directory::clear_beside(&arguments.directory);
     let mut writer = CheckpointWriter::create(&arguments.directory, None).map_err(|e| match e {
         CreateError::Disk(error) => anyhow!(error),
         other => refused(other),

@@ -230,7 +230,7 @@ impl Attempt<'_> {
         let plugins = PluginFolder::create(work.path().join("plugins"), &plugins)?;
         let images = ImageFolder::create(work.path().join("images"), checkpoint.path())?;
         paths::put(&checkpoint.criu_dir(), self.map, &images)?;
-        host_memory::put_together(checkpoint, &images)?;
+        host_memory::put_together(checkpoint, &images, || self.interrupts.is_interrupted())?;
         let setting = Setting {
             criu: &tools.criu,
             images: images.path(),

@@ -99,16 +99,16 @@ fn all_that_would_refuse_a_restore_is_said_at_once_and_nothing_is_changed() {
         assert!(ready.stdout.contains(&line), "{}", ready.stdout);
     }
     fs::rename(folder.join("log"), folder.join("elsewhere")).expect("it is there");
-    let stored = images.join("criu/pages-1.img");
-    let pages = fs::read(&stored).expect("pages");
-    fs::write(&stored, &pages[1..]).expect("our checkpoint");
+    let stored = images.join("criu/files.img");
+    let list = fs::read(&stored).expect("a list");
+    fs::write(&stored, &list[1..]).expect("our checkpoint");
     let amiss = check(&images);
     assert_eq!(amiss.code, Some(3), "{}", amiss.stdout);
-    for words in ["pages-1.img has", "log of the program is missing"] {
+    for words in ["files.img has", "log of the program is missing"] {
         assert!(amiss.stdout.contains(words), "no {words}: {}", amiss.stdout);
     }
     assert!(!folder.join("log").exists());
-    fs::write(&stored, pages).expect("our checkpoint");
+    fs::write(&stored, list).expect("our checkpoint");
     fs::rename(folder.join("elsewhere"), folder.join("log")).expect("our folder");
     restore(&images).well();
     assert_eq!(log_of(&folder), whole);

@@ -332,6 +332,10 @@ impl Dump {
             .agents
             .iter()
             .position(|a| a.agent.identity().pid == info.pid);
+        // One of an earlier dump into this folder would be taken for ours.
+        if self.dumped.len() == 1 {
+            self.images()?.remove(files::SHARED_BUFFERS)?;
+        }
         let known = self
             .sharing
             .add((info.pid, id), &state.bos, promise.is_none())?;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use nix::dir::Dir;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
 use strobe_proto::image::Image;
 use strobe_proto::{files, frame};
 
@@ -97,6 +98,17 @@ impl Images {
             name: name.to_owned(),
             streamed: self.is_stream().then_some(0),
         })
+    }
+
+    /// Removes an image, if there is one; of streamed ones there is none yet.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), ImageError> {
+        let Self::Folder(folder) = self else {
+            return Ok(());
+        };
+        match unlinkat(folder, name, UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(nix::errno::Errno::ENOENT) => Ok(()),
+            Err(error) => Err(write_error(name, error.into())),
+        }
     }
 
     /// Opens an image, if there is one.

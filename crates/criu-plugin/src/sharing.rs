@@ -16,6 +16,8 @@ use strobe_proto::{BufferName, HandOver, SharedBuffer, SharedBuffers};
 pub(crate) enum SharingError {
     #[error("the content of a buffer object cannot be told from that of others: {0}")]
     Inode(io::Error),
+    #[error("the content of a buffer object cannot be kept open: {0}")]
+    Open(io::Error),
     #[error(
         "processes of the program share device memory, which cannot be streamed; dump it without --stream"
     )]
@@ -73,10 +75,12 @@ impl Sharing {
                 continue;
             };
             let stat = fstat(content).map_err(|error| SharingError::Inode(error.into()))?;
-            let copy = content.try_clone().map_err(SharingError::Inode)?;
-            self.open.push(copy);
             let names = self.found.entry((stat.st_dev, stat.st_ino)).or_default();
             *known = !names.is_empty();
+            if !*known {
+                self.open
+                    .push(content.try_clone().map_err(SharingError::Open)?);
+            }
             names.push(Named {
                 name: BufferName {
                     file,

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::{env, fmt, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
@@ -20,7 +20,8 @@ use crate::{ghosts, run};
 
 /// How the name of a work folder starts.
 const NAME: &str = "strobe-criu-";
-/// Locked as long as the command lives, or the one that puts its affairs in order; says when it was started.
+/// Locked as long as the command lives, or the one that puts its affairs in order; says when it was started, and
+/// where.
 const OWNER: &str = "owner";
 /// What CRIU says when it has let go of all.
 const DONE: &str = "Restore finished successfully";
@@ -28,6 +29,8 @@ const DONE: &str = "Restore finished successfully";
 const WHOLE: (&str, &str) = ("(strobe): process ", " is whole");
 /// A killed process is in the driver's hands for a while.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Two clocks tell of the same moment.
+const SLACK: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A folder for the logs of one restore, readable by nobody else. It goes when this does.
@@ -56,7 +59,7 @@ impl WorkFolder {
                 .create_new(true)
                 .open(path.join(OWNER))?;
             owner.lock()?;
-            write!(owner, "{}", me.start_time)?;
+            write!(owner, "{} {}", me.start_time, Here::now()?)?;
             return Ok(Self {
                 path,
                 started: me.start_time,
@@ -112,15 +115,41 @@ pub fn clear() {
         if entry.file_name().to_string_lossy().starts_with(NAME)
             && let Some((_owner, started)) = dead(&path)
         {
-            end_all(&path, started);
+            // Those of another boot are gone.
+            if let Some(started) = started {
+                end_all(&path, started);
+            }
             ghosts::remove(&log(&path));
             let _ = fs::remove_dir_all(&path);
         }
     }
 }
 
-/// The lock of a work folder of ours whose owner is dead, and when that was started.
-fn dead(path: &Path) -> Option<(File, u64)> {
+/// Where numbers of processes and moments mean something: a boot, and in it a PID namespace.
+struct Here {
+    boot: String,
+    numbers: u64,
+}
+
+impl Here {
+    fn now() -> io::Result<Self> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        Ok(Self {
+            boot: boot.trim().to_owned(),
+            numbers: fs::metadata("/proc/self/ns/pid")?.ino(),
+        })
+    }
+}
+
+impl fmt::Display for Here {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.boot, self.numbers)
+    }
+}
+
+/// The lock of a work folder of ours whose owner is dead, and when that was started; `None` for the latter where
+/// that was before the machine was. Whose numbers are of another PID namespace is left to who has that.
+fn dead(path: &Path) -> Option<(File, Option<u64>)> {
     let folder = path.symlink_metadata().ok()?;
     if !folder.is_dir() || folder.uid() != geteuid().as_raw() || folder.mode() & 0o077 != 0 {
         return None;
@@ -133,10 +162,16 @@ fn dead(path: &Path) -> Option<(File, u64)> {
     owner.try_lock().ok()?;
     let mut text = String::new();
     Read::by_ref(&mut owner)
-        .take(32)
+        .take(128)
         .read_to_string(&mut text)
         .ok()?;
-    Some((owner, text.parse().ok()?))
+    let (started, place) = text.split_once(' ')?;
+    let here = Here::now().ok()?;
+    if !place.starts_with(&here.boot) {
+        return Some((owner, None));
+    }
+    let started = started.parse().ok()?;
+    (place == here.to_string()).then_some((owner, Some(started)))
 }
 
 fn log(work: &Path) -> String {
@@ -145,14 +180,27 @@ fn log(work: &Path) -> String {
 
 fn end_all(work: &Path, started: u64) {
     kill_while(|| users(work));
-    let log = log(work);
-    if log.contains(DONE) {
+    let text = log(work);
+    if text.contains(DONE) {
         return;
     }
-    let released = released(&log).flat_map(Identity::of);
-    let released: Vec<_> = released.filter(|one| one.start_time >= started).collect();
+    // Numbers are used again, and by the next restore of the same program on purpose.
+    let written = age_of_log(work);
+    let is_of_it = |one: &Identity| {
+        one.start_time >= started && one.age().is_some_and(|age| age + SLACK >= written)
+    };
+    let released = released(&text).flat_map(Identity::of);
+    let released: Vec<_> = released.filter(is_of_it).collect();
     let alive = released.iter().filter(|one| one.is_alive());
     kill_while(|| alive.clone().map(|one| one.pid).collect());
+}
+
+/// How long nobody has written to it; of a clock that was set, no time at all.
+fn age_of_log(work: &Path) -> Duration {
+    let modified = work.join(run::RESTORE_LOG).metadata();
+    let modified = modified.and_then(|there| there.modified());
+    let age = modified.ok().and_then(|then| then.elapsed().ok());
+    age.unwrap_or_default()
 }
 
 /// Kills whom `look` finds, until it finds nobody.
@@ -241,5 +289,37 @@ mod tests {
         owner.unlock().unwrap();
         clear();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn who_was_started_after_a_log_was_written_is_not_of_that_restore() {
+        let work = WorkFolder::create().unwrap();
+        let log = work.path().join("restore.log");
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        fs::write(&log, format!("(00.1) (strobe): {}\n", whole(child.id()))).unwrap();
+        let file = File::options().write(true).open(&log).unwrap();
+        let before = std::time::SystemTime::now() - Duration::from_secs(3600);
+        file.set_modified(before).unwrap();
+        drop(file);
+        work.end_all();
+        assert!(child.try_wait().unwrap().is_none());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn of_another_boot_nobody_is_left_and_of_another_namespace_nobody_is_known() {
+        let work = WorkFolder::create().unwrap();
+        work._owner.unlock().unwrap();
+        let owner = work.path().join(OWNER);
+        let here = Here::now().unwrap();
+        let told = |text: String| {
+            fs::write(&owner, text).unwrap();
+            dead(work.path()).map(|(_, started)| started)
+        };
+        assert_eq!(told(format!("7 {here}")), Some(Some(7)));
+        assert_eq!(told(format!("7 {}1", here)), None);
+        assert_eq!(told("7 another-boot 3".to_owned()), Some(None));
+        assert_eq!(told("7".to_owned()), None);
     }
 }

@@ -5,10 +5,11 @@
 //! (`TCP_REPAIR`, tcp(7)), where nothing that is written is sent. Both outlive it: a table is nobody's, and
 //! the socket is the program's.
 
-use std::fs;
-use std::io;
+use std::fs::{Metadata, OpenOptions};
+use std::io::{self, Read};
 use std::mem::size_of_val;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -16,6 +17,8 @@ use strobe_program::descriptor::{copy_descriptor, links, open_process};
 
 /// What CRIU says first in its log, before a UUID.
 const RUN: &str = "CRIU run id = ";
+/// Bytes of a log in which it stands.
+const BEGINNING: u64 = 64 << 10;
 /// How the tables' names start.
 const TABLE: &str = "CRIU-";
 /// CRIU has room for so much of a run's name there: `char table[32]`, behind `inet CRIU-`.
@@ -41,8 +44,14 @@ pub struct Run(String);
 impl Run {
     /// That of a dump by its work folder; none where CRIU has not said it yet, or locks nothing.
     pub fn of_dump(work: &Path) -> Option<Self> {
-        let log = fs::read(work.join(crate::run::DUMP_LOG)).ok()?;
-        let log = String::from_utf8_lossy(&log);
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut log = OpenOptions::new();
+        let log = log.read(true).custom_flags(flags);
+        let log = log.open(work.join(crate::run::DUMP_LOG)).ok()?;
+        log.metadata().ok().filter(Metadata::is_file)?;
+        let mut start = Vec::new();
+        log.take(BEGINNING).read_to_end(&mut start).ok()?;
+        let log = String::from_utf8_lossy(&start);
         let name = log.lines().find_map(|line| line.split_once(RUN))?.1;
         Self::named(name.trim_end())
     }
@@ -258,6 +267,8 @@ fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> Result<(), Er
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -45,15 +45,23 @@ struct Head {
 struct Entry {
     #[prost(uint64, required, tag = "1")]
     address: u64,
-    #[prost(uint32, required, tag = "2")]
-    pages: u32,
+    /// Until CRIU 4.1.
+    #[prost(uint32, optional, tag = "2")]
+    pages_32: Option<u32>,
     #[prost(bool, optional, tag = "3")]
     in_parent: Option<bool>,
     #[prost(uint32, optional, tag = "4")]
     flags: Option<u32>,
+    #[prost(uint64, optional, tag = "5")]
+    pages: Option<u64>,
 }
 
 impl Entry {
+    fn bytes(&self) -> u64 {
+        let pages = self.pages.or(self.pages_32.map(u64::from));
+        pages.unwrap_or(0).saturating_mul(PAGE)
+    }
+
     fn is_present(&self) -> bool {
         match self.flags {
             Some(flags) => flags & PRESENT != 0,
@@ -107,7 +115,7 @@ fn cut(entries: &[Entry], piece_bytes: u64, len: u64) -> Vec<u64> {
     let mut rest = len;
     for entry in entries.iter().filter(|entry| entry.is_present()) {
         let mut at = entry.address;
-        let mut left = rest.min(u64::from(entry.pages) * PAGE);
+        let mut left = rest.min(entry.bytes());
         rest -= left;
         while left > 0 {
             let number = at / piece_bytes;
@@ -133,9 +141,9 @@ mod tests {
     fn entry(address: u64, pages: u32, flags: Option<u32>) -> Entry {
         Entry {
             address,
-            pages,
-            in_parent: None,
             flags,
+            pages_32: Some(pages),
+            ..Entry::default()
         }
     }
 
@@ -156,6 +164,13 @@ mod tests {
             cut(&more, PIECE, len + 2 * PAGE),
             [&[2 * PAGE], &pieces[..]].concat()
         );
+        // As CRIU says it since 4.2.
+        let newer = Entry {
+            pages: Some(33),
+            pages_32: Some(0),
+            ..entry(0x21_0000, 0, Some(PRESENT))
+        };
+        assert_eq!(cut(&[newer], PIECE, 33 * PAGE), [PIECE, PIECE, PAGE]);
         let beyond = [entry(u64::MAX - 10, u32::MAX, None)];
         assert_eq!(
             cut(&beyond, PIECE, 3 * PIECE).iter().sum::<u64>(),

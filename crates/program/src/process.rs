@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::time::Duration;
 use std::{fs, io};
 
 use nix::libc;
+use nix::time::{ClockId, clock_gettime};
 use strobe_proto::start_time::{is_same_start, start_time};
 
 /// A process by number and start time: numbers are used again, the pair is not.
@@ -23,6 +25,16 @@ impl Identity {
             pid,
             start_time: start_time(pid)?,
         })
+    }
+
+    /// How long ago it was started; `None` where the clock cannot be asked.
+    pub fn age(self) -> Option<Duration> {
+        // SAFETY: asks for a number.
+        let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        let per_s = u64::try_from(per_s).ok().filter(|ticks| *ticks > 0)?;
+        let started = Duration::from_millis(self.start_time.saturating_mul(1000) / per_s);
+        let now = clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?;
+        Some(Duration::from(now).saturating_sub(started))
     }
 
     /// Whether this very process still runs (a zombie does not).
@@ -314,7 +326,7 @@ mod tests {
     fn a_zombie_is_not_alive() {
         let mut child = Command::new("true").spawn().expect("true starts");
         let identity = Identity::of(child.id()).expect("not yet waited for");
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
         while identity.is_alive() {
             assert!(std::time::Instant::now() < deadline, "true does not end");
             std::thread::yield_now();

@@ -3,8 +3,8 @@
 
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use nix::sys::statfs::{
-    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC,
-    TMPFS_MAGIC, XFS_SUPER_MAGIC, fstatfs,
+    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, TMPFS_MAGIC, XFS_SUPER_MAGIC,
+    fstatfs,
 };
 use nix::unistd::syncfs;
 use std::fmt::Debug;
@@ -37,12 +37,11 @@ pub trait Disk: Debug + Send + Sync {
 }
 
 /// File systems whose syncfs(2) waits for all data and reports errors (Linux 5.8). Others may hand data to a server
-/// and leave it at that.
-const DURABLE_AS_A_WHOLE: [FsType; 6] = [
+/// and leave it at that, or, as overlayfs, see no errors of the file system below.
+const DURABLE_AS_A_WHOLE: [FsType; 5] = [
     BTRFS_SUPER_MAGIC,
     EXT4_SUPER_MAGIC,
     F2FS_SUPER_MAGIC,
-    OVERLAYFS_SUPER_MAGIC,
     TMPFS_MAGIC,
     XFS_SUPER_MAGIC,
 ];

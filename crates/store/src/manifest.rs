@@ -24,7 +24,7 @@ pub const FORMAT: u32 = 3;
 const MAGIC: &[u8; 8] = b"STROBEMF";
 const HEADER: usize = 56;
 /// The longest manifest, in bytes: 2^22 chunks and as much again.
-const MAX: u64 = 512 << 20;
+pub(crate) const MAX: u64 = 512 << 20;
 
 /// The header to write before the encoded message.
 pub(crate) fn header(message: &[u8]) -> [u8; HEADER] {

@@ -7,10 +7,12 @@
 //! machine. The content is written after the lock is taken, so a mark without a lock means death.
 
 use crate::disk::{Context, Disk, DiskError, LocalDisk};
+use nix::unistd::geteuid;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) const OWNER: &str = "owner";
@@ -91,7 +93,8 @@ pub(crate) fn remove_dead_on(disk: &dyn Disk, folder: &Path) -> Result<(), DiskE
 /// The lock of a staging directory of ours that nobody owns any more.
 fn lock_dead(path: &Path) -> Option<File> {
     let owner = path.join(OWNER);
-    if !owner.symlink_metadata().ok()?.is_file() {
+    let there = owner.symlink_metadata().ok()?;
+    if !there.is_file() || there.uid() != geteuid().as_raw() {
         return None;
     }
     let mut file = File::open(owner).ok()?;

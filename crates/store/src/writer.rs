@@ -238,6 +238,11 @@ impl CheckpointWriter {
             }
         }
         let message = manifest.encode_to_vec();
+        // Nobody could open it.
+        let len = message.len() as u64;
+        if len > manifest::MAX / 2 {
+            return Err(CommitError::Manifest(Defect::Limit(len)));
+        }
         let path = root.join(files::MANIFEST);
         self.disk
             .write(&path, &[&manifest::header(&message), &message])

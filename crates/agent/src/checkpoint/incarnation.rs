@@ -8,7 +8,7 @@
 
 /// A thread's, as far as it was seen.
 pub(super) struct Incarnation {
-    slept: libc::c_long,
+    slept: Option<libc::c_long>,
 }
 
 impl Incarnation {
@@ -20,19 +20,19 @@ impl Incarnation {
     /// Whether the calling thread has slept less often than it had the last time.
     pub(super) fn is_another(&mut self) -> bool {
         let before = std::mem::replace(&mut self.slept, slept());
-        self.slept < before
+        self.slept.zip(before).is_some_and(|(now, then)| now < then)
     }
 }
 
-/// How often the calling thread has given the processor away of its own will (getrusage(2)); 0 where that
-/// cannot be told, which is never less than before.
-fn slept() -> libc::c_long {
+/// How often the calling thread has given the processor away of its own will (getrusage(2)); `None` where that
+/// cannot be told, and a thread is taken for what it was.
+fn slept() -> Option<libc::c_long> {
     // SAFETY: plain data, and a valid place for it.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         match libc::getrusage(libc::RUSAGE_THREAD, &mut usage) {
-            0 => usage.ru_nvcsw,
-            _ => 0,
+            0 => Some(usage.ru_nvcsw),
+            _ => None,
         }
     }
 }
@@ -49,7 +49,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
             assert!(!incarnation.is_another());
         }
-        assert!(incarnation.slept >= 50, "{}", incarnation.slept);
+        assert!(incarnation.slept >= Some(50), "{:?}", incarnation.slept);
         let told = std::thread::spawn(move || {
             let first = incarnation.is_another();
             (first, incarnation.is_another())

@@ -18,8 +18,8 @@
 //! - It is a child that CRIU does not see: one that ends without a signal (`clone` without SIGCHLD) is not found
 //!   by `waitpid` without `__WALL`. CRIU waits with that, for anybody, while it stops threads at the end
 //!   of a restore; so the filler does not end by itself, but when we end it and wait for it.
-//! - It ends with CRIU (`PR_SET_PDEATHSIG`), and ends the processes that it has not filled: nobody else holds
-//!   them any more.
+//! - It ends with CRIU (`PR_SET_PDEATHSIG`), and ends the processes that have asked it to fill theirs: nobody else
+//!   holds them any more.
 //! - Its numbers and its threads' are none of the program's ([`Numbers`]): it is there while CRIU makes processes
 //!   and threads of given numbers. So all threads are made before CRIU makes the first.
 //! - A restored process finds it by a socket among the files that CRIU hands down to all processes
@@ -101,6 +101,8 @@ impl Filler {
             numbers,
         });
         let process = without_signals(|| spawn(&mut setup)).map_err(FillerError::Start)?;
+        // Its own end of the socket is open in it alone, so that its end is seen.
+        drop(setup);
         let filler = Self {
             process,
             control,
@@ -108,7 +110,7 @@ impl Filler {
         };
         host::hand_down(of_processes, SOCKET).map_err(FillerError::Start)?;
         // All its threads are there.
-        match recv(filler.control.as_raw_fd(), &mut [0; 1], MsgFlags::empty()) {
+        match receive(&filler.control, &mut [0; 1]) {
             Ok(1) => Ok(Some(filler)),
             _ => Err(FillerError::Ended.into()),
         }
@@ -135,12 +137,7 @@ impl Filler {
         let gone = |_| FillerError::Ended.to_string();
         send(self.control.as_raw_fd(), &[0], MsgFlags::MSG_NOSIGNAL).map_err(gone)?;
         let mut said = vec![0; 1 + SENTENCE_LIMIT];
-        let len = loop {
-            match recv(self.control.as_raw_fd(), &mut said, MsgFlags::empty()) {
-                Err(Errno::EINTR) => {}
-                result => break result.map_err(gone)?,
-            }
-        };
+        let len = receive(&self.control, &mut said).map_err(gone)?;
         match said[..len] {
             [] => Err(FillerError::Ended.to_string()),
             [0] => Ok(()),
@@ -179,6 +176,16 @@ impl Drop for Filler {
             host::log(Level::Error, &FillerError::Ended.to_string());
         }
         self.end();
+    }
+}
+
+/// Waits for a message, whatever signals CRIU handles meanwhile.
+fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> nix::Result<usize> {
+    loop {
+        match recv(socket.as_raw_fd(), bytes, MsgFlags::empty()) {
+            Err(Errno::EINTR) => {}
+            result => return result,
+        }
     }
 }
 

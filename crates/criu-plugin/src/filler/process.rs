@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{MsgFlags, send};
+use nix::sys::socket::{MsgFlags, recv, send};
 use nix::unistd::{Pid, getpid, getppid, gettid};
 
 use super::numbers::Numbers;
@@ -58,6 +58,8 @@ struct Filling {
     callers: Vec<Caller>,
     /// Each with a descriptor of the process.
     fills: Vec<(OwnedFd, Arc<Fill>)>,
+    /// Processes that could not be begun with.
+    failed: Vec<OwnedFd>,
     error: Option<String>,
 }
 
@@ -76,6 +78,7 @@ fn serve(setup: Setup, criu: Pid) -> io::Result<()> {
     let mut filling = Filling {
         callers: Vec::new(),
         fills: Vec::new(),
+        failed: Vec::new(),
         error: None,
     };
     let mut is_asked = false;
@@ -110,6 +113,10 @@ fn serve(setup: Setup, criu: Pid) -> io::Result<()> {
                 Ok(caller) => filling.callers.push(caller),
                 Err(error) => filling.fail(error.to_string()),
             }
+        }
+        if ready[3] {
+            // Whose other end is gone, it is with CRIU, of whose end there is a signal.
+            recv(setup.control.as_raw_fd(), &mut [0; 1], MsgFlags::empty())?;
         }
         if ready[3] && !is_asked {
             is_asked = true;
@@ -191,7 +198,10 @@ impl Filling {
         let caller = self.callers.remove(place);
         match begun {
             Ok(fill) => self.fills.push((caller.process, fill)),
-            Err(error) => self.fail(error.to_string()),
+            Err(error) => {
+                self.failed.push(caller.process);
+                self.fail(error.to_string());
+            }
         }
     }
 
@@ -218,12 +228,12 @@ impl Filling {
         Ok(())
     }
 
-    /// Ends the processes that are not filled yet: CRIU is gone, and nobody waits before they run.
+    /// Ends the processes that have asked, filled or not: CRIU is gone, and nobody waits before they run.
     fn abandon(&self) {
         let callers = self.callers.iter().map(|caller| &caller.process);
         let fills = self.fills.iter().map(|(process, _)| process);
         let none = std::ptr::null_mut::<libc::siginfo_t>();
-        for process in callers.chain(fills) {
+        for process in callers.chain(fills).chain(&self.failed) {
             let process = process.as_raw_fd();
             // SAFETY: it takes a descriptor of ours and no memory.
             unsafe {

@@ -9,12 +9,11 @@ use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::time::{ClockId, clock_gettime};
-use strobe_proto::start_time::start_time;
 use strobe_proto::{ProgramFile, written};
 
 use super::error::ProgramFileError;
 use super::folders;
+use crate::process::Identity;
 use crate::shared_memory::is_saved;
 use crate::{agent, maps, spool};
 
@@ -294,15 +293,8 @@ impl Recorder {
 }
 
 fn started(pid: u32) -> io::Result<SystemTime> {
-    // In ticks since the machine was booted (proc_pid_stat(5)).
-    let ticks = start_time(pid)?;
-    // SAFETY: takes a number.
-    let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
-        .max(1)
-        .cast_unsigned();
-    let since_boot = Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?);
-    let at = Duration::from_millis(ticks.saturating_mul(1000) / ticks_per_s);
-    Ok(SystemTime::now() - since_boot.saturating_sub(at))
+    let age = Identity::of(pid)?.age().ok_or(io::ErrorKind::Unsupported)?;
+    Ok(SystemTime::now() - age)
 }
 
 /// The descriptors of files.
