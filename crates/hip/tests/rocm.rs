@@ -166,6 +166,7 @@ fn passed_in_c(parameter: &str) -> Passed {
         ("dim3", "Dim3"),
         ("hipExtent", "Extent3"),
         ("hipPitchedPtr", "PitchedPtr"),
+        ("hipIpcMemHandle_t", "IpcMemHandle"),
     ] {
         if has(c) {
             return Passed::Struct(rust);
@@ -187,7 +188,7 @@ fn passed_in_rust(ty: &'static str) -> Passed {
     match ty {
         "Stream" | "Event" | "Module" | "Kernel" | "Graph" | "GraphExec" | "GraphNode"
         | "MemPool" | "Ptr" | "ConstPtr" | "StreamCallback" => Passed::Pointer,
-        "Dim3" | "Extent3" | "PitchedPtr" => Passed::Struct(ty),
+        "Dim3" | "Extent3" | "PitchedPtr" | "IpcMemHandle" => Passed::Struct(ty),
         "usize" | "u64" => Passed::Eight,
         "c_ushort" => Passed::Two,
         "c_uchar" => Passed::One,
