@@ -50,7 +50,7 @@ pub fn check(pid: u32) -> Result<(), ThreadError> {
             (KCMP_FILES, "a table of open files"),
             (KCMP_FS, "a working directory and umask"),
         ] {
-            if is_apart(pid, thread, kind) {
+            if stays_apart(pid, thread, kind) {
                 return Err(ThreadError::Apart { pid, thread, what });
             }
         }
@@ -62,6 +62,18 @@ fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
     let names = tasks.filter_map(|task| task.ok()?.file_name().into_string().ok());
     Ok(names.filter_map(|name| name.parse().ok()).collect())
+}
+
+/// A thread that ends gives up what it shares before it is gone, and is apart for that moment.
+fn stays_apart(pid: u32, thread: u32, kind: libc::c_int) -> bool {
+    let deadline = Instant::now() + ENDING;
+    while is_apart(pid, thread, kind) && !process::is_ending(thread) {
+        if Instant::now() > deadline {
+            return true;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    false
 }
 
 /// No, where the kernel cannot say: it may be built without, and a thread may end.
