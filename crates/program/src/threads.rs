@@ -71,7 +71,7 @@ fn stays_apart(pid: u32, thread: u32, kind: libc::c_int) -> bool {
         if Instant::now() > deadline {
             return true;
         }
-        std::thread::sleep(LOOK_AGAIN);
+        thread::sleep(LOOK_AGAIN);
     }
     false
 }
