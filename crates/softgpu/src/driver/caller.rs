@@ -153,11 +153,10 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         let mut processes = tables.processes.iter();
         processes.position(|process| process.id.is_nobody())
     };
-    let slot = free(tables).or_else(|| {
-        reap(device, tables);
-        free(tables)
-    });
-    let slot = slot.ok_or(Errno::EMFILE)?;
+    // A process that comes back on the same device finds the slot of the one that was killed: its workers, which
+    // look for theirs only on a new device, remember it.
+    reap(device, tables);
+    let slot = free(tables).ok_or(Errno::EMFILE)?;
     tables.processes[slot] = Process {
         id: own,
         image: image_token(),
