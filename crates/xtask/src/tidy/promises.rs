@@ -157,6 +157,6 @@ mod tests {
 
     #[test]
     fn an_empty_table_is_no_table() {
-        assert_eq!(check_text("# Promises\n", &read).len(), 1);
+        assert_eq!(check_text(FILES[0], "# Promises\n", &read).len(), 1);
     }
 }
