@@ -16,16 +16,16 @@ const ROUNDS: &str = "150";
 /// Until it is told otherwise: the one goes on for as long as the other is being saved.
 const FOR_EVER: &str = "1000000";
 
-/// Two programs that do the same; both have begun.
-fn pair(folder: &Folder) -> (Environment, Program, Program) {
+/// Programs that do the same; all have begun.
+fn start<const N: usize>(folder: &Folder, names: [&str; N]) -> (Environment, [Program; N]) {
     let program = hip_program("mixed.cpp");
     let mut place = Environment::new(folder, &[]);
-    let [a, b] = ["a", "b"]
-        .map(|name| place.start_traced(name, &[&program, FOR_EVER, &format!("{name}.log")]));
-    for name in ["a", "b"] {
+    let programs =
+        names.map(|name| place.start_traced(name, &[&program, FOR_EVER, &format!("{name}.log")]));
+    for name in names {
         has_done(folder, name, 3);
     }
-    (place, a, b)
+    (place, programs)
 }
 
 fn log(folder: &Folder, name: &str) -> String {
@@ -56,7 +56,7 @@ fn save(folder: &Folder, a: &Program, b: &Program) -> (std::path::PathBuf, usize
 #[test]
 fn one_is_saved_and_comes_back_on_another_device_while_the_other_goes_on() {
     let folder = Folder::new("one-of-two");
-    let (_place, a, b) = pair(&folder);
+    let (_place, [a, b]) = start(&folder, ["a", "b"]);
     let (images, rounds) = save(&folder, &a, &b);
     restore(&images).well();
     assert_eq!(b.code(), 0, "{}", b.output());
@@ -67,8 +67,11 @@ fn one_is_saved_and_comes_back_on_another_device_while_the_other_goes_on() {
 #[test]
 fn one_is_saved_and_comes_back_on_the_same_device_beside_the_other() {
     let folder = Folder::new("beside-the-other");
-    let (mut place, a, b) = pair(&folder);
+    let (mut place, [first, a, b]) = start(&folder, ["first", "a", "b"]);
     let (images, rounds) = save(&folder, &a, &b);
+    // Its place on the device is free, and that before it too.
+    first.signal("KILL");
+    assert_eq!(first.code(), 137, "{}", first.output());
     let strobe = strobe();
     let words = [
         strobe.path().to_str().expect("a path in UTF-8"),

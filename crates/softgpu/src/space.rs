@@ -102,9 +102,9 @@ impl Space {
 
     /// Identifies a state of the address space across devices.
     pub(crate) fn epoch(&self, slot: usize) -> u64 {
-        let mapping =
-            self.device.state().live[slot].mapping_epoch[self.gpu].load(Ordering::Acquire);
-        self.device.header().generation << 32 | u64::from(mapping)
+        let live = &self.device.state().live[slot];
+        let mapping = live.mapping_epoch[self.gpu].load(Ordering::Acquire);
+        live.tenancy.load(Ordering::Acquire) << 32 | u64::from(mapping)
     }
 
     pub(crate) fn snapshot(&self, slot: usize) -> Result<Arc<Snapshot>, Errno> {

@@ -1,6 +1,6 @@
 //! Whether the kernel lets a thread run.
 
-use std::fmt;
+use std::{fmt, io};
 
 use super::process_id::{number_inside, own_namespace, own_pid, seen_as};
 
@@ -63,19 +63,30 @@ impl Owner {
         if is_its(own_namespace()) {
             return condition(self.pid, self.tid);
         }
-        let Some(pid) = seen_as(self.pid, is_its) else {
-            // From where it cannot be seen nobody can say that it has ended.
-            return match sees_all {
-                true => Condition::Gone,
-                false => Condition::Running,
-            };
+        match self.seen_as(is_its) {
+            Ok(Some((pid, tid))) => condition(pid, tid),
+            Ok(None) if sees_all => Condition::Gone,
+            // From where it cannot be seen, or be looked for, nobody can say that it has ended.
+            _ => Condition::Running,
+        }
+    }
+
+    /// The numbers by which the calling process sees its process and itself.
+    fn seen_as(self, is_its: impl Fn(u32) -> bool) -> io::Result<Option<(u32, u32)>> {
+        let Some(pid) = seen_as(self.pid, is_its)? else {
+            return Ok(None);
         };
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
-        let mut threads = threads.into_iter().flatten().flatten();
-        let thread =
-            threads.find(|thread| number_inside(&thread.path().join("status")) == Some(self.tid));
-        let number = thread.and_then(|thread| thread.file_name().to_str()?.parse().ok());
-        number.map_or(Condition::Gone, |tid| condition(pid, tid))
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let thread = thread?;
+            let name = thread.file_name();
+            let tid = name.to_str().and_then(|name| name.parse().ok());
+            if let Some(tid) = tid
+                && number_inside(&thread.path().join("status"))? == Some(self.tid)
+            {
+                return Ok(Some((pid, tid)));
+            }
+        }
+        Ok(None)
     }
 }
 

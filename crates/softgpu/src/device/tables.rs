@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::link::Links;
@@ -96,6 +97,8 @@ pub(crate) struct Live {
     /// Futex: changes with every event that is set.
     pub(crate) event_sequence: AtomicU32,
     pub(crate) padding: u32,
+    /// Whose slot it is: another number each time that it is given to a process, and on every device; 0: nobody's.
+    pub(crate) tenancy: AtomicU64,
     /// One for each doorbell of each GPU: the waves of its queue let go when it changes.
     pub(crate) evict: [[AtomicU32; DOORBELLS]; GPUS],
     pub(crate) events: [Event; EVENTS],
@@ -122,6 +125,8 @@ pub(crate) struct Event {
 pub(crate) struct Tables {
     pub(crate) vram_used: [u64; GPUS],
     pub(crate) next_fence: u64,
+    /// How often a slot was given to a process.
+    pub(crate) tenancies: u64,
     pub(crate) next_serial: u32,
     pub(crate) padding: u32,
     pub(crate) processes: [Process; PROCESSES],
@@ -388,10 +393,10 @@ impl Tables {
     }
 
     /// The slot of the process that the calling process sees as `pid`.
-    pub(crate) fn slot_of(&self, pid: u32) -> Option<usize> {
-        let are_it = process_id::are(pid);
+    pub(crate) fn slot_of(&self, pid: u32) -> Result<Option<usize>, Errno> {
+        let are_it = process_id::are(pid)?;
         let mut processes = self.processes.iter();
-        processes.position(|process| are_it(&process.id))
+        Ok(processes.position(|process| are_it(&process.id)))
     }
 
     pub(crate) fn queue_mut(&mut self, slot: usize, id: u32) -> Option<&mut Queue> {

@@ -98,7 +98,7 @@ pub(crate) fn render_file(device: &Device, fd: i32) -> Result<usize, Errno> {
             });
             let file = file.ok_or(Errno::ENFILE)?;
             tables.render_files[file] = RenderFile {
-                id: ProcessId::own(),
+                id: ProcessId::own()?,
                 gpu: gpu as u32,
                 ..RenderFile::default()
             };
@@ -138,8 +138,8 @@ fn image_token() -> u64 {
 
 /// The slot of the calling process, made when there is none.
 pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize, Errno> {
-    let own = ProcessId::own();
-    if let Some(slot) = tables.slot_of(own.pid) {
+    let own = ProcessId::own()?;
+    if let Some(slot) = tables.slot_of(own.pid)? {
         let process = &mut tables.processes[slot];
         if process.image == 0 {
             process.image = image_token();
@@ -153,10 +153,11 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         let mut processes = tables.processes.iter();
         processes.position(|process| process.id.is_nobody())
     };
-    // A process that comes back on the same device finds the slot of the one that was killed: its workers, which
-    // look for theirs only on a new device, remember it.
+    // A process that comes back on the same device remembers the slot of the one that was killed: that is nobody's
+    // from now on, and its workers look for the new one.
     reap(device, tables);
     let slot = free(tables).ok_or(Errno::EMFILE)?;
+    tables.tenancies += 1;
     tables.processes[slot] = Process {
         id: own,
         image: image_token(),
@@ -169,6 +170,8 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
     let live = &device.state().live[slot];
     live.pause.store(0, Ordering::Relaxed);
     live.resident.store(0, Ordering::Relaxed);
+    let tenancy = device.header().generation.wrapping_add(tables.tenancies);
+    live.tenancy.store(tenancy.max(1), Ordering::Release);
     Ok(slot)
 }
 
@@ -176,7 +179,7 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
 /// the environment frees what others left.
 pub(crate) fn reap(device: &Device, tables: &mut Tables) {
     reap_those(device, tables, |id| {
-        id.is_of_our_namespace() && !id.is_still(id.pid)
+        id.is_of_our_namespace() && id.has_ended(id.pid)
     });
 }
 
@@ -213,6 +216,9 @@ fn clear(device: &Device, tables: &mut Tables, slot: usize) {
     for event in &device.state().live[slot].events {
         event.kind.store(0, Ordering::Release);
     }
+    device.state().live[slot]
+        .tenancy
+        .store(0, Ordering::Release);
     let vms = tables.processes[slot].devices.map(|device| device.vm);
     tables.processes[slot] = Process::default();
     for vm in vms.into_iter().filter(|vm| *vm != 0) {

@@ -136,7 +136,7 @@ fn is_privileged() -> bool {
 fn target(caller: &Caller) -> Result<(usize, ProcessId), Errno> {
     let (slot, id) = caller.any_slot()?;
     let own = nix::unistd::gettid().as_raw();
-    if id.is_own() || id.seen_as().and_then(tracer) == Some(own) {
+    if id.is_own() || id.seen_as().ok().flatten().and_then(tracer) == Some(own) {
         Ok((slot, id))
     } else {
         Err(Errno::EBADF)
@@ -220,7 +220,7 @@ fn pause(caller: &Caller, slot: usize, id: &ProcessId) -> Result<(), Errno> {
     let start = Instant::now();
     while live.resident.load(Ordering::SeqCst) != 0 {
         // Of a process that is frozen, no thread will end its packet.
-        if start.elapsed() > DRAIN || id.seen_as().is_some_and(is_stopped) {
+        if start.elapsed() > DRAIN || id.seen_as().ok().flatten().is_some_and(is_stopped) {
             report("cannot checkpoint: a kernel or copy is being executed");
             unpause(caller)?;
             return Err(Errno::EBUSY);
@@ -655,7 +655,7 @@ fn restore_queue(
 /// Lets the queues of a restored process run.
 fn resume(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let mut tables = caller.lock()?;
-    let slot = tables.slot_of(args.pid).ok_or(Errno::ESRCH)?;
+    let slot = tables.slot_of(args.pid)?.ok_or(Errno::ESRCH)?;
     let owner = slot as u32 + 1;
     for queue in tables
         .queues

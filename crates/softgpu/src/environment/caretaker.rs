@@ -36,15 +36,17 @@ impl Caretaker {
         drop(tables);
         hidden.retain(|id| !id.is_nobody() && !id.is_of_our_namespace());
         self.alive
-            .retain(|(id, pid)| hidden.contains(id) && id.is_still(*pid));
+            .retain(|(id, pid)| hidden.contains(id) && !id.has_ended(*pid));
         let mut dead = Vec::new();
         for id in hidden {
             if dead.contains(&id) || self.alive.iter().any(|(known, _)| *known == id) {
                 continue;
             }
             match id.seen_as() {
-                Some(pid) => self.alive.push((id, pid)),
-                None => dead.push(id),
+                Ok(Some(pid)) => self.alive.push((id, pid)),
+                Ok(None) => dead.push(id),
+                // Nobody can say.
+                Err(_) => {}
             }
         }
         if dead.is_empty() {

@@ -39,7 +39,7 @@ pub(super) struct Pool {
 /// The queues as last read from the tables.
 #[derive(Debug, Default)]
 struct Queues {
-    generation: u64,
+    tenancy: u64,
     epoch: u32,
     list: Vec<Arc<QueueState>>,
 }
@@ -74,19 +74,21 @@ impl Pool {
 
     /// Reads the queue table again when it has changed.
     fn refresh(&self, queues: &mut Queues) {
-        let generation = self.process.device.header().generation;
-        if queues.generation != generation {
+        if self.process.slot().is_none() {
             queues.list.clear();
-            if !self.process.move_to(generation) {
+            if !self.process.find_slot() {
                 // Restored memory on a device that does not know the process.
                 return;
             }
-            queues.generation = generation;
-            queues.epoch = 0;
         }
-        let Some(slot) = self.process.slot() else {
+        let Some((slot, tenancy)) = self.process.slot() else {
             return;
         };
+        if queues.tenancy != tenancy {
+            queues.list.clear();
+            queues.tenancy = tenancy;
+            queues.epoch = 0;
+        }
         let epoch = self.process.device.state().live[slot]
             .queue_epoch
             .load(Ordering::Acquire);
@@ -104,7 +106,7 @@ impl Pool {
                 if let Some(known) = known {
                     known.set_share(queue.percentage);
                 }
-                known.map_or_else(|| Arc::new(QueueState::new(*queue, generation)), Arc::clone)
+                known.map_or_else(|| Arc::new(QueueState::new(*queue, tenancy)), Arc::clone)
             })
             .collect();
         queues.epoch = epoch;
@@ -131,7 +133,7 @@ impl Pool {
     fn pass(&'static self) -> bool {
         let mut queues = self.lock_queues();
         self.refresh(&mut queues);
-        let Some(slot) = self.process.slot() else {
+        let Some((slot, _)) = self.process.slot() else {
             return false;
         };
         if self.process.device.state().live[slot]
@@ -208,7 +210,7 @@ impl Pool {
     /// Takes note of a queue's new share. When it has none, nothing of it is executed on return: a
     /// kernel that does not end soon is held where it is, as hardware saves its waves.
     pub(super) fn share(&self, id: u32) {
-        let (Some(queue), Some(slot)) = (self.find(id), self.process.slot()) else {
+        let (Some(queue), Some((slot, _))) = (self.find(id), self.process.slot()) else {
             return;
         };
         let word = queue.evict(self.process.device, slot);
@@ -234,7 +236,7 @@ impl Pool {
         let start = Instant::now();
         while queue.is_busy() {
             if start.elapsed() > RETIRE_LIMIT
-                && let Some(slot) = self.process.slot()
+                && let Some((slot, _)) = self.process.slot()
             {
                 // A kernel that does not end by itself: the program gave it up.
                 let word = queue.evict(self.process.device, slot);

@@ -19,9 +19,9 @@ pub(super) struct Process {
     pub pid: u32,
     pub device: &'static Device,
     sides: [Side; GPUS],
-    /// Its slot, and the generation of the device on which it is that (0: on none).
+    /// The slot that it had last, and its tenancy there (0: none).
     slot: AtomicU32,
-    generation: AtomicU64,
+    tenancy: AtomicU64,
 }
 
 impl Process {
@@ -34,7 +34,7 @@ impl Process {
                 program: WaveProgram::new(),
             }),
             slot: AtomicU32::new(0),
-            generation: AtomicU64::new(0),
+            tenancy: AtomicU64::new(0),
         }
     }
 
@@ -42,23 +42,36 @@ impl Process {
         &self.sides[gpu]
     }
 
-    /// Its slot. None right after a restore, until the poller has seen the new device.
-    pub(super) fn slot(&self) -> Option<usize> {
-        let current = self.device.header().generation;
-        let known = self.generation.load(Ordering::Acquire) == current;
-        known.then(|| self.slot.load(Ordering::Acquire) as usize)
+    /// Its slot, and its tenancy there. None right after a restore, on this device or another, until the poller
+    /// has found the new one.
+    pub(super) fn slot(&self) -> Option<(usize, u64)> {
+        let tenancy = self.tenancy.load(Ordering::Acquire);
+        let slot = self.slot.load(Ordering::Acquire) as usize;
+        self.is_tenant(slot, tenancy).then_some((slot, tenancy))
     }
 
-    /// Finds its slot on the device of another generation; false when that does not know it.
-    pub(super) fn move_to(&self, generation: u64) -> bool {
+    /// Whether the slot is still given to that tenant.
+    pub(super) fn is_tenant(&self, slot: usize, tenancy: u64) -> bool {
+        let current = self.device.state().live[slot]
+            .tenancy
+            .load(Ordering::Acquire);
+        tenancy != 0 && current == tenancy
+    }
+
+    /// Finds the slot it has now; false when the device does not know it.
+    pub(super) fn find_slot(&self) -> bool {
         let Ok(tables) = self.device.lock() else {
             return false;
         };
-        let Some(slot) = tables.slot_of(self.pid) else {
+        let Ok(Some(slot)) = tables.slot_of(self.pid) else {
             return false;
         };
+        let tenancy = &self.device.state().live[slot].tenancy;
+        // Whoever reads the two at once sees the old tenancy, which is nowhere, or both of the new one.
+        self.tenancy.store(0, Ordering::Release);
         self.slot.store(slot as u32, Ordering::Release);
-        self.generation.store(generation, Ordering::Release);
+        let tenancy = tenancy.load(Ordering::Acquire);
+        self.tenancy.store(tenancy, Ordering::Release);
         for side in &self.sides {
             side.program.invalidate();
         }

@@ -27,8 +27,8 @@ pub(super) enum Progress {
 #[derive(Debug)]
 pub(super) struct QueueState {
     queue: Queue,
-    /// Of the device that has it.
-    pub generation: u64,
+    /// Of the process that has it, in its slot.
+    pub tenancy: u64,
     busy: AtomicBool,
     stopped: AtomicBool,
     /// The percentage as last read; nothing is taken from a queue with none.
@@ -38,10 +38,10 @@ pub(super) struct QueueState {
 }
 
 impl QueueState {
-    pub(super) fn new(queue: Queue, generation: u64) -> Self {
+    pub(super) fn new(queue: Queue, tenancy: u64) -> Self {
         Self {
             queue,
-            generation,
+            tenancy,
             busy: AtomicBool::new(false),
             stopped: AtomicBool::new(queue.failed != 0),
             share: AtomicU32::new(queue.percentage),

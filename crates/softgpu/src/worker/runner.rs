@@ -52,7 +52,7 @@ impl Runner {
     fn step(&mut self, queue: &QueueState) -> Progress {
         let process = self.process;
         let device = process.device;
-        let Some(slot) = process.slot().filter(|_| queue.may_run()) else {
+        let Some((slot, _)) = process.slot().filter(|_| queue.may_run()) else {
             return Progress::Stopped;
         };
         let live = &device.state().live[slot];
@@ -67,11 +67,11 @@ impl Runner {
             return Progress::Empty;
         }
         // Counted first, looked at afterwards: whoever stops the queues looks in the other order.
-        // Before it is counted, this thread may have been restored onto a device on which another
-        // thread serves the queue.
+        // Before it is counted, this thread may have been restored into another slot, where another thread serves the
+        // queue.
         let events = event::sequence(device, slot);
         live.resident.fetch_add(1, Ordering::SeqCst);
-        let ours = device.header().generation == queue.generation;
+        let ours = process.is_tenant(slot, queue.tenancy);
         let progress = if ours && live.pause.load(Ordering::SeqCst) == 0 {
             match queue.head(device, slot, || side.space.snapshot(slot).ok()) {
                 Some((read, space)) if queue.queue().kind == COMPUTE_AQL => {
