@@ -122,7 +122,6 @@ impl Run {
         command.args(["--", "/usr/bin/env"]);
         if let Some(library) = &self.softgpu {
             command.arg(format!("LD_PRELOAD={}", library.display()));
-            command.arg("STROBE_SOFTGPU_CRIU=1");
         }
         command
             .arg(&self.criu.path)

@@ -19,6 +19,8 @@ use crate::guard_link::{receive, send};
 use crate::release;
 use crate::tree::Tree;
 
+/// How long a killed CRIU may be in the kernel's hands.
+const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What there is to put in order.
@@ -78,10 +80,11 @@ impl Attempt {
         let deadline = Instant::now() + Duration::from_secs(self.criu_limit);
         loop {
             let criu = self.criu();
-            if criu.is_empty() {
+            let now = Instant::now();
+            if criu.is_empty() || now > deadline + PATIENCE {
                 break;
             }
-            if Instant::now() > deadline {
+            if now > deadline {
                 for pid in criu {
                     // It may have ended meanwhile.
                     let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);

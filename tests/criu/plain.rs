@@ -139,7 +139,7 @@ fn run_with(folder: &Folder, version: &str, plugin: &Path, library: &Path) -> Ru
     let plugins = folder.join(&format!("{name}-chosen"));
     run.plugins = PluginFolder::create(plugins, &[plugin, library]).expect("a folder");
     let library = library.display();
-    let first = format!("export LD_PRELOAD={library} STROBE_SOFTGPU_CRIU=1");
+    let first = format!("export LD_PRELOAD={library}");
     run.criu = criu_after(folder, &criu(version), &first);
     run
 }

@@ -6,12 +6,37 @@ use strobe_criu::run::softgpu_library;
 use strobe_program::process;
 use strobe_proto::{SharedBuffers, files, frame};
 
+use super::harness::{self, restore_on};
 use super::{Folder, Run, dump_at_rest, hip_program, start_bare_on, strobe, text, wait_until};
 
+const ONE: &[&str] = &["--ipc"];
 const FOUR: &[&str] = &["--ipc", "--gpu-ids", "0x1111,0x2222,0x3333,0x4444"];
 
+/// By CRIU, with our plugin.
+fn by_criu(run: &Run, device: &[&str]) {
+    let status = run.restore_on_new_device(&run.images, device);
+    assert!(status.success(), "{}", run.log("restore.log"));
+}
+
+/// As a checkpoint that the images are imported into.
+fn by_import(run: &Run, device: &[&str]) {
+    let checkpoint = run.work.join("imported");
+    harness::run([
+        "import".as_ref(),
+        run.images.as_os_str(),
+        checkpoint.as_os_str(),
+    ])
+    .well();
+    restore_on(&checkpoint, device).well();
+}
+
 /// Processes that add up what all of them have, each by what it reads of its neighbour's memory.
-fn ring_comes_back(name: &str, ranks: usize, before: &[&str], after: &[&str]) {
+fn ring_comes_back(
+    name: &str,
+    ranks: usize,
+    (before, after): (&[&str], &[&str]),
+    restore: fn(&Run, &[&str]),
+) {
     const ROUNDS: &str = "40";
     let folder = Folder::new(name);
     let program = hip_program("ring.cpp");
@@ -49,37 +74,40 @@ fn ring_comes_back(name: &str, ranks: usize, before: &[&str], after: &[&str]) {
     wait_until("free process numbers", || {
         !all.iter().any(|pid| process::exists(*pid))
     });
-    let status = run.restore_on_new_device(&run.images, after);
-    assert!(
-        status.success(),
-        "{}\n{}",
-        run.log("restore.log"),
-        text(&folder.join("output"))
+    restore(&run, after);
+    let output = text(&folder.join("output"));
+    assert_eq!(
+        text(&log),
+        expected,
+        "it came back other than it was: {output}"
     );
-    assert_eq!(text(&log), expected, "it came back other than it was");
 }
 
 #[test]
 fn two_processes_on_one_gpu_share_their_memory_again() {
-    let one = &["--ipc"];
-    ring_comes_back("criu-ring-one", 2, one, one);
+    ring_comes_back("criu-ring-one", 2, (ONE, ONE), by_criu);
+}
+
+#[test]
+fn images_of_processes_that_share_memory_are_imported() {
+    ring_comes_back("criu-ring-import", 2, (ONE, ONE), by_import);
 }
 
 #[test]
 fn a_ring_of_four_on_four_gpus_comes_back() {
-    ring_comes_back("criu-ring", 4, FOUR, FOUR);
+    ring_comes_back("criu-ring", 4, (FOUR, FOUR), by_criu);
 }
 
 #[test]
 fn a_ring_of_four_comes_back_on_gpus_of_other_numbers_and_in_another_order() {
     let others = &["--ipc", "--gpu-ids", "0x8888,0x6666,0x7777,0x5555"];
-    ring_comes_back("criu-ring-others", 4, FOUR, others);
+    ring_comes_back("criu-ring-others", 4, (FOUR, others), by_criu);
     let order = &["--ipc", "--gpu-ids", "0x3333,0x1111,0x4444,0x2222"];
-    ring_comes_back("criu-ring-order", 4, FOUR, order);
+    ring_comes_back("criu-ring-order", 4, (FOUR, order), by_criu);
 }
 
 #[test]
 fn a_ring_without_large_bar_comes_back() {
     let hidden = &["--ipc", "--gpus", "3", "--private-vram"];
-    ring_comes_back("criu-ring-private", 3, hidden, hidden);
+    ring_comes_back("criu-ring-private", 3, (hidden, hidden), by_criu);
 }

@@ -114,13 +114,7 @@ impl Holder {
         );
         let child = strobe()
             .command()
-            .args([
-                "softgpu",
-                "--",
-                "/usr/bin/env",
-                &preload,
-                "STROBE_SOFTGPU_CRIU=1",
-            ])
+            .args(["softgpu", "--", "/usr/bin/env", &preload])
             .arg(&run.criu.path)
             .args(["restore", "--shell-job", "-v4", "-o", "restore.log", "-D"])
             .arg(images)

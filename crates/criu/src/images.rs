@@ -29,13 +29,6 @@ pub(crate) const REMAPPED: List = List {
     magic: 0x5913_3954,
 };
 
-/// Which pages lie in an image of memory, `PAGEMAP_MAGIC`: images/pagemap.proto. One for each process or shared
-/// memory, by many names.
-pub(crate) const PAGEMAP: List = List {
-    name: "pagemap",
-    magic: 0x5608_4025,
-};
-
 impl List {
     /// Its messages in a folder of images; none where there is no such image.
     pub(crate) fn read(self, images: &Path) -> io::Result<Vec<Vec<u8>>> {

@@ -14,6 +14,7 @@ use std::{env, fmt, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
+use strobe_program::descriptor::{is_written, links};
 use strobe_program::process::{self, Identity};
 
 use crate::{ghosts, run};
@@ -219,14 +220,15 @@ fn kill_while(look: impl Fn() -> Vec<u32>) {
     }
 }
 
-/// Processes that have a file open in a work folder, other than its owner's lock.
+/// Processes that write to a file in a work folder, other than its owner's lock. Who reads CRIU's log is somebody
+/// who looks.
 fn users(folder: &Path) -> Vec<u32> {
     let owner = folder.join(OWNER);
     let is_used = |path: &Path| path.starts_with(folder) && path != owner;
     let uses = |pid: &u32| {
-        let files = fs::read_dir(format!("/proc/{pid}/fd"));
-        let mut files = files.into_iter().flatten().flatten();
-        files.any(|file| fs::read_link(file.path()).is_ok_and(|path| is_used(&path)))
+        let files = links(*pid).unwrap_or_default();
+        let mut used = files.iter().filter(|(_, path)| is_used(Path::new(path)));
+        used.any(|(descriptor, _)| is_written(*pid, *descriptor))
     };
     let all = process::all().unwrap_or_default().into_iter();
     all.filter(|pid| *pid != std::process::id() && uses(pid))
@@ -247,20 +249,25 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn who_has_a_file_of_the_folder_open_is_ended_and_nobody_else() {
+    fn who_writes_to_a_file_of_the_folder_is_ended_and_nobody_else() {
         let work = WorkFolder::create().unwrap();
-        let cat = |output: Stdio| {
+        let cat = |output: Stdio, errors: Stdio| {
             let mut cat = Command::new("cat");
-            cat.stdin(Stdio::piped()).stdout(output).spawn().unwrap()
+            let cat = cat.stdin(Stdio::piped()).stdout(output).stderr(errors);
+            cat.spawn().unwrap()
         };
-        let file = File::create(work.path().join("restore.log")).unwrap();
-        let (mut ours, mut other) = (cat(file.into()), cat(Stdio::null()));
+        let log = work.path().join("restore.log");
+        let mut ours = cat(File::create(&log).unwrap().into(), Stdio::null());
+        let reader = File::open(&log).unwrap();
+        let others = [Stdio::null(), reader.into()].map(|file| cat(Stdio::null(), file));
         // Dead it stays a zombie, which has no files.
         work.end_all();
         assert!(!ours.wait().unwrap().success());
-        assert!(other.try_wait().unwrap().is_none());
-        drop(other.stdin.take());
-        other.wait().unwrap();
+        for mut other in others {
+            assert!(other.try_wait().unwrap().is_none());
+            drop(other.stdin.take());
+            other.wait().unwrap();
+        }
     }
 
     #[test]

@@ -7,15 +7,10 @@
 use std::path::Path;
 use std::{fs, io};
 
-use prost::Message;
 use strobe_proto::files;
 
-use crate::images::PAGEMAP;
+use crate::pagemap::{self, Run};
 
-/// Of the machines that are supported (x86-64).
-const PAGE: u64 = 4096;
-/// `PE_PRESENT` (criu/include/pagemap.h): the pages are in the image.
-const PRESENT: u32 = 4;
 /// Pieces of an image are a fraction of it, so that a page that was written costs little and there are not too many.
 const PIECE_BYTES: (u64, u64) = (64 << 10, 1 << 20);
 const PIECES: u64 = 1024;
@@ -31,43 +26,6 @@ pub struct MemoryImage {
     pub pieces: Vec<u64>,
     /// Bytes of a piece at most.
     pub piece_bytes: u64,
-}
-
-/// `pagemap_head` of images/pagemap.proto.
-#[derive(Clone, PartialEq, Message)]
-struct Head {
-    #[prost(uint32, required, tag = "1")]
-    pages_id: u32,
-}
-
-/// `pagemap_entry` of images/pagemap.proto.
-#[derive(Clone, PartialEq, Message)]
-struct Entry {
-    #[prost(uint64, required, tag = "1")]
-    address: u64,
-    /// Until CRIU 4.1.
-    #[prost(uint32, optional, tag = "2")]
-    pages_32: Option<u32>,
-    #[prost(bool, optional, tag = "3")]
-    in_parent: Option<bool>,
-    #[prost(uint32, optional, tag = "4")]
-    flags: Option<u32>,
-    #[prost(uint64, optional, tag = "5")]
-    pages: Option<u64>,
-}
-
-impl Entry {
-    fn bytes(&self) -> u64 {
-        let pages = self.pages.or(self.pages_32.map(u64::from));
-        pages.unwrap_or(0).saturating_mul(PAGE)
-    }
-
-    fn is_present(&self) -> bool {
-        match self.flags {
-            Some(flags) => flags & PRESENT != 0,
-            None => !self.in_parent(),
-        }
-    }
 }
 
 /// The images of memory of a finished dump.
@@ -89,33 +47,25 @@ pub fn images(folder: &Path) -> io::Result<Vec<MemoryImage>> {
     }
     for name in names.iter().filter(|name| files::is_pagemap(name)) {
         // One that is unknown here makes worse pieces, and no other bytes.
-        let Some((pages_id, entries)) = read(&fs::read(folder.join(name))?) else {
+        let Some((pages_id, runs)) = pagemap::read(&fs::read(folder.join(name))?) else {
             continue;
         };
         let of = files::memory(pages_id);
         if let Some(pages) = all.iter_mut().find(|pages| pages.name == of) {
-            pages.pieces = cut(&entries, pages.piece_bytes, pages.len);
+            pages.pieces = cut(&runs, pages.piece_bytes, pages.len);
         }
     }
     Ok(all)
 }
 
-fn read(image: &[u8]) -> Option<(u32, Vec<Entry>)> {
-    let messages = PAGEMAP.messages(image)?;
-    let (head, entries) = messages.split_first()?;
-    let entries = entries.iter().map(|entry| Entry::decode(entry.as_slice()));
-    let entries = entries.collect::<Result<_, _>>().ok()?;
-    Some((Head::decode(head.as_slice()).ok()?.pages_id, entries))
-}
-
 /// Cuts `len` bytes where addresses are multiples of `piece_bytes`; what lies between two cuts is one piece.
-fn cut(entries: &[Entry], piece_bytes: u64, len: u64) -> Vec<u64> {
+fn cut(runs: &[Run], piece_bytes: u64, len: u64) -> Vec<u64> {
     let mut pieces: Vec<u64> = Vec::new();
     let mut last = None;
     let mut rest = len;
-    for entry in entries.iter().filter(|entry| entry.is_present()) {
-        let mut at = entry.address;
-        let mut left = rest.min(entry.bytes());
+    for run in runs.iter().filter(|run| run.is_present) {
+        let mut at = run.address;
+        let mut left = rest.min(run.bytes);
         rest -= left;
         while left > 0 {
             let number = at / piece_bytes;
@@ -138,40 +88,36 @@ mod tests {
 
     const PIECE: u64 = 64 << 10;
 
-    fn entry(address: u64, pages: u32, flags: Option<u32>) -> Entry {
-        Entry {
+    const PAGE: u64 = 4096;
+
+    fn run(address: u64, pages: u64, is_present: bool) -> Run {
+        Run {
             address,
-            flags,
-            pages_32: Some(pages),
-            ..Entry::default()
+            bytes: pages * PAGE,
+            is_present,
+            in_parent: false,
+            is_known: true,
         }
     }
 
     #[test]
     fn what_comes_before_moves_no_cut() {
         let there = [
-            entry(0x20_0000 - PAGE, 3, Some(PRESENT)),
-            entry(0x20_4000, 1, None),
-            entry(0x20_6000, 9, Some(0)),
-            entry(0x21_0000, 33, Some(PRESENT)),
+            run(0x20_0000 - PAGE, 3, true),
+            run(0x20_4000, 1, true),
+            run(0x20_6000, 9, false),
+            run(0x21_0000, 33, true),
         ];
         let len = 46 * PAGE;
         let pieces = cut(&there, PIECE, len);
         assert_eq!(pieces, [PAGE, 3 * PAGE, PIECE, PIECE, PAGE]);
-        let mut more = vec![entry(0x1000, 2, Some(PRESENT))];
+        let mut more = vec![run(0x1000, 2, true)];
         more.extend(there);
         assert_eq!(
             cut(&more, PIECE, len + 2 * PAGE),
             [&[2 * PAGE], &pieces[..]].concat()
         );
-        // As CRIU says it since 4.2.
-        let newer = Entry {
-            pages: Some(33),
-            pages_32: Some(0),
-            ..entry(0x21_0000, 0, Some(PRESENT))
-        };
-        assert_eq!(cut(&[newer], PIECE, 33 * PAGE), [PIECE, PIECE, PAGE]);
-        let beyond = [entry(u64::MAX - 10, u32::MAX, None)];
+        let beyond = [run(u64::MAX - 10, 1 << 32, true)];
         assert_eq!(
             cut(&beyond, PIECE, 3 * PIECE).iter().sum::<u64>(),
             3 * PIECE
@@ -182,12 +128,10 @@ mod tests {
     fn each_image_is_cut_by_the_pagemap_that_names_it() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
-        write("pages-1.img", &[0; 2 * PAGE as usize]);
+        write("pages-1.img", &[0; 3 * PAGE as usize]);
         write("pages-2.img", &[0; PAGE as usize]);
         write("core-7.img", b"another");
-        let head = Head { pages_id: 1 }.encode_to_vec();
-        let there = entry(0x20_0000 - PAGE, 2, Some(PRESENT)).encode_to_vec();
-        write("pagemap-7.img", &PAGEMAP.bytes(&[head, there]));
+        write("pagemap-7.img", &pagemap::valid());
         write("pagemap-shmem-9.img", b"no list");
         let mut found = images(folder.path()).unwrap();
         found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -197,10 +141,7 @@ mod tests {
             pieces: pieces.to_vec(),
             piece_bytes: PIECE,
         };
-        let expected = [
-            pages("pages-1.img", &[PAGE, PAGE]),
-            pages("pages-2.img", &[]),
-        ];
+        let expected = [pages("pages-1.img", &[3 * PAGE]), pages("pages-2.img", &[])];
         assert_eq!(found, expected);
     }
 }

@@ -16,6 +16,7 @@ use strobe_proto::{files, frame};
 use strobe_store::contents::{self, ContentsError};
 
 use crate::images::{FILES, List};
+use crate::pagemap;
 use crate::remapped::RegularFile;
 
 /// `INVENTORY_MAGIC` (criu/include/magic.h): the first word of inventory.img, before a list of one.
@@ -26,16 +27,10 @@ const PROCESSES: List = list("pstree.img", 0x5027_3030);
 const CORE: List = list("core", 0x5505_3847);
 /// `MM_MAGIC`: `mm_entry` of images/mm.proto.
 const MEMORY: List = list("mm", 0x5749_2820);
-/// `PAGEMAP_MAGIC`: `pagemap_head` and `pagemap_entry` of images/pagemap.proto.
-const PAGES: List = list("pagemap", 0x5608_4025);
 /// Largest image that is read; those of contents are not.
 const LIMIT: u64 = frame::IMAGE_LIMIT;
 /// How many images there may be.
 const MOST: usize = 1 << 20;
-const PAGE_BYTES: u64 = 4096;
-/// Bits of `pagemap_entry`: the page is in an older image, or in this.
-const IN_PARENT: u32 = 1;
-const PRESENT: u32 = 1 << 2;
 /// `TASK_ALIVE` and `TASK_STOPPED` (criu/include/pstree.h): one with memory.
 const WITH_MEMORY: [u32; 2] = [1, 3];
 /// In the images of a series, a link to the folder before it.
@@ -80,27 +75,6 @@ struct Task {
 struct Memory {
     #[prost(uint32, tag = "12")]
     executable: u32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PagesHead {
-    #[prost(uint32, required, tag = "1")]
-    pages: u32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PagesEntry {
-    #[prost(uint64, required, tag = "1")]
-    address: u64,
-    /// Until CRIU 4.1.
-    #[prost(uint32, optional, tag = "2")]
-    pages_32: Option<u32>,
-    #[prost(bool, optional, tag = "3")]
-    in_parent: Option<bool>,
-    #[prost(uint32, optional, tag = "4")]
-    flags: Option<u32>,
-    #[prost(uint64, optional, tag = "5")]
-    pages: Option<u64>,
 }
 
 /// Why images are not taken.
@@ -226,7 +200,8 @@ impl<'a> Images<'a> {
             if !name.ends_with(".img") {
                 continue;
             }
-            if files::is_strobe(&name) {
+            // That one is also of a dump in which no agent had a part.
+            if files::is_strobe(&name) && name != files::SHARED_BUFFERS {
                 return Err(PlainError::OfStrobe(name));
             }
             let meta = entry.metadata().map_err(failed)?;
@@ -425,26 +400,16 @@ enum Pages {
 }
 
 fn pages(image: &[u8]) -> Option<Pages> {
-    let messages = PAGES.messages(image)?;
-    let (head, entries) = messages.split_first()?;
-    let number = PagesHead::decode(&head[..]).ok()?.pages;
+    let (number, runs) = pagemap::read(image)?;
+    if runs.iter().any(|run| run.in_parent) {
+        return Some(Pages::InParent);
+    }
     let mut bytes = Some(0_u64);
-    for message in entries {
-        let entry = PagesEntry::decode(&message[..]).ok()?;
-        // Before there were flags, a page was here or in the parent.
-        let flags = entry.flags.unwrap_or(PRESENT);
-        if flags & IN_PARENT != 0 || entry.in_parent == Some(true) {
-            return Some(Pages::InParent);
-        }
-        let is_known = entry.encoded_len() == message.len();
-        if flags & PRESENT != 0 {
-            let count = entry.pages.or(entry.pages_32.map(u64::from))?;
-            let more = count.checked_mul(PAGE_BYTES)?;
-            bytes = match bytes {
-                Some(bytes) if is_known => Some(bytes.checked_add(more)?),
-                _ => None,
-            };
-        }
+    for run in runs.iter().filter(|run| run.is_present) {
+        bytes = match bytes {
+            Some(bytes) if run.is_known => Some(bytes.checked_add(run.bytes)?),
+            _ => None,
+        };
     }
     Some(Pages::Here { number, bytes })
 }
@@ -480,12 +445,6 @@ pub fn valid_lists() -> Vec<Vec<u8>> {
     let core = Core {
         task: Some(Task { state: 1 }),
     };
-    let entry = PagesEntry {
-        address: 1 << 30,
-        pages_32: Some(3),
-        flags: Some(PRESENT),
-        ..PagesEntry::default()
-    };
     let file = RegularFile {
         kind: RegularFile::KIND,
         id: 1,
@@ -496,10 +455,7 @@ pub fn valid_lists() -> Vec<Vec<u8>> {
         PROCESSES.bytes(&[process.encode_to_vec()]),
         CORE.bytes(&[core.encode_to_vec()]),
         MEMORY.bytes(&[Memory { executable: 1 }.encode_to_vec()]),
-        PAGES.bytes(&[
-            PagesHead { pages: 1 }.encode_to_vec(),
-            entry.encode_to_vec(),
-        ]),
+        pagemap::valid(),
         FILES.bytes(&[file.encode_to_vec()]),
     ]
 }

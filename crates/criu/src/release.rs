@@ -54,7 +54,7 @@ pub enum ReleaseError {
 /// Makes `command` run in the namespaces of a program and, if need be, on its software GPU.
 pub fn command(mut command: Command, pid: u32) -> Result<Command, ReleaseError> {
     let softgpu = run::softgpu_library(pid).map_err(|error| ReleaseError::Look { pid, error })?;
-    run::put_on_softgpu(&mut command, softgpu.as_deref());
+    run::preload(&mut command, softgpu.as_deref());
     Namespaces::of(pid)?.enter_on_spawn(&mut command);
     Ok(command)
 }

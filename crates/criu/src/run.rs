@@ -18,8 +18,6 @@ use crate::{phases, tcp};
 
 /// File name of the library that puts the software GPU under a process.
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
-/// Tells that library that it is in CRIU, not in a program.
-pub(crate) const SOFTGPU_VARIABLE: &str = "STROBE_SOFTGPU_CRIU";
 /// Tells our plugin how many bytes of the program's files to save.
 pub const FILES_LIMIT_VARIABLE: &str = "STROBE_FILES_LIMIT";
 /// Bytes of a deleted file that CRIU saves by itself.
@@ -61,14 +59,7 @@ pub fn softgpu_library(pid: u32) -> io::Result<Option<PathBuf>> {
         .map(|m| m.path))
 }
 
-/// Makes a command answer for a program on the software GPU, or on none.
-pub(crate) fn put_on_softgpu(command: &mut Command, library: Option<&Path>) {
-    preload(command, library);
-    if library.is_some() {
-        command.env(SOFTGPU_VARIABLE, "1");
-    }
-}
-
+/// Puts libraries into a command, and none besides.
 pub(crate) fn preload<'a>(command: &mut Command, libraries: impl IntoIterator<Item = &'a Path>) {
     let libraries: Vec<_> = libraries.into_iter().map(Path::as_os_str).collect();
     match libraries.is_empty() {
@@ -203,7 +194,6 @@ impl Setting<'_> {
         command
             .arg("--timeout")
             .arg(self.time_out.as_secs().max(1).to_string());
-        put_on_softgpu(&mut command, self.softgpu);
         preload(&mut command, iter::once(self.plugin).chain(self.softgpu));
         command
     }

@@ -9,7 +9,7 @@ use std::{env, fs, io};
 
 use crate::locate::{Criu, WITHIN_VARIABLE};
 use crate::plugin_folder::PluginFolder;
-use crate::run::{SOFTGPU_VARIABLE, preload};
+use crate::run::preload;
 
 /// Where CRIU looks for plugins, and for options, if it is told nothing else.
 const PLUGINS_VARIABLE: &str = "CRIU_LIBS_DIR";
@@ -35,9 +35,6 @@ pub fn command(criu: &Criu, plugin: &Path, softgpu: Option<&Path>) -> io::Result
     }
     let mut command = Command::new(&criu.path);
     preload(&mut command, libraries);
-    if softgpu.is_some() {
-        command.env(SOFTGPU_VARIABLE, "1");
-    }
     if env::var_os(OPTIONS_VARIABLE).is_none() {
         command.env(OPTIONS_VARIABLE, options);
     }

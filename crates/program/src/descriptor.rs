@@ -3,6 +3,7 @@
 
 use nix::libc;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
 
 /// Its descriptors, by number, and what they lead to, as /proc/PID/fd has it. Of a process that runs, those
@@ -19,6 +20,13 @@ pub fn links(pid: u32) -> io::Result<Vec<(i32, String)>> {
     }
     links.sort_unstable();
     Ok(links)
+}
+
+/// Whether a descriptor is open for writing: the mode of its link has that (proc_pid_fd(5)). Not of one that is
+/// closed.
+pub fn is_written(pid: u32, number: i32) -> bool {
+    let link = fs::symlink_metadata(format!("/proc/{pid}/fd/{number}"));
+    link.is_ok_and(|link| link.mode() & 0o200 != 0)
 }
 
 /// A handle of a process.
@@ -45,7 +53,6 @@ fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn descriptors_are_listed_with_what_they_lead_to() {
@@ -53,6 +60,16 @@ mod tests {
         let path = file.path().to_str().unwrap().to_owned();
         let own = links(std::process::id()).unwrap();
         assert!(own.contains(&(file.as_file().as_raw_fd(), path)), "{own:?}");
+    }
+
+    #[test]
+    fn a_file_is_written_through_what_is_open_for_that() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = fs::File::open(file.path()).unwrap();
+        let own = std::process::id();
+        assert!(is_written(own, file.as_file().as_raw_fd()));
+        assert!(!is_written(own, read.as_raw_fd()));
+        assert!(!is_written(own, 1 << 20));
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl Setup {
         let plugins = PluginFolder::create(work.join("plugins"), &[way.plugin, &dumped.softgpu])?;
         let mut command = self.strobe.command();
         command.arg("softgpu").args(device());
-        command.args(["--", "/usr/bin/env", "STROBE_SOFTGPU_CRIU=1"]);
+        command.args(["--", "/usr/bin/env"]);
         command.arg(format!(
             "LD_PRELOAD={}:{}",
             dumped.nodes.display(),
