@@ -23,8 +23,8 @@ use strobe_program::{events, sockets};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
+use strobe_store::contents;
 
-use crate::contents;
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::hand_over::{self, AtCut, GateError, now_ns};
@@ -33,6 +33,7 @@ use crate::images::Images;
 use crate::links;
 use crate::open_files;
 use crate::options::Options;
+use crate::promise;
 use crate::save::{self, Job};
 use crate::sharing::{Sharing, SharingError};
 use crate::signals::without_signals;
@@ -311,12 +312,14 @@ impl Dump {
         let info = compute::process_info(fd).map_err(DumpError::Stop)?;
         // From here on `finish` lets the queues run again, whatever happens.
         self.stopped.push(copy);
-        if self.dumped.contains(&info.pid) {
-            return Err(DumpError::Twice(info.pid));
-        }
-        self.dumped.push(info.pid);
-        let state = compute::checkpoint(fd, &info).map_err(DumpError::State)?;
         let owner = open_files::owner(&self.tree, fd.as_raw_fd());
+        // The driver's number is the process's own, which in another PID namespace is somebody else's.
+        let pid = owner.unwrap_or(info.pid);
+        if self.dumped.contains(&pid) {
+            return Err(DumpError::Twice(pid));
+        }
+        self.dumped.push(pid);
+        let state = compute::checkpoint(fd, &info).map_err(DumpError::State)?;
         let ids = state.devices.iter();
         self.known_as
             .extend(ids.map(|d| ((owner, d.actual_gpu_id), d.user_gpu_id)));
@@ -331,14 +334,15 @@ impl Dump {
         let promise = self
             .agents
             .iter()
-            .position(|a| a.agent.identity().pid == info.pid);
+            .position(|a| a.agent.identity().pid == pid);
         // One of an earlier dump into this folder would be taken for ours.
         if self.dumped.len() == 1 {
             self.images()?.remove(files::SHARED_BUFFERS)?;
         }
-        let known = self
-            .sharing
-            .add((info.pid, id), &state.bos, promise.is_none())?;
+        let tracked = promise
+            .map(|number| promise::tracked(&self.agents[number].promise))
+            .transpose()?;
+        let known = self.sharing.add((pid, id), &state.bos, tracked.as_ref())?;
         self.note_sharing()?;
         let copied = match promise {
             Some(agent) => self.residual(id, &state, &buckets, &present, (agent, &known))?,
@@ -380,19 +384,20 @@ impl Dump {
         present: &[KfdDeviceEntry],
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("content").entered();
-        contents::check_addresses(buckets)?;
+        promise::check_addresses(buckets)?;
         let mut jobs = Vec::new();
         let mut total = 0;
         for device in &state.devices {
-            let pieces = contents::whole(buckets, device.user_gpu_id);
+            let pieces = contents::whole(buckets, device.user_gpu_id)?;
             let bytes: u64 = pieces.iter().map(|piece| piece.len).sum();
-            if bytes == 0 {
-                continue;
-            }
+            // Also one of nothing: CRIU's own plugin wants an image of each GPU.
             let name = files::pages(id, device.user_gpu_id);
             let mut image = self.images()?.create(&name)?;
             let head = bytes.to_le_bytes();
             image.write_at(&head, 0)?;
+            if pieces.is_empty() {
+                continue;
+            }
             jobs.push(Job {
                 device: *device,
                 pieces,
@@ -462,11 +467,11 @@ impl Dump {
         let promise = devices
             .find(|device| device.gpu_id == gpu_id)
             .unwrap_or(&nothing);
-        let mut residual = contents::residual(buckets, promise)?;
+        let mut residual = promise::residual(buckets, promise)?;
         residual.retain(|piece| !known[piece.bo]);
-        let (aside, rest) = contents::set_aside(buckets, promise, residual)?;
+        let (aside, rest) = promise::set_aside(buckets, promise, residual)?;
         let touched =
-            contents::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
+            promise::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
         let mut tracked = promise.tracked.clone();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
             save::copy_aside(&aside, state, present)?;
@@ -477,7 +482,7 @@ impl Dump {
             tracked.extend(set_aside);
             self.statistics.set_aside_bytes += aside.pieces.iter().map(|p| p.len).sum::<u64>();
         }
-        let ranges = contents::ranges(&rest);
+        let ranges = promise::ranges(&rest);
         let pieces = contents::residual_pieces(buckets, &ranges)?;
         let image = Residual {
             ranges,

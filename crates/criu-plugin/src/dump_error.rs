@@ -12,11 +12,12 @@ use strobe_program::program_files::ProgramFileError;
 use strobe_program::sockets::SocketError;
 use strobe_program::zombies::ZombieError;
 
-use crate::contents::ContentsError;
 use crate::hand_over::GateError;
 use crate::images::ImageError;
+use crate::promise::PromiseError;
 use crate::sharing::SharingError;
 use crate::topology::TopologyError;
+use strobe_store::contents::ContentsError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DumpError {
@@ -28,6 +29,8 @@ pub(crate) enum DumpError {
     Topology(#[from] TopologyError),
     #[error(transparent)]
     Contents(#[from] ContentsError),
+    #[error(transparent)]
+    Promise(#[from] PromiseError),
     #[error(transparent)]
     Sdma(#[from] SdmaError),
     #[error(transparent)]
@@ -116,6 +119,7 @@ impl DumpError {
             | Self::Zombie(ZombieError::OtherStatus { .. })
             | Self::Event(EventError::Semaphore { .. } | EventError::Clock { .. })
             | Self::Contents(ContentsError::NoAddress { .. })
+            | Self::Promise(PromiseError::Contents(ContentsError::NoAddress { .. }))
             | Self::Sharing(
                 SharingError::Streamed
                 | SharingError::NotOpened { .. }

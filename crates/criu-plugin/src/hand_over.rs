@@ -18,6 +18,9 @@ const POLL: Duration = Duration::from_millis(1);
 /// How long processes of a tree are left to come to rest by themselves, and after they were helped.
 const PATIENCE: Duration = Duration::from_millis(200);
 const BETWEEN_TURNS: Duration = Duration::from_millis(20);
+/// How long one may go on in its turn: at first a moment, and then twice as long each time, for on a busy machine that
+/// is no time at all.
+const LONGEST_TURN: Duration = Duration::from_millis(64);
 /// At a process that changes under our eyes.
 const LOOKS: u32 = 20;
 
@@ -113,10 +116,12 @@ fn all_at_cut(agents: &[RemoteAgent]) -> Result<Vec<AtCut>, GateError> {
     if agents.len() > 1 {
         all.set_goal(Goal::Drained)?;
         let mut stuck = Instant::now() + PATIENCE;
+        let mut turn = POLL;
         while !all.are_at(Phase::Drained)? {
             if Instant::now() > stuck {
-                all.give_way()?;
-                stuck = Instant::now() + BETWEEN_TURNS;
+                all.give_way(turn)?;
+                turn = LONGEST_TURN.min(2 * turn);
+                stuck = Instant::now() + BETWEEN_TURNS.max(turn);
             }
             thread::sleep(POLL);
         }
@@ -173,8 +178,8 @@ impl<'a> Together<'a> {
     }
 
     /// The work of one may wait for what another would do that stands at its gate: those whose work has
-    /// ended go on for a moment. A short one, for what they then begin may wait for the first in its turn.
-    fn give_way(&mut self) -> Result<(), GateError> {
+    /// ended go on for a while. A short one, for what they then begin may wait for the first in its turn.
+    fn give_way(&mut self, turn: Duration) -> Result<(), GateError> {
         for agent in self.agents {
             if agent.phase()? != Some(Phase::Drained) {
                 continue;
@@ -184,6 +189,7 @@ impl<'a> Together<'a> {
             while agent.phase()? == Some(Phase::Drained) && Instant::now() < self.deadline {
                 thread::sleep(POLL);
             }
+            thread::sleep(turn);
             agent.set_goal(Goal::Drained)?;
         }
         Ok(())

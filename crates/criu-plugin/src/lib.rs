@@ -15,7 +15,7 @@
 //! | `sharing`, `exchange` | memory that processes share: which it is, and how it comes back as one |
 //! | `fill`, `filler` | contents of restored buffer objects; the process that fills them meanwhile |
 //! | `checkpoint` | the directory around CRIU's images |
-//! | `contents` | which bytes of which buffer object go where |
+//! | `promise` | what of contents an agent promises, and what remains to be saved |
 //! | `save` | contents on their way out |
 //! | `topology`, `links`, `mapping` | the machine's GPUs, and which stands in for which |
 //! | `limits` | resource limits of processes of other users |
@@ -33,7 +33,6 @@
 //! interface.
 
 mod checkpoint;
-mod contents;
 mod descriptor;
 mod devices;
 mod dump;
@@ -50,6 +49,7 @@ mod links;
 mod mapping;
 mod open_files;
 mod options;
+mod promise;
 mod restore;
 mod restore_error;
 mod save;

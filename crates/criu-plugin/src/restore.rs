@@ -20,7 +20,6 @@ use strobe_proto::files;
 use strobe_proto::page::Verdict;
 
 use crate::checkpoint::open_checkpoint;
-use crate::contents::{bucket_of, has_content};
 use crate::devices::{self, Device};
 use crate::exchange::Exchange;
 use crate::fill::{self, Request};
@@ -33,6 +32,7 @@ use crate::options::Options;
 use crate::restore_error::RestoreError;
 use crate::topology;
 use crate::vma::{self, Moved, Source};
+use strobe_store::contents::{buckets, has_content};
 
 /// State of the process being restored.
 #[derive(Debug, Default)]
@@ -169,7 +169,7 @@ impl Restore {
                 pad: 0,
             });
         }
-        let buckets = image.bo_entries.iter().map(bucket_of).collect();
+        let buckets = buckets(&image);
         let exchange = &self.exchange;
         let bos = exchange.restore(kfd.as_fd(), id, &image, &mut devices, buckets)?;
         self.note_moved(&image, &bos, &devices)?;

@@ -8,11 +8,11 @@ use strobe_program::agent::AgentError;
 use strobe_program::shared_memory::SharedMemoryError;
 use strobe_store::Damage;
 
-use crate::contents::ContentsError;
 use crate::exchange::ExchangeError;
 use crate::images::ImageError;
 use crate::mapping::MappingError;
 use crate::topology::TopologyError;
+use strobe_store::contents::ContentsError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestoreError {

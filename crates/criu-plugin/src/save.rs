@@ -13,12 +13,13 @@ use strobe_kfd::criu::DeviceBucket;
 use strobe_kfd::memory::GTT;
 use strobe_proto::amdgpu::KfdDeviceEntry;
 
-use crate::contents::{Aside, FileOffset, has_content};
 use crate::devices;
 use crate::dump_error::DumpError;
 use crate::images::Output;
+use crate::promise::Aside;
 use crate::signals::without_signals;
 use crate::topology;
+use strobe_store::contents::{FileOffset, has_content};
 
 /// Bytes read from system memory at a time, at most.
 const READ_BYTES: u64 = 1 << 20;

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use nix::sys::stat::fstat;
+use strobe_extent::{Extent, ExtentSet};
 use strobe_kfd::client::compute::Bo;
 use strobe_proto::{BufferName, HandOver, SharedBuffer, SharedBuffers};
 
@@ -32,6 +33,11 @@ pub(crate) enum SharingError {
          the program, or was freed by its owner"
     )]
     Foreign { pid: u32, address: u64 },
+    #[error(
+        "processes {pid} and {other} share device memory, at {address:#x} of {pid}, that is tracked: it was not \
+         shared by hipIpcGetMemHandle; take the checkpoint with --mode stop"
+    )]
+    Tracked { pid: u32, other: u32, address: u64 },
 }
 
 /// The device and the inode of a dma-buf.
@@ -50,6 +56,8 @@ struct Named {
     alloc_flags: u32,
     /// Whether its process's images are to hold the content, whoever has it besides.
     is_saved: bool,
+    /// Whether its process's agent saves any of it while the program goes on, as memory that nobody else writes.
+    is_tracked: bool,
 }
 
 /// Those of the processes that were dumped so far.
@@ -62,13 +70,14 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// Adds those of a process; which of them are memory that an earlier one has named. `saves_all`: its images
-    /// hold their content all the same.
+    /// hold their content all the same; `tracked`: what its agent saves, if there is one.
     pub(crate) fn add(
         &mut self,
         (pid, file): (u32, i32),
         bos: &[Bo],
-        saves_all: bool,
+        tracked: Option<&ExtentSet>,
     ) -> Result<Vec<bool>, SharingError> {
+        let saves_all = tracked.is_none();
         let mut known = vec![false; bos.len()];
         for ((index, bo), known) in bos.iter().enumerate().zip(&mut known) {
             let Some(content) = &bo.content else {
@@ -81,6 +90,8 @@ impl Sharing {
                 self.open
                     .push(content.try_clone().map_err(SharingError::Open)?);
             }
+            let place = Extent::with_len(bo.bucket.addr, bo.bucket.size).ok();
+            let tracked = place.zip(tracked);
             names.push(Named {
                 name: BufferName {
                     file,
@@ -91,7 +102,18 @@ impl Sharing {
                 size: bo.bucket.size,
                 alloc_flags: bo.bucket.alloc_flags,
                 is_saved: saves_all || !*known,
+                is_tracked: tracked.is_some_and(|(place, tracked)| tracked.overlaps(place)),
             });
+            let tracked = names.iter().find(|named| named.is_tracked);
+            if let Some(one) = tracked
+                && let Some(other) = names.iter().find(|other| other.pid != one.pid)
+            {
+                return Err(SharingError::Tracked {
+                    pid: one.pid,
+                    other: other.pid,
+                    address: one.addr,
+                });
+            }
         }
         Ok(known)
     }
@@ -207,21 +229,47 @@ mod tests {
             bo(Some(&other), 0x20_0000, MADE),
         ];
         let maker = [bo(Some(&one), 0x50_0000, MADE)];
-        for saves_all in [false, true] {
+        for tracked in [Some(&ExtentSet::default()), None] {
             let mut sharing = Sharing::default();
-            let first = sharing.add((7, 11), &importer, saves_all).expect("added");
+            let first = sharing.add((7, 11), &importer, tracked).expect("added");
             assert_eq!(first, [false; 3]);
             assert_eq!(sharing.image(), None);
-            let second = sharing.add((8, 12), &maker, saves_all).expect("added");
+            let second = sharing.add((8, 12), &maker, tracked).expect("added");
             assert_eq!(second, [true]);
             let name = |file, bo_index| BufferName { file, bo_index };
             let expected = SharedBuffer {
                 names: vec![name(11, 1), name(12, 0)],
                 made_by: 1,
-                content: u32::from(saves_all),
+                content: u32::from(tracked.is_none()),
             };
             let image = sharing.image().expect("something is shared");
             assert_eq!(image.buffers, [expected]);
+        }
+    }
+
+    #[test]
+    fn what_is_tracked_is_of_one_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory");
+        File::create(&path).expect("a file");
+        let here = Extent::with_len(0x10_8000, 0x1000).expect("an extent");
+        let [tracked, nothing] = [ExtentSet::from(here), ExtentSet::default()];
+        for (first, second, is_right) in [
+            (Some(&nothing), Some(&nothing), true),
+            (None, Some(&nothing), true),
+            (Some(&tracked), Some(&nothing), false),
+            (Some(&tracked), None, false),
+            (None, Some(&tracked), false),
+        ] {
+            let mut sharing = Sharing::default();
+            let mut add = |id, tracked| {
+                let bos = [bo(Some(&path), 0x10_0000, MADE)];
+                sharing.add(id, &bos, tracked)
+            };
+            add((7, 11), first).expect("one process alone");
+            let added = add((8, 12), second);
+            let refused = matches!(added, Err(SharingError::Tracked { .. }));
+            assert_eq!(refused, !is_right, "{added:?}");
         }
     }
 
@@ -233,7 +281,8 @@ mod tests {
         let mut sharing = Sharing::default();
         let add = |sharing: &mut Sharing, id: (u32, i32), addr| {
             let bos = [bo(Some(&path), addr, MADE)];
-            sharing.add(id, &bos, false).expect("added");
+            let untracked = ExtentSet::default();
+            sharing.add(id, &bos, Some(&untracked)).expect("added");
         };
         add(&mut sharing, (7, 11), 0x10_0000);
         add(&mut sharing, (8, 12), 0x50_0000);

@@ -8,7 +8,7 @@ use strobe_extent::{Extent, ExtentSet};
 use strobe_kfd::client::copier::Piece;
 use strobe_kfd::criu::BoBucket;
 use strobe_kfd::memory::{GTT, VRAM};
-use strobe_proto::amdgpu::CriuKfd;
+use strobe_proto::amdgpu::{CriuKfd, KfdBoEntry};
 use strobe_proto::{ByteRange, ResidualRange};
 
 /// A place in the data area of an image.
@@ -46,15 +46,19 @@ pub enum ContentsError {
 
 /// The buffer objects of an image, as the driver takes them.
 pub fn buckets(image: &CriuKfd) -> Vec<BoBucket> {
-    let bucket = |bo: &strobe_proto::amdgpu::KfdBoEntry| BoBucket {
+    image.bo_entries.iter().map(bucket).collect()
+}
+
+/// One of them.
+pub fn bucket(bo: &KfdBoEntry) -> BoBucket {
+    BoBucket {
         addr: bo.addr,
         size: bo.size,
         offset: bo.offset,
         gpu_id: bo.gpu_id,
         alloc_flags: bo.alloc_flags,
         ..BoBucket::default()
-    };
-    image.bo_entries.iter().map(bucket).collect()
+    }
 }
 
 /// Whether a buffer object has content of its own.

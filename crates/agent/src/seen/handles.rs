@@ -4,7 +4,7 @@
 //! is made of it: it is saved while everything stands still. What was opened never was.
 
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use strobe_extent::Extent;
 
 /// What is shared now.
@@ -12,8 +12,9 @@ use strobe_extent::Extent;
 pub(crate) struct Handles {
     /// The allocations that handles were made of, by the addresses that these name.
     exported: Mutex<BTreeMap<u64, Extent>>,
-    /// Where memory of others was opened.
-    opened: Mutex<BTreeSet<u64>>,
+    /// Where memory of others was opened, and how often: HIP gives the same address each time, until it was closed
+    /// as often.
+    opened: Mutex<BTreeMap<u64, usize>>,
 }
 
 impl Handles {
@@ -34,11 +35,17 @@ impl Handles {
     }
 
     pub(crate) fn open(&self, address: u64) {
-        self.opened.lock().insert(address);
+        *self.opened.lock().entry(address).or_default() += 1;
     }
 
     pub(crate) fn close(&self, address: u64) {
-        self.opened.lock().remove(&address);
+        let mut opened = self.opened.lock();
+        if let Some(times) = opened.get_mut(&address) {
+            *times -= 1;
+            if *times == 0 {
+                opened.remove(&address);
+            }
+        }
     }
 
     /// Forgets everything: the device was reset.
@@ -54,7 +61,7 @@ impl Handles {
 
     /// The addresses where memory of others is.
     pub(crate) fn opened(&self) -> Vec<u64> {
-        self.opened.lock().iter().copied().collect()
+        self.opened.lock().keys().copied().collect()
     }
 }
 
@@ -77,8 +84,13 @@ mod tests {
         assert!(handles.exported().is_empty());
         handles.open(0x9000);
         handles.open(0x8000);
+        handles.open(0x8000);
         handles.close(0x9000);
-        assert_eq!(handles.opened(), [0x8000]);
+        handles.close(0x8000);
+        assert_eq!(handles.opened(), [0x8000], "opened twice, closed once");
+        handles.close(0x8000);
+        assert!(handles.opened().is_empty());
+        handles.open(0x8000);
         handles.clear();
         assert!(handles.opened().is_empty());
     }

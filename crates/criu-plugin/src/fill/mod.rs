@@ -19,10 +19,10 @@ use strobe_proto::amdgpu::KfdDeviceEntry;
 
 use self::plan::Plan;
 use self::rings::Engine;
-use crate::contents::{ChunkNumber, FileOffset, has_content};
 use crate::images::Images;
 use crate::restore_error::RestoreError;
 use crate::signals::without_signals;
+use strobe_store::contents::{ChunkNumber, FileOffset, has_content};
 
 /// Bytes of a unit, as a rule: little enough for all rings to have work to the end, and enough to keep one busy.
 const UNIT_BYTES: u64 = 16 << 20;

@@ -7,10 +7,10 @@ use strobe_proto::{ByteRange, ChunkRef, Residual, files, frame};
 use strobe_store::Checkpoint;
 
 use crate::checkpoint::open_checkpoint;
-use crate::contents::{self, ChunkNumber, FileOffset};
 use crate::exchange::filled_elsewhere;
 use crate::images::{Images, Input};
 use crate::restore_error::RestoreError;
+use strobe_store::contents::{self, ChunkNumber, FileOffset};
 
 /// Where the contents come from.
 pub(super) struct Plan {
@@ -57,7 +57,7 @@ impl Plan {
                 left_out.extend(delivered);
                 continue;
             }
-            let pieces = contents::whole(buckets, gpu);
+            let pieces = contents::whole(buckets, gpu)?;
             let bytes: u64 = pieces.iter().map(|piece| piece.len).sum();
             if bytes == 0 {
                 continue;

@@ -193,7 +193,10 @@ impl Filling {
                 engine.ok_or(RestoreError::UnknownGpu(gpu))?.add(units);
                 Ok(())
             }),
-            Err(error) => Err(error),
+            Err(error) => {
+                self.callers[place].refuse(&error);
+                Err(error)
+            }
         };
         let caller = self.callers.remove(place);
         match begun {

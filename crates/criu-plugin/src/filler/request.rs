@@ -3,7 +3,7 @@
 //! ```text
 //!   socket of all   one byte; descriptors: a socket of its own, the process
 //!   its own         FillRequest | one byte; descriptors of contents, in the order of the buffer objects | ...
-//!                   <- one byte: taken
+//!                   <- 0: taken | 1 and a sentence: why not
 //! ```
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -18,12 +18,12 @@ use strobe_proto::amdgpu::{CriuKfd, KfdBoEntry};
 use strobe_proto::frame::Message;
 use strobe_proto::{FillRequest, StandIn, files};
 
-use super::SOCKET;
-use crate::contents::{bucket_of, has_content};
+use super::{SENTENCE_LIMIT, SOCKET};
 use crate::fill::Request;
 use crate::host;
 use crate::images::Images;
 use crate::restore_error::{FillerError, RestoreError};
+use strobe_store::contents::{bucket, has_content};
 
 /// Descriptors in one message: the kernel takes 253 (SCM_MAX_FD).
 const AT_ONCE: usize = 250;
@@ -58,9 +58,12 @@ fn send_all(request: &Request) -> io::Result<()> {
     for some in contents.chunks(AT_ONCE) {
         send(&ours, &[0], some)?;
     }
-    match recv(ours.as_raw_fd(), &mut [0; 1], MsgFlags::empty())? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(()),
+    let mut answer = vec![0; 1 + SENTENCE_LIMIT];
+    let len = recv(ours.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+    match &answer[..len] {
+        [] => Err(io::ErrorKind::UnexpectedEof.into()),
+        [0, ..] => Ok(()),
+        [_, sentence @ ..] => Err(io::Error::other(String::from_utf8_lossy(sentence))),
     }
 }
 
@@ -170,7 +173,7 @@ impl Caller {
             }
         };
         self.contents.extend(descriptors);
-        let has_content = |bo: &&KfdBoEntry| has_content(&bucket_of(bo));
+        let has_content = |bo: &&KfdBoEntry| has_content(&bucket(bo));
         let expected = image.bo_entries.iter().filter(has_content).count();
         if self.contents.len() < expected {
             return Ok(None);
@@ -180,7 +183,7 @@ impl Caller {
         }
         let mut contents = self.contents.drain(..);
         let bos = image.bo_entries.iter().map(|bo| Bo {
-            bucket: bucket_of(bo),
+            bucket: bucket(bo),
             content: has_content(&bo).then(|| contents.next()).flatten(),
         });
         let gpus = request.stand_ins.iter().map(|gpu| (gpu.known, gpu.present));
@@ -192,5 +195,13 @@ impl Caller {
         };
         send(&self.socket, &[0], &[]).map_err(FillerError::HandOver)?;
         Ok(Some(request))
+    }
+
+    /// Says why nothing is taken of what it has said.
+    pub(super) fn refuse(&self, error: &RestoreError) {
+        let sentence = error.to_string();
+        let sentence = &sentence.as_bytes()[..sentence.len().min(SENTENCE_LIMIT)];
+        // Who is gone needs no reason.
+        let _ = send(&self.socket, &[&[1], sentence].concat(), &[]);
     }
 }

@@ -154,16 +154,27 @@ pub fn restore(
     Ok(adopt(bos))
 }
 
+/// The highest number of a buffer object that an import can be given: one comes from an image, and all below are
+/// made and given back.
+pub const MOST_NUMBERS: u32 = 1 << 16;
+
 /// Makes a buffer object of a dma-buf, at an address, with this number in its handle.
 ///
 /// The driver gives the lowest number that is free. Those below the wanted one are taken by imports that are
 /// given back.
+///
+/// # Errors
+/// The driver's; a number beyond [`MOST_NUMBERS`], or one that is in use.
 pub fn import(
     kfd: BorrowedFd<'_>,
     dmabuf: BorrowedFd<'_>,
     (gpu_id, va_addr): (u32, u64),
     number: u32,
 ) -> io::Result<u64> {
+    if number > MOST_NUMBERS {
+        let far = format!("number {number} of a buffer object is beyond {MOST_NUMBERS}");
+        return Err(io::Error::other(far));
+    }
     let mut below = Vec::new();
     let imported = loop {
         let mut args = ImportDmabuf {

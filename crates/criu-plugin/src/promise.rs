@@ -1,4 +1,4 @@
-//! Which bytes of which buffer object go where.
+//! What of the contents of buffer objects an agent promises, and what remains.
 //!
 //! Only VRAM and GTT hold content of their own. Every byte of it is in exactly one of three
 //! parts: tracked (the agent delivers it), dead (nobody needs it), residual (we copy it). Residual
@@ -10,112 +10,33 @@ use std::io;
 use strobe_extent::{CONTENT_ALIGN, Extent, ExtentSet};
 use strobe_kfd::client::copier::{Piece, RoomOffset};
 use strobe_kfd::criu::BoBucket;
-use strobe_kfd::memory::{GTT, VRAM};
+use strobe_kfd::memory::VRAM;
 use strobe_kfd::touched::PageMap;
-use strobe_proto::amdgpu::KfdBoEntry;
-use strobe_proto::{AsideRange, ByteRange, DeviceHandOver, ResidualRange, SetAsideAnswer};
+use strobe_proto::{
+    AsideRange, ByteRange, DeviceHandOver, HandOver, ResidualRange, SetAsideAnswer,
+};
+use strobe_store::contents::{ContentsError, by_address, extents, piece_of, placed, set};
 
 /// Bytes before the encoded answer: its length.
 const ANSWER_HEAD_BYTES: u64 = 8;
 /// Bytes of a range in the encoded answer, at most: three varints of ten bytes with their tags.
 const ANSWER_RANGE_BYTES: u64 = 48;
 
-/// A place in the data area of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileOffset(pub(crate) u64);
-
-/// The index of a chunk among those of a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkNumber(pub(crate) usize);
-
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ContentsError {
-    #[error("the agent's table has a range of {len} bytes at {start:#x} that is no address range")]
-    Range { start: u64, len: u64 },
-    #[error("the agent promises the range {0} that lies in no buffer object of the driver")]
-    Unknown(Extent),
+pub(crate) enum PromiseError {
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
     #[error("the agent calls bytes of {0} dead that it also promises")]
     Contradiction(Extent),
     #[error("the agent offers {0} for content, which is not room of its own in device memory")]
     Room(Extent),
-    #[error(
-        "the program uses a buffer object of {size} bytes without an address (virtual memory \
-         management), which cannot be saved"
-    )]
-    NoAddress { size: u64 },
-    #[error("the driver reports a buffer object of {size} bytes at {addr:#x}")]
-    BufferObject { addr: u64, size: u64 },
-    #[error("the image names bytes {offset:#x}+{len:#x} of buffer object {bo}, which has fewer")]
-    OutOfBounds { bo: u32, offset: u64, len: u64 },
-    #[error("the image leaves out {0}, which the checkpoint has no content for")]
-    Missing(Extent),
 }
 
-/// A buffer object as an image has it.
-pub(crate) fn bucket_of(bo: &KfdBoEntry) -> BoBucket {
-    BoBucket {
-        addr: bo.addr,
-        size: bo.size,
-        offset: bo.offset,
-        gpu_id: bo.gpu_id,
-        alloc_flags: bo.alloc_flags,
-        ..BoBucket::default()
-    }
-}
-
-pub(crate) fn has_content(bo: &BoBucket) -> bool {
-    bo.alloc_flags & (VRAM | GTT) != 0
-}
-
-/// All content of one GPU (the id the program knows), back to back.
-pub(crate) fn whole(bos: &[BoBucket], gpu: u32) -> Vec<Piece<FileOffset>> {
-    let mut end = 0;
-    bos.iter()
-        .enumerate()
-        .filter(|(_, bo)| bo.gpu_id == gpu && has_content(bo))
-        .map(|(index, bo)| {
-            let piece = Piece {
-                bo: index,
-                offset: 0,
-                len: bo.size,
-                place: FileOffset(end),
-            };
-            end += bo.size;
-            piece
-        })
-        .collect()
-}
-
-fn extents(ranges: &[ByteRange]) -> Result<Vec<Extent>, ContentsError> {
-    let extent = |range: &ByteRange| {
-        let ByteRange { start, len } = *range;
-        Extent::try_from(*range).map_err(|_| ContentsError::Range { start, len })
-    };
-    let ranges = ranges.iter().filter(|range| range.len != 0);
-    ranges.map(extent).collect()
-}
-
-fn set(extents: &[Extent]) -> ExtentSet {
-    // In whatever order they stand: one by one, from behind, would take time by the square.
-    extents.iter().copied().collect()
-}
-
-/// Where the content of each buffer object (of one GPU, or of all) lies in the program's address space.
-fn placed(bos: &[BoBucket], gpu: Option<u32>) -> Result<Vec<(usize, Extent)>, ContentsError> {
-    bos.iter()
-        .enumerate()
-        .filter(|(_, bo)| has_content(bo) && gpu.is_none_or(|gpu| bo.gpu_id == gpu))
-        .map(
-            |(index, bo)| match (bo.addr, Extent::with_len(bo.addr, bo.size)) {
-                (0, _) => Err(ContentsError::NoAddress { size: bo.size }),
-                (_, Ok(extent)) => Ok((index, extent)),
-                (addr, Err(_)) => Err(ContentsError::BufferObject {
-                    addr,
-                    size: bo.size,
-                }),
-            },
-        )
-        .collect()
+/// What an agent saves itself.
+pub(crate) fn tracked(promise: &HandOver) -> Result<ExtentSet, ContentsError> {
+    let ranges = promise.devices.iter().flat_map(|device| &device.tracked);
+    let ranges: Vec<ByteRange> = ranges.copied().collect();
+    Ok(set(&extents(&ranges)?))
 }
 
 /// Checks that all content has a place in the program's address space, where a restore maps it.
@@ -128,17 +49,17 @@ pub(crate) fn check_addresses(bos: &[BoBucket]) -> Result<(), ContentsError> {
 pub(crate) fn residual(
     bos: &[BoBucket],
     hand_over: &DeviceHandOver,
-) -> Result<Vec<Piece<()>>, ContentsError> {
+) -> Result<Vec<Piece<()>>, PromiseError> {
     let placed = placed(bos, Some(hand_over.gpu_id))?;
     let known = set(&placed.iter().map(|(_, extent)| *extent).collect::<Vec<_>>());
     let tracked = extents(&hand_over.tracked)?;
     let dead = extents(&hand_over.dead)?;
     if let Some(unknown) = tracked.iter().find(|&&extent| !known.contains(extent)) {
-        return Err(ContentsError::Unknown(*unknown));
+        return Err(ContentsError::Unknown(*unknown).into());
     }
     let promised = set(&tracked);
     if let Some(both) = dead.iter().find(|&&extent| promised.overlaps(extent)) {
-        return Err(ContentsError::Contradiction(*both));
+        return Err(PromiseError::Contradiction(*both));
     }
     let mut left_out = promised;
     left_out.union_with(&set(&dead));
@@ -186,7 +107,7 @@ pub(crate) fn set_aside(
     bos: &[BoBucket],
     hand_over: &DeviceHandOver,
     residual: Vec<Piece<()>>,
-) -> Result<(Option<Aside>, Vec<Piece<()>>), ContentsError> {
+) -> Result<(Option<Aside>, Vec<Piece<()>>), PromiseError> {
     let (Some(offered), Some(answer)) = (hand_over.aside_room, hand_over.answer) else {
         return Ok((None, residual));
     };
@@ -197,7 +118,7 @@ pub(crate) fn set_aside(
     let home = piece_of(&by_address(bos)?, room)?;
     let is_dead = set(&extents(&hand_over.dead)?).contains(room);
     if !is_dead || bos[home.bo].alloc_flags & VRAM == 0 {
-        return Err(ContentsError::Room(room));
+        return Err(PromiseError::Room(room));
     }
     let mut aside = Aside {
         room_bo: home.bo,
@@ -247,94 +168,11 @@ pub(crate) fn ranges(pieces: &[Piece<()>]) -> Vec<ResidualRange> {
         .collect()
 }
 
-/// The pieces of a residual image.
-pub(crate) fn residual_pieces(
-    bos: &[BoBucket],
-    ranges: &[ResidualRange],
-) -> Result<Vec<Piece<FileOffset>>, ContentsError> {
-    ranges
-        .iter()
-        .map(|range| {
-            let bad = ContentsError::OutOfBounds {
-                bo: range.bo_index,
-                offset: range.bo_offset,
-                len: range.len,
-            };
-            let inside = bos
-                .get(range.bo_index as usize)
-                .zip(range.bo_offset.checked_add(range.len))
-                .is_some_and(|(bo, end)| has_content(bo) && end <= bo.size);
-            let place = range
-                .file_offset
-                .checked_add(range.len)
-                .map(|_| FileOffset(range.file_offset));
-            match place {
-                Some(place) if inside => Ok(Piece {
-                    bo: range.bo_index as usize,
-                    offset: range.bo_offset,
-                    len: range.len,
-                    place,
-                }),
-                _ => Err(bad),
-            }
-        })
-        .collect()
-}
-
-/// Where the content of each buffer object lies, in ascending order.
-fn by_address(bos: &[BoBucket]) -> Result<Vec<(usize, Extent)>, ContentsError> {
-    let mut placed = placed(bos, None)?;
-    placed.sort_unstable_by_key(|(_, extent)| extent.start());
-    Ok(placed)
-}
-
-/// Bytes of the one buffer object, of those in ascending order, that they lie in.
-fn piece_of(placed: &[(usize, Extent)], bytes: Extent) -> Result<Piece<()>, ContentsError> {
-    let after = placed.partition_point(|(_, extent)| extent.start() <= bytes.start());
-    let home = after.checked_sub(1).map(|i| placed[i]);
-    match home {
-        Some((bo, extent)) if extent.contains(bytes) => Ok(Piece {
-            bo,
-            offset: bytes.start() - extent.start(),
-            len: bytes.len(),
-            place: (),
-        }),
-        _ => Err(ContentsError::Unknown(bytes)),
-    }
-}
-
-/// The pieces of chunks that start at these addresses.
-pub(crate) fn chunk_pieces(
-    bos: &[BoBucket],
-    chunks: impl Iterator<Item = (u64, u64)>,
-) -> Result<Vec<Piece<ChunkNumber>>, ContentsError> {
-    let placed = by_address(bos)?;
-    chunks
-        .enumerate()
-        .map(|(number, (start, len))| {
-            let chunk =
-                Extent::with_len(start, len).map_err(|_| ContentsError::Range { start, len })?;
-            Ok(piece_of(&placed, chunk)?.at(ChunkNumber(number)))
-        })
-        .collect()
-}
-
-/// Checks that everything the residual leaves to the agent is among the delivered extents.
-pub(crate) fn check_delivered(
-    left_out: &[ByteRange],
-    delivered: &[ByteRange],
-) -> Result<(), ContentsError> {
-    let missing = set(&extents(left_out)?).subtract(&set(&extents(delivered)?));
-    match missing.iter().next() {
-        Some(extent) => Err(ContentsError::Missing(extent)),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe_kfd::memory::USERPTR;
+    use strobe_kfd::memory::{GTT, USERPTR};
+    use strobe_store::contents::{FileOffset, residual_pieces};
 
     fn bo(addr: u64, size: u64, alloc_flags: u32) -> BoBucket {
         BoBucket {
@@ -434,7 +272,10 @@ mod tests {
         assert_eq!(of(8, &[]), Ok(vec![range(1, 0, 0x1000, 0)]));
         let foreign = of(9, &[(0x40000, 0x1000)]);
         assert!(
-            matches!(foreign, Err(ContentsError::Unknown(_))),
+            matches!(
+                foreign,
+                Err(PromiseError::Contents(ContentsError::Unknown(_)))
+            ),
             "{foreign:?}"
         );
     }
@@ -518,14 +359,17 @@ mod tests {
             set_aside(&bos, &promise, all).unwrap_err()
         };
         let live = refused(&|promise| promise.dead.clear());
-        assert!(matches!(live, ContentsError::Room(_)), "{live}");
+        assert!(matches!(live, PromiseError::Room(_)), "{live}");
         let host = refused(&|promise| {
             promise.aside_room = Some(message(0x20000, 0x1000));
             promise.dead = vec![message(0x20000, 0x1000)];
         });
-        assert!(matches!(host, ContentsError::Room(_)), "{host}");
+        assert!(matches!(host, PromiseError::Room(_)), "{host}");
         let nowhere = refused(&|promise| promise.aside_room = Some(message(0x60000, 0x1000)));
-        assert!(matches!(nowhere, ContentsError::Unknown(_)), "{nowhere}");
+        assert!(
+            matches!(nowhere, PromiseError::Contents(ContentsError::Unknown(_))),
+            "{nowhere}"
+        );
         let nothing = DeviceHandOver {
             aside_room: None,
             ..promise.clone()
@@ -540,110 +384,31 @@ mod tests {
         let bos = [bo(0x10000, 0x1000, VRAM), bo(0x20000, 0x1000, USERPTR)];
         let beyond = residual(&bos, &hand_over(&[(0x10800, 0x1000)], &[]));
         assert!(
-            matches!(beyond, Err(ContentsError::Unknown(_))),
+            matches!(
+                beyond,
+                Err(PromiseError::Contents(ContentsError::Unknown(_)))
+            ),
             "{beyond:?}"
         );
         let host = residual(&bos, &hand_over(&[(0x20000, 0x1000)], &[]));
         assert!(
-            matches!(host, Err(ContentsError::Unknown(_))),
+            matches!(host, Err(PromiseError::Contents(ContentsError::Unknown(_)))),
             "host memory is CRIU's: {host:?}"
         );
         let both = residual(&bos, &hand_over(&[(0x10000, 0x800)], &[(0x10400, 0x800)]));
         assert!(
-            matches!(both, Err(ContentsError::Contradiction(_))),
+            matches!(both, Err(PromiseError::Contradiction(_))),
             "{both:?}"
         );
         let wraps = residual(&bos, &hand_over(&[(u64::MAX, 2)], &[]));
         assert!(
-            matches!(wraps, Err(ContentsError::Range { .. })),
+            matches!(
+                wraps,
+                Err(PromiseError::Contents(ContentsError::Range { .. }))
+            ),
             "{wraps:?}"
         );
         let vmm = residual(&[bo(0, 0x1000, VRAM)], &hand_over(&[], &[]));
-        assert_eq!(vmm, Err(ContentsError::NoAddress { size: 0x1000 }));
-    }
-
-    #[test]
-    fn all_content_of_one_gpu_lies_back_to_back() {
-        let mut bos = [
-            bo(0x1000, 0x1000, GTT),
-            bo(0x8000, 0x2000, VRAM),
-            bo(0x2000, 1, USERPTR),
-        ];
-        let piece = |bo, len, place| Piece {
-            bo,
-            offset: 0,
-            len,
-            place: FileOffset(place),
-        };
-        assert_eq!(
-            whole(&bos, 9),
-            [piece(0, 0x1000, 0), piece(1, 0x2000, 0x1000)]
-        );
-        bos[0].gpu_id = 8;
-        assert_eq!(
-            whole(&bos, 9),
-            [piece(1, 0x2000, 0)],
-            "the other GPU has its own file"
-        );
-    }
-
-    #[test]
-    fn an_image_that_points_outside_is_refused() {
-        let bos = [bo(0x1000, 0x1000, VRAM), bo(0x8000, 0x1000, USERPTR)];
-        let cases = [
-            range(0, 0x800, 0x801, 0),
-            range(1, 0, 1, 0),
-            range(2, 0, 1, 0),
-            range(0, u64::MAX, 2, 0),
-        ];
-        for bad in cases {
-            assert!(residual_pieces(&bos, &[bad]).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn chunks_find_their_buffer_object() {
-        let bos = [bo(0x20000, 0x3000, VRAM), bo(0x10000, 0x1000, VRAM)];
-        let pieces = chunk_pieces(&bos, [(0x21000, 0x2000), (0x10000, 0x800)].into_iter());
-        let expected = [
-            Piece {
-                bo: 0,
-                offset: 0x1000,
-                len: 0x2000,
-                place: ChunkNumber(0),
-            },
-            Piece {
-                bo: 1,
-                offset: 0,
-                len: 0x800,
-                place: ChunkNumber(1),
-            },
-        ];
-        assert_eq!(pieces.unwrap(), expected);
-        assert!(
-            chunk_pieces(&bos, [(0x22000, 0x2000)].into_iter()).is_err(),
-            "over the end"
-        );
-        assert!(
-            chunk_pieces(&bos, [(0x8000, 1)].into_iter()).is_err(),
-            "before all"
-        );
-    }
-
-    #[test]
-    fn content_that_was_never_delivered_is_named() {
-        let left_out = [message(0x1000, 0x2000)];
-        assert!(
-            check_delivered(
-                &left_out,
-                &[message(0x2000, 0x1000), message(0x1000, 0x1000)]
-            )
-            .is_ok()
-        );
-        let error = check_delivered(&left_out, &[message(0x1000, 0x1800)]).unwrap_err();
-        assert_eq!(
-            error,
-            ContentsError::Missing(Extent::new(0x2800, 0x3000).unwrap())
-        );
+        assert_eq!(vmm, Err(ContentsError::NoAddress { size: 0x1000 }.into()));
     }
 }
