@@ -47,19 +47,25 @@ fn a_program_on_two_gpus_comes_back_also_on_others() {
 #[test]
 fn workers_on_a_gpu_each_come_back_from_one_cut() {
     let program = hip_program("soak/workers.cpp");
-    let run = |folder: &Folder| start_on(&["--gpus", "3"], folder.path(), &[&program, "30"]);
-    let whole = Folder::new("gpu-each-whole");
-    assert!(run(&whole).wait(LIMIT).expect("it ends").success());
-    let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
+    let run = |folder: &Folder, rounds: &str| {
+        let words = [program.as_str(), rounds, "stdout"];
+        start_on(&["--gpus", "3"], folder.path(), &words)
+    };
     let folder = Folder::new("gpu-each");
-    let mut session = run(&folder);
+    // Until they are told otherwise.
+    let mut session = run(&folder, "1000000");
     session
         .wait_for("stdout", "round 6 ", LIMIT)
         .expect("it works");
     let images = folder.join("images");
     checkpoint(&session, &images, &[]).well();
     session.kill().expect("it dies");
+    let rounds = folder.rounds_enough_of(&["stdout"], 30);
     restore_on(&images, &["--gpus", "3"]).well();
     let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+    let whole = Folder::new("gpu-each-whole");
+    let uninterrupted = run(&whole, &rounds.to_string());
+    assert!(uninterrupted.wait(LIMIT).expect("it ends").success());
+    let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
     assert_eq!(said, whole);
 }

@@ -103,32 +103,3 @@ fn who_shares_memory_with_a_process_outside_of_the_program_is_refused() {
         assert!(process.is_alive(), "{}", process.output());
     }
 }
-
-/// By the runtime below HIP: what an agent says of its memory is not true of another process that writes there. Saved
-/// while both stand still it is one memory, as any other.
-#[test]
-fn memory_that_is_shared_behind_the_agents_backs_is_refused_or_saved_while_all_stand_still() {
-    let program = hip_program("lends.cpp");
-    let folder = Folder::new("behind-backs");
-    let both = format!(
-        "{program} lend-hsa handle >lent & until grep -q lent lent; do sleep 0.1; done; \
-         {program} borrow-hsa handle >borrowed & wait"
-    );
-    let session = start_on(&["--ipc"], folder.path(), &["sh", "-c", &both]);
-    wait_until("borrower", || {
-        let said = fs::read_to_string(folder.join("borrowed")).unwrap_or_default();
-        said.contains("borrowed").then_some(())
-    });
-    let images = folder.join("images");
-    let refused = checkpoint(&session, &images, &[]);
-    refused.badly(&["share device memory", "--mode stop"]);
-    assert!(!images.exists());
-    let taken = checkpoint(&session, &images, &["--mode", "stop"]).well();
-    assert!(taken.stdout.contains("2 GPU processes"), "{}", taken.stdout);
-    verify(&images).well();
-    session.kill().expect("it dies");
-    let said = folder.join("said");
-    fs::create_dir(&said).expect("a folder");
-    let restored = Session::restore(&strobe(), &options(&["--ipc"]), &images, &said, LIMIT);
-    restored.expect("it comes back").kill().expect("it dies");
-}

@@ -8,7 +8,8 @@ use strobe_program::process;
 
 use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, restore, start, verify};
 
-const ROUNDS: &str = "40";
+/// Until they are told otherwise.
+const FOR_EVER: &str = "1000000";
 
 /// The processes below a program's first, in the order in which they were made.
 fn below(session: &Session) -> Vec<u32> {
@@ -18,24 +19,28 @@ fn below(session: &Session) -> Vec<u32> {
     below
 }
 
-/// What `workers` says when nobody interrupts it.
-fn uninterrupted(program: &str) -> String {
-    let folder = Folder::new("workers-whole");
-    let session = start(&folder, &[program, ROUNDS]);
+/// Brings `workers` back, which is dead, has it end, and compares what it has said with what it says when nobody
+/// interrupts it.
+fn workers_end_as_they_would_have(program: &str, folder: &Folder) {
+    let rounds = folder.rounds_enough_of(&["stdout"], 30);
+    restore(&folder.join("images")).well();
+    let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+    let whole = Folder::new("workers-whole");
+    let session = start(&whole, &[program, &rounds.to_string()]);
     assert!(session.wait(LIMIT).expect("it ends").success());
-    fs::read_to_string(folder.join("stdout")).expect("its output")
+    let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
+    assert!(whole.ends_with("end\n"), "{whole}");
+    assert_eq!(said, whole);
 }
 
 /// Each of its workers uses the GPU, and none of what one sends another is lost or comes twice.
 #[test]
 fn processes_that_all_use_the_gpu_come_back_from_one_cut() {
     let program = hip_program("soak/workers.cpp");
-    let whole = uninterrupted(&program);
-    assert!(whole.ends_with("end\n"), "{whole}");
     // The first has no agent, the others have one each.
     for (named, options) in [(0, ["--mode", "cow"]), (2, ["--mode", "stop"])] {
         let folder = Folder::new(&format!("workers-{named}"));
-        let mut session = start(&folder, &[&program, ROUNDS]);
+        let mut session = start(&folder, &[&program, FOR_EVER, "stdout"]);
         session
             .wait_for("stdout", "round 7 ", LIMIT)
             .expect("it works");
@@ -47,9 +52,7 @@ fn processes_that_all_use_the_gpu_come_back_from_one_cut() {
         verify(&images).well();
         assert!(all.iter().all(|pid| process::exists(*pid)), "one has ended");
         session.kill().expect("it dies");
-        restore(&images).well();
-        let said = fs::read_to_string(folder.join("stdout")).expect("its output");
-        assert_eq!(said, whole, "{options:?}");
+        workers_end_as_they_would_have(&program, &folder);
     }
 }
 
@@ -58,7 +61,7 @@ fn processes_that_all_use_the_gpu_come_back_from_one_cut() {
 fn all_processes_end_with_a_checkpoint_that_kills() {
     let program = hip_program("soak/workers.cpp");
     let folder = Folder::new("workers-killed");
-    let mut session = start(&folder, &[&program, ROUNDS]);
+    let mut session = start(&folder, &[&program, FOR_EVER, "stdout"]);
     session
         .wait_for("stdout", "round 5 ", LIMIT)
         .expect("it works");
@@ -70,9 +73,7 @@ fn all_processes_end_with_a_checkpoint_that_kills() {
         .filter(|pid| process::stat(**pid).is_ok_and(|stat| !stat.is_dead()));
     assert_eq!(left.count(), 0);
     session.wait(LIMIT).expect("it was killed");
-    restore(&images).well();
-    let said = fs::read_to_string(folder.join("stdout")).expect("its output");
-    assert_eq!(said, uninterrupted(&program));
+    workers_end_as_they_would_have(&program, &folder);
 }
 
 /// What the shell does after its program is done comes back with it.

@@ -3,7 +3,7 @@
 // what it gets with its own memory on the device, so that all depend on all. Where there are several GPUs, they
 // share them out.
 //
-//   workers [ROUNDS]
+//   workers [ROUNDS [OUTPUT]]   as many as OUTPUT.rounds says, once that is there
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +51,7 @@ static void work(unsigned self, int from, int to) {
 
 int main(int argc, char** argv) {
     unsigned rounds = rounds_of(argc, argv, 50);
+    const char* output = argc > 2 ? argv[2] : nullptr;
     // Into each worker, and from the last one to us.
     int in[kWorkers + 1], out[kWorkers + 1];
     for (unsigned i = 0; i <= kWorkers; ++i) {
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
     }
     uint64_t number = 0;
     for (unsigned i = 0; i < kWorkers; ++i) put(in[0], 2 * i + 1);
-    for (unsigned round = kWorkers; round < rounds; ++round) {
+    for (unsigned round = kWorkers; round < rounds_in_all(output, rounds); ++round) {
         if (!get(out[kWorkers], number)) return 1;
         put(in[0], number);
     }
