@@ -23,7 +23,7 @@ pub const PAGE_BYTES: usize = 4096;
 /// "STROBE\x01\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
 /// Of this layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +52,15 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Goal {
-    /// No further than [`Phase::Armed`], and back to it from [`Phase::Drained`]: the program goes on.
+    /// No further than [`Phase::Armed`].
     Open = 0,
     /// As far as [`Phase::Drained`].
     Drained = 1,
     /// As far as [`Phase::Cut`].
     Cut = 2,
+    /// From [`Phase::Drained`] once back to [`Phase::Closing`]: each thread that waits at the gate makes one call.
+    /// The agent takes it for [`Self::Drained`] then.
+    Pass = 3,
 }
 
 /// What became of the dump, written into the frozen (or restored) program.
@@ -150,7 +153,7 @@ impl Goal {
     /// The goal a word stands for; a word that is none opens the gate.
     pub fn from_word(word: u32) -> Self {
         use Goal::*;
-        [Drained, Cut]
+        [Drained, Cut, Pass]
             .into_iter()
             .find(|&goal| goal as u32 == word)
             .unwrap_or(Open)

@@ -15,12 +15,6 @@ const GATE_LIMIT: Duration = Duration::from_secs(600);
 /// How long the command may take to commit.
 const HOLD_LIMIT: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(1);
-/// How long processes of a tree are left to come to rest by themselves, and after they were helped.
-const PATIENCE: Duration = Duration::from_millis(200);
-const BETWEEN_TURNS: Duration = Duration::from_millis(20);
-/// How long one may go on in its turn: at first a moment, and then twice as long each time, for on a busy machine that
-/// is no time at all.
-const LONGEST_TURN: Duration = Duration::from_millis(64);
 /// At a process that changes under our eyes.
 const LOOKS: u32 = 20;
 
@@ -115,13 +109,10 @@ fn all_at_cut(agents: &[RemoteAgent]) -> Result<Vec<AtCut>, GateError> {
     let mut all = Together::new(agents);
     if agents.len() > 1 {
         all.set_goal(Goal::Drained)?;
-        let mut stuck = Instant::now() + PATIENCE;
-        let mut turn = POLL;
+        let mut turns = Turns::begin();
         while !all.are_at(Phase::Drained)? {
-            if Instant::now() > stuck {
-                all.give_way(turn)?;
-                turn = LONGEST_TURN.min(2 * turn);
-                stuck = Instant::now() + BETWEEN_TURNS.max(turn);
+            if turns.is_due() {
+                all.give_way()?;
             }
             thread::sleep(POLL);
         }
@@ -177,22 +168,65 @@ impl<'a> Together<'a> {
         Ok(all)
     }
 
-    /// The work of one may wait for what another would do that stands at its gate: those whose work has
-    /// ended go on for a while. A short one, for what they then begin may wait for the first in its turn.
-    fn give_way(&mut self, turn: Duration) -> Result<(), GateError> {
+    /// The work of one may wait for what another would do that stands at its gate: those whose work has ended make
+    /// one call in each thread. Not more, for what they begin may wait for the first in its turn.
+    fn give_way(&mut self) -> Result<(), GateError> {
         for agent in self.agents {
-            if agent.phase()? != Some(Phase::Drained) {
-                continue;
+            if agent.phase()? == Some(Phase::Drained) {
+                agent.set_goal(Goal::Pass)?;
             }
-            agent.set_goal(Goal::Open)?;
-            // It may refuse, or end: that is found out with all the others.
-            while agent.phase()? == Some(Phase::Drained) && Instant::now() < self.deadline {
+        }
+        // One that refuses, or ends, is found with all the others.
+        for agent in self.agents {
+            while agent.phase()? == Some(Phase::Drained)
+                && agent.goal()? == Goal::Pass
+                && Instant::now() < self.deadline
+            {
                 thread::sleep(POLL);
             }
-            thread::sleep(turn);
-            agent.set_goal(Goal::Drained)?;
         }
         Ok(())
+    }
+}
+
+/// When processes that wait for one another are helped. By many small steps, since each may be one too many; with
+/// pauses, in which work ends that is only long. Both are longer each time: how long work is, and how fast the
+/// machine, nobody knows.
+struct Turns {
+    pause: Duration,
+    left: u32,
+    next: Instant,
+}
+
+impl Turns {
+    /// Between two pauses.
+    const IN_A_ROW: u32 = 32;
+    /// Of these and the pause before them.
+    const PAUSE: Duration = Duration::from_millis(200);
+
+    fn begin() -> Self {
+        Self {
+            pause: Self::PAUSE,
+            left: Self::IN_A_ROW,
+            next: Instant::now() + Self::PAUSE,
+        }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.next {
+            return false;
+        }
+        self.left -= 1;
+        let wait = match self.left {
+            0 => {
+                (self.pause, self.left) = (2 * self.pause, Self::IN_A_ROW);
+                self.pause
+            }
+            _ => self.pause / (2 * Self::IN_A_ROW),
+        };
+        self.next = now + wait;
+        true
     }
 }
 

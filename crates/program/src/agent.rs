@@ -225,6 +225,12 @@ impl RemoteAgent {
         )
     }
 
+    /// How far it is to go.
+    pub fn goal(&self) -> Result<Goal, AgentError> {
+        let word = self.read_word(offset_of!(AgentPage, gate_request))?;
+        Ok(Goal::from_word(word))
+    }
+
     /// Tells the agent what became of the dump.
     pub fn set_verdict(&self, verdict: Verdict) -> Result<(), AgentError> {
         self.write(
@@ -467,6 +473,7 @@ mod tests {
         assert!(socket.starts_with(b"strobe-77\0"));
         agent.set_goal(Goal::Drained).unwrap();
         assert_eq!(page.gate_request.load(Ordering::Relaxed), 1);
+        assert_eq!(agent.goal().unwrap(), Goal::Drained);
         agent.set_verdict(Verdict::Restored).unwrap();
         assert_eq!(agent.verdict().unwrap(), Some(Verdict::Restored));
     }

@@ -1,5 +1,7 @@
 //! The gate: every call that changes GPU state passes it; closed, new calls wait.
 //!
+//! Closed for long, it can let one call of each thread pass that waits there: for what they do somebody else may wait.
+//!
 //! Each thread counts itself in a cache line of its own, so an open gate costs no contention. Enter
 //! and close are the two halves of a Dekker handshake, both sequentially consistent: a thread that
 //! did not see the gate closed is seen inside by whoever closes it.
@@ -18,6 +20,11 @@ const SLOTS: usize = 1024;
 const SHARED: usize = SLOTS - 1;
 /// A thread that waits looks at the gate this often even when nobody wakes it.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// States of a gate: open; closed in its first turn; calls pass in this turn; what one turn differs from the next by.
+const OPEN: u32 = 0;
+const FIRST_TURN: u32 = 2;
+const PASSES: u32 = 1;
+const TURN: u32 = 2;
 /// Marks the shared slot: no thread has this id.
 const ANY_THREAD: u32 = u32::MAX;
 
@@ -40,7 +47,12 @@ struct Slot {
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    closed: AtomicU32,
+    /// [`OPEN`], or closed: a number that grows with each turn in which calls pass, and whether this is one.
+    state: AtomicU32,
+    /// Threads that wait.
+    waiting: AtomicU32,
+    /// Calls that have passed in this turn, or the last one.
+    passed: AtomicU32,
     slots: [Slot; SLOTS],
 }
 
@@ -56,7 +68,9 @@ impl Gate {
     #[allow(clippy::new_without_default, reason = "const, for statics")]
     pub(crate) const fn new() -> Gate {
         Gate {
-            closed: AtomicU32::new(0),
+            state: AtomicU32::new(OPEN),
+            waiting: AtomicU32::new(0),
+            passed: AtomicU32::new(0),
             slots: [const {
                 Slot {
                     thread: AtomicU32::new(0),
@@ -72,14 +86,34 @@ impl Gate {
     pub(crate) fn enter(&self) -> Inside {
         let at = self.own_slot();
         let slot = &self.slots[at];
+        slot.inside.fetch_add(1, Ordering::SeqCst);
+        if self.state.load(Ordering::SeqCst) != OPEN {
+            self.wait_outside(slot);
+        }
+        Inside(at as u32)
+    }
+
+    /// Goes outside, waits there, and is inside again.
+    #[cold]
+    fn wait_outside(&self, slot: &Slot) {
+        slot.inside.fetch_sub(1, Ordering::SeqCst);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let came = self.state.load(Ordering::SeqCst) | PASSES;
         loop {
             slot.inside.fetch_add(1, Ordering::SeqCst);
-            if self.closed.load(Ordering::SeqCst) == 0 {
-                return Inside(at as u32);
+            let state = self.state.load(Ordering::SeqCst);
+            // Who came in a turn waits for the next one.
+            let passes = state & PASSES != 0 && state != came;
+            if passes {
+                self.passed.fetch_add(1, Ordering::SeqCst);
+            }
+            if passes || state == OPEN {
+                break;
             }
             slot.inside.fetch_sub(1, Ordering::SeqCst);
-            futex_wait(&self.closed, 1, LOOK_AGAIN);
+            futex_wait(&self.state, state, LOOK_AGAIN);
         }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// The call is over.
@@ -92,17 +126,34 @@ impl Gate {
 
     /// Closes the gate: who enters from now on waits.
     pub(crate) fn close(&self) {
-        self.closed.store(1, Ordering::SeqCst);
+        let number = self.state.load(Ordering::SeqCst).max(FIRST_TURN) & !PASSES;
+        self.state.store(number, Ordering::SeqCst);
     }
 
     /// Opens the gate.
     pub(crate) fn open(&self) {
-        self.closed.store(0, Ordering::SeqCst);
-        futex_wake(&self.closed);
+        self.state.store(OPEN, Ordering::SeqCst);
+        futex_wake(&self.state);
+    }
+
+    /// Lets each thread that waits now make one call; closed otherwise, and when this returns: when they have begun,
+    /// or that has taken too long. For who has closed it.
+    pub(crate) fn let_pass(&self, patience: Duration) {
+        let waiting = self.waiting.load(Ordering::SeqCst);
+        self.passed.store(0, Ordering::SeqCst);
+        let last = self.state.load(Ordering::SeqCst);
+        let turn = last.wrapping_add(TURN).max(FIRST_TURN) | PASSES;
+        self.state.store(turn, Ordering::SeqCst);
+        futex_wake(&self.state);
+        let deadline = Instant::now() + patience;
+        while self.passed.load(Ordering::SeqCst) < waiting && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.close();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::SeqCst) != 0
+        self.state.load(Ordering::SeqCst) != OPEN
     }
 
     /// Waits until nobody is inside. `Err` names a thread that still is when the time is over, or when
@@ -232,6 +283,52 @@ mod tests {
         GATE.open();
         other.join().unwrap();
         assert!(DONE.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn each_that_waits_makes_one_call_in_a_turn() {
+        static GATE: Gate = Gate::new();
+        static CALLS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+        static STOP: AtomicBool = AtomicBool::new(false);
+        GATE.close();
+        let callers: Vec<_> = CALLS
+            .iter()
+            .map(|calls| {
+                std::thread::spawn(move || {
+                    while !STOP.load(Ordering::SeqCst) {
+                        let inside = GATE.enter();
+                        calls.fetch_add(1, Ordering::SeqCst);
+                        GATE.leave(inside);
+                    }
+                })
+            })
+            .collect();
+        let all_wait = || {
+            while GATE.waiting.load(Ordering::SeqCst) < CALLS.len() as u32 {
+                std::thread::yield_now();
+            }
+            // Nobody passes who is not let.
+            assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+        };
+        for turn in 1..=20 {
+            all_wait();
+            GATE.let_pass(Duration::from_secs(10));
+            assert!(GATE.is_closed());
+            let deadline = Instant::now() + Duration::from_secs(10);
+            assert_eq!(GATE.wait_until_empty(deadline, || false), Ok(()));
+            for calls in &CALLS {
+                assert_eq!(calls.load(Ordering::SeqCst), turn);
+            }
+        }
+        // Nobody waits for who is not there.
+        STOP.store(true, Ordering::SeqCst);
+        GATE.open();
+        callers
+            .into_iter()
+            .for_each(|caller| caller.join().unwrap());
+        GATE.close();
+        GATE.let_pass(Duration::from_secs(1000));
+        assert!(GATE.is_closed());
     }
 
     #[test]

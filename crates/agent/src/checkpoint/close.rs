@@ -20,6 +20,8 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 /// Between two looks at what has to end first, and at the others while the program stands still.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN_DRAINED: Duration = Duration::from_micros(200);
+/// How long a thread may take to begin a call that is let through the closed gate.
+const PASSAGE: Duration = Duration::from_millis(100);
 /// How long an armed agent waits for the dump to begin.
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -33,15 +35,19 @@ pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<()
         set_phase(page, Phase::Closing);
         page.attempts.fetch_add(1, Ordering::Relaxed);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
-        let drained = debug_span!("drain").in_scope(|| attempt_drain(agent, patience));
-        let why = match drained.and_then(|()| wait_for_others(agent)) {
-            Ok(Proceed::ToTheCut) => return Ok(()),
-            Ok(Proceed::Again) => None,
-            Err(why) => Some(why),
+        let rest = || {
+            debug_span!("drain").in_scope(|| close(agent, patience))?;
+            while wait_for_others(agent)? == Proceed::OneCall {
+                GATE.let_pass(PASSAGE);
+                debug_span!("drain").in_scope(|| drain(agent, Instant::now() + patience))?;
+            }
+            Ok(())
+        };
+        let Err(why) = rest() else {
+            return Ok(());
         };
         GATE.open();
         set_phase(page, Phase::Armed);
-        let Some(why) = why else { continue };
         if attempt == begin.drain_attempts || verdict(page) == Verdict::Aborted {
             return Err(why);
         }
@@ -56,7 +62,7 @@ pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<()
     }
 }
 
-/// Waits until the dump, or the next attempt of all, begins.
+/// Waits until the dump begins.
 fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
     let page = agent.page;
     let deadline = Instant::now() + ARMED_PATIENCE;
@@ -76,10 +82,11 @@ fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
 }
 
 /// What comes after the work has ended.
+#[derive(PartialEq, Eq)]
 enum Proceed {
     ToTheCut,
     /// Another process needs something of this one before its own work can end.
-    Again,
+    OneCall,
 }
 
 /// Waits until the work of all others that are saved with this process has ended. Without an end of its
@@ -89,8 +96,15 @@ fn wait_for_others(agent: &'static Agent) -> Result<Proceed, Refusal> {
     let mut watch = Watch::new(page);
     while goal(page) != Goal::Cut {
         set_phase(page, Phase::Drained);
-        if goal(page) == Goal::Open {
-            return Ok(Proceed::Again);
+        if goal(page) == Goal::Pass {
+            // In this order: who sees it taken sees that the work has not ended.
+            set_phase(page, Phase::Closing);
+            let (pass, taken) = (Goal::Pass as u32, Goal::Drained as u32);
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let word = &page.gate_request;
+            // Where another goal stands there by now, that is reached afterwards.
+            let _ = word.compare_exchange(pass, taken, order.0, order.1);
+            return Ok(Proceed::OneCall);
         }
         if verdict(page) == Verdict::Aborted {
             return Err(Refusal::NoDump);
@@ -105,8 +119,8 @@ fn goal(page: &AgentPage) -> Goal {
     Goal::from_word(page.gate_request.load(Ordering::Acquire))
 }
 
-/// One attempt. The gate is closed afterwards, whatever the result.
-fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusal> {
+/// One attempt. The gate is closed afterwards, but where the program is in a capture.
+fn close(agent: &'static Agent, patience: Duration) -> Result<(), Refusal> {
     let deadline = Instant::now() + patience;
     while is_capturing(agent, deadline)? {
         if Instant::now() >= deadline {
@@ -116,6 +130,11 @@ fn attempt_drain(agent: &'static Agent, patience: Duration) -> Result<(), Refusa
     }
     GATE.close();
     agent.page.gate_closed_ns.store(now_ns(), Ordering::Relaxed);
+    drain(agent, deadline)
+}
+
+/// Waits for an idle GPU behind the closed gate.
+fn drain(agent: &'static Agent, deadline: Instant) -> Result<(), Refusal> {
     let given_up = || agent.control.given_up();
     // Who is inside may wait for this to be given up.
     let emptied = GATE.wait_until_empty(deadline, || given_up().is_some());
