@@ -538,7 +538,13 @@ fn finish_held(
 ) -> anyhow::Result<CheckpointReport> {
     let mut all = Vec::new();
     for agent in &preparation.tree.agents {
-        let snapshot = agent.snapshot()?;
+        let snapshot = match agent.snapshot() {
+            Err(_) if gone(agent).is_some() => {
+                all.push(Statistics::default());
+                continue;
+            }
+            snapshot => snapshot?,
+        };
         all.push(Statistics {
             launches: snapshot.launches,
             footprints_exact: snapshot.footprints_exact,

@@ -11,7 +11,7 @@ use strobe_program::process::{self, Identity};
 use strobe_proto::page::Verdict;
 
 use crate::scratch::Scratch;
-use crate::tree::Tree;
+use crate::tree::{Tree, gone};
 
 /// How long a killed program may take to end: the driver waits for its GPU work.
 const END: Duration = Duration::from_secs(30);
@@ -43,13 +43,17 @@ impl Drop for Held {
 }
 
 impl Held {
-    /// Waits for the plugin's verdict; the program stays frozen after it.
+    /// Waits for the plugin's verdict; the program stays frozen after it. Those that have ended before all was frozen
+    /// hear none.
     pub(crate) fn saved(tree: &Tree, mut criu: Running) -> Result<Held, RunError> {
         let is_saved = |agent: &RemoteAgent| {
             let snapshot = agent.snapshot();
             snapshot.is_ok_and(|snapshot| snapshot.verdict == Some(Verdict::Dumped))
         };
-        criu.until(|| tree.agents.iter().all(is_saved))?;
+        criu.until(|| {
+            let (saved, others): (Vec<_>, Vec<_>) = tree.agents.iter().partition(|a| is_saved(a));
+            !saved.is_empty() && others.into_iter().all(|agent| gone(agent).is_some())
+        })?;
         Ok(Held {
             root: tree.root,
             agents: tree.agents.clone(),

@@ -20,9 +20,15 @@ const LIMIT: Duration = Duration::from_secs(150);
 /// Draws which of several checkpoints is restored, apart from what the plan draws.
 const OLDER: u64 = 0x5eed;
 
-/// What a command says of a program that is gone, and of one that is about to go.
-const ENDED: [&str; 2] = ["has ended", "there is no process"];
-const EXITS: &str = "is exiting";
+/// What a command says of a program that is gone, or is about to go: its processes that use the GPU may have ended
+/// before it.
+const ENDED: [&str; 5] = [
+    "has ended",
+    "there is no process",
+    "is exiting",
+    "uses a GPU now",
+    "has not used the GPU yet",
+];
 /// The agent holds an exit up for two seconds at most.
 const EXIT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -138,13 +144,7 @@ impl Cycle<'_> {
             // It may be over before the command has found it, or in the middle; any other reason
             // is a failure, also where the program ended well in the meantime.
             CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence)
-                if ENDED.iter().any(|words| sentence.contains(words)) && !session.is_alive() =>
-            {
-                absent(&images)?;
-                return Err(Stop::Ended(sentence));
-            }
-            CheckpointOutcome::Refused(sentence) | CheckpointOutcome::Failed(sentence)
-                if sentence.contains(EXITS) =>
+                if ENDED.iter().any(|words| sentence.contains(words)) =>
             {
                 absent(&images)?;
                 let status = session.wait(EXIT_LIMIT)?;
