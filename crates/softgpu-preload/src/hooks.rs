@@ -46,9 +46,16 @@ unsafe fn map(
     offset: off_t,
 ) -> *mut c_void {
     let mapped = if fd >= 0 && flags & libc::MAP_ANONYMOUS == 0 {
-        std::panic::catch_unwind(|| preload::mapped(fd)).unwrap_or_default()
+        std::panic::catch_unwind(|| preload::mapped(fd, offset)).unwrap_or(Ok(Mapped::default()))
     } else {
-        Mapped::default()
+        Ok(Mapped::default())
+    };
+    let mapped = match mapped {
+        Ok(mapped) => mapped,
+        Err(error) => {
+            set_errno(error as c_int);
+            return libc::MAP_FAILED;
+        }
     };
     let offset = offset.wrapping_add(mapped.moved_by);
     // SAFETY: the caller's promise.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use nix::errno::Errno;
 
-use crate::device::{DRM_MAJOR, Device, fd, place, render_minor};
+use crate::device::{DRM_MAJOR, Device, Tables, fd, place, render_minor};
 use crate::driver;
 use crate::gpus::Gpus;
 
@@ -45,19 +45,50 @@ pub struct Mapped {
     pub stays_at_fork: bool,
 }
 
-/// How to map `fd`; all zero for files that are not ours.
-pub fn mapped(fd: i32) -> Mapped {
+/// How to map `fd` at an offset; all zero for files that are not ours.
+///
+/// # Errors
+/// `EACCES` for memory that neither was made by the driver through this render node, nor has a handle in it
+/// (`drm_gem_mmap`).
+pub fn mapped(fd: i32, offset: i64) -> Result<Mapped, Errno> {
     match node(fd) {
-        Some((_, fd::Node::Kfd)) => Mapped {
+        Some((_, fd::Node::Kfd)) => Ok(Mapped {
             stays_at_fork: true,
             ..Mapped::default()
+        }),
+        Some((gpus, fd::Node::Render(gpu))) => match fd::meaning(&gpus.device, fd)? {
+            fd::Meaning::Slot(file) => {
+                let tables = gpus.device.lock()?;
+                may_map(&tables, gpu, file as u32 + 1, offset.cast_unsigned())
+                    .then(Mapped::default)
+                    .ok_or(Errno::EACCES)
+            }
+            fd::Meaning::DmaBuf { .. } => Ok(Mapped {
+                moved_by: place_of_dma_buf(&gpus.device, fd).unwrap_or(0),
+                ..Mapped::default()
+            }),
+            fd::Meaning::Fresh => Err(Errno::EACCES),
         },
-        Some((gpus, fd::Node::Render(_))) => Mapped {
-            moved_by: place_of_dma_buf(&gpus.device, fd).unwrap_or(0),
-            ..Mapped::default()
-        },
-        None => Mapped::default(),
+        None => Ok(Mapped::default()),
     }
+}
+
+fn may_map(tables: &Tables, gpu: usize, file: u32, offset: u64) -> bool {
+    let is_meant = |index: u32| {
+        tables.objects.get(index as usize).is_some_and(|object| {
+            object.gpu as usize == gpu
+                && matches!(object.place, place::VRAM | place::GTT)
+                && offset.wrapping_sub(object.offset) < object.size
+        })
+    };
+    let is_drivers = |owner: u32| {
+        let process = tables.process(owner as usize - 1);
+        process.is_some_and(|process| process.devices[gpu].vm == file)
+    };
+    let mut handles = tables.handles.iter();
+    let mut buffers = tables.buffers.iter();
+    handles.any(|(_, entry)| entry.file == file && is_meant(entry.object))
+        || buffers.any(|(_, buffer)| is_drivers(buffer.owner) && is_meant(buffer.object))
 }
 
 fn place_of_dma_buf(device: &Device, fd: i32) -> Option<i64> {

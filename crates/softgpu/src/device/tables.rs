@@ -310,7 +310,7 @@ pub(crate) struct GemHandle {
     pub(crate) file: u32,
     pub(crate) handle: u32,
     pub(crate) object: u32,
-    pub(crate) imported: u32,
+    pub(crate) padding: u32,
     pub(crate) domains: u64,
     pub(crate) alloc_flags: u64,
     pub(crate) alignment: u64,

@@ -127,7 +127,11 @@ pub(super) fn mmap(caller: &Caller, args: &mut Mmap) -> Result<(), Errno> {
 pub(super) fn handle_to_fd(caller: &Caller, args: &mut HandleToFd) -> Result<(), Errno> {
     let file = caller.render_file()?;
     let tables = caller.lock()?;
-    let (index, _, _) = object(&tables, file, args.handle)?;
+    let (index, _, object) = object(&tables, file, args.handle)?;
+    // As `amdgpu_gem_prime_export` says of user memory.
+    if !matches!(object.place, place::VRAM | place::GTT) {
+        return Err(Errno::EPERM);
+    }
     args.fd = share(caller.device, &tables, index as u32)?;
     Ok(())
 }
@@ -152,7 +156,6 @@ pub(super) fn fd_to_handle(caller: &Caller, args: &mut FdToHandle) -> Result<(),
         DOMAIN_GTT
     };
     let entry = GemHandle {
-        imported: 1,
         domains,
         ..GemHandle::default()
     };
@@ -288,6 +291,10 @@ pub(super) unsafe fn operate(caller: &Caller, args: &mut GemOp) -> Result<(), Er
                     flags: u64::from(m.flags),
                 })
                 .collect();
+            // As the kernel of what was never mapped.
+            if entries.is_empty() {
+                return Err(Errno::ENOENT);
+            }
             // SAFETY: the caller's promise.
             unsafe { fill(args.value, args.num_entries, &entries)? };
             args.num_entries = entries.len() as u32;
@@ -302,28 +309,32 @@ pub(super) unsafe fn operate(caller: &Caller, args: &mut GemOp) -> Result<(), Er
 /// `entries` must be valid for the number beside it.
 pub(super) unsafe fn list(caller: &Caller, args: &mut ListHandles) -> Result<(), Errno> {
     let file = caller.render_file()?;
+    let gpu = caller.render_gpu()?;
     let tables = caller.lock()?;
     let owner = file as u32 + 1;
-    let entries: Vec<ListEntry> = tables
-        .handles
-        .iter()
-        .filter(|(_, entry)| entry.file == owner)
-        .map(|(_, entry)| ListEntry {
+    let of = |entry: &GemHandle| {
+        let object = tables.objects.get(entry.object as usize);
+        let object = object.copied().unwrap_or_default();
+        ListEntry {
             handle: entry.handle,
-            flags: if entry.imported != 0 {
-                LIST_IS_IMPORT
-            } else {
+            // As amdgpu, to which an import of the same device is another handle of the object.
+            flags: if object.gpu as usize == gpu {
                 0
+            } else {
+                LIST_IS_IMPORT
             },
-            size: tables
-                .objects
-                .get(entry.object as usize)
-                .map_or(0, |object| object.size),
+            size: object.size,
             preferred_domains: entry.domains,
             alloc_flags: entry.alloc_flags,
             alignment: entry.alignment,
-        })
+        }
+    };
+    let handles = tables.handles.iter();
+    let mut entries: Vec<ListEntry> = handles
+        .filter(|(_, entry)| entry.file == owner)
+        .map(|(_, entry)| of(entry))
         .collect();
+    entries.sort_unstable_by_key(|entry| entry.handle);
     // SAFETY: the caller's promise.
     unsafe { fill(args.entries, args.num_entries, &entries)? };
     args.num_entries = entries.len() as u32;
