@@ -9,6 +9,7 @@
 //! | `hostile` | hundreds of checkpoints of kernels that lie are right |
 //! | `missed_writes` | who writes unannounced spoils no image |
 //! | `files` | what comes back works on its files as they were, or not at all |
+//! | `gem` | what a program holds at render nodes itself comes back, or is refused by its handle |
 //! | `graph` | what was launched is shown, and what orders it |
 //! | `containers` | a program in a container is saved from the host, or refused by name |
 //! | `moved` | what has another path now is found there where that is said |
@@ -39,6 +40,8 @@ mod damage;
 mod faults;
 #[path = "checkpoint/files.rs"]
 mod files;
+#[path = "checkpoint/gem.rs"]
+mod gem;
 #[path = "checkpoint/graph.rs"]
 mod graph;
 #[path = "checkpoint/held.rs"]

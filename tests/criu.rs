@@ -7,6 +7,7 @@
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
 //! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
+//! | `gem` | what a program holds at render nodes itself comes back, also from an import |
 //! | `shared` | memory that processes share is one memory again |
 //! | `options` | what a user sets is obeyed, or named with what it may be |
 //! | `parallel` | buffer objects are filled while CRIU goes on, and nothing runs before they are |
@@ -17,6 +18,8 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "criu/gem.rs"]
+mod gem;
 #[path = "criu/options.rs"]
 mod options;
 #[path = "criu/parallel.rs"]

@@ -143,6 +143,9 @@ pub struct CriuRenderNode {
     pub num_of_bos: ::core::option::Option<u64>,
     #[prost(message, repeated, tag = "5")]
     pub bo_entries: ::prost::alloc::vec::Vec<DrmBoEntry>,
+    /// Strobe's, unknown to CRIU's own plugin: the file has an address space of its own, beside that of the compute driver
+    #[prost(bool, optional, tag = "1000")]
+    pub is_apart: ::core::option::Option<bool>,
 }
 /// A buffer object made through the render node.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -88,16 +88,23 @@ pub fn kfd_id(name: &str) -> Option<i32> {
     name.strip_prefix(KFD)?.strip_suffix(".img")?.parse().ok()
 }
 
-/// Whether [`kfd`] names a file so.
-pub fn is_kfd(name: &str) -> bool {
-    name.starts_with(KFD)
-}
-
 const RENDER_NODE: &str = "amdgpu-renderD-";
 
 /// An open render node, as CRIU's own plugin names it: [`crate::amdgpu::CriuRenderNode`].
 pub fn render_node(id: i32) -> String {
     format!("{RENDER_NODE}{id}.img")
+}
+
+/// The number in a name that [`render_node`] gives.
+pub fn render_node_id(name: &str) -> Option<i32> {
+    let id = name.strip_prefix(RENDER_NODE)?.strip_suffix(".img")?;
+    id.parse().ok()
+}
+
+/// Content of one buffer object of an open render node, as CRIU's own plugin names it: a length, then the bytes.
+/// `index` is its place in [`crate::amdgpu::CriuRenderNode::bo_entries`].
+pub fn handle_pages(id: i32, minor: u32, index: usize) -> String {
+    format!("amdgpu-drm-pages-{id}-{minor}-{index:04x}.img")
 }
 
 /// Whether [`render_node`] names a file so.

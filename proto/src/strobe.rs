@@ -453,10 +453,10 @@ pub struct SharedBuffer {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BufferName {
-    /// the number that CRIU gave the process's file of /dev/kfd
+    /// the number that CRIU gave the process's file of /dev/kfd or of a render node
     #[prost(int32, tag = "1")]
     pub file: i32,
-    /// index into CriuKfd.bo_entries
+    /// index into CriuKfd.bo_entries, or CriuRenderNode.bo_entries
     #[prost(uint32, tag = "2")]
     pub bo_index: u32,
 }

@@ -286,10 +286,6 @@ fn descriptors_that_criu_would_bring_back_otherwise_are_refused_or_named() {
     for (kind, words) in [
         ("semaphore", "is a semaphore (eventfd, EFD_SEMAPHORE)"),
         ("boottime", "is a timer (timerfd) of clock 7"),
-        (
-            "gem",
-            "has 1 buffer objects of its own at /dev/dri/renderD128",
-        ),
         ("news", "has events that were not read yet"),
     ] {
         let session = environment.start_traced(kind, &[&program, kind]);

@@ -2,12 +2,10 @@
 //   descriptors semaphore    an eventfd that counts down by one
 //   descriptors boottime     a timer of CLOCK_BOOTTIME
 //   descriptors news         an inotify that has something to tell
-//   descriptors gem          a render node, with a buffer object that HIP knows nothing of
 // It says "ready", runs until SIGTERM, and then ends well.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -20,15 +18,7 @@ __global__ void count(unsigned* words) { words[threadIdx.x] += 1; }
 
 static volatile sig_atomic_t told = 0;
 
-// DRM_IOCTL_AMDGPU_GEM_CREATE of drm/amdgpu_drm.h, for 64 KiB of system memory.
-static int gem() {
-    int node = open("/dev/dri/renderD128", O_RDWR);
-    uint64_t create[4] = {64 << 10, 4096, 2, 0};
-    return ioctl(node, 0xc0206440, create) ? -1 : node;
-}
-
 static int descriptor(const char* kind) {
-    if (!strcmp(kind, "gem")) return gem();
     if (!strcmp(kind, "semaphore")) return eventfd(3, EFD_SEMAPHORE);
     if (!strcmp(kind, "boottime")) return timerfd_create(CLOCK_BOOTTIME, 0);
     if (strcmp(kind, "news")) return -1;

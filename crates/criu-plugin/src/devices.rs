@@ -44,6 +44,18 @@ impl Devices {
         Self(devices)
     }
 
+    /// The device number of the compute driver.
+    pub(crate) fn kfd(&self) -> Option<u64> {
+        let mut devices = self.0.iter();
+        let kfd = devices.find(|(_, device)| *device == Device::Kfd);
+        kfd.map(|(number, _)| *number)
+    }
+
+    /// Whether it is one of these.
+    pub(crate) fn has(&self, rdev: u64) -> bool {
+        self.find(rdev).is_some()
+    }
+
     /// Those of a test, all of the driver.
     #[cfg(test)]
     pub(crate) fn with(numbers: &[u64]) -> Self {

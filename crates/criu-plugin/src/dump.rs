@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 
 use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
-use strobe_kfd::client::render;
+use strobe_kfd::client::gem as handles;
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::maps;
@@ -20,13 +20,14 @@ use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::zombies;
 use strobe_program::{events, sockets};
-use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdBoEntry, KfdDeviceEntry};
+use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, DrmBoEntry, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
 use strobe_store::contents;
 
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
+use crate::gem::{self, Held, HeldError};
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
 use crate::images::Images;
@@ -47,6 +48,15 @@ const NO_HANDLE: u32 = u32::MAX;
 /// A process that has one of the driver's files open, if one is found, and the id of a GPU here.
 type GpuOf = (Option<u32>, u32);
 
+/// An open file of a render node.
+#[derive(Debug)]
+struct OpenNode {
+    file: OwnedFd,
+    minor: u32,
+    id: i32,
+    gpu: GpuOf,
+}
+
 /// A dump in progress.
 #[derive(Debug)]
 pub(crate) struct Dump {
@@ -63,6 +73,13 @@ pub(crate) struct Dump {
     tree: Vec<u32>,
     /// Render node images written so far.
     render_nodes: Vec<(GpuOf, CriuRenderNode)>,
+    /// Render nodes with buffer objects of the program's own, of processes whose file of the compute driver is still
+    /// to come: their queues run, and nobody knows what they share with it.
+    postponed: Vec<OpenNode>,
+    /// All files of the driver and of render nodes that came so far.
+    seen: Vec<OwnedFd>,
+    /// The mmap offsets of what the compute driver has made, to tell the render node that it was made through.
+    offsets: BTreeMap<GpuOf, Vec<u64>>,
     sharing: Sharing,
     /// The id that a process knows a GPU by: which may be another in each.
     known_as: BTreeMap<GpuOf, u32>,
@@ -89,6 +106,9 @@ impl Dump {
             stopped: Vec::new(),
             dumped: Vec::new(),
             render_nodes: Vec::new(),
+            postponed: Vec::new(),
+            seen: Vec::new(),
+            offsets: BTreeMap::new(),
             sharing: Sharing::default(),
             tree: Vec::new(),
             known_as: BTreeMap::new(),
@@ -231,19 +251,55 @@ impl Dump {
         link: &Path,
         id: i32,
     ) -> Result<bool, DumpError> {
-        match self.devices.find(rdev) {
-            Some(Device::Kfd) => self.kfd(fd, id).map(|()| true),
-            Some(Device::Render { minor }) => self.render_node(fd, minor, id).map(|()| true),
-            None if link.to_string_lossy().starts_with("/dmabuf") => Err(DumpError::DmaBuf),
-            None => Ok(false),
+        let device = match self.devices.find(rdev) {
+            Some(device) => device,
+            None if link.to_string_lossy().starts_with("/dmabuf") => return Err(DumpError::DmaBuf),
+            None => return Ok(false),
+        };
+        self.seen
+            .push(fd.try_clone_to_owned().map_err(DumpError::Descriptor)?);
+        match device {
+            Device::Kfd => self.kfd(fd, id)?,
+            Device::Render { minor } => self.render_node(fd, minor, id)?,
+        }
+        self.postponed()?;
+        self.check_imports()?;
+        Ok(true)
+    }
+
+    /// Whether a process has a file of the compute driver that is still to come.
+    fn is_expected(&self, pid: Option<u32>) -> bool {
+        let (Some(pid), Some(kfd)) = (pid, self.devices.kfd()) else {
+            return false;
+        };
+        open_files::has_another(pid, |rdev| rdev == kfd, &self.seen)
+    }
+
+    /// Saves what had to wait for the compute driver.
+    fn postponed(&mut self) -> Result<(), DumpError> {
+        for node in mem::take(&mut self.postponed) {
+            match self.is_expected(node.gpu.0) {
+                true => self.postponed.push(node),
+                false => self.held(&node)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// When all files have come, all memory that was imported is some process's of the program.
+    fn check_imports(&self) -> Result<(), DumpError> {
+        let Some((minor, handle)) = self.sharing.unknown() else {
+            return Ok(());
+        };
+        let mut tree = self.tree.iter();
+        let is_ours = |rdev| self.devices.has(rdev);
+        match tree.any(|pid| open_files::has_another(*pid, is_ours, &self.seen)) {
+            true => Ok(()),
+            false => Err(HeldError::Foreign { handle, minor }.into()),
         }
     }
 
     fn render_node(&mut self, fd: BorrowedFd<'_>, minor: u32, id: i32) -> Result<(), DumpError> {
-        let handles = render::handles(fd).map_err(DumpError::Handles)?;
-        if let Some(count @ 1..) = handles {
-            return Err(DumpError::GemObjects { count, minor });
-        }
         let present = topology::read()?;
         let gpu_id = present
             .iter()
@@ -251,12 +307,83 @@ impl Dump {
             .map_or(0, |node| node.gpu_id);
         self.note_plugin()?;
         let gpu = (open_files::owner(&self.tree, fd.as_raw_fd()), gpu_id);
+        let node = OpenNode {
+            file: fd.try_clone_to_owned().map_err(DumpError::Descriptor)?,
+            minor,
+            id,
+            gpu,
+        };
+        let count = handles::handles(fd).map_err(DumpError::Handles)?;
+        if count.is_none_or(|handles| handles.is_empty()) {
+            return self.write_node(&node, Vec::new(), None);
+        }
+        if self.images()?.is_stream() {
+            return Err(HeldError::Streamed(minor).into());
+        }
+        self.postponed.push(node);
+        Ok(())
+    }
+
+    /// Saves a render node with buffer objects of the program's own.
+    fn held(&mut self, node: &OpenNode) -> Result<(), DumpError> {
+        let started = now_ns();
+        let OpenNode {
+            ref file,
+            minor,
+            id,
+            gpu,
+        } = *node;
+        let list = handles::handles(file.as_fd()).map_err(DumpError::Handles)?;
+        let mut held = gem::look(file.as_fd(), minor, list.unwrap_or_default())?;
+        let own: Vec<u64> = held.iter().map(|held| held.entry.offset).collect();
+        let mut others = self.offsets.get(&gpu).into_iter().flatten();
+        let is_apart = match others.find(|offset| !own.contains(offset)) {
+            Some(offset) => {
+                !handles::is_of_the_driver(file.as_fd(), *offset).map_err(DumpError::Handles)?
+            }
+            None => true,
+        };
+        let pid = gpu.0.unwrap_or_default();
+        let mut agents = self.agents.iter();
+        let saves_all = !agents.any(|at_cut| at_cut.agent.identity().pid == pid);
+        let known = self.sharing.add_held((pid, id, minor), &held, saves_all)?;
+        self.note_sharing()?;
+        let wanted: Vec<bool> = known.iter().map(|known| saves_all || !known).collect();
+        let staging = self.options.staging;
+        let saved = gem::save(self.images()?, (id, minor), &held, &wanted, staging)?;
+        self.statistics.buffer_objects += held.len() as u64;
+        self.statistics.residual_bytes += saved;
+        for (Held { entry, content }, known) in held.iter_mut().zip(known) {
+            entry.is_import |= u32::from(known);
+            if !is_apart {
+                // What the driver has mapped there itself it will map again.
+                let drivers = self.sharing.of_the_driver(pid, content)?;
+                entry
+                    .vm_entries
+                    .retain(|place| !drivers.contains(&place.addr));
+                entry.num_of_vms = entry.vm_entries.len() as u32;
+            }
+        }
+        let entries = held.into_iter().map(|held| held.entry).collect();
+        self.write_node(node, entries, Some(is_apart))?;
+        self.statistics.residual_ns += now_ns() - started;
+        Ok(())
+    }
+
+    fn write_node(
+        &mut self,
+        node: &OpenNode,
+        bo_entries: Vec<DrmBoEntry>,
+        is_apart: Option<bool>,
+    ) -> Result<(), DumpError> {
+        let OpenNode { minor, id, gpu, .. } = *node;
         let image = CriuRenderNode {
-            gpu_id: self.known_as.get(&gpu).copied().unwrap_or(gpu_id),
+            gpu_id: self.known_as.get(&gpu).copied().unwrap_or(gpu.1),
             id: Some(id as u32),
             drm_render_minor: Some(minor),
-            num_of_bos: Some(0),
-            bo_entries: Vec::new(),
+            num_of_bos: Some(bo_entries.len() as u64),
+            bo_entries,
+            is_apart,
         };
         self.images()?.write(&files::render_node(id), &image)?;
         self.render_nodes.push((gpu, image));
@@ -327,6 +454,16 @@ impl Dump {
         let present = topology::read()?;
         let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
         self.statistics.buffer_objects += buckets.len() as u64;
+        for bucket in buckets.iter().filter(|bo| contents::has_content(bo)) {
+            let device = state
+                .devices
+                .iter()
+                .find(|d| d.user_gpu_id == bucket.gpu_id);
+            if let Some(device) = device {
+                let gpu = (owner, device.actual_gpu_id);
+                self.offsets.entry(gpu).or_default().push(bucket.offset);
+            }
+        }
 
         let image = kfd_image(&info, &state, &present)?;
         self.images()?.write(&files::kfd(id), &image)?;
@@ -335,10 +472,6 @@ impl Dump {
             .agents
             .iter()
             .position(|a| a.agent.identity().pid == pid);
-        // One of an earlier dump into this folder would be taken for ours.
-        if self.dumped.len() == 1 {
-            self.images()?.remove(files::SHARED_BUFFERS)?;
-        }
         let tracked = promise
             .map(|number| promise::tracked(&self.agents[number].promise))
             .transpose()?;
@@ -355,12 +488,13 @@ impl Dump {
 
     /// What is shared by the processes that were dumped so far, and whether all of a handle's processes are here.
     fn note_sharing(&mut self) -> Result<(), DumpError> {
-        if let Some(shared) = self.sharing.image() {
-            let images = self.images()?;
-            if images.is_stream() {
-                return Err(SharingError::Streamed.into());
-            }
-            images.write(files::SHARED_BUFFERS, &shared)?;
+        let shared = self.sharing.image();
+        let images = self.images()?;
+        match shared {
+            Some(_) if images.is_stream() => return Err(SharingError::Streamed.into()),
+            Some(shared) => images.write(files::SHARED_BUFFERS, &shared)?,
+            // One of an earlier dump into this folder would be taken for ours.
+            None => images.remove(files::SHARED_BUFFERS)?,
         }
         let agents = self.agents.iter();
         let agents = agents.map(|a| (a.agent.identity().pid, &a.promise));

@@ -12,6 +12,7 @@ use strobe_program::program_files::ProgramFileError;
 use strobe_program::sockets::SocketError;
 use strobe_program::zombies::ZombieError;
 
+use crate::gem::HeldError;
 use crate::hand_over::GateError;
 use crate::images::ImageError;
 use crate::promise::PromiseError;
@@ -35,6 +36,8 @@ pub(crate) enum DumpError {
     Sdma(#[from] SdmaError),
     #[error(transparent)]
     Sharing(#[from] SharingError),
+    #[error(transparent)]
+    Held(#[from] HeldError),
     #[error(transparent)]
     ProgramFile(#[from] ProgramFileError),
     #[error(transparent)]
@@ -61,11 +64,6 @@ pub(crate) enum DumpError {
     OpenDriver(io::Error),
     #[error("the GPU driver cannot be asked for buffer objects of a render node: {0}")]
     Handles(io::Error),
-    #[error(
-        "the program has {count} buffer objects of its own at /dev/dri/renderD{minor} (made or imported \
-         through libdrm), which cannot be saved"
-    )]
-    GemObjects { count: u32, minor: u32 },
     #[error("the GPU driver cannot be asked for its version: {0}")]
     Version(io::Error),
     #[error("the GPU driver's interface {0}.{1} is older than 1.8 and cannot save a process")]
@@ -107,6 +105,8 @@ pub(crate) enum DumpError {
          cannot be streamed; dump it without --stream"
     )]
     NodeBeforeDriver(u32),
+    #[error("a descriptor of the program cannot be kept open: {0}")]
+    Descriptor(io::Error),
     #[error("a thread that copies contents has failed")]
     Thread,
 }
@@ -123,9 +123,16 @@ impl DumpError {
             | Self::Sharing(
                 SharingError::Streamed
                 | SharingError::NotOpened { .. }
-                | SharingError::Foreign { .. },
+                | SharingError::Foreign { .. }
+                | SharingError::Handle { .. },
             )
-            | Self::GemObjects { .. }
+            | Self::Held(
+                HeldError::NotExported { .. }
+                | HeldError::Domains { .. }
+                | HeldError::Busy { .. }
+                | HeldError::Foreign { .. }
+                | HeldError::Streamed(_),
+            )
             | Self::OldDriver(..)
             | Self::Namespace(NamespaceError::OtherUser { .. })
             | Self::Twice(_)

@@ -53,7 +53,7 @@ pub(crate) enum ExchangeError {
 /// Where a memory is found, once `published` is set.
 #[derive(Debug, Default)]
 #[repr(C)]
-struct Place {
+pub(crate) struct Place {
     offset: AtomicU64,
     /// The number of its dma-buf in CRIU's store.
     descriptor: AtomicI32,
@@ -69,6 +69,17 @@ pub(crate) struct Exchange {
     buffers: Vec<SharedBuffer>,
     /// One for each; mapped by all processes, for as long as they are CRIU.
     places: &'static [Place],
+}
+
+/// How a buffer object comes back that is held by a handle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin<'a> {
+    /// Nobody else has it.
+    Alone,
+    /// The others wait for it here.
+    First(&'a Place),
+    /// It is found here.
+    Import(&'a Place),
 }
 
 /// A buffer object of one process that is shared.
@@ -87,7 +98,24 @@ impl Exchange {
         Ok(Self { buffers, places })
     }
 
-    /// Those of the process whose file of `/dev/kfd` has this number.
+    /// How each of the `count` buffer objects of the file of a render node with this number comes back.
+    pub(crate) fn origins(
+        &self,
+        file: i32,
+        count: usize,
+    ) -> Result<Vec<Origin<'_>>, ExchangeError> {
+        let mut origins = vec![Origin::Alone; count];
+        for part in self.parts(file) {
+            let origin = origins.get_mut(part.bo).ok_or(ExchangeError::Nonsense)?;
+            *origin = match part.is_made_here {
+                true => Origin::First(part.place),
+                false => Origin::Import(part.place),
+            };
+        }
+        Ok(origins)
+    }
+
+    /// Those of the file with this number.
     fn parts(&self, file: i32) -> Vec<Part<'_>> {
         let all = self.buffers.iter().zip(self.places);
         let parts = all.flat_map(|(buffer, place)| {
@@ -136,7 +164,11 @@ impl Exchange {
             });
         }
         for part in parts.iter().filter(|part| part.is_made_here) {
-            publish(part.place, &bos[part.bo], devices)?;
+            let Bo { bucket, content } = &bos[part.bo];
+            let content = content.as_ref().ok_or(ExchangeError::Nonsense)?;
+            let gpu = (bucket.gpu_id, gpu_of(devices, bucket)?);
+            part.place
+                .publish(content.as_fd(), bucket.restored_offset, gpu)?;
         }
         let private = |bo: usize| {
             let private = PrivateBo::of(&image.priv_data, devices.len(), bo);
@@ -209,18 +241,45 @@ fn gpu_of(devices: &[DeviceBucket], bo: &BoBucket) -> Result<u32, ExchangeError>
     Ok(device.ok_or(ExchangeError::Nonsense)?.actual_gpu_id)
 }
 
-fn publish(place: &Place, bo: &Bo, devices: &[DeviceBucket]) -> Result<(), ExchangeError> {
-    let content = bo.content.as_ref().ok_or(ExchangeError::Nonsense)?;
-    let number = host::store_descriptor(content.as_fd()).map_err(ExchangeError::Store)?;
-    place.descriptor.store(number, Ordering::Relaxed);
-    let gpu = gpu_of(devices, &bo.bucket)?;
-    place.gpu.store(gpu, Ordering::Relaxed);
-    place.known_as.store(bo.bucket.gpu_id, Ordering::Relaxed);
-    place
-        .offset
-        .store(bo.bucket.restored_offset, Ordering::Relaxed);
-    place.published.store(1, Ordering::Release);
-    Ok(())
+impl Place {
+    /// Tells the others where the memory is; `gpu` is the id that the program knows its GPU by, and that of the one
+    /// here.
+    pub(crate) fn publish(
+        &self,
+        content: BorrowedFd<'_>,
+        offset: u64,
+        (known_as, gpu): (u32, u32),
+    ) -> Result<(), ExchangeError> {
+        let number = host::store_descriptor(content).map_err(ExchangeError::Store)?;
+        self.descriptor.store(number, Ordering::Relaxed);
+        self.gpu.store(gpu, Ordering::Relaxed);
+        self.known_as.store(known_as, Ordering::Relaxed);
+        self.offset.store(offset, Ordering::Relaxed);
+        self.published.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// The dma-buf of the memory, for who has it on this GPU. Should its maker fail, CRIU ends all of the restore,
+    /// this process too.
+    pub(crate) fn wait(
+        &self,
+        addr: u64,
+        (known_as, here): (u32, u32),
+    ) -> Result<OwnedFd, ExchangeError> {
+        let started = Instant::now();
+        while self.published.load(Ordering::Acquire) == 0 {
+            if started.elapsed() > PATIENCE {
+                return Err(ExchangeError::Late(addr));
+            }
+            thread::sleep(POLL);
+        }
+        let there = self.gpu.load(Ordering::Relaxed);
+        if self.known_as.load(Ordering::Relaxed) == known_as && here != there {
+            return Err(ExchangeError::OtherGpu { addr, here, there });
+        }
+        let number = self.descriptor.load(Ordering::Relaxed);
+        host::stored_descriptor(number).map_err(ExchangeError::Store)
+    }
 }
 
 fn import(
@@ -231,14 +290,7 @@ fn import(
     devices: &[DeviceBucket],
 ) -> Result<(), ExchangeError> {
     let BoBucket { addr, gpu_id, .. } = bo.bucket;
-    let dmabuf = wait_for(place, addr)?;
-    let (here, there) = (
-        gpu_of(devices, &bo.bucket)?,
-        place.gpu.load(Ordering::Relaxed),
-    );
-    if place.known_as.load(Ordering::Relaxed) == gpu_id && here != there {
-        return Err(ExchangeError::OtherGpu { addr, here, there });
-    }
+    let dmabuf = place.wait(addr, (gpu_id, gpu_of(devices, &bo.bucket)?))?;
     let mapped = private.mapped_gpu_ids.iter().position(|id| *id == 0);
     let mapped = &private.mapped_gpu_ids[..mapped.unwrap_or(private.mapped_gpu_ids.len())];
     let imported = compute::import(kfd, dmabuf.as_fd(), (gpu_id, addr), private.index);
@@ -251,17 +303,4 @@ fn import(
     bo.bucket.restored_offset = place.offset.load(Ordering::Relaxed);
     bo.content = Some(dmabuf);
     Ok(())
-}
-
-/// The dma-buf of a memory. Should its maker fail, CRIU ends all of the restore, this process too.
-fn wait_for(place: &Place, addr: u64) -> Result<OwnedFd, ExchangeError> {
-    let started = Instant::now();
-    while place.published.load(Ordering::Acquire) == 0 {
-        if started.elapsed() > PATIENCE {
-            return Err(ExchangeError::Late(addr));
-        }
-        thread::sleep(POLL);
-    }
-    let number = place.descriptor.load(Ordering::Relaxed);
-    host::stored_descriptor(number).map_err(ExchangeError::Store)
 }

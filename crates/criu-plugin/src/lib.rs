@@ -13,6 +13,7 @@
 //! | `dump`, `restore` | the flow of each |
 //! | `dump_error`, `restore_error` | why one fails |
 //! | `sharing`, `exchange` | memory that processes share: which it is, and how it comes back as one |
+//! | `gem` | buffer objects that the program itself holds at render nodes |
 //! | `fill`, `filler` | contents of restored buffer objects; the process that fills them meanwhile |
 //! | `checkpoint` | the directory around CRIU's images |
 //! | `promise` | what of contents an agent promises, and what remains to be saved |
@@ -40,6 +41,7 @@ mod dump_error;
 mod exchange;
 mod fill;
 mod filler;
+mod gem;
 mod hand_over;
 mod hooks;
 mod host;

@@ -1,7 +1,7 @@
 //! Which descriptors stand for one open file, in one process or in several.
 
 use std::fs;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
 /// Whether descriptor `one` of the process `pid` and `other` of this process are copies.
@@ -23,6 +23,21 @@ pub(crate) fn copy_in(pid: u32, fd: RawFd) -> Option<RawFd> {
         .find(|&copy| (pid != std::process::id() || copy != fd) && is_copy(pid, copy, fd))
 }
 
+/// Whether the process `pid` has a file of a device open, by what is `wanted` of device numbers, that is none of
+/// these.
+pub(crate) fn has_another(pid: u32, wanted: impl Fn(u64) -> bool, known: &[OwnedFd]) -> bool {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"));
+    let mut entries = entries.into_iter().flatten().flatten();
+    entries.any(|entry| {
+        let is_wanted = fs::metadata(entry.path()).is_ok_and(|meta| wanted(meta.rdev()));
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.parse().ok());
+        let mut known = known.iter();
+        is_wanted
+            && number.is_some_and(|fd| !known.any(|known| is_copy(pid, fd, known.as_raw_fd())))
+    })
+}
+
 /// The first of these processes that has the file open.
 pub(crate) fn owner(pids: &[u32], fd: RawFd) -> Option<u32> {
     pids.iter().copied().find(|pid| copy_in(*pid, fd).is_some())
@@ -32,7 +47,6 @@ pub(crate) fn owner(pids: &[u32], fd: RawFd) -> Option<u32> {
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::os::fd::AsRawFd;
     use std::process::{Command, Stdio};
 
     #[test]

@@ -21,9 +21,10 @@ use strobe_proto::page::Verdict;
 
 use crate::checkpoint::open_checkpoint;
 use crate::devices::{self, Device};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, filled_elsewhere};
 use crate::fill::{self, Request};
 use crate::filler::{self, Filler};
+use crate::gem::{self, MadeError};
 use crate::host::{self, Level};
 use crate::images::Images;
 use crate::mapping;
@@ -37,9 +38,12 @@ use strobe_store::contents::{buckets, has_content};
 /// State of the process being restored.
 #[derive(Debug, Default)]
 pub(crate) struct Restore {
-    /// Render nodes opened, by the id of the GPU here. The program's own descriptors are copies:
-    /// the driver lets only the opener of a render node map what was restored into it.
-    nodes: Vec<(u32, Node)>,
+    /// Render nodes opened. The program's own descriptors are copies: the driver lets only the opener of a render
+    /// node map what was restored into it.
+    nodes: Vec<(Opened, Node)>,
+    /// The file of the compute driver, where it was needed before CRIU asks for it; its number.
+    early: Option<(i32, OwnedFd)>,
+    is_driver_back: bool,
     moved: Vec<Moved>,
     /// The GPU here of each that the program knows.
     gpus: Option<BTreeMap<u32, u32>>,
@@ -47,6 +51,15 @@ pub(crate) struct Restore {
     options: Options,
     /// Where there is none, each process fills its buffer objects itself.
     filler: Option<Filler>,
+}
+
+/// What a render node was opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opened {
+    /// The compute driver, on the GPU of this id here.
+    Driver(u32),
+    /// A file of the program's own, by CRIU's number of it.
+    File(i32),
 }
 
 #[derive(Debug)]
@@ -62,7 +75,7 @@ impl Restore {
     pub(crate) fn prepare(options: Options) -> Result<Self, RestoreError> {
         let images = Images::of_criu().map_err(RestoreError::Folder)?;
         let mut filler = None;
-        if let Some(image) = kfd_image(&images, |_| true)? {
+        if let Some((_, image)) = kfd_image(&images, |_| true)? {
             make_shared_memory(&image)?;
             // What is wrong with GPUs is said when they are needed.
             let present = topology::read().unwrap_or_default();
@@ -81,11 +94,14 @@ impl Restore {
     /// Makes the descriptor that the image of this number describes; `None` if it is none of ours.
     pub(crate) fn file(&mut self, id: i32) -> Result<Option<OwnedFd>, RestoreError> {
         let images = Images::of_criu().map_err(RestoreError::Folder)?;
+        if let Some((_, kfd)) = self.early.take_if(|(early, _)| *early == id) {
+            return Ok(Some(kfd));
+        }
         if let Some(image) = images.read::<CriuKfd>(&files::kfd(id))? {
             return self.kfd(&images, id, image).map(Some);
         }
         if let Some(image) = images.read::<CriuRenderNode>(&files::render_node(id))? {
-            return self.render_node(&images, &image).map(Some);
+            return self.render_node(&images, id, &image).map(Some);
         }
         Ok(None)
     }
@@ -93,9 +109,14 @@ impl Restore {
     fn render_node(
         &mut self,
         images: &Images,
+        id: i32,
         image: &CriuRenderNode,
     ) -> Result<OwnedFd, RestoreError> {
         let present = topology::read()?;
+        let holds = !image.bo_entries.is_empty();
+        if holds {
+            self.driver_first(images)?;
+        }
         if self.gpus.is_none()
             && let Some(kfd) = own_kfd_image(images)?
         {
@@ -108,9 +129,69 @@ impl Restore {
             // Without /dev/kfd nothing says which GPU would do as well; `map_gpus` looks at it again.
             None => image.gpu_id,
         };
-        self.node(gpu, &present)?
-            .try_clone()
-            .map_err(RestoreError::Descriptor)
+        let opened = match image.is_apart() {
+            true => Opened::File(id),
+            false => Opened::Driver(gpu),
+        };
+        let file = self.node(opened, gpu, &present)?.try_clone();
+        let file = file.map_err(RestoreError::Descriptor)?;
+        if holds {
+            self.held(images, (id, image), &file, (opened, gpu), &present)?;
+        }
+        Ok(file)
+    }
+
+    /// What a process holds by handles may be memory of the compute driver, which has to be there then.
+    fn driver_first(&mut self, images: &Images) -> Result<(), RestoreError> {
+        if images.is_stream() {
+            return Err(MadeError::Streamed.into());
+        }
+        if self.is_driver_back {
+            return Ok(());
+        }
+        let own = kfd_image(images, |image| image.pid == std::process::id())?;
+        if let Some((id, image)) = own {
+            let kfd = self.kfd(images, id, image)?;
+            let kfd = host::out_of_the_way(kfd).map_err(RestoreError::Descriptor)?;
+            self.early = Some((id, kfd));
+        }
+        Ok(())
+    }
+
+    /// Makes and fills buffer objects of the program's own, in their file.
+    fn held(
+        &mut self,
+        images: &Images,
+        (id, image): (i32, &CriuRenderNode),
+        file: &OwnedFd,
+        (opened, gpu): (Opened, u32),
+        present: &[KfdDeviceEntry],
+    ) -> Result<(), RestoreError> {
+        let _phase = tracing::debug_span!("handles").entered();
+        let origins = self.exchange.origins(id, image.bo_entries.len())?;
+        let made = gem::make(file.as_fd(), image, &origins, (image.gpu_id, gpu))?;
+        let elsewhere = filled_elsewhere(images, id)?;
+        let node = fill::open(gpu, present)?;
+        let staging = self.options.staging;
+        gem::fill(images, (id, image), &made, &elsewhere, &node, staging)?;
+        let minor = image.drm_render_minor();
+        for (entry, new) in image.bo_entries.iter().zip(made.offsets) {
+            let Some(new) = new else {
+                continue;
+            };
+            self.moved.push(Moved {
+                device: Device::Render { minor },
+                address: entry.addr,
+                len: entry.size,
+                old: entry.offset,
+                new,
+                source: match opened {
+                    Opened::Driver(gpu) => Source::Render { gpu },
+                    Opened::File(file) => Source::File { file },
+                },
+            });
+        }
+        Ok(())
     }
 
     /// Decides which GPU here stands in for which of the program's.
@@ -122,21 +203,30 @@ impl Restore {
         let gpus = mapping::map(saved, present, self.options.checks)?;
         if self.gpus.is_none() {
             // Opened for the GPU of the same number.
-            let wrong = |(node, _): &&(u32, Node)| gpus.get(node).is_some_and(|gpu| gpu != node);
-            if let Some((gpu, _)) = self.nodes.iter().find(wrong) {
-                return Err(RestoreError::NodeBeforeDriver(*gpu));
+            let mut opened = self.nodes.iter().filter_map(|(opened, _)| match opened {
+                Opened::Driver(gpu) => Some(*gpu),
+                Opened::File(_) => None,
+            });
+            if let Some(gpu) = opened.find(|node| gpus.get(node).is_some_and(|gpu| gpu != node)) {
+                return Err(RestoreError::NodeBeforeDriver(gpu));
             }
         }
         Ok(self.gpus.insert(gpus))
     }
 
-    /// The render node of a GPU here, opened once.
-    fn node(&mut self, gpu: u32, present: &[KfdDeviceEntry]) -> Result<&OwnedFd, RestoreError> {
-        let known = self.nodes.iter().position(|(known, _)| *known == gpu);
+    /// The render node of a GPU here, opened once for each purpose.
+    fn node(
+        &mut self,
+        opened: Opened,
+        gpu: u32,
+        present: &[KfdDeviceEntry],
+    ) -> Result<&OwnedFd, RestoreError> {
+        let known = self.nodes.iter().position(|(known, _)| *known == opened);
         let at = match known {
             Some(at) => at,
             None => {
-                self.nodes.push((gpu, Node::Ours(open_node(gpu, present)?)));
+                let node = Node::Ours(open_node(gpu, present)?);
+                self.nodes.push((opened, node));
                 self.nodes.len() - 1
             }
         };
@@ -149,6 +239,7 @@ impl Restore {
 
     fn kfd(&mut self, images: &Images, id: i32, image: CriuKfd) -> Result<OwnedFd, RestoreError> {
         let _phase = tracing::debug_span!("restore").entered();
+        self.is_driver_back = true;
         let kfd = devices::open_kfd().map_err(RestoreError::NoDriver)?;
         let present = topology::read()?;
         if images.is_stream() {
@@ -165,7 +256,9 @@ impl Restore {
             devices.push(DeviceBucket {
                 user_gpu_id: entry.gpu_id,
                 actual_gpu_id,
-                drm_fd: self.node(actual_gpu_id, &present)?.as_raw_fd() as u32,
+                drm_fd: self
+                    .node(Opened::Driver(actual_gpu_id), actual_gpu_id, &present)?
+                    .as_raw_fd() as u32,
                 pad: 0,
             });
         }
@@ -246,23 +339,32 @@ impl Restore {
             return Ok(None);
         };
         let (new, source) = vma::find(&self.moved, device, address, old).ok_or_else(unknown)?;
-        let Source::Render { gpu } = source else {
-            return Ok(Some((new, None)));
+        let opened = match source {
+            Source::Kfd => return Ok(Some((new, None))),
+            Source::Render { gpu } => Opened::Driver(gpu),
+            Source::File { file } => Opened::File(file),
         };
-        let fd = self.node_to_map(gpu).ok_or_else(unknown)?;
+        self.hand_over_nodes();
+        let fd = self.node_to_map(opened).ok_or_else(unknown)?;
         Ok(Some((new, Some(fd.map_err(RestoreError::Descriptor)?))))
     }
 
-    /// A copy of a GPU's render node. By now the program's own descriptors are in place: where one
-    /// of them is a copy of ours, ours is closed, else it would stay open in the program.
-    fn node_to_map(&mut self, gpu: u32) -> Option<io::Result<OwnedFd>> {
-        let at = self.nodes.iter().position(|(known, _)| *known == gpu)?;
-        if let Node::Ours(ours) = &self.nodes[at].1
-            && let Some(program) = open_files::copy_in(std::process::id(), ours.as_raw_fd())
-        {
-            self.nodes[at].1 = Node::Programs(program);
+    /// Mappings come when the program's own descriptors are in place: where one of them is a copy of ours, ours is
+    /// closed, else it would stay open in the program.
+    fn hand_over_nodes(&mut self) {
+        for (_, node) in &mut self.nodes {
+            if let Node::Ours(ours) = node
+                && let Some(program) = open_files::copy_in(std::process::id(), ours.as_raw_fd())
+            {
+                *node = Node::Programs(program);
+            }
         }
-        Some(match &self.nodes[at].1 {
+    }
+
+    /// A copy of a render node that we have opened.
+    fn node_to_map(&mut self, opened: Opened) -> Option<io::Result<OwnedFd>> {
+        let (_, node) = self.nodes.iter().find(|(known, _)| *known == opened)?;
+        Some(match node {
             Node::Ours(fd) => fd.try_clone(),
             // SAFETY: nothing closes the program's descriptors between their restore and its run.
             Node::Programs(fd) => unsafe { BorrowedFd::borrow_raw(*fd) }.try_clone_to_owned(),
@@ -288,19 +390,20 @@ fn open_node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<OwnedFd, RestoreErr
 /// one it got from another.
 fn own_kfd_image(images: &Images) -> Result<Option<CriuKfd>, RestoreError> {
     let own = kfd_image(images, |image| image.pid == std::process::id())?;
-    own.map_or_else(|| kfd_image(images, |_| true), |own| Ok(Some(own)))
+    let any = own.map_or_else(|| kfd_image(images, |_| true), |own| Ok(Some(own)))?;
+    Ok(any.map(|(_, image)| image))
 }
 
-/// The first kfd image in the folder that is `wanted`; what is streamed cannot be listed.
+/// The first kfd image in the folder that is `wanted`, with its number; what is streamed cannot be listed.
 fn kfd_image(
     images: &Images,
     wanted: impl Fn(&CriuKfd) -> bool,
-) -> Result<Option<CriuKfd>, RestoreError> {
+) -> Result<Option<(i32, CriuKfd)>, RestoreError> {
     for name in images.names().map_err(RestoreError::Folder)? {
-        if files::is_kfd(&name)
+        if let Some(id) = files::kfd_id(&name)
             && let Some(image) = images.read::<CriuKfd>(&name)?.filter(&wanted)
         {
-            return Ok(Some(image));
+            return Ok(Some((id, image)));
         }
     }
     Ok(None)

@@ -9,6 +9,7 @@ use strobe_program::shared_memory::SharedMemoryError;
 use strobe_store::Damage;
 
 use crate::exchange::ExchangeError;
+use crate::gem::MadeError;
 use crate::images::ImageError;
 use crate::mapping::MappingError;
 use crate::topology::TopologyError;
@@ -26,6 +27,8 @@ pub(crate) enum RestoreError {
     Contents(#[from] ContentsError),
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
+    #[error(transparent)]
+    Made(#[from] MadeError),
     #[error(transparent)]
     Sdma(#[from] SdmaError),
     #[error(transparent)]

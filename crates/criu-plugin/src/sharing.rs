@@ -13,6 +13,8 @@ use strobe_extent::{Extent, ExtentSet};
 use strobe_kfd::client::compute::Bo;
 use strobe_proto::{BufferName, HandOver, SharedBuffer, SharedBuffers};
 
+use crate::gem::Held;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SharingError {
     #[error("the content of a buffer object cannot be told from that of others: {0}")]
@@ -38,6 +40,11 @@ pub(crate) enum SharingError {
          shared by hipIpcGetMemHandle; take the checkpoint with --mode stop"
     )]
     Tracked { pid: u32, other: u32, address: u64 },
+    #[error(
+        "process {pid} has buffer object {handle} of a render node that is tracked device memory, which it can write \
+         unseen; take the checkpoint with --mode stop"
+    )]
+    Handle { pid: u32, handle: u32 },
 }
 
 /// The device and the inode of a dma-buf.
@@ -53,11 +60,24 @@ struct Named {
     pid: u32,
     addr: u64,
     size: u64,
-    alloc_flags: u32,
+    from: From,
     /// Whether its process's images are to hold the content, whoever has it besides.
     is_saved: bool,
     /// Whether its process's agent saves any of it while the program goes on, as memory that nobody else writes.
     is_tracked: bool,
+}
+
+/// By which driver a process has a buffer object.
+#[derive(Debug)]
+enum From {
+    /// The compute driver, with these flags.
+    Compute { alloc_flags: u32 },
+    /// A file of a render node, by a handle.
+    Handle {
+        minor: u32,
+        handle: u32,
+        is_import: bool,
+    },
 }
 
 /// Those of the processes that were dumped so far.
@@ -83,13 +103,8 @@ impl Sharing {
             let Some(content) = &bo.content else {
                 continue;
             };
-            let stat = fstat(content).map_err(|error| SharingError::Inode(error.into()))?;
-            let names = self.found.entry((stat.st_dev, stat.st_ino)).or_default();
+            let names = self.names(content)?;
             *known = !names.is_empty();
-            if !*known {
-                self.open
-                    .push(content.try_clone().map_err(SharingError::Open)?);
-            }
             let place = Extent::with_len(bo.bucket.addr, bo.bucket.size).ok();
             let tracked = place.zip(tracked);
             names.push(Named {
@@ -100,22 +115,89 @@ impl Sharing {
                 pid,
                 addr: bo.bucket.addr,
                 size: bo.bucket.size,
-                alloc_flags: bo.bucket.alloc_flags,
+                from: From::Compute {
+                    alloc_flags: bo.bucket.alloc_flags,
+                },
                 is_saved: saves_all || !*known,
                 is_tracked: tracked.is_some_and(|(place, tracked)| tracked.overlaps(place)),
             });
-            let tracked = names.iter().find(|named| named.is_tracked);
-            if let Some(one) = tracked
-                && let Some(other) = names.iter().find(|other| other.pid != one.pid)
-            {
-                return Err(SharingError::Tracked {
-                    pid: one.pid,
-                    other: other.pid,
-                    address: one.addr,
-                });
-            }
+            check_tracked(names)?;
         }
         Ok(known)
+    }
+
+    /// Adds those of the file of a render node; which of them are memory that was named before. The images hold the
+    /// content of the others, and of all if `saves_all`.
+    pub(crate) fn add_held(
+        &mut self,
+        (pid, file, minor): (u32, i32, u32),
+        held: &[Held],
+        saves_all: bool,
+    ) -> Result<Vec<bool>, SharingError> {
+        let mut all_known = Vec::new();
+        for (index, Held { entry, content }) in held.iter().enumerate() {
+            let names = self.names(content)?;
+            let known = !names.is_empty();
+            names.push(Named {
+                name: BufferName {
+                    file,
+                    bo_index: index as u32,
+                },
+                pid,
+                addr: entry.addr,
+                size: entry.size,
+                from: From::Handle {
+                    minor,
+                    handle: entry.handle,
+                    is_import: entry.is_import != 0,
+                },
+                is_saved: saves_all || !known,
+                is_tracked: false,
+            });
+            check_tracked(names)?;
+            all_known.push(known);
+        }
+        Ok(all_known)
+    }
+
+    /// The names of the memory that a dma-buf is of.
+    fn names(&mut self, content: &OwnedFd) -> Result<&mut Vec<Named>, SharingError> {
+        let stat = fstat(content).map_err(|error| SharingError::Inode(error.into()))?;
+        let names = self.found.entry((stat.st_dev, stat.st_ino)).or_default();
+        if names.is_empty() {
+            self.open
+                .push(content.try_clone().map_err(SharingError::Open)?);
+        }
+        Ok(names)
+    }
+
+    /// Where the compute driver has memory in a process, of which this is the content.
+    pub(crate) fn of_the_driver(
+        &mut self,
+        pid: u32,
+        content: &OwnedFd,
+    ) -> Result<Vec<u64>, SharingError> {
+        let names = self.names(content)?.iter();
+        let own =
+            names.filter(|named| named.pid == pid && matches!(named.from, From::Compute { .. }));
+        Ok(own.map(|named| named.addr).collect())
+    }
+
+    /// Memory that was imported from what nobody has who was dumped so far: the minor number of a render node, and
+    /// the handle there.
+    pub(crate) fn unknown(&self) -> Option<(u32, u32)> {
+        self.found.values().find_map(|names| {
+            let mut imports = names.iter().map(|named| match named.from {
+                From::Handle {
+                    minor,
+                    handle,
+                    is_import: true,
+                } => Some((minor, handle)),
+                _ => None,
+            });
+            let first = imports.next()??;
+            imports.all(|import| import.is_some()).then_some(first)
+        })
     }
 
     /// What a restore has to know; `None` where nothing is shared.
@@ -165,11 +247,40 @@ impl Sharing {
     }
 }
 
-/// An import has lost flags of the memory, so the one with the most is the one that was there first. Of
+/// What an agent saves while its process goes on, nobody else may write: another process, or its own by a handle.
+fn check_tracked(names: &[Named]) -> Result<(), SharingError> {
+    let Some(one) = names.iter().find(|named| named.is_tracked) else {
+        return Ok(());
+    };
+    for other in names {
+        match other.from {
+            From::Handle { handle, .. } => {
+                let pid = other.pid;
+                return Err(SharingError::Handle { pid, handle });
+            }
+            From::Compute { .. } if other.pid != one.pid => {
+                return Err(SharingError::Tracked {
+                    pid: one.pid,
+                    other: other.pid,
+                    address: one.addr,
+                });
+            }
+            From::Compute { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// What the compute driver has is made by it, and else by the first that has a handle. An import has lost flags of
+/// the memory, so the one with the most is the one that was there first. Of
 /// processes that each save all, the queues of the first ones stood still when the last one was saved, so that
 /// is what the memory was when all had stopped.
 fn shared_buffer(names: &[Named]) -> SharedBuffer {
-    let most = |named: &&Named| named.alloc_flags.count_ones();
+    let most = |named: &&Named| match named.from {
+        From::Compute { alloc_flags } => 2 + alloc_flags.count_ones(),
+        From::Handle { is_import, .. } => u32::from(!is_import),
+    };
+    // Where handles are equal, all wait for what was dumped, and comes back, before them: so nobody waits for ever.
     let first = names.iter().rev().max_by_key(most);
     let made_by = names
         .iter()
@@ -189,6 +300,7 @@ mod tests {
 
     use strobe_kfd::criu::BoBucket;
     use strobe_kfd::memory::{EXECUTABLE, PUBLIC, VRAM, WRITABLE};
+    use strobe_proto::amdgpu::DrmBoEntry;
 
     use super::*;
 
@@ -244,6 +356,78 @@ mod tests {
             };
             let image = sharing.image().expect("something is shared");
             assert_eq!(image.buffers, [expected]);
+        }
+    }
+
+    fn held(content: &Path, handle: u32, is_import: bool) -> Held {
+        Held {
+            entry: DrmBoEntry {
+                size: 0x1_0000,
+                handle,
+                is_import: u32::from(is_import),
+                ..DrmBoEntry::default()
+            },
+            content: File::open(content).expect("a file").into(),
+        }
+    }
+
+    #[test]
+    fn of_what_has_handles_the_compute_driver_makes_its_own_and_else_the_first_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [drivers, other] = ["drivers", "other"].map(|name| folder.path().join(name));
+        for path in [&drivers, &other] {
+            File::create(path).expect("a file");
+        }
+        let untracked = ExtentSet::default();
+        let mut sharing = Sharing::default();
+        let first = [held(&other, 1, true)];
+        let known = sharing.add_held((7, 11, 129), &first, false);
+        assert_eq!(known.expect("added"), [false]);
+        assert_eq!(sharing.unknown(), Some((129, 1)), "nobody has made it yet");
+        let second = [held(&drivers, 4, false), held(&other, 6, false)];
+        let known = sharing.add_held((7, 12, 128), &second, false);
+        assert_eq!(known.expect("added"), [false, true]);
+        let third = [held(&other, 1, false)];
+        let known = sharing.add_held((8, 13, 128), &third, false);
+        assert_eq!(known.expect("added"), [true]);
+        let made = [bo(Some(&drivers), 0x10_0000, IMPORTED)];
+        let known = sharing.add((8, 14), &made, Some(&untracked));
+        assert_eq!(known.expect("added"), [true]);
+        assert_eq!(sharing.unknown(), None);
+        let name = |file, bo_index| BufferName { file, bo_index };
+        let mut expected = [
+            SharedBuffer {
+                names: vec![name(11, 0), name(12, 1), name(13, 0)],
+                made_by: 1,
+                content: 0,
+            },
+            SharedBuffer {
+                names: vec![name(12, 0), name(14, 0)],
+                made_by: 1,
+                content: 0,
+            },
+        ];
+        let mut found = sharing.image().expect("something is shared").buffers;
+        for buffers in [&mut expected[..], &mut found] {
+            buffers.sort_by_key(|buffer| buffer.names.len());
+        }
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_tracked_has_no_handle() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory");
+        File::create(&path).expect("a file");
+        let here = Extent::with_len(0x10_8000, 0x1000).expect("an extent");
+        for (tracked, is_right) in [(ExtentSet::default(), true), (here.into(), false)] {
+            let mut sharing = Sharing::default();
+            let bos = [bo(Some(&path), 0x10_0000, MADE)];
+            let added = sharing.add((7, 11), &bos, Some(&tracked));
+            assert_eq!(added.expect("nobody else has it"), [false]);
+            let added = sharing.add_held((7, 12, 128), &[held(&path, 3, false)], false);
+            let is_named = matches!(added, Err(SharingError::Handle { pid: 7, handle: 3 }));
+            assert_eq!(is_named, !is_right, "{added:?}");
         }
     }
 

@@ -14,6 +14,10 @@ pub(crate) enum Source {
     Render {
         gpu: u32,
     },
+    /// The program's own file of a render node, by CRIU's number of it.
+    File {
+        file: i32,
+    },
 }
 
 /// The mmap offsets of one buffer object.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use prost::Message;
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode};
-use strobe_proto::{files, frame};
+use strobe_proto::{BufferName, SharedBuffers, files, frame};
 use strobe_store::contents::{self, ContentsError};
 
 use crate::images::{FILES, List};
@@ -116,7 +116,8 @@ pub enum PlainError {
     #[error("the images hold no program that uses a GPU: `criu restore` brings it back")]
     NoGpu,
     #[error(
-        "image {0} has memory that was allocated through libdrm or is shared by a descriptor, which is not restored"
+        "image {0} has memory that is shared by a descriptor, or was imported from what no image names, which is not \
+         restored"
     )]
     NotRestored(String),
     #[error("there are too many images")]
@@ -309,15 +310,20 @@ impl<'a> Images<'a> {
     fn amdgpu(&self) -> Result<(usize, u64), PlainError> {
         let mut processes = 0;
         let mut bytes = 0_u64;
+        let shared = match self.lens.contains_key(files::SHARED_BUFFERS) {
+            true => self.message(files::SHARED_BUFFERS)?,
+            false => SharedBuffers::default(),
+        };
         for name in self.lens.keys() {
             if let Some(id) = files::kfd_id(name) {
                 processes += 1;
                 bytes = bytes.saturating_add(self.contents(id, &self.message(name)?)?);
             } else if files::is_render_node(name) {
                 let node: CriuRenderNode = self.message(name)?;
-                if !node.bo_entries.is_empty() {
-                    return Err(PlainError::NotRestored(name.clone()));
-                }
+                let id = files::render_node_id(name);
+                let id = id.ok_or_else(|| PlainError::Invalid(name.clone()))?;
+                let held = self.held(id, &node, &shared)?;
+                bytes = bytes.saturating_add(held);
             } else if files::is_dmabuf(name) {
                 return Err(PlainError::NotRestored(name.clone()));
             }
@@ -325,6 +331,44 @@ impl<'a> Images<'a> {
         match processes {
             0 => Err(PlainError::NoGpu),
             _ => Ok((processes, bytes)),
+        }
+    }
+
+    /// The contents of buffer objects that a file of a render node has handles of are there, and of what was imported
+    /// it is said whose it is; their bytes.
+    fn held(
+        &self,
+        id: i32,
+        node: &CriuRenderNode,
+        shared: &SharedBuffers,
+    ) -> Result<u64, PlainError> {
+        let mut all = 0_u64;
+        let minor = node.drm_render_minor();
+        for (index, entry) in node.bo_entries.iter().enumerate() {
+            let is_it = |name: &BufferName| name.file == id && name.bo_index as usize == index;
+            let mut names = shared.buffers.iter().flat_map(|buffer| &buffer.names);
+            if entry.is_import != 0 && !names.any(is_it) {
+                return Err(PlainError::NotRestored(files::render_node(id)));
+            }
+            // Without an agent each image has the content, whoever has it besides.
+            self.length(files::handle_pages(id, minor, index), entry.size)?;
+            all = all.saturating_add(entry.size);
+        }
+        Ok(all)
+    }
+
+    /// An image is so many bytes of content behind their number.
+    fn length(&self, name: String, expected: u64) -> Result<(), PlainError> {
+        let said = frame::read_image_len(&mut self.open(&name)?);
+        let said = said.map_err(|_| PlainError::Invalid(name.clone()))?;
+        let found = self.len(&name)?.saturating_sub(size_of_val(&said) as u64);
+        match [said, found].into_iter().find(|found| *found != expected) {
+            None => Ok(()),
+            Some(found) => Err(PlainError::Length {
+                name,
+                found,
+                expected,
+            }),
         }
     }
 
@@ -342,18 +386,7 @@ impl<'a> Images<'a> {
                 continue;
             }
             all = all.saturating_add(bytes);
-            let said = frame::read_image_len(&mut self.open(&name)?);
-            let said = said.map_err(|_| PlainError::Invalid(name.clone()))?;
-            let found = self.len(&name)?.saturating_sub(size_of_val(&said) as u64);
-            for found in [said, found] {
-                if found != bytes {
-                    return Err(PlainError::Length {
-                        name,
-                        found,
-                        expected: bytes,
-                    });
-                }
-            }
+            self.length(name, bytes)?;
         }
         Ok(all)
     }
@@ -464,7 +497,7 @@ pub fn valid_lists() -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
     use strobe_kfd::memory::VRAM;
-    use strobe_proto::amdgpu::{KfdBoEntry, KfdDeviceEntry};
+    use strobe_proto::amdgpu::{DrmBoEntry, KfdBoEntry, KfdDeviceEntry};
 
     fn kfd() -> CriuKfd {
         CriuKfd {
@@ -481,6 +514,22 @@ mod tests {
                 ..KfdBoEntry::default()
             }],
             ..CriuKfd::default()
+        }
+    }
+
+    fn render_node() -> CriuRenderNode {
+        let entry = DrmBoEntry {
+            size: 0x2000,
+            handle: 3,
+            ..DrmBoEntry::default()
+        };
+        CriuRenderNode {
+            gpu_id: 9,
+            id: Some(6),
+            drm_render_minor: Some(128),
+            num_of_bos: Some(1),
+            bo_entries: vec![entry],
+            is_apart: Some(true),
         }
     }
 
@@ -505,6 +554,11 @@ mod tests {
         write("amdgpu-kfd-5.img", &frame::image_bytes(&kfd()).unwrap());
         let contents = [&0x2000_u64.to_le_bytes()[..], &[7; 0x2000]].concat();
         write("amdgpu-pages-5-0009.img", &contents);
+        write("amdgpu-drm-pages-6-128-0000.img", &contents);
+        write(
+            "amdgpu-renderD-6.img",
+            &frame::image_bytes(&render_node()).unwrap(),
+        );
         write("dump.log", b"not an image");
         folder
     }
@@ -516,8 +570,8 @@ mod tests {
             (found.root, found.processes, found.gpu_processes),
             (7, 1, 1)
         );
-        assert_eq!(found.contents_bytes, 0x2000);
-        assert_eq!(found.images.len(), 10);
+        assert_eq!(found.contents_bytes, 0x4000);
+        assert_eq!(found.images.len(), 12);
     }
 
     #[test]
@@ -529,6 +583,8 @@ mod tests {
             fs::remove_file(&path).unwrap();
             let expected = match name.as_str() {
                 "amdgpu-kfd-5.img" => "hold no program that uses a GPU",
+                // Nothing else says that there is one.
+                "amdgpu-renderD-6.img" => continue,
                 _ => name,
             };
             let error = look(folder.path()).unwrap_err().to_string();
@@ -562,6 +618,13 @@ mod tests {
         assert!(link.contains("fs-7.img is no regular file"), "{link}");
         let shared = refused(&|folder| fs::write(folder.join("amdgpu-dmabuf_3.img"), "").unwrap());
         assert!(shared.contains("shared by a descriptor"), "{shared}");
+        let foreign = refused(&|folder| {
+            let mut node = render_node();
+            node.bo_entries[0].is_import = 1;
+            let image = frame::image_bytes(&node).unwrap();
+            fs::write(folder.join("amdgpu-renderD-6.img"), image).unwrap();
+        });
+        assert!(foreign.contains("renderD-6.img has memory"), "{foreign}");
         let long = refused(&|folder| {
             let file = File::create(folder.join("files.img")).unwrap();
             file.set_len(LIMIT + 1).unwrap();

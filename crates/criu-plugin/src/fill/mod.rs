@@ -6,6 +6,8 @@
 mod plan;
 pub(crate) mod rings;
 
+pub(crate) use self::rings::open;
+
 use std::mem;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +89,7 @@ fn fill_in_order(
         let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
         let plan = Plan::read(images, id, pid, &buckets, &[known])?;
         let fill = Arc::new(Fill::new(plan, bos));
-        let node = rings::open(here, present)?;
+        let node = open(here, present)?;
         let mut copier = Copier::new(&node, staging)?;
         for unit in fill.units(known) {
             unit.copy(&mut copier)?;

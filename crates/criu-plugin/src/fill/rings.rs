@@ -50,7 +50,7 @@ fn open_at(path: &std::path::Path) -> Result<RenderNode, RestoreError> {
 }
 
 /// The render node of a GPU here.
-pub(super) fn open(gpu: u32, present: &[KfdDeviceEntry]) -> Result<RenderNode, RestoreError> {
+pub(crate) fn open(gpu: u32, present: &[KfdDeviceEntry]) -> Result<RenderNode, RestoreError> {
     open_at(&node(gpu, present)?)
 }
 

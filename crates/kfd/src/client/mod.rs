@@ -2,4 +2,5 @@
 
 pub mod compute;
 pub mod copier;
+pub mod gem;
 pub mod render;

@@ -11,7 +11,7 @@ use drm::control::{Device as _, from_u32};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use crate::render::context::{self, BoList, BoListEntry, Ctx};
-use crate::render::gem::{self, Create, ListHandles, Mmap, Userptr, Va};
+use crate::render::gem::{self, Create, Mmap, Userptr, Va};
 use crate::render::info::{self, DeviceInfo, Info};
 use crate::render::submit::{self, Chunk, ChunkIb, Submit, WaitSubmit};
 
@@ -20,20 +20,6 @@ const USERPTR_FLAGS: u32 = 1 << 1 | 1 << 2 | 1 << 3;
 /// The CPU may map it (`AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED`).
 const CPU_ACCESS_REQUIRED: u64 = 1;
 const PAGE: usize = 4096;
-
-/// How many buffer objects a program holds by handle through this file of a render node. None where the
-/// driver does not tell (`DRM_AMDGPU_GEM_LIST_HANDLES` came with Linux 6.18).
-pub fn handles(file: BorrowedFd<'_>) -> io::Result<Option<u32>> {
-    let mut args = ListHandles::default();
-    // SAFETY: room for no entry: the kernel writes their number only.
-    match unsafe { crate::ioctl::call(file, &mut args) } {
-        Ok(()) => Ok(Some(args.num_entries)),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::EINVAL | libc::ENOTTY) => Ok(None),
-            _ => Err(error),
-        },
-    }
-}
 
 /// An open render node. What all DRM drivers have in common is the drm crate's, the rest is here.
 #[derive(Debug)]
