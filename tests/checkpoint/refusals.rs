@@ -19,6 +19,9 @@ fn absent(folder: &Folder, name: &str) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
+/// Until it is told otherwise.
+const FOR_EVER: &str = "1000000";
+
 #[test]
 fn a_process_that_is_not_under_strobe_is_refused() {
     let folder = Folder::new("not-strobe");
@@ -45,7 +48,7 @@ fn a_program_that_may_not_write_large_files_is_refused_and_runs_on() {
     let folder = Folder::new("small-files");
     let program = hip_program("mixed.cpp");
     // After the start: the compiler of the runtime writes larger files.
-    let mut session = start(&folder, &[&program, "40", "log"]);
+    let mut session = start(&folder, &[&program, FOR_EVER, "log"]);
     session
         .wait_for("log", "round 1 ", LIMIT)
         .expect("it works");
@@ -61,6 +64,7 @@ fn a_program_that_may_not_write_large_files_is_refused_and_runs_on() {
         assert_eq!(refused.code, Some(3));
     }
     absent(&folder, "images");
+    folder.rounds_enough();
     let status = session.wait(LIMIT).expect("it ends");
     assert!(status.success(), "{status}");
 }
@@ -69,7 +73,7 @@ fn a_program_that_may_not_write_large_files_is_refused_and_runs_on() {
 fn family_is_refused(how: &str, parts: &[&str]) {
     let folder = Folder::new(&format!("family-{how}"));
     let program = hip_program("family.cpp");
-    let mut session = start(&folder, &[&program, "60", "log", how]);
+    let mut session = start(&folder, &[&program, FOR_EVER, "log", how]);
     session
         .wait_for("log", "round 5 ", LIMIT)
         .expect("it works");
@@ -79,6 +83,7 @@ fn family_is_refused(how: &str, parts: &[&str]) {
         assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     }
     absent(&folder, "images");
+    folder.rounds_enough();
     let status = session.wait(LIMIT).expect("it ends");
     assert!(status.success(), "{status}");
 }

@@ -24,18 +24,14 @@ fn start_on(device: &[&str], folder: &Path, program: &[&str]) -> Session {
 /// every round with the host's own model. Saved, brought back, saved once more and brought back on the last of
 /// these devices.
 fn ring_comes_back(name: &str, ranks: usize, devices: [&[&str]; 3]) {
-    const ROUNDS: &str = "24";
     let program = hip_program("ring.cpp");
-    let words = [program.as_str(), &ranks.to_string(), ROUNDS, "log"];
-    let whole = Folder::new(&format!("{name}-whole"));
-    let session = start_on(devices[0], whole.path(), &words);
-    assert!(session.wait(LIMIT).expect("it ends").success());
-    let whole = fs::read_to_string(whole.join("log")).expect("its log");
-
+    let ranks_word = ranks.to_string();
     let folder = Folder::new(name);
     let log = folder.join("log");
-    let resting = [&words[..], &["60"]].concat();
+    // Until they are told otherwise.
+    let resting = [program.as_str(), &ranks_word, "1000000", "log", "60"];
     let mut session = start_on(devices[0], folder.path(), &resting);
+    let mut rounds = 0;
     for (time, lines) in [(1, 4), (2, 9)] {
         let works = session.wait_for_lines(&log, lines, LIMIT);
         assert!(works.expect("it works"), "it has ended");
@@ -54,6 +50,7 @@ fn ring_comes_back(name: &str, ranks: usize, devices: [&[&str]; 3]) {
         verify(&images).well();
         if time == 2 {
             session.gone().expect("it was killed");
+            rounds = folder.rounds_enough();
             restore_on(&images, devices[2]).well();
             break;
         }
@@ -64,6 +61,11 @@ fn ring_comes_back(name: &str, ranks: usize, devices: [&[&str]; 3]) {
         session = restored.expect("it comes back");
     }
     let log = fs::read_to_string(log).expect("its log");
+    let whole = Folder::new(&format!("{name}-whole"));
+    let words = [&program, &ranks_word, &rounds.to_string(), "log"];
+    let session = start_on(devices[0], whole.path(), &words);
+    assert!(session.wait(LIMIT).expect("it ends").success());
+    let whole = fs::read_to_string(whole.join("log")).expect("its log");
     assert_eq!(log, whole);
 }
 

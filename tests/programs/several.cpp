@@ -38,7 +38,8 @@ struct Gpu {
 
 int main(int argc, char** argv) {
     unsigned rounds = argc > 1 ? strtoul(argv[1], nullptr, 10) : 10;
-    FILE* log = argc > 2 ? fopen(argv[2], "w") : stdout;
+    const char* path = argc > 2 ? argv[2] : nullptr;
+    FILE* log = path ? fopen(path, "w") : stdout;
     useconds_t rest = argc > 3 ? 1000 * atoi(argv[3]) : 0;
     if (!log) {
         perror(argv[2]);
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
     }
     std::vector<unsigned> is(kWords);
     unsigned wanted_seen = 0;
-    for (unsigned round = 0; round < rounds; ++round) {
+    for (unsigned round = 0; round < rounds_in_all(path, rounds); ++round) {
         for (int d = 0; d < count; ++d) {
             CHECK(hipSetDevice(d));
             advance<<<kGroups, 256, 0, gpus[d].stream>>>(gpus[d].words, d + round);
@@ -132,6 +133,6 @@ int main(int argc, char** argv) {
         fflush(log);
         if (rest) usleep(rest);
     }
-    fprintf(log, "end rounds %u\n", rounds);
+    fprintf(log, "end rounds %u\n", rounds_in_all(path, rounds));
     return 0;
 }
