@@ -62,7 +62,7 @@ fn ring_comes_back(name: &str, ranks: usize, devices: [&[&str]; 3]) {
     }
     let log = fs::read_to_string(log).expect("its log");
     let whole = Folder::new(&format!("{name}-whole"));
-    let words = [&program, &ranks_word, &rounds.to_string(), "log"];
+    let words = [program.as_str(), &ranks_word, &rounds.to_string(), "log"];
     let session = start_on(devices[0], whole.path(), &words);
     assert!(session.wait(LIMIT).expect("it ends").success());
     let whole = fs::read_to_string(whole.join("log")).expect("its log");
