@@ -11,7 +11,7 @@ use strobe_proto::ProgramFile;
 use super::error::ProgramFileError;
 use super::folders;
 use super::record::{hash, modified_ns};
-use super::repair::{Content, Repair};
+use super::repair::{Content, Repair, There};
 use crate::path_map::PathMap;
 
 /// What a restore has to do with the program's files.
@@ -73,7 +73,7 @@ fn repair(
         (Some(meta), _) if meta.is_dir() => return Err(ProgramFileError::Directory(path)),
         (None, Some(stored)) => Some(Content::Back {
             stored,
-            replaces: false,
+            there: There::Nothing,
         }),
         (Some(meta), Some(stored)) => {
             let kept = meta.is_file()
@@ -84,9 +84,13 @@ fn repair(
                 })?;
             match kept {
                 true => growth(record, meta),
+                false if meta.is_file() && meta.ino() == record.inode => Some(Content::Back {
+                    stored,
+                    there: There::Itself,
+                }),
                 false => Some(Content::Back {
                     stored,
-                    replaces: true,
+                    there: There::Another,
                 }),
             }
         }
@@ -101,7 +105,7 @@ fn repair(
         }
     };
     let mode = found
-        .filter(|_| !matches!(content, Some(Content::Back { .. })))
+        .filter(|_| content.as_ref().is_none_or(Content::keeps_file))
         .map(|meta| meta.mode())
         .filter(|mode| record.mode != 0 && *mode != record.mode);
     if content.is_none() && mode.is_none() {

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
@@ -39,8 +39,28 @@ pub(super) enum Content {
     CutBack { grown: u64 },
     /// It is a folder, and gone.
     Folder,
-    /// It is gone, or another, and comes from this file.
-    Back { stored: PathBuf, replaces: bool },
+    /// It is not what it was, which comes from this file.
+    Back { stored: PathBuf, there: There },
+}
+
+/// What has its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum There {
+    Nothing,
+    Another,
+    /// It was written to, and stays the same file: it may have other names, and who remembers its inode (as SQLite
+    /// does) would not know another.
+    Itself,
+}
+
+impl Content {
+    /// Whether the file that is there remains.
+    pub(super) fn keeps_file(&self) -> bool {
+        match self {
+            Self::CutBack { .. } | Self::Folder => true,
+            Self::Back { there, .. } => *there == There::Itself,
+        }
+    }
 }
 
 /// A repair that was done.
@@ -81,8 +101,13 @@ impl Repair {
         };
         let (kept, folders) = match &self.content {
             Some(Content::CutBack { .. }) => (Some(self.cut_back().map_err(failed)?), Vec::new()),
-            Some(Content::Back { stored, replaces }) => {
-                self.put_back(stored, *replaces).map_err(failed)?
+            Some(Content::Back {
+                stored,
+                there: There::Itself,
+            }) => (Some(self.rewrite(stored).map_err(failed)?), Vec::new()),
+            Some(Content::Back { stored, there }) => {
+                let replaces = *there == There::Another;
+                self.put_back(stored, replaces).map_err(failed)?
             }
             Some(Content::Folder) => (None, self.make_folder().map_err(failed)?),
             None => (None, Vec::new()),
@@ -125,6 +150,29 @@ impl Repair {
             file.set_len(self.size)
         };
         remove_unless(cut(), &kept)?;
+        Ok(kept)
+    }
+
+    /// Copies it aside, then writes what it was into it; where that copy is.
+    fn rewrite(&self, stored: &Path) -> io::Result<PathBuf> {
+        let mut file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let mut stored = File::open(stored)?;
+        let meta = file.metadata()?;
+        let (mut later, kept) = new_beside(&self.path, LATER)?;
+        let mut keep = || {
+            io::copy(&mut file, &mut later)?;
+            fchown(&later, Some(meta.uid()), Some(meta.gid()))?;
+            later.set_permissions(meta.permissions())?;
+            later.sync_all()
+        };
+        remove_unless(keep(), &kept)?;
+        write_over(&mut file, &mut stored).map_err(|error| {
+            let undone = File::open(&kept).and_then(|mut kept| write_over(&mut file, &mut kept));
+            match undone.and_then(|()| fs::remove_file(&kept)) {
+                Ok(()) => error,
+                Err(_) => io::Error::other(format!("{error}; it is in {}", kept.display())),
+            }
+        })?;
         Ok(kept)
     }
 
@@ -194,11 +242,15 @@ impl fmt::Display for Repair {
             Some(Content::CutBack { grown }) => {
                 write!(f, "{path} has grown by {grown} bytes, and will be cut back")
             }
-            Some(Content::Back { replaces: true, .. }) => {
+            Some(
+                Content::Folder
+                | Content::Back {
+                    there: There::Nothing,
+                    ..
+                },
+            ) => write!(f, "{path} is missing, and will be put back"),
+            Some(Content::Back { .. }) => {
                 write!(f, "{path} has changed, and will be what it was")
-            }
-            Some(Content::Back { .. } | Content::Folder) => {
-                write!(f, "{path} is missing, and will be put back")
             }
             None => write!(f, "{path} has another mode, and will have the one it had"),
         }
@@ -234,6 +286,9 @@ impl Repaired {
         } = &self.repair;
         let undone = match (content, &self.kept) {
             (Some(Content::CutBack { .. }), Some(tail)) => self.append(tail),
+            (Some(content @ Content::Back { .. }), Some(kept)) if content.keeps_file() => {
+                self.write_again(kept)
+            }
             (Some(Content::Back { .. }), Some(kept)) => fs::rename(kept, path),
             (Some(Content::Back { .. }), None) => fs::remove_file(path),
             _ => Ok(()),
@@ -242,6 +297,12 @@ impl Repaired {
         undone
             .and_then(|()| mode_now.map_or(Ok(()), |mode| set_mode(path, mode)))
             .map_err(|error| self.repair.failed(error))
+    }
+
+    fn write_again(&self, kept: &Path) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(&self.repair.path)?;
+        write_over(&mut file, &mut File::open(kept)?)?;
+        fs::remove_file(kept)
     }
 
     fn append(&self, tail: &Path) -> io::Result<()> {
@@ -265,15 +326,17 @@ impl fmt::Display for Repaired {
                 "{path} was cut back to {} bytes; the {grown} bytes beyond",
                 self.repair.size
             )?,
-            Some(Content::Back { replaces: true, .. }) => {
-                write!(
-                    f,
-                    "{path} is again what it was at the checkpoint; what it was since"
-                )?;
-            }
-            Some(Content::Back { .. } | Content::Folder) => {
-                return write!(f, "{path}, which was gone, is there again");
-            }
+            Some(
+                Content::Folder
+                | Content::Back {
+                    there: There::Nothing,
+                    ..
+                },
+            ) => return write!(f, "{path}, which was gone, is there again"),
+            Some(Content::Back { .. }) => write!(
+                f,
+                "{path} is again what it was at the checkpoint; what it was since"
+            )?,
             None => return write!(f, "{path} has its mode of the checkpoint again"),
         }
         match &self.kept {
@@ -281,6 +344,14 @@ impl fmt::Display for Repaired {
             None => write!(f, " was dropped"),
         }
     }
+}
+
+/// Makes a file's contents those of another.
+fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.set_len(0)?;
+    io::copy(from, file)?;
+    file.sync_all()
 }
 
 /// A new file beside another, with the lowest number behind `mark` that is free.

@@ -298,6 +298,33 @@ fn what_was_repaired_is_undone_where_the_restore_fails() {
 }
 
 #[test]
+fn a_file_that_was_written_to_stays_the_same_under_all_its_names() {
+    let place = Place::new();
+    let (path, other) = (place.path("data"), place.path("current"));
+    let mut data = File::create(&path).unwrap();
+    data.write_all(b"before").unwrap();
+    fs::hard_link(&path, &other).unwrap();
+    let inode = fs::metadata(&path).unwrap().ino();
+    let records = place.records("data", PLENTY);
+    fs::write(&path, "otherwise").unwrap();
+    let repaired = place.repair(&records);
+    assert_eq!(fs::read(&other).unwrap(), b"before");
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+    let kept = repaired[0].kept().expect("what it was since");
+    assert_eq!(fs::read(kept).unwrap(), b"otherwise");
+    repaired[0].undo().unwrap();
+    assert_eq!(fs::read(&other).unwrap(), b"otherwise");
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+    assert_eq!(place.names(), ["current", "data"]);
+    // Another file has its name: that one is left alone.
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "another").unwrap();
+    place.repair(&records);
+    assert_eq!(fs::read(&other).unwrap(), b"otherwise");
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+}
+
+#[test]
 fn small_files_are_saved_first_and_those_left_out_are_named() {
     let place = Place::new();
     let mut large = File::create(place.path("large")).unwrap();
