@@ -116,6 +116,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("lends.cpp", "wants a driver that has IPC handles"),
     ("lethal.c", "is the end of others, and uses no GPU"),
     ("moves.py", "goes on until it is told otherwise"),
+    ("gem.cpp", "goes on until it is told otherwise"),
     ("handles.cpp", "wants a driver that has IPC handles"),
     ("holds.cpp", "goes on until it is told otherwise"),
     ("hostile.cpp", "goes on until it is killed"),
