@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
@@ -146,6 +146,7 @@ impl Repair {
         let mut cut = || {
             file.seek(SeekFrom::Start(self.size))?;
             io::copy(&mut file, &mut tail)?;
+            make_like(&tail, &file)?;
             tail.sync_all()?;
             file.set_len(self.size)
         };
@@ -157,12 +158,10 @@ impl Repair {
     fn rewrite(&self, stored: &Path) -> io::Result<PathBuf> {
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path)?;
         let mut stored = File::open(stored)?;
-        let meta = file.metadata()?;
         let (mut later, kept) = new_beside(&self.path, LATER)?;
         let mut keep = || {
             io::copy(&mut file, &mut later)?;
-            fchown(&later, Some(meta.uid()), Some(meta.gid()))?;
-            later.set_permissions(meta.permissions())?;
+            make_like(&later, &file)?;
             later.sync_all()
         };
         remove_unless(keep(), &kept)?;
@@ -346,6 +345,13 @@ impl fmt::Display for Repaired {
     }
 }
 
+/// Gives a copy the owner and the mode of the file.
+fn make_like(copy: &File, file: &File) -> io::Result<()> {
+    let meta = file.metadata()?;
+    fchown(copy, Some(meta.uid()), Some(meta.gid()))?;
+    copy.set_permissions(meta.permissions())
+}
+
 /// Makes a file's contents those of another.
 fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
@@ -354,14 +360,16 @@ fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file beside another, with the lowest number behind `mark` that is free.
+/// A new file beside another, with the lowest number behind `mark` that is free. Nobody else reads it before it has
+/// the file's mode.
 fn new_beside(path: &Path, mark: &str) -> io::Result<(File, PathBuf)> {
     let mut number = 1_u32;
     loop {
         let mut name = OsString::from(path);
         name.push(format!("{mark}{number}"));
         let kept = PathBuf::from(name);
-        match OpenOptions::new().write(true).create_new(true).open(&kept) {
+        let mut new = OpenOptions::new();
+        match new.write(true).create_new(true).mode(0o600).open(&kept) {
             Ok(file) => return Ok((file, kept)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),

@@ -306,8 +306,17 @@ fn a_file_that_was_written_to_stays_the_same_under_all_its_names() {
     fs::hard_link(&path, &other).unwrap();
     let inode = fs::metadata(&path).unwrap().ino();
     let records = place.records("data", PLENTY);
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let mode_of = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    // It has grown: what is cut off is nobody else's either.
+    fs::write(&path, "before and after").unwrap();
+    let grown = place.repair(&records);
+    assert_eq!(mode_of(grown[0].kept().expect("its tail")), 0o600);
+    grown[0].undo().unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     fs::write(&path, "otherwise").unwrap();
     let repaired = place.repair(&records);
+    assert_eq!(mode_of(repaired[0].kept().expect("it is kept")), 0o600);
     assert_eq!(fs::read(&other).unwrap(), b"before");
     assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
     let kept = repaired[0].kept().expect("what it was since");

@@ -219,8 +219,7 @@ mod tests {
             scope.spawn(|| {
                 for _ in 0..20 {
                     kill(child, Signal::SIGSTOP).expect("stop");
-                    // On a busy machine it is longer.
-                    std::thread::sleep(Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_millis(20));
                     kill(child, Signal::SIGCONT).expect("go on");
                     std::thread::sleep(Duration::from_millis(20));
                 }
