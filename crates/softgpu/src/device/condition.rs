@@ -9,8 +9,9 @@ use super::process_id::{number_inside, own_namespace, own_pid, seen_as};
 pub(super) enum Condition {
     /// It runs, or will when it has its turn.
     Running,
-    /// By a signal or a tracer.
-    Stopped,
+    /// By a signal or a tracer. With the time it has run at all, in nanoseconds: two looks that find the
+    /// same found it stopped all along.
+    Stopped { ran: u64 },
     /// It has ended; nobody may have asked for its status yet.
     Gone,
 }
@@ -103,10 +104,10 @@ fn condition(pid: u32, tid: u32) -> Condition {
             .rsplit_once(") ")
             .and_then(|(_, rest)| rest.chars().next())
         {
-            Some('T' | 't') => Condition::Stopped,
+            Some('T' | 't') => stopped(pid, tid),
             Some('Z' | 'X' | 'x') => Condition::Gone,
             // CRIU has a thread that it dumps run code of its own, which waits for orders.
-            Some('S') if is_traced(pid, tid) => Condition::Stopped,
+            Some('S') if is_traced(pid, tid) => stopped(pid, tid),
             _ => Condition::Running,
         },
         // Without a look at /proc there is only this question, which a zombie answers like a thread
@@ -120,6 +121,17 @@ fn condition(pid: u32, tid: u32) -> Condition {
                 Condition::Running
             }
         }
+    }
+}
+
+/// The time stands first in `schedstat` (kernel: Documentation/scheduler/sched-stats.rst). A kernel without it
+/// says nothing of what was between two looks.
+fn stopped(pid: u32, tid: u32) -> Condition {
+    let schedstat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"));
+    let ran = schedstat.unwrap_or_default();
+    let ran = ran.split(' ').next().and_then(|ran| ran.parse().ok());
+    Condition::Stopped {
+        ran: ran.unwrap_or(0),
     }
 }
 

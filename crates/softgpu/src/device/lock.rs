@@ -18,7 +18,7 @@ use super::tables::{State, Tables};
 use crate::futex;
 use crate::report::report;
 
-/// How long an owner is seen stopped, at every look, before the caller gives up.
+/// How long an owner is stopped, seen at every look and without having run between them, before the caller gives up.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How long anyone waits at all: the kernel does not call all that never run again stopped (a frozen
 /// control group's threads sleep).
@@ -55,7 +55,7 @@ impl State {
     fn lock_seeing(&self, sees_all: bool) -> Result<Locked<'_>, LockError> {
         let own = Owner::own().word();
         let start = Instant::now();
-        let mut stopped: Option<(u64, Instant)> = None;
+        let mut stopped: Option<((u64, u64), Instant)> = None;
         loop {
             let owner =
                 match self
@@ -84,9 +84,9 @@ impl State {
                     }
                     None
                 }
-                Condition::Stopped => match stopped {
-                    Some((same, since)) if same == owner => Some((owner, since)),
-                    _ => Some((owner, Instant::now())),
+                Condition::Stopped { ran } => match stopped {
+                    Some((same, since)) if same == (owner, ran) => Some((same, since)),
+                    _ => Some(((owner, ran), Instant::now())),
                 },
                 Condition::Running => None,
             };
