@@ -684,6 +684,7 @@ fn commit(
         chunk_bytes,
         processes: processes.collect(),
         program_files,
+        journals: dumped.files.journals,
         shared_memory: dumped.shared_memory,
         statistics: Some(figures),
         criu_frozen_us: dumped.criu.frozen_time.into(),

@@ -30,6 +30,7 @@ mod import;
 mod inside;
 mod inspect;
 mod interrupt;
+mod journal;
 mod launches;
 mod link;
 mod missed;

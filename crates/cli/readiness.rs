@@ -14,7 +14,7 @@ use strobe_criu::run::softgpu_library;
 use strobe_criu::{paths, ports};
 use strobe_program::path_map::{self, PathMap};
 use strobe_program::process;
-use strobe_program::program_files::{self, Comparison, Repair};
+use strobe_program::program_files::{self, Comparison, Later, Repair};
 use strobe_program::spool::is_spooled;
 use strobe_proto::{Manifest, ProgramFile, files};
 use strobe_store::Checkpoint;
@@ -36,6 +36,8 @@ pub(crate) struct Ready {
     pub(crate) gone: Vec<ProgramFile>,
     /// What has to be done to the program's other files.
     pub(crate) repairs: Vec<Repair>,
+    /// What cannot be done, a sentence each.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// What runs beside the program while it comes back.
@@ -85,6 +87,10 @@ pub(crate) fn look(
     let Comparison { repairs, refusals } =
         program_files::compare(&rest, &checkpoint.criu_dir(), allowed, map);
     findings.extend(refusals.iter().map(ToString::to_string));
+    let spared = [allowed, &[checkpoint.path().to_owned()]].concat();
+    let later = program_files::later(&checkpoint.manifest().journals, &files, &spared, map);
+    let remarks = remarks(&later);
+    let repairs = later.repairs.into_iter().chain(repairs).collect();
     match ports::unbindable(&checkpoint.criu_dir()) {
         Ok(unbindable) => findings.extend(unbindable.iter().map(ToString::to_string)),
         Err(error) => findings.push(format!(
@@ -101,9 +107,42 @@ pub(crate) fn look(
             files,
             gone,
             repairs,
+            remarks,
         }),
         _ => Err(findings),
     }
+}
+
+/// What the program has written since, and a restore does not undo.
+fn remarks(later: &Later) -> Vec<String> {
+    const NAMED: usize = 8;
+    let list = |paths: &[PathBuf]| {
+        let names: Vec<_> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let (named, rest) = names.split_at(names.len().min(NAMED));
+        match rest.len() {
+            0 => named.join(", "),
+            more => format!("{}, and {more} more", named.join(", ")),
+        }
+    };
+    let mut remarks = Vec::new();
+    if !later.written.is_empty() {
+        remarks.push(format!(
+            "the program has written these files since, and what was in them at the checkpoint was not \
+             saved: {}",
+            list(&later.written)
+        ));
+    }
+    if !later.unknown.is_empty() {
+        remarks.push(format!(
+            "files that the program has made since the checkpoint stay where they are: what it has \
+             written is not known ({})",
+            list(&later.unknown)
+        ));
+    }
+    remarks
 }
 
 /// Checks that the listed files are there, and as long as they should be.

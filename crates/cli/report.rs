@@ -104,6 +104,8 @@ pub(crate) struct RestoreReport {
     pub(crate) restore_ms: f64,
     /// The program's files that were not what they were at the checkpoint.
     pub(crate) files: Vec<FileReport>,
+    /// What was not undone, a sentence each.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// Whether a restore would be refused.
@@ -115,6 +117,8 @@ pub(crate) struct ReadinessReport {
     pub(crate) findings: Vec<String>,
     /// What would be done to the program's files.
     pub(crate) files: Vec<String>,
+    /// What would not be undone, a sentence each.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl ReadinessReport {
@@ -125,9 +129,8 @@ impl ReadinessReport {
             true => vec![format!("{directory} can be restored here")],
             false => vec![format!("{directory} cannot be restored here:")],
         };
-        let files = self.files.iter();
-        lines.extend(self.findings.iter().map(|finding| format!("  {finding}")));
-        lines.extend(files.map(|file| format!("  {file}")));
+        let rest = self.findings.iter().chain(&self.files).chain(&self.remarks);
+        lines.extend(rest.map(|sentence| format!("  {sentence}")));
         lines.join("\n")
     }
 }

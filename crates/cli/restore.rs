@@ -77,6 +77,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         files: program_files,
         gone,
         repairs,
+        remarks,
     } = readiness::look(&checkpoint, &arguments.allow_changed, &map)
         .map_err(|findings| refused(findings.join("; ")))?;
     // From here on there is something to take back.
@@ -91,6 +92,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         pid,
         restore_ms: started.elapsed().as_secs_f64() * 1e3,
         files: files.settle(arguments.tail),
+        remarks,
     };
     drop(work);
     drop(turn);
@@ -98,6 +100,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         true => tell(serde_json::to_string_pretty(&report)?),
         false => {
             report.files.iter().for_each(|file| notice(&file.sentence));
+            report.remarks.iter().for_each(notice);
             notice(format_args!(
                 "restored {pid} in {:.0} ms",
                 report.restore_ms
@@ -149,15 +152,16 @@ fn root(arguments: &RestoreArguments) -> anyhow::Result<Option<PathBuf>> {
 /// Says what a restore would find, and changes nothing.
 fn check(arguments: &RestoreArguments, checkpoint: &Checkpoint, map: &PathMap) -> Outcome {
     let looked = readiness::look(checkpoint, &arguments.allow_changed, map);
-    let (findings, repairs) = match looked {
-        Ok(ready) => (Vec::new(), ready.repairs),
-        Err(findings) => (findings, Vec::new()),
+    let (findings, repairs, remarks) = match looked {
+        Ok(ready) => (Vec::new(), ready.repairs, ready.remarks),
+        Err(findings) => (findings, Vec::new(), Vec::new()),
     };
     let report = ReadinessReport {
         directory: arguments.directory.display().to_string(),
         ready: findings.is_empty(),
         findings,
         files: repairs.iter().map(ToString::to_string).collect(),
+        remarks,
     };
     answer_whether(&report, report.text(), report.ready, arguments.json)
 }

@@ -9,8 +9,10 @@ use std::{env, fs};
 
 use anyhow::{Context, bail};
 use strobe_criu::wrapper::{self, Held};
+use strobe_proto::journal::VARIABLE;
 
 use crate::arguments::RunArguments;
+use crate::journal::Journal;
 use crate::outcome::{Outcome, of_program};
 use crate::signals;
 use crate::spool::{Spool, is_needed, is_same};
@@ -49,6 +51,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     if let Some(path) = &arguments.launch_log {
         let path = std::path::absolute(path).context("cannot tell where the launch log is")?;
         command.env("STROBE_LAUNCH_LOG", path);
+    }
+    let journal = Journal::create()
+        .inspect_err(|error| tracing::warn!("what the program writes will not be known: {error}"));
+    if let Ok(journal) = &journal {
+        command.env(VARIABLE, journal.path());
     }
     if io::stdin().is_terminal() {
         command.stdin(Stdio::null());
@@ -92,6 +99,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
             .finish(killed)
             .context("cannot pass on the rest of the output")?;
     }
+    drop(journal);
     if let Some(signal) = status.signal() {
         wrapper::end_by(signal);
     }

@@ -1,5 +1,6 @@
 //! The `strobe` command.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -98,9 +99,11 @@ impl Strobe {
         }
     }
 
-    /// A command line that starts with it.
+    /// A command line that starts with it. What it keeps of its programs is not among that of the user's.
     pub fn command(&self) -> Command {
-        Command::new(&self.executable)
+        let mut command = Command::new(&self.executable);
+        command.env("XDG_STATE_HOME", env::temp_dir().join("strobe-evaluation"));
+        command
     }
 
     /// The path of the executable.

@@ -1,5 +1,5 @@
-//! The C library's functions that open a file to write, or give one another name: the path is remembered
-//! ([`strobe_agent::written_files`]), and the program's own call goes on to the C library.
+//! The C library's functions that open a file to write, make a folder, or give either another name: the path goes into
+//! the journal ([`strobe_agent::journal`]), and the program's own call goes on to the C library.
 //!
 //! They are naked and jump on, so whatever the real function does (variadic arguments, cancellation, `errno`)
 //! is between the program and it.
@@ -9,7 +9,7 @@ use crate::glibc;
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use strobe_agent::written_files::note;
+use strobe_agent::journal::{Change, note};
 
 /// An argument of whichever function it is.
 type Argument = usize;
@@ -50,8 +50,8 @@ fn resolve() {
     RESOLVED.store(true, Ordering::Release);
 }
 
-/// `$name` is what is exported; the body says which path is remembered for the arguments.
-macro_rules! remembered {
+/// `$name` is what is exported; the body says which path is noted for the arguments.
+macro_rules! noted {
     ($($name:ident($($argument:ident),*) $body:block)*) => {
         $(
             /// As in the C library.
@@ -106,27 +106,35 @@ macro_rules! remembered {
     };
 }
 
-remembered! {
+noted! {
     open(path, flags) { opens(libc::AT_FDCWD, path, flags) }
     open64(path, flags) { opens(libc::AT_FDCWD, path, flags) }
     openat(folder, path, flags) { opens(folder as c_int, path, flags) }
     openat64(folder, path, flags) { opens(folder as c_int, path, flags) }
-    creat(path) { opens(libc::AT_FDCWD, path, libc::O_WRONLY as Argument) }
-    creat64(path) { opens(libc::AT_FDCWD, path, libc::O_WRONLY as Argument) }
+    creat(path) { changes(libc::AT_FDCWD, path, Change::WriteOrMake) }
+    creat64(path) { changes(libc::AT_FDCWD, path, Change::WriteOrMake) }
     fopen(path, mode) { opens_stream(path, mode) }
     fopen64(path, mode) { opens_stream(path, mode) }
     freopen(path, mode) { opens_stream(path, mode) }
     freopen64(path, mode) { opens_stream(path, mode) }
-    link(_old, new) { remember(libc::AT_FDCWD, new) }
-    linkat(_from, _old, folder, new) { remember(folder as c_int, new) }
-    rename(_old, new) { remember(libc::AT_FDCWD, new) }
-    renameat(_from, _old, folder, new) { remember(folder as c_int, new) }
-    renameat2(_from, _old, folder, new) { remember(folder as c_int, new) }
+    link(_old, new) { changes(libc::AT_FDCWD, new, Change::Make) }
+    linkat(_from, _old, folder, new) { changes(folder as c_int, new, Change::Make) }
+    mkdir(path) { changes(libc::AT_FDCWD, path, Change::Make) }
+    mkdirat(folder, path) { changes(folder as c_int, path, Change::Make) }
+    rename(_old, new) { changes(libc::AT_FDCWD, new, Change::WriteOrMake) }
+    renameat(_from, _old, folder, new) { changes(folder as c_int, new, Change::WriteOrMake) }
+    renameat2(_from, _old, folder, new) { changes(folder as c_int, new, Change::WriteOrMake) }
 }
 
 fn opens(folder: c_int, path: Argument, flags: Argument) {
-    if flags as c_int & (libc::O_WRONLY | libc::O_RDWR) != 0 {
-        remember(folder, path);
+    let flags = flags as c_int;
+    let has = |flag: c_int| flags & flag != 0;
+    if has(libc::O_WRONLY | libc::O_RDWR) {
+        let change = match has(libc::O_CREAT) {
+            true => Change::WriteOrMake,
+            false => Change::Write,
+        };
+        changes(folder, path, change);
     }
 }
 
@@ -135,13 +143,18 @@ fn opens_stream(path: Argument, mode: Argument) {
         return;
     }
     // SAFETY: the C library reads the same string.
-    let mode = unsafe { CStr::from_ptr(mode as *const c_char) };
-    if mode.to_bytes().iter().any(|letter| b"wa+".contains(letter)) {
-        remember(libc::AT_FDCWD, path);
+    let mode = unsafe { CStr::from_ptr(mode as *const c_char) }.to_bytes();
+    let has = |letters: &[u8]| mode.iter().any(|letter| letters.contains(letter));
+    if has(b"wa+") {
+        let change = match has(b"wa") {
+            true => Change::WriteOrMake,
+            false => Change::Write,
+        };
+        changes(libc::AT_FDCWD, path, change);
     }
 }
 
-fn remember(folder: c_int, path: Argument) {
+fn changes(folder: c_int, path: Argument, change: Change) {
     // SAFETY: the program is about to pass it to the kernel.
-    unsafe { note(folder, path as *const c_char) };
+    unsafe { note(folder, path as *const c_char, change) };
 }

@@ -10,10 +10,10 @@ pub mod distrust;
 pub mod files;
 pub mod frame;
 pub mod image;
+pub mod journal;
 pub mod page;
 mod program_file;
 pub mod start_time;
-pub mod written;
 
 #[rustfmt::skip]
 #[expect(missing_docs, reason = "generated: what is to be said of a field stands in the .proto file")]

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::ProgramFile;
+use crate::{FileJournal, ProgramFile};
 
 impl ProgramFile {
     /// With nothing but its path known.
@@ -16,6 +16,13 @@ impl ProgramFile {
     }
 
     /// Its path in the program's root.
+    pub fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.path))
+    }
+}
+
+impl FileJournal {
+    /// Where its newer half is, in the program's root.
     pub fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
     }

@@ -408,6 +408,20 @@ pub struct ProgramFiles {
     /// why contents could not be saved; empty if they were
     #[prost(string, tag = "2")]
     pub failure: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub journals: ::prost::alloc::vec::Vec<FileJournal>,
+}
+/// The journal that the program's processes write, and that goes on after the cut.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FileJournal {
+    #[prost(bytes = "vec", tag = "1")]
+    pub path: ::prost::alloc::vec::Vec<u8>,
+    /// the entry that stands at the cut
+    #[prost(string, tag = "2")]
+    pub cut: ::prost::alloc::string::String,
+    /// of the journal's file
+    #[prost(uint32, tag = "3")]
+    pub owner: u32,
 }
 /// ---- The residual: strobe-residual-ID-GPU.img, content the plugin copied itself. Header message, then the bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -510,6 +524,8 @@ pub struct Manifest {
     pub gpu_environment: ::prost::alloc::string::String,
     #[prost(enumeration = "TcpConnections", tag = "24")]
     pub tcp: i32,
+    #[prost(message, repeated, tag = "25")]
+    pub journals: ::prost::alloc::vec::Vec<FileJournal>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GpuProcess {

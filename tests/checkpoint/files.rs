@@ -164,6 +164,68 @@ fn a_closed_file_that_is_too_much_is_named_and_missed_by_no_restore() {
     restore(&images).well();
 }
 
+/// What a script does beside its program: `copied` is written by a process that has ended, long before the cut; what
+/// is made behind it must not be there.
+const SCRIPT: &str = r#"
+set -eC
+"$0" 1000000 log > /dev/null & program=$!
+echo first > kept
+cp kept copied
+echo one >> lines
+touch -d '2 hours ago' kept copied lines
+touch ready
+until [ -e go ]; do sleep 0.02; done
+echo two >> lines
+echo new > exclusive
+mkdir made made/inner
+echo new > made/inner/file
+cat kept copied lines exclusive >| seen
+echo three >> lines
+echo second >| kept
+cp kept copied
+wait $program
+"#;
+
+/// Each restore does the same again, also where the program was killed in between.
+#[test]
+fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_later_is_not_in_their_way()
+ {
+    let folder = Folder::new("script-files");
+    let mut session = start(&folder, &["bash", "-c", SCRIPT, &hip_program("mixed.cpp")]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let exists = |name: &str| folder.join(name).exists();
+    wait_until("the script waits", || exists("ready").then_some(()));
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    fs::write(folder.join("go"), "").expect("our folder");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    wait_until("the script is done", || {
+        (read("copied") == "second\n").then_some(())
+    });
+    session.kill().expect("it dies");
+    // Who else works here is in nobody's way.
+    fs::write(folder.join("else"), "mine").expect("our folder");
+    folder.rounds_enough();
+    for times in 1..=3 {
+        let checked = check(&images).well();
+        for name in ["exclusive", "made"] {
+            let line = format!("{name} was made since, and will be moved aside");
+            assert!(checked.stdout.contains(&line), "{}", checked.stdout);
+        }
+        assert!(!checked.stdout.contains("else"), "{}", checked.stdout);
+        let ended = restore(&images).well();
+        assert_eq!(read("seen"), "first\nfirst\none\ntwo\nnew\n");
+        assert_eq!(read("lines"), "one\ntwo\nthree\n");
+        assert_eq!(read("made/inner/file"), "new\n");
+        assert_eq!(read("else"), "mine");
+        let kept = format!("made.strobe-later-{times}");
+        assert!(ended.stderr.contains(&kept), "{}", ended.stderr);
+        assert!(exists(&kept));
+    }
+}
+
 fn check(images: &Path) -> Ended {
     let strobe = strobe();
     let mut command = strobe.command();

@@ -18,10 +18,10 @@ mod descriptor;
 mod device;
 pub mod effect;
 mod fault;
+pub mod journal;
 mod refused;
 mod seen;
 mod wire;
-pub mod written_files;
 
 pub use call::{Call, CallOutcome, enter, gives_way, leave};
 pub use fault::note_stderr;

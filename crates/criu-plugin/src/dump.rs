@@ -228,17 +228,22 @@ impl Dump {
             None => Ok(Saved::default()),
         };
         match saved {
-            Ok(Saved { files, left_out }) => {
+            Ok(Saved {
+                files,
+                left_out,
+                journals,
+            }) => {
                 let warnings = left_out.iter().map(ToString::to_string);
                 self.warnings.extend(warnings);
                 ProgramFiles {
                     files,
+                    journals,
                     failure: String::new(),
                 }
             }
             Err(error) => ProgramFiles {
-                files: Vec::new(),
                 failure: error.to_string(),
+                ..ProgramFiles::default()
             },
         }
     }
@@ -664,7 +669,7 @@ impl Dump {
                         files::PROGRAM_FILES,
                         &ProgramFiles {
                             failure,
-                            files: Vec::new(),
+                            ..ProgramFiles::default()
                         },
                     )
                 })?)

@@ -19,7 +19,6 @@ use nix::unistd::Pid;
 use strobe_proto::page::{
     AgentPage, Goal, MAGIC, PAGE_BYTES, PAGE_SYMBOL, Phase, VERSION, Verdict,
 };
-use strobe_proto::written::{WRITTEN_SYMBOL, WrittenFiles};
 use strobe_proto::{ByteRange, HandOver, SetAsideAnswer};
 
 use crate::maps::{self, Mapping};
@@ -117,7 +116,7 @@ impl RemoteAgent {
             }
             _ => {}
         }
-        let address = u64::from_le_bytes(read_array(pid, symbols(pid)?.page)?);
+        let address = u64::from_le_bytes(read_array(pid, symbol(pid)?)?);
         if address == 0 {
             return Err(AgentError::Unused(pid));
         }
@@ -314,14 +313,6 @@ pub fn read(pid: u32, address: u64, bytes: &mut [u8]) -> Result<(), AgentError> 
     Ok(())
 }
 
-/// What the library in a process remembers of files: see [`strobe_proto::written`].
-pub fn written_files(pid: u32) -> Result<Box<[u8; size_of::<WrittenFiles>()]>, AgentError> {
-    let mut bytes = Box::new([0; size_of::<WrittenFiles>()]);
-    let address = symbols(pid)?.written.ok_or(AgentError::NoAgent(pid))?;
-    read(pid, address, &mut *bytes)?;
-    Ok(bytes)
-}
-
 fn read_array<const N: usize>(pid: u32, address: u64) -> Result<[u8; N], AgentError> {
     let mut bytes = [0; N];
     read(pid, address, &mut bytes)?;
@@ -367,17 +358,11 @@ fn library_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Device, inode, length, and when it was changed.
 type File = (u64, u64, u64, i64);
 
-/// Where the symbols of the library are: in a process, or from the library's first byte in memory.
-#[derive(Clone, Copy, Debug)]
-struct Symbols {
-    page: u64,
-    /// An older library has none.
-    written: Option<u64>,
-}
-
-fn symbols(pid: u32) -> Result<Symbols, AgentError> {
-    /// Processes of a tree have the same library, and some are looked at while they stand still.
-    static OFFSETS: Mutex<BTreeMap<File, Symbols>> = Mutex::new(BTreeMap::new());
+/// Where the page's symbol is in a process.
+fn symbol(pid: u32) -> Result<u64, AgentError> {
+    /// From the library's first byte. Processes of a tree have the same library, and some are looked at while they
+    /// stand still.
+    static OFFSETS: Mutex<BTreeMap<File, u64>> = Mutex::new(BTreeMap::new());
     let maps = maps::read(pid).map_err(|error| access(pid, error))?;
     let first = maps
         .iter()
@@ -392,22 +377,17 @@ fn symbols(pid: u32) -> Result<Symbols, AgentError> {
         .ok()
         .and_then(|file| offsets.get(file))
         .copied();
-    let found = match known {
-        Some(found) => found,
-        None => symbol_offsets(pid, first, &path)?,
+    let offset = match known {
+        Some(offset) => offset,
+        None => symbol_offset(pid, first, &path)?,
     };
     if let Ok(file) = file {
-        offsets.insert(file, found);
+        offsets.insert(file, offset);
     }
-    Ok(Symbols {
-        page: first.range.start.wrapping_add(found.page),
-        written: found
-            .written
-            .map(|offset| first.range.start.wrapping_add(offset)),
-    })
+    Ok(first.range.start.wrapping_add(offset))
 }
 
-fn symbol_offsets(pid: u32, first: &Mapping, path: &Path) -> Result<Symbols, AgentError> {
+fn symbol_offset(pid: u32, first: &Mapping, path: &Path) -> Result<u64, AgentError> {
     let damaged = |reason: String| AgentError::Library {
         pid,
         path: first.path.clone(),
@@ -421,17 +401,11 @@ fn symbol_offsets(pid: u32, first: &Mapping, path: &Path) -> Result<Symbols, Age
         .find(|h| h.p_type == PT_LOAD && h.p_offset < 4096)
         .ok_or_else(|| damaged("no segment at its start".into()))?;
     let start = load.p_vaddr.wrapping_sub(load.p_offset);
-    let offset = |name| {
-        let mut symbols = elf.dynsyms.iter();
-        let symbol = symbols
-            .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(name))
-            .ok_or_else(|| damaged(format!("no symbol {name}")))?;
-        Ok(symbol.st_value.wrapping_sub(start))
-    };
-    Ok(Symbols {
-        page: offset(PAGE_SYMBOL)?,
-        written: offset(WRITTEN_SYMBOL).ok(),
-    })
+    let mut symbols = elf.dynsyms.iter();
+    let symbol = symbols
+        .find(|s| !s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(PAGE_SYMBOL))
+        .ok_or_else(|| damaged(format!("no symbol {PAGE_SYMBOL}")))?;
+    Ok(symbol.st_value.wrapping_sub(start))
 }
 
 #[cfg(test)]

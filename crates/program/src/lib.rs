@@ -3,6 +3,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`agent`] | the agent's page in another process |
+//! | [`journal`] | the journal of the files that it writes |
 //! | [`lease`] | one checkpoint of a program at a time |
 //! | [`process`], [`maps`] | facts of /proc/PID |
 //! | [`awaited`] | a process that may end or be stopped while somebody waits for it |
@@ -24,6 +25,7 @@ pub mod agent;
 pub mod awaited;
 pub mod descriptor;
 pub mod events;
+pub mod journal;
 pub mod lease;
 pub mod maps;
 pub mod namespaces;

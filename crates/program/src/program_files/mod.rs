@@ -5,8 +5,8 @@
 //! renames what it was writing, or writes over it. So of what it can write, and of what it reads that
 //! was written lately, the contents at the cut are in the checkpoint, and a restore makes each file
 //! what it was then; what it has become meanwhile is kept beside it. Of what was too large, and of
-//! what the program only reads, a change is refused. Folders that it needs are made again. The processes of a tree share files, so each is
-//! recorded once.
+//! what the program only reads, a change is refused. Folders that it needs are made again, and what it
+//! has made since is moved aside. The processes of a tree share files, so each is recorded once.
 
 use std::fs::File;
 use std::io;
@@ -15,6 +15,7 @@ use std::os::fd::AsRawFd;
 pub use compare::{Comparison, compare};
 pub use error::ProgramFileError;
 pub use folders::is_folder;
+pub use later::{Later, later};
 pub use links::Links;
 pub(crate) use record::parse_fdinfo;
 pub use record::{LeftOut, Needs, Recorder, Saved, hash_foreign};
@@ -23,6 +24,7 @@ pub use repair::{Repair, Repaired};
 mod compare;
 mod error;
 mod folders;
+mod later;
 mod links;
 mod record;
 mod repair;

@@ -1,27 +1,29 @@
 //! What is known of the program's files at the cut.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use strobe_proto::{ProgramFile, written};
+use strobe_proto::{FileJournal, ProgramFile};
 
 use super::error::ProgramFileError;
 use super::folders;
 use crate::process::Identity;
 use crate::shared_memory::is_saved;
-use crate::{agent, maps, spool};
+use crate::{journal, maps, spool};
 
 /// What was written so short a time before the cut may be the program's work.
 const LATELY: Duration = Duration::from_secs(3600);
 /// What was written and closed so short a time before the cut may be renamed, read or removed next.
 const CLOSED_LATELY: Duration = Duration::from_secs(60);
-/// What is looked at, at most, of the folders that a process has lately renamed.
+/// One that is no longer is saved whenever it was closed: it may be written to again, now and then.
+const SMALL: u64 = 1 << 20;
+/// Of such files in all: of those that were written last.
+const SMALL_IN_ALL: u64 = 32 << 20;
+/// What is looked at, at most, of the folders that were lately made, or renamed.
 const FOLDER_ENTRIES: usize = 1024;
 /// A file that is only read is hashed up to this length, while the program runs.
 const FOREIGN_LIMIT: u64 = 16 << 20;
@@ -33,6 +35,7 @@ const HASHED_LIMIT: u64 = 1 << 30;
 pub struct Recorder {
     files: BTreeMap<PathBuf, Found>,
     folders: BTreeSet<PathBuf>,
+    journals: BTreeMap<PathBuf, FileJournal>,
     /// When the first of the processes began.
     started: Option<SystemTime>,
 }
@@ -72,6 +75,8 @@ pub struct Saved {
     pub files: Vec<ProgramFile>,
     /// Those whose contents were too much.
     pub left_out: Vec<LeftOut>,
+    /// Of what the program writes after the cut.
+    pub journals: Vec<FileJournal>,
 }
 
 /// A file whose contents are not in the checkpoint.
@@ -112,7 +117,14 @@ impl Recorder {
         for way in descriptors.into_iter().chain(mappings) {
             self.add_way(way);
         }
-        self.add_closed(pid);
+        if let Some(path) = journal::of(pid)
+            && !self.journals.contains_key(&path)
+            && let Ok(written) = journal::recent(&path)
+            && let Ok(cut) = journal::cut(&path)
+        {
+            self.add_closed(&written);
+            self.journals.insert(path, cut);
+        }
         self.folders.extend(folders::of(pid).map_err(failed)?);
         Ok(())
     }
@@ -141,21 +153,21 @@ impl Recorder {
         }
     }
 
-    /// Adds what a process has lately written, and closed. (Where nothing is remembered of that, nothing is
-    /// known.)
-    fn add_closed(&mut self, pid: u32) {
-        let Ok(bytes) = agent::written_files(pid) else {
-            return;
-        };
-        let mut paths: Vec<_> = written::paths(&bytes)
-            .filter_map(|path| fs::canonicalize(OsStr::from_bytes(path)).ok())
+    /// Adds what processes, also such as have ended, have written and closed.
+    fn add_closed(&mut self, written: &[PathBuf]) {
+        let mut small = 0;
+        // The latest is taken first.
+        let mut paths: Vec<_> = written
+            .iter()
+            .rev()
+            .filter_map(|path| fs::canonicalize(path).ok())
             .collect();
         let mut looked_into = 0;
         while let Some(path) = paths.pop() {
             let Ok(meta) = fs::symlink_metadata(&path) else {
                 continue;
             };
-            // A folder that was renamed, with what is in it.
+            // A folder that was made, or renamed, with what is in it.
             if meta.is_dir() && looked_into < FOLDER_ENTRIES {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 let before = paths.len();
@@ -166,7 +178,10 @@ impl Recorder {
             // Of the inode: a copy has its original's time of modification at will.
             let changed = Duration::from_secs(meta.ctime().max(0).cast_unsigned());
             let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
-            if meta.is_file() && age.unwrap_or_default() < CLOSED_LATELY {
+            let is_late = age.unwrap_or_default() < CLOSED_LATELY;
+            let is_small = meta.len() <= SMALL && small + meta.len() <= SMALL_IN_ALL;
+            if meta.is_file() && (is_late || is_small) {
+                small += if is_late { 0 } else { meta.len() };
                 let way = Way {
                     link: path.clone(),
                     position: 0,
@@ -226,7 +241,11 @@ impl Recorder {
     ) -> Result<Saved, ProgramFileError> {
         let mut found: Vec<Found> = std::mem::take(&mut self.files).into_values().collect();
         found.sort_by_key(|found| found.record.size);
-        let mut saved = Saved::default();
+        let journals = std::mem::take(&mut self.journals).into_values();
+        let mut saved = Saved {
+            journals: journals.collect(),
+            ..Saved::default()
+        };
         let (mut stored, mut hashed) = (0, 0);
         for (
             number,

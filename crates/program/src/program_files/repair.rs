@@ -17,7 +17,7 @@ use super::error::ProgramFileError;
 
 /// Follows a file's name where the bytes are that were cut off; a number comes behind.
 const TAIL: &str = ".strobe-tail-";
-/// The same of a whole file that had taken the place of the one at the cut, or had been changed.
+/// The same of a whole file that had taken the place of the one at the cut, had been changed, or was not there at all.
 const LATER: &str = ".strobe-later-";
 
 /// What one file needs.
@@ -39,6 +39,8 @@ pub(super) enum Content {
     CutBack { grown: u64 },
     /// It is a folder, and gone.
     Folder,
+    /// It was not there.
+    Aside,
     /// It is not what it was, which comes from this file.
     Back { stored: PathBuf, there: There },
 }
@@ -58,6 +60,7 @@ impl Content {
     pub(super) fn keeps_file(&self) -> bool {
         match self {
             Self::CutBack { .. } | Self::Folder => true,
+            Self::Aside => false,
             Self::Back { there, .. } => *there == There::Itself,
         }
     }
@@ -110,6 +113,7 @@ impl Repair {
                 self.put_back(stored, replaces).map_err(failed)?
             }
             Some(Content::Folder) => (None, self.make_folder().map_err(failed)?),
+            Some(Content::Aside) => (Some(self.move_aside().map_err(failed)?), Vec::new()),
             None => (None, Vec::new()),
         };
         let repaired = Repaired {
@@ -227,7 +231,14 @@ impl Repair {
     }
 
     fn move_aside(&self) -> io::Result<PathBuf> {
-        // A file of ours first, which is then replaced: nobody else's ever is.
+        // One of ours first, which is then replaced: nobody else's ever is.
+        if fs::symlink_metadata(&self.path)?.is_dir() {
+            let ((), kept) = beside(&self.path, LATER, |kept| fs::create_dir(kept))?;
+            let moved = fs::rename(&self.path, &kept);
+            return moved.map(|()| kept.clone()).inspect_err(|_| {
+                let _ = fs::remove_dir(&kept);
+            });
+        }
         let (_, kept) = new_beside(&self.path, LATER)?;
         remove_unless(fs::rename(&self.path, &kept), &kept)?;
         Ok(kept)
@@ -251,6 +262,7 @@ impl fmt::Display for Repair {
             Some(Content::Back { .. }) => {
                 write!(f, "{path} has changed, and will be what it was")
             }
+            Some(Content::Aside) => write!(f, "{path} was made since, and will be moved aside"),
             None => write!(f, "{path} has another mode, and will have the one it had"),
         }
     }
@@ -267,9 +279,9 @@ impl Repaired {
         self.kept.as_deref()
     }
 
-    /// Removes what is kept.
+    /// Removes what is kept, but no folder with all that is in it.
     pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
-        match self.kept.take() {
+        match self.kept.take_if(|kept| !kept.is_dir()) {
             Some(kept) => fs::remove_file(kept).map_err(|error| self.repair.failed(error)),
             None => Ok(()),
         }
@@ -288,7 +300,7 @@ impl Repaired {
             (Some(content @ Content::Back { .. }), Some(kept)) if content.keeps_file() => {
                 self.write_again(kept)
             }
-            (Some(Content::Back { .. }), Some(kept)) => fs::rename(kept, path),
+            (Some(Content::Back { .. } | Content::Aside), Some(kept)) => fs::rename(kept, path),
             (Some(Content::Back { .. }), None) => fs::remove_file(path),
             _ => Ok(()),
         };
@@ -336,6 +348,7 @@ impl fmt::Display for Repaired {
                 f,
                 "{path} is again what it was at the checkpoint; what it was since"
             )?,
+            Some(Content::Aside) => write!(f, "{path} was not there at the checkpoint; it")?,
             None => return write!(f, "{path} has its mode of the checkpoint again"),
         }
         match &self.kept {
@@ -360,21 +373,37 @@ fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file beside another, with the lowest number behind `mark` that is free. Nobody else reads it before it has
-/// the file's mode.
+/// A new file beside another. Nobody else reads it before it has the file's mode.
 fn new_beside(path: &Path, mark: &str) -> io::Result<(File, PathBuf)> {
+    beside(path, mark, |kept| {
+        let mut new = OpenOptions::new();
+        new.write(true).create_new(true).mode(0o600).open(kept)
+    })
+}
+
+/// Makes something beside a file, with the lowest number behind `mark` that is free.
+fn beside<R>(
+    path: &Path,
+    mark: &str,
+    make: impl Fn(&Path) -> io::Result<R>,
+) -> io::Result<(R, PathBuf)> {
     let mut number = 1_u32;
     loop {
         let mut name = OsString::from(path);
         name.push(format!("{mark}{number}"));
         let kept = PathBuf::from(name);
-        let mut new = OpenOptions::new();
-        match new.write(true).create_new(true).mode(0o600).open(&kept) {
-            Ok(file) => return Ok((file, kept)),
+        match make(&kept) {
+            Ok(made) => return Ok((made, kept)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether that is kept under this name which a file had become.
+pub(super) fn is_kept(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| [TAIL, LATER].iter().any(|mark| name.contains(mark)))
 }
 
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {

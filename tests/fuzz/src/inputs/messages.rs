@@ -8,8 +8,8 @@ use strobe_proto::amdgpu::{
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::image::Image;
 use strobe_proto::{
-    AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FillRequest, FromAgent, HandOver,
-    Hello, Missed, PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange,
+    AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FileJournal, FillRequest, FromAgent,
+    HandOver, Hello, Missed, PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange,
     SetAsideAnswer, StandIn, Statistics, Suspect, Suspects, ToAgent, from_agent, to_agent,
 };
 
@@ -110,6 +110,11 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
             ..ProgramFile::default()
         }],
         failure: "none".into(),
+        journals: vec![FileJournal {
+            path: "/a".into(),
+            cut: "1f".into(),
+            owner: 1,
+        }],
     };
     vec![
         image(&kfd),

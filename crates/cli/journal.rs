@@ -1,0 +1,50 @@
+//! The journal of the files that a program writes, for as long as a checkpoint may need it.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use strobe_program::journal;
+
+/// Removed again unless a checkpoint was taken.
+#[derive(Debug)]
+pub(crate) struct Journal(PathBuf);
+
+impl Journal {
+    /// Where it outlives the machine's next start, if that can be.
+    pub(crate) fn create() -> io::Result<Self> {
+        let state = state().map(|state| state.join("strobe/journals"));
+        let lasting = state.filter(|folder| fs::create_dir_all(folder).is_ok());
+        let new = |folder: &Path| {
+            let mut name = tempfile::Builder::new();
+            name.prefix("").rand_bytes(12).tempfile_in(folder)
+        };
+        let file = lasting
+            .and_then(|folder| new(&folder).ok())
+            .map_or_else(|| new(&env::temp_dir()), Ok)?;
+        let (_, path) = file.keep()?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if !journal::has_cut(&self.0) {
+            journal::remove(&self.0);
+        }
+    }
+}
+
+/// XDG Base Directory Specification.
+fn state() -> Option<PathBuf> {
+    let absolute = |name| {
+        let path = env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+}

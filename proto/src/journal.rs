@@ -1,0 +1,80 @@
+//! The journal of the files that one `strobe run` has opened to write, made or given another name: an entry each, in
+//! a file that outlives the process that wrote it, and the program.
+//!
+//! Whoever saves a program looks there for the files that it has written and closed, and may rename or remove next.
+//! Whoever restores it, for those that it made after the cut.
+
+/// In the environment of all that `strobe run` starts: the path of the journal.
+pub const VARIABLE: &str = "STROBE_JOURNAL";
+/// Bytes of an entry's path; a file whose path is longer is not remembered.
+pub const PATH_BYTES: usize = 1016;
+/// A journal of so many bytes becomes [`OLDER`], in place of the one before it.
+pub const LIMIT: u64 = 4 << 20;
+/// Follows the journal's name where its older half is.
+pub const OLDER: &str = ".older";
+
+/// What an entry says of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file that was there before, is about to be written or to be replaced.
+    Present,
+    /// The file, or folder, is about to be made.
+    Absent,
+    /// No path, but the name of a cut: all that stands behind was after it.
+    Cut,
+}
+
+impl Kind {
+    /// The first byte of an entry; the path follows, then a zero.
+    pub const fn byte(self) -> u8 {
+        match self {
+            Self::Present => b'=',
+            Self::Absent => b'+',
+            Self::Cut => b'#',
+        }
+    }
+
+    const fn of_byte(byte: u8) -> Option<Self> {
+        match byte {
+            b'=' => Some(Self::Present),
+            b'+' => Some(Self::Absent),
+            b'#' => Some(Self::Cut),
+            _ => None,
+        }
+    }
+}
+
+/// An entry.
+pub type Entry<'a> = (Kind, &'a [u8]);
+
+/// The entries in a journal, or in its end. What is not whole is left out.
+pub fn entries(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Entry<'_>> {
+    let whole = bytes.iter().rposition(|byte| *byte == 0).unwrap_or(0);
+    bytes[..whole].split(|byte| *byte == 0).filter_map(|entry| {
+        let (first, path) = entry.split_first()?;
+        let kind = Kind::of_byte(*first)?;
+        let is_sound = match kind {
+            Kind::Present | Kind::Absent => path.starts_with(b"/") && path.len() <= PATH_BYTES,
+            Kind::Cut => path.iter().all(u8::is_ascii_hexdigit),
+        };
+        is_sound.then_some((kind, path))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_whole_is_left_out() {
+        let bytes = b"of/a\0+/b\0=/c\0\0#12ab\0#no name\0+relative\0?/d\0=/e";
+        let found: Vec<_> = entries(bytes).collect();
+        let expected: [Entry<'_>; 3] = [
+            (Kind::Absent, b"/b"),
+            (Kind::Present, b"/c"),
+            (Kind::Cut, b"12ab"),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(entries(b"").count() + entries(b"+/half").count(), 0);
+    }
+}
