@@ -340,7 +340,7 @@ pub(crate) struct RestoreArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tail {
-    /// It is moved to FILE.strobe-tail-N, or FILE.strobe-later-N if all of the file has changed.
+    /// It is moved to FILE.strobe-tail-N, or FILE.strobe-later-N if all of the file has changed, or is new.
     Keep,
     /// It is deleted once the program is back.
     Drop,

@@ -15,7 +15,7 @@ pub const OLDER: &str = ".older";
 
 /// What an entry says of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A file that was there before, is about to be written or to be replaced.
     Present,
     /// The file, or folder, is about to be made.
@@ -24,7 +24,7 @@ pub enum Kind {
     Cut,
 }
 
-impl Kind {
+impl EntryKind {
     /// The first byte of an entry; the path follows, then a zero.
     pub const fn byte(self) -> u8 {
         match self {
@@ -45,17 +45,19 @@ impl Kind {
 }
 
 /// An entry.
-pub type Entry<'a> = (Kind, &'a [u8]);
+pub type Entry<'a> = (EntryKind, &'a [u8]);
 
 /// The entries in a journal, or in its end. What is not whole is left out.
 pub fn entries(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Entry<'_>> {
     let whole = bytes.iter().rposition(|byte| *byte == 0).unwrap_or(0);
     bytes[..whole].split(|byte| *byte == 0).filter_map(|entry| {
         let (first, path) = entry.split_first()?;
-        let kind = Kind::of_byte(*first)?;
+        let kind = EntryKind::of_byte(*first)?;
         let is_sound = match kind {
-            Kind::Present | Kind::Absent => path.starts_with(b"/") && path.len() <= PATH_BYTES,
-            Kind::Cut => path.iter().all(u8::is_ascii_hexdigit),
+            EntryKind::Present | EntryKind::Absent => {
+                path.starts_with(b"/") && path.len() <= PATH_BYTES
+            }
+            EntryKind::Cut => path.iter().all(u8::is_ascii_hexdigit),
         };
         is_sound.then_some((kind, path))
     })
@@ -70,9 +72,9 @@ mod tests {
         let bytes = b"of/a\0+/b\0=/c\0\0#12ab\0#no name\0+relative\0?/d\0=/e";
         let found: Vec<_> = entries(bytes).collect();
         let expected: [Entry<'_>; 3] = [
-            (Kind::Absent, b"/b"),
-            (Kind::Present, b"/c"),
-            (Kind::Cut, b"12ab"),
+            (EntryKind::Absent, b"/b"),
+            (EntryKind::Present, b"/c"),
+            (EntryKind::Cut, b"12ab"),
         ];
         assert_eq!(found, expected);
         assert_eq!(entries(b"").count() + entries(b"+/half").count(), 0);

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use strobe_proto::journal::{Kind, LIMIT, OLDER, PATH_BYTES, VARIABLE};
+use strobe_proto::journal::{EntryKind, LIMIT, OLDER, PATH_BYTES, VARIABLE};
 
 /// With the zero behind it, and behind [`OLDER`].
 const JOURNAL_BYTES: usize = 512;
@@ -28,10 +28,10 @@ pub enum Change {
 }
 
 impl Change {
-    const fn entry(self, is_there: bool) -> Option<Kind> {
+    const fn entry(self, is_there: bool) -> Option<EntryKind> {
         match (self, is_there) {
-            (Self::Write | Self::WriteOrMake, true) => Some(Kind::Present),
-            (Self::WriteOrMake | Self::Make, false) => Some(Kind::Absent),
+            (Self::Write | Self::WriteOrMake, true) => Some(EntryKind::Present),
+            (Self::WriteOrMake | Self::Make, false) => Some(EntryKind::Absent),
             (Self::Write, false) | (Self::Make, true) => None,
         }
     }
@@ -55,7 +55,7 @@ pub unsafe fn note(folder: c_int, path: *const c_char, change: Change) {
             && !path.is_empty()
             && let Some(len) = absolute(folder, path, &mut room)
             && is_worth_it(&room[..len])
-            && (kind == Kind::Absent || !KNOWN.knows(&room[..len], now()))
+            && (kind == EntryKind::Absent || !KNOWN.knows(&room[..len], now()))
         {
             append(kind, &room[..len]);
         }
@@ -199,7 +199,7 @@ fn variable() -> Option<JournalPath> {
     }
 }
 
-fn append(kind: Kind, path: &[u8]) {
+fn append(kind: EntryKind, path: &[u8]) {
     let journal = FOUND.path();
     if journal[0] != b'/' {
         return;
@@ -311,11 +311,11 @@ mod tests {
 
     #[test]
     fn only_what_may_be_made_is_absent() {
-        assert_eq!(Change::Write.entry(true), Some(Kind::Present));
+        assert_eq!(Change::Write.entry(true), Some(EntryKind::Present));
         assert_eq!(Change::Write.entry(false), None);
-        assert_eq!(Change::WriteOrMake.entry(false), Some(Kind::Absent));
+        assert_eq!(Change::WriteOrMake.entry(false), Some(EntryKind::Absent));
         assert_eq!(Change::Make.entry(true), None);
-        assert_eq!(Change::Make.entry(false), Some(Kind::Absent));
+        assert_eq!(Change::Make.entry(false), Some(EntryKind::Absent));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use strobe_proto::FileJournal;
-use strobe_proto::journal::{Kind, LIMIT, OLDER, PATH_BYTES, VARIABLE, entries};
+use strobe_proto::journal::{EntryKind, LIMIT, OLDER, PATH_BYTES, VARIABLE, entries};
 
 use crate::process;
 
@@ -59,7 +59,7 @@ pub(crate) fn recent(journal: &Path) -> io::Result<Vec<PathBuf>> {
     let before = end_of(&older(journal), END.saturating_sub(now.len() as u64)).unwrap_or_default();
     let mut seen = BTreeSet::new();
     let paths = entries(&before).chain(entries(&now)).rev();
-    let paths = paths.filter(|(kind, path)| *kind != Kind::Cut && seen.insert(path.to_vec()));
+    let paths = paths.filter(|(kind, path)| *kind != EntryKind::Cut && seen.insert(path.to_vec()));
     Ok(paths
         .take(FILES)
         .map(|(_, path)| OsStr::from_bytes(path).into())
@@ -77,10 +77,10 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
     let end = end_of(journal, (UNDER_WAY * (PATH_BYTES + 2)) as u64)?;
     // What was about to be made, and is not yet, is made behind the cut.
     let under_way = entries(&end).rev().take(UNDER_WAY).filter(|(kind, path)| {
-        *kind == Kind::Absent && fs::symlink_metadata(OsStr::from_bytes(path)).is_err()
+        *kind == EntryKind::Absent && fs::symlink_metadata(OsStr::from_bytes(path)).is_err()
     });
-    let entry = |kind: Kind, text: &[u8]| [&[kind.byte()], text, &[0]].concat();
-    let mut bytes = entry(Kind::Cut, name.as_bytes());
+    let entry = |kind: EntryKind, text: &[u8]| [&[kind.byte()], text, &[0]].concat();
+    let mut bytes = entry(EntryKind::Cut, name.as_bytes());
     for (kind, path) in under_way {
         bytes.extend(entry(kind, path));
     }
@@ -98,7 +98,7 @@ pub fn has_cut(journal: &Path) -> bool {
     let halves = [older(journal), journal.to_owned()];
     halves.iter().any(|half| {
         let bytes = end_of(half, 2 * LIMIT).unwrap_or_default();
-        entries(&bytes).any(|(kind, _)| kind == Kind::Cut)
+        entries(&bytes).any(|(kind, _)| kind == EntryKind::Cut)
     })
 }
 
@@ -111,7 +111,7 @@ pub fn remove(journal: &Path) {
 }
 
 /// What the program did to a path after a cut, first of all.
-pub type Since = BTreeMap<PathBuf, Kind>;
+pub type Since = BTreeMap<PathBuf, EntryKind>;
 
 /// All paths that were written after a cut; `None` if that is not known any more. Nobody but the journal's owner at
 /// the cut is believed.
@@ -125,9 +125,9 @@ pub fn since(journal: &FileJournal) -> Option<Since> {
         }
     }
     let mut behind = entries(&bytes);
-    behind.find(|(kind, name)| *kind == Kind::Cut && *name == journal.cut.as_bytes())?;
+    behind.find(|(kind, name)| *kind == EntryKind::Cut && *name == journal.cut.as_bytes())?;
     let mut since = Since::new();
-    for (kind, path) in behind.filter(|(kind, _)| *kind != Kind::Cut) {
+    for (kind, path) in behind.filter(|(kind, _)| *kind != EntryKind::Cut) {
         since.entry(OsStr::from_bytes(path).into()).or_insert(kind);
     }
     Some(since)
@@ -143,7 +143,7 @@ mod tests {
         let journal = folder.path().join("journal");
         let (there, gone) = (folder.path().join("there"), folder.path().join("gone"));
         fs::write(&there, "").unwrap();
-        let entry = |kind: Kind, path: &Path| {
+        let entry = |kind: EntryKind, path: &Path| {
             let mut file = OpenOptions::new()
                 .append(true)
                 .create(true)
@@ -153,23 +153,23 @@ mod tests {
             file.write_all(&[&[kind.byte()], path, &[0]].concat())
                 .unwrap();
         };
-        entry(Kind::Absent, &there);
-        entry(Kind::Absent, &gone);
+        entry(EntryKind::Absent, &there);
+        entry(EntryKind::Absent, &gone);
         assert!(!has_cut(&journal));
         let first = cut(&journal).unwrap();
         assert!(has_cut(&journal));
         assert_eq!(recent(&journal).unwrap(), [gone.clone(), there.clone()]);
         // As if it was about to be made at the cut.
-        let expected = Since::from([(gone.clone(), Kind::Absent)]);
+        let expected = Since::from([(gone.clone(), EntryKind::Absent)]);
         assert_eq!(since(&first), Some(expected.clone()));
-        entry(Kind::Present, &gone);
-        entry(Kind::Present, Path::new("/old"));
+        entry(EntryKind::Present, &gone);
+        entry(EntryKind::Present, Path::new("/old"));
         fs::rename(&journal, older(&journal)).unwrap();
-        entry(Kind::Absent, Path::new("/new"));
-        entry(Kind::Present, Path::new("/new"));
+        entry(EntryKind::Absent, Path::new("/new"));
+        entry(EntryKind::Present, Path::new("/new"));
         let mut expected = expected;
-        expected.insert("/old".into(), Kind::Present);
-        expected.insert("/new".into(), Kind::Absent);
+        expected.insert("/old".into(), EntryKind::Present);
+        expected.insert("/new".into(), EntryKind::Absent);
         assert_eq!(since(&first), Some(expected));
         assert!(has_cut(&journal));
         let owner = first.owner + 1;

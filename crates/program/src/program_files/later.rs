@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use strobe_proto::journal::Kind;
+use strobe_proto::journal::EntryKind;
 use strobe_proto::{FileJournal, ProgramFile};
 
 use super::repair::{Content, Repair, is_kept};
@@ -79,7 +79,7 @@ impl Later {
             };
             match is_its(&place) {
                 Some(_) if stays(&place) => {}
-                Some(_) if *kind == Kind::Absent => {
+                Some(_) if *kind == EntryKind::Absent => {
                     made.insert(place);
                 }
                 Some(meta) if meta.is_file() => self.written.push(place),
@@ -143,7 +143,7 @@ mod tests {
     /// A folder in which `since` says what was done after the cut.
     fn look(
         folder: &Path,
-        since: &[(&str, Kind)],
+        since: &[(&str, EntryKind)],
         records: &[&str],
     ) -> (Vec<String>, Vec<PathBuf>) {
         let at = |name: &str| folder.join(name);
@@ -200,16 +200,16 @@ mod tests {
             fs::write(folder.join(name), name).unwrap();
         }
         let since = [
-            ("gone", Kind::Absent),
-            ("known", Kind::Absent),
-            ("spared", Kind::Absent),
-            ("./made/../new", Kind::Absent),
-            ("big", Kind::Present),
-            ("made", Kind::Absent),
-            ("made/inner", Kind::Absent),
-            ("made/inner/a", Kind::Absent),
-            ("shared", Kind::Absent),
-            ("shared/ours", Kind::Absent),
+            ("gone", EntryKind::Absent),
+            ("known", EntryKind::Absent),
+            ("spared", EntryKind::Absent),
+            ("./made/../new", EntryKind::Absent),
+            ("big", EntryKind::Present),
+            ("made", EntryKind::Absent),
+            ("made/inner", EntryKind::Absent),
+            ("made/inner/a", EntryKind::Absent),
+            ("shared", EntryKind::Absent),
+            ("shared/ours", EntryKind::Absent),
         ];
         let (aside, written) = look(&folder, &since, &["known"]);
         assert_eq!(aside, ["made", "new", "shared/ours"]);
