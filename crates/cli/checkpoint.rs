@@ -44,7 +44,7 @@ use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::requirements::{
-    check_descriptors, check_file_size_limits, check_network_lock, check_runs,
+    check_descriptors, check_file_size_limits, check_namespaces, check_network_lock, check_runs,
 };
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
@@ -350,6 +350,7 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
     for agent in &tree.agents {
         check_runs(agent.identity().pid)?;
     }
+    check_namespaces(root)?;
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;

@@ -59,6 +59,10 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         return;
     };
     let root = tree.root.pid;
+    // What is in another namespace cannot be looked at from here.
+    if note(findings, requirements::check_namespaces(root)).is_none() {
+        return;
+    }
     for path in [criu, plugin].iter().flatten() {
         note(findings, check_seen(root, path));
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use strobe_criu::locate::Criu;
 use strobe_program::awaited::Standstill;
-use strobe_program::process;
 use strobe_program::unsaved::{self, Unsaved};
+use strobe_program::{namespaces, process};
 use strobe_proto::TcpConnections;
 
 use crate::outcome::Refused;
@@ -42,6 +42,37 @@ pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
                  {CRIU_FILE_BYTES}"
             )));
         }
+    }
+    Ok(())
+}
+
+/// CRIU saves a PID namespace with the process that began it, and needs each session's leader beside the session; its
+/// network locks go through the loopback interface.
+pub(crate) fn check_namespaces(root: u32) -> anyhow::Result<()> {
+    let (namespace, _) = process::number_inside(root)?;
+    for pid in process::tree(root)? {
+        // A child may end meanwhile.
+        let Ok((inner, _)) = process::number_inside(pid) else {
+            continue;
+        };
+        if inner != namespace {
+            return Err(refused(format!(
+                "process {pid} is in a PID namespace of its own, and {root}, which is saved with it, is not: \
+                 start `strobe run` in that namespace (unshare .. strobe run .., not strobe run unshare ..)"
+            )));
+        }
+        if process::session_inside(pid).is_ok_and(|session| session == 0) {
+            return Err(refused(format!(
+                "the session of process {pid} was begun outside of its PID namespace: start `strobe run` in \
+                 there, or the program by setsid"
+            )));
+        }
+    }
+    if namespaces::has_loopback(root).is_ok_and(|is_up| !is_up) {
+        return Err(refused(
+            "the loopback interface of the program's network namespace is down, and CRIU needs it: ip link \
+             set lo up",
+        ));
     }
     Ok(())
 }

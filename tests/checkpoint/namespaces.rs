@@ -79,3 +79,53 @@ fn a_program_that_has_its_own_numbers_is_saved_from_outside_and_comes_back_among
     assert_eq!(log.lines().count(), 201, "{log}");
     assert!(log.ends_with(&format!("end rounds {ROUNDS}\n")), "{log}");
 }
+
+/// What CRIU would say of it when it has stopped the program is said before, by both commands, with what to do.
+#[test]
+fn namespaces_that_criu_does_not_save_are_refused_before_the_program_is_stopped() {
+    let strobe = strobe();
+    let path = strobe.path().to_str().expect("a path in UTF-8");
+    let program = hip_program("mixed.cpp");
+    let program = [&program, "1000000", "log"];
+    let of = |words: &[&'static str]| words.to_vec();
+    let run = [path, "run", "--"];
+    let unshare = |options: &'static str| of(&["unshare", options, "--mount-proc", "--kill-child"]);
+    let cases = [
+        (
+            [&run[..], &unshare("-pf")].concat(),
+            "begun outside of its PID namespace",
+        ),
+        (
+            [unshare("-pfn"), run.to_vec()].concat(),
+            "ip link set lo up",
+        ),
+    ];
+    for (number, (words, reason)) in cases.into_iter().enumerate() {
+        let folder = Folder::new(&format!("namespaces-{number}"));
+        let mut command = strobe.command();
+        command.args(["softgpu", "--"]).args(&words).args(program);
+        command.current_dir(folder.path()).stdin(Stdio::null());
+        let mut child = command.spawn().expect("strobe starts");
+        let log = folder.join("log");
+        wait_until("round", || (rounds(&log) > 5).then_some(()));
+        let pid = number_of(&child, program[0]);
+        refused(pid, &folder, reason);
+        if number == 0 {
+            // The one that has begun the namespace is not in there.
+            let outer = process::stat(pid).expect("it runs").parent;
+            refused(outer, &folder, "in a PID namespace of its own");
+        }
+        strobe_evaluation::session::signal(pid, "KILL").expect("it runs");
+        child.wait().expect("it was ours");
+    }
+}
+
+fn refused(pid: u32, folder: &Folder, reason: &str) {
+    let (pid, images) = (pid.to_string(), folder.join("images"));
+    let images = images.to_str().expect("a path in UTF-8");
+    let checked = run(["checkpoint", "--check", &pid]);
+    assert_eq!(checked.code, Some(3), "{checked:?}");
+    assert!(checked.stdout.contains(reason), "{}", checked.stdout);
+    let ended = run(["checkpoint", &pid, "-o", images]).badly(&[reason]);
+    assert_eq!(ended.code, Some(3));
+}

@@ -3,10 +3,11 @@
 //! CRIU must run in the mount namespace of the program: from outside, a dump succeeds whose
 //! restore crashes. An abstract socket is found only in its own network namespace.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_char, c_int};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -146,20 +147,49 @@ pub fn check_seen(pid: u32, path: &Path) -> Result<(), NamespaceError> {
 
 /// Listens on an abstract socket in the network namespace of a process.
 pub fn listen_abstract(pid: u32, name: &[u8]) -> io::Result<UnixListener> {
-    let bind = || UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?);
+    in_network_of(pid, || {
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+    })
+}
+
+/// Whether the loopback interface is up in the network namespace of a process.
+pub fn has_loopback(pid: u32) -> io::Result<bool> {
+    in_network_of(pid, || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        // SAFETY: zeros are a value of it.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+            *to = *from as c_char;
+        }
+        // SAFETY: a name that ends with a zero; the flags are filled in (netdevice(7)).
+        let got = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request) };
+        if got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has filled these in.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        Ok(c_int::from(flags) & libc::IFF_UP != 0)
+    })
+}
+
+/// Does something in the network namespace of a process.
+fn in_network_of<R: Send>(
+    pid: u32,
+    action: impl FnOnce() -> io::Result<R> + Send,
+) -> io::Result<R> {
     if !is_elsewhere(pid, "net")? {
-        return bind();
+        return action();
     }
     let namespace = File::open(of_process(pid, "net"))?;
     // A network namespace belongs to a thread: enter it in one that ends here.
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET)?;
-            bind()
+            action()
         });
         thread
             .join()
-            .map_err(|_| io::Error::other("the thread that listens has failed"))?
+            .map_err(|_| io::Error::other("the thread in the network namespace has failed"))?
     })
 }
 

@@ -114,11 +114,19 @@ pub fn number_inside(pid: u32) -> io::Result<(u64, u32)> {
     Ok((namespace, number))
 }
 
-/// `NSpid` lists the numbers of a process from our namespace inwards (proc(5)).
+/// The session of a process as its own PID namespace knows it; 0 if that was begun outside.
+pub fn session_inside(pid: u32) -> io::Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    innermost(&status, "NSsid:").ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 fn innermost_number(status: &str) -> Option<u32> {
-    let numbers = status
-        .lines()
-        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    innermost(status, "NSpid:")
+}
+
+/// Such a line lists numbers from our namespace inwards (proc(5)).
+fn innermost(status: &str, name: &str) -> Option<u32> {
+    let numbers = status.lines().find_map(|line| line.strip_prefix(name))?;
     numbers.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
