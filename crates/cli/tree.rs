@@ -21,7 +21,9 @@ pub(crate) struct Tree {
 pub(crate) enum TreeError {
     #[error(transparent)]
     Agent(#[from] AgentError),
-    #[error("none of the {processes} processes of the tree of {root} uses a GPU now: try again when one does")]
+    #[error(
+        "none of the {processes} processes of the tree of {root} uses a GPU now: try again when one does"
+    )]
     Idle { root: u32, processes: usize },
 }
 

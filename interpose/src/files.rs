@@ -119,8 +119,8 @@ noted! {
     freopen64(path, mode) { opens_stream(path, mode) }
     link(_old, new) { changes(libc::AT_FDCWD, new, Change::Make) }
     linkat(_from, _old, folder, new) { changes(folder as c_int, new, Change::Make) }
-    mkdir(path) { changes(libc::AT_FDCWD, path, Change::Make) }
-    mkdirat(folder, path) { changes(folder as c_int, path, Change::Make) }
+    mkdir(path) { changes(libc::AT_FDCWD, path, Change::MakeFolder) }
+    mkdirat(folder, path) { changes(folder as c_int, path, Change::MakeFolder) }
     rename(_old, new) { changes(libc::AT_FDCWD, new, Change::WriteOrMake) }
     renameat(_from, _old, folder, new) { changes(folder as c_int, new, Change::WriteOrMake) }
     renameat2(_from, _old, folder, new) { changes(folder as c_int, new, Change::WriteOrMake) }

@@ -18,8 +18,10 @@ pub const OLDER: &str = ".older";
 pub enum EntryKind {
     /// A file that was there before, is about to be written or to be replaced.
     Present,
-    /// The file, or folder, is about to be made.
+    /// The file is about to be made, or what has another name gets this one.
     Absent,
+    /// The folder is about to be made.
+    Folder,
     /// No path, but the name of a cut: all that stands behind was after it.
     Cut,
 }
@@ -30,6 +32,7 @@ impl EntryKind {
         match self {
             Self::Present => b'=',
             Self::Absent => b'+',
+            Self::Folder => b'/',
             Self::Cut => b'#',
         }
     }
@@ -38,6 +41,7 @@ impl EntryKind {
         match byte {
             b'=' => Some(Self::Present),
             b'+' => Some(Self::Absent),
+            b'/' => Some(Self::Folder),
             b'#' => Some(Self::Cut),
             _ => None,
         }
@@ -54,7 +58,7 @@ pub fn entries(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Entry<'_>> {
         let (first, path) = entry.split_first()?;
         let kind = EntryKind::of_byte(*first)?;
         let is_sound = match kind {
-            EntryKind::Present | EntryKind::Absent => {
+            EntryKind::Present | EntryKind::Absent | EntryKind::Folder => {
                 path.starts_with(b"/") && path.len() <= PATH_BYTES
             }
             EntryKind::Cut => path.iter().all(u8::is_ascii_hexdigit),
@@ -69,10 +73,11 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_is_left_out() {
-        let bytes = b"of/a\0+/b\0=/c\0\0#12ab\0#no name\0+relative\0?/d\0=/e";
+        let bytes = b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0+relative\0?/e\0=/f";
         let found: Vec<_> = entries(bytes).collect();
-        let expected: [Entry<'_>; 3] = [
+        let expected: [Entry<'_>; 4] = [
             (EntryKind::Absent, b"/b"),
+            (EntryKind::Folder, b"/d"),
             (EntryKind::Present, b"/c"),
             (EntryKind::Cut, b"12ab"),
         ];

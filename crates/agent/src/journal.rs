@@ -25,6 +25,8 @@ pub enum Change {
     WriteOrMake,
     /// What is there stays.
     Make,
+    /// To a folder, likewise.
+    MakeFolder,
 }
 
 impl Change {
@@ -32,7 +34,8 @@ impl Change {
         match (self, is_there) {
             (Self::Write | Self::WriteOrMake, true) => Some(EntryKind::Present),
             (Self::WriteOrMake | Self::Make, false) => Some(EntryKind::Absent),
-            (Self::Write, false) | (Self::Make, true) => None,
+            (Self::MakeFolder, false) => Some(EntryKind::Folder),
+            (Self::Write, false) | (Self::Make | Self::MakeFolder, true) => None,
         }
     }
 }
@@ -55,7 +58,7 @@ pub unsafe fn note(folder: c_int, path: *const c_char, change: Change) {
             && !path.is_empty()
             && let Some(len) = absolute(folder, path, &mut room)
             && is_worth_it(&room[..len])
-            && (kind == EntryKind::Absent || !KNOWN.knows(&room[..len], now()))
+            && (kind != EntryKind::Present || !KNOWN.knows(&room[..len], now()))
         {
             append(kind, &room[..len]);
         }
@@ -316,6 +319,8 @@ mod tests {
         assert_eq!(Change::WriteOrMake.entry(false), Some(EntryKind::Absent));
         assert_eq!(Change::Make.entry(true), None);
         assert_eq!(Change::Make.entry(false), Some(EntryKind::Absent));
+        assert_eq!(Change::MakeFolder.entry(true), None);
+        assert_eq!(Change::MakeFolder.entry(false), Some(EntryKind::Folder));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use strobe_proto::FileJournal;
@@ -16,7 +16,7 @@ use crate::process;
 /// Of a journal's end, what is looked through at a cut.
 const END: u64 = 256 << 10;
 /// Files that are looked at, at a cut: those that were written last.
-const FILES: usize = 1024;
+const FILES: usize = 512;
 /// Of so many entries before a cut the call may not have been made at the cut.
 const UNDER_WAY: usize = 16;
 
@@ -53,13 +53,14 @@ fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The paths that were lately written; the latest first, each once. To be asked while nobody writes it.
+/// The paths of files that were lately written, or got their names; the latest first, each once. To be asked while nobody writes it.
 pub(crate) fn recent(journal: &Path) -> io::Result<Vec<PathBuf>> {
     let now = end_of(journal, END)?;
     let before = end_of(&older(journal), END.saturating_sub(now.len() as u64)).unwrap_or_default();
     let mut seen = BTreeSet::new();
     let paths = entries(&before).chain(entries(&now)).rev();
-    let paths = paths.filter(|(kind, path)| *kind != EntryKind::Cut && seen.insert(path.to_vec()));
+    let is_written = |kind: EntryKind| matches!(kind, EntryKind::Present | EntryKind::Absent);
+    let paths = paths.filter(|(kind, path)| is_written(*kind) && seen.insert(path.to_vec()));
     Ok(paths
         .take(FILES)
         .map(|(_, path)| OsStr::from_bytes(path).into())
@@ -77,7 +78,8 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
     let end = end_of(journal, (UNDER_WAY * (PATH_BYTES + 2)) as u64)?;
     // What was about to be made, and is not yet, is made behind the cut.
     let under_way = entries(&end).rev().take(UNDER_WAY).filter(|(kind, path)| {
-        *kind == EntryKind::Absent && fs::symlink_metadata(OsStr::from_bytes(path)).is_err()
+        matches!(kind, EntryKind::Absent | EntryKind::Folder)
+            && fs::symlink_metadata(OsStr::from_bytes(path)).is_err()
     });
     let entry = |kind: EntryKind, text: &[u8]| [&[kind.byte()], text, &[0]].concat();
     let mut bytes = entry(EntryKind::Cut, name.as_bytes());
@@ -108,6 +110,21 @@ pub fn remove(journal: &Path) {
         // There is mostly no older one.
         let _ = fs::remove_file(half);
     }
+}
+
+/// Makes a journal again where it is gone: for what a restored program writes until its next checkpoint.
+pub fn make_again(journal: &FileJournal) -> io::Result<()> {
+    let path = journal.path();
+    if fs::exists(path)? {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    fchown(file, Some(journal.owner), None)
 }
 
 /// What the program did to a path after a cut, first of all.
@@ -181,6 +198,10 @@ mod tests {
             None
         );
         fs::remove_file(older(&journal)).unwrap();
+        assert_eq!(since(&first), None);
+        remove(&journal);
+        make_again(&first).unwrap();
+        assert_eq!(recent(&journal).unwrap(), [] as [PathBuf; 0]);
         assert_eq!(since(&first), None);
     }
 }

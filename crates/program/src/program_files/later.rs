@@ -56,15 +56,15 @@ impl Later {
         spared: &[PathBuf],
         map: &PathMap,
     ) {
+        let spared_or_recorded = spared.iter().map(PathBuf::as_path);
+        let spared_or_recorded = spared_or_recorded.chain(records.iter().map(ProgramFile::path));
+        let around: BTreeSet<&Path> = spared_or_recorded.flat_map(Path::ancestors).collect();
         let stays = |path: &Path| {
-            let is_around = |other: &Path| other.starts_with(path);
             is_saved(path)
                 || is_spooled(path)
                 || is_kept(path)
-                || records.iter().any(|record| is_around(record.path()))
-                || spared
-                    .iter()
-                    .any(|spared| is_around(spared) || path.starts_with(spared))
+                || around.contains(path)
+                || spared.iter().any(|spared| path.starts_with(spared))
         };
         // Whoever writes the journal has no say about what others own.
         let is_its = |path: &Path| {
@@ -79,7 +79,7 @@ impl Later {
             };
             match is_its(&place) {
                 Some(_) if stays(&place) => {}
-                Some(_) if *kind == EntryKind::Absent => {
+                Some(_) if *kind != EntryKind::Present => {
                     made.insert(place);
                 }
                 Some(meta) if meta.is_file() => self.written.push(place),
@@ -205,10 +205,10 @@ mod tests {
             ("spared", EntryKind::Absent),
             ("./made/../new", EntryKind::Absent),
             ("big", EntryKind::Present),
-            ("made", EntryKind::Absent),
+            ("made", EntryKind::Folder),
             ("made/inner", EntryKind::Absent),
             ("made/inner/a", EntryKind::Absent),
-            ("shared", EntryKind::Absent),
+            ("shared", EntryKind::Folder),
             ("shared/ours", EntryKind::Absent),
         ];
         let (aside, written) = look(&folder, &since, &["known"]);

@@ -23,7 +23,7 @@ const CLOSED_LATELY: Duration = Duration::from_secs(60);
 const SMALL: u64 = 1 << 20;
 /// Of such files in all: of those that were written last.
 const SMALL_IN_ALL: u64 = 32 << 20;
-/// What is looked at, at most, of the folders that were lately made, or renamed.
+/// What is looked at, at most, of the folders that were lately renamed.
 const FOLDER_ENTRIES: usize = 1024;
 /// A file that is only read is hashed up to this length, while the program runs.
 const FOREIGN_LIMIT: u64 = 16 << 20;
@@ -167,7 +167,7 @@ impl Recorder {
             let Ok(meta) = fs::symlink_metadata(&path) else {
                 continue;
             };
-            // A folder that was made, or renamed, with what is in it.
+            // A folder that was renamed, with what is in it.
             if meta.is_dir() && looked_into < FOLDER_ENTRIES {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 let before = paths.len();
