@@ -55,7 +55,7 @@ fn said_before_and_after(name: &str, options: &[&str]) -> (String, String) {
     (all, rest)
 }
 
-const ROUNDS: &str = "60";
+const ROUNDS: &str = "200";
 
 #[test]
 fn piped_output_is_passed_on_before_the_checkpoint_and_after_the_restore() {
