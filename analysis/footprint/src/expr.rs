@@ -427,10 +427,23 @@ impl Arena {
             (_, Node::Binary(Binary::Sar, x, y)) if x == low && self.as_const(y) == Some(31) => {
                 return self.sign64(low);
             }
-            (_, Node::High(whole)) if self.low(whole) == low => return whole,
+            (_, Node::High(whole)) if self.is_low(low, whole) => return whole,
             _ => {}
         }
         self.intern(Node::Pair(low, high))
+    }
+
+    /// Whether a word is the low half. That of an image address comes as a sum, too, of another one's and
+    /// a number.
+    fn is_low(&mut self, word: Id, whole: Id) -> bool {
+        if let Node::Image(address) = self.node(whole)
+            && let Node::Binary(Binary::Add, base, offset) = self.node(word)
+            && let (Node::Low(base), Some(offset)) = (self.node(base), self.as_const(offset))
+            && let Node::Image(base) = self.node(base)
+        {
+            return (base as u32).wrapping_add(offset) == address as u32;
+        }
+        self.low(whole) == word
     }
 
     pub(crate) fn zero64(&mut self, low: Id) -> Id {

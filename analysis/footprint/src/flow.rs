@@ -4,7 +4,7 @@ use strobe_code_object::CodeObject;
 use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Flags, Op, Operand, Space};
 
-use crate::block::{Block, FlowError, Located, target};
+use crate::block::{Block, Exit, FlowError, Located, target};
 use crate::broken::Rule;
 use crate::expr::Map;
 use crate::machine::Machine;
@@ -33,6 +33,9 @@ impl Loop {
     }
 }
 
+/// Where jumps by registers lead, by the address of the jump.
+pub(crate) type Jumps = Map<u64, u64>;
+
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) instructions: Vec<Located>,
@@ -47,21 +50,23 @@ pub(crate) struct Function {
 }
 
 impl Function {
+    /// `jumps` are the targets that jumps by registers are known to have.
     pub(crate) fn read(
         object: &CodeObject,
         machine: Machine,
         entry: u64,
+        jumps: &Jumps,
         limit: usize,
     ) -> Result<Self, FlowError> {
-        let instructions = reach(object, machine, entry, limit)?;
-        let mut function = split(instructions);
+        let instructions = reach(object, machine, entry, jumps, limit)?;
+        let mut function = split(instructions, entry, jumps);
         let first = function.at(entry).ok_or(FlowError::Code)?;
         function.sort(first);
         if !function.find_loops() {
             make_reducible(&mut function.blocks, first, limit)?;
             function.sort(first);
             if !function.find_loops() {
-                return Err(FlowError::Unsupported);
+                return Err(FlowError::Irreducible);
             }
         }
         Ok(function)
@@ -245,66 +250,45 @@ impl Addresses {
     }
 }
 
-/// Every instruction that can be reached from the entry without leaving the function.
+/// Every instruction that can be reached from the entry without leaving the function. A way ends where
+/// nothing can be decoded: behind a call that does not return there may be anything.
 fn reach(
     object: &CodeObject,
     machine: Machine,
     entry: u64,
+    jumps: &Jumps,
     limit: usize,
 ) -> Result<Vec<Located>, FlowError> {
     let mut seen = Addresses::around(entry);
     let mut found = Vec::new();
     let mut todo = vec![entry];
     while let Some(start) = todo.pop() {
-        let Some(segment) = object
-            .segment_at(start)
-            .filter(|segment| segment.executable)
-        else {
-            return Err(FlowError::Code);
-        };
-        let end = segment.addresses.end;
-        let content = object.content_from(start).ok_or(FlowError::Code)?;
+        let code = executable(object, start);
         let mut pc = start;
-        loop {
-            if pc >= end {
-                return Err(FlowError::Code);
-            }
-            if !seen.insert(pc) {
-                break;
-            }
+        while seen.insert(pc) {
             if found.len() >= limit {
                 return Err(FlowError::Size);
             }
-            let bytes = &content
-                .get((pc - start) as usize..)
-                .ok_or(FlowError::Code)?;
+            let bytes = code.get((pc - start) as usize..).unwrap_or_default();
             let mut words = [0_u32; 3];
             let mut count = 0;
             for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
                 *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
                 count += 1;
             }
-            let isa = machine.target.isa;
-            let inst = isa
-                .decode(&words[..count], machine.wave)
-                .map_err(|_| FlowError::Code)?;
+            let Ok(inst) = machine.target.isa.decode(&words[..count], machine.wave) else {
+                break;
+            };
             let located = Located { pc, inst };
             pc += u64::from(inst.size);
-            let class = inst.op.info().class;
-            let goes_on = match class {
-                Class::Branch | Class::ConditionalBranch => {
-                    todo.push(target(&located));
-                    class == Class::ConditionalBranch
-                }
-                Class::Jump if inst.op != Op::s_setpc_b64 => return Err(FlowError::Unsupported),
-                Class::Fork => return Err(FlowError::Unsupported),
-                // Vector instructions may be skipped from there on.
-                Class::Mode if inst.op == Op::s_setvskip => return Err(FlowError::Unsupported),
-                Class::Jump | Class::End => false,
-                _ => true,
-            };
+            let exit = Exit::of(&inst);
+            match exit {
+                Exit::Branch | Exit::ConditionalBranch => todo.push(target(&located)),
+                Exit::Jump => todo.extend(jumps.get(&located.pc)),
+                Exit::Next | Exit::End | Exit::Unsupported => {}
+            }
             found.push(located);
-            if !goes_on {
+            if !matches!(exit, Exit::Next | Exit::ConditionalBranch) {
                 break;
             }
         }
@@ -313,25 +297,38 @@ fn reach(
     Ok(found)
 }
 
+/// What can be executed from an address on; nothing where no instruction can stand.
+fn executable(object: &CodeObject, address: u64) -> &[u8] {
+    let segment = object.segment_at(address);
+    if !address.is_multiple_of(4) || !segment.is_some_and(|segment| segment.executable) {
+        return &[];
+    }
+    object.content_from(address).unwrap_or_default()
+}
+
 /// Cuts the instructions into blocks.
-fn split(instructions: Vec<Located>) -> Function {
+fn split(instructions: Vec<Located>, entry: u64, jumps: &Jumps) -> Function {
     let mut leads = Addresses::around(instructions.first().map_or(0, |first| first.pc));
+    leads.insert(entry);
     let mut expected = u64::MAX;
     for located in &instructions {
         if located.pc != expected {
             leads.insert(located.pc);
         }
         expected = located.pc + u64::from(located.inst.size);
-        match located.inst.op.info().class {
-            Class::Branch | Class::ConditionalBranch => {
+        match Exit::of(&located.inst) {
+            Exit::Next => continue,
+            Exit::Branch | Exit::ConditionalBranch => {
                 leads.insert(target(located));
-                leads.insert(expected);
             }
-            Class::Jump | Class::End => {
-                leads.insert(expected);
+            Exit::Jump => {
+                if let Some(target) = jumps.get(&located.pc) {
+                    leads.insert(*target);
+                }
             }
-            _ => {}
+            Exit::End | Exit::Unsupported => {}
         }
+        leads.insert(expected);
     }
     let mut blocks: Vec<Block> = Vec::new();
     for (index, located) in instructions.iter().enumerate() {
@@ -353,14 +350,15 @@ fn split(instructions: Vec<Located>) -> Function {
     for block in &mut blocks {
         let last = &instructions[block.instructions.end - 1];
         let next = at(last.pc + u64::from(last.inst.size));
-        match last.inst.op.info().class {
-            Class::Branch => block.taken = at(target(last)),
-            Class::ConditionalBranch => {
+        match Exit::of(&last.inst) {
+            Exit::Branch => block.taken = at(target(last)),
+            Exit::ConditionalBranch => {
                 block.taken = at(target(last));
                 block.next = next;
             }
-            Class::Jump | Class::End => {}
-            _ => block.next = next,
+            Exit::Jump => block.taken = jumps.get(&last.pc).and_then(|to| at(*to)),
+            Exit::End | Exit::Unsupported => {}
+            Exit::Next => block.next = next,
         }
     }
     Function {

@@ -48,8 +48,8 @@ pub(crate) struct LoopRun {
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,
-    /// The function's entry and the loop in it.
-    which: (u64, usize),
+    /// The function's entry and the head's address.
+    which: (u64, u64),
 }
 
 impl LoopRun {
@@ -100,7 +100,7 @@ impl Walk<'_> {
         states: Vec<State>,
         shape: &Loop,
         ends: usize,
-        which: (u64, usize),
+        which: (u64, u64),
     ) -> (u32, State) {
         let run = self.loops.len() as u32;
         let bit = 1 << (run % 64);

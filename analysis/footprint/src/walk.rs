@@ -11,11 +11,11 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
-use crate::block::{FlowError, Located, target};
+use crate::block::{Exit, FlowError, Located, target};
 use crate::epoch::Epochs;
 use crate::expr::{Arena, FALSE, Id, Map, Node, TRUE};
 use crate::facts::Facts;
-use crate::flow::Function;
+use crate::flow::{Function, Jumps};
 use crate::limits::AnalysisLimits;
 use crate::loop_run::LoopRun;
 use crate::machine::Machine;
@@ -51,13 +51,20 @@ pub(crate) struct Walk<'a> {
     /// Some were found when lanes had been parked already: it has to be done again.
     late: bool,
     /// Loops that more lanes come to the head of than came to the loop.
-    pub(crate) loose: Vec<(u64, usize)>,
+    pub(crate) loose: Vec<(u64, u64)>,
     /// One of them, found on this walk: it has to be done again.
-    pub(crate) broken: Option<(u64, usize)>,
+    pub(crate) broken: Option<(u64, u64)>,
+    /// Jumps by registers to one address of the image: branches.
+    jumps: Jumps,
+    /// Some were found on this walk: they are not in the graph yet, and it has to be done again.
+    new_jumps: bool,
 }
 
 /// Functions that one call may lead to.
 const MAX_TARGETS: usize = 8;
+
+const NO_CODE: Reason = Reason::Other("code that cannot be decoded");
+const NOT_FOLLOWED: Reason = Reason::Other("control flow that is not followed");
 
 /// Walks are done again at most so often.
 const MAX_WALKS: usize = 40;
@@ -92,6 +99,8 @@ impl<'a> Walk<'a> {
             late: false,
             loose: Vec::new(),
             broken: None,
+            jumps: Jumps::default(),
+            new_jumps: false,
         }
     }
 
@@ -100,13 +109,16 @@ impl<'a> Walk<'a> {
         for _ in 0..MAX_WALKS {
             let state = self.initial();
             self.function(self.kernel.code.start, state, 0, None)?;
-            if self.broken.is_none() && !self.late {
+            if self.broken.is_none() && !self.late && !self.new_jumps {
                 self.fill_parked();
                 self.merges.widen(&mut self.arena);
                 return Ok(());
             }
             let mut again = Self::new(self.object, self.kernel, self.machine, &self.limits);
-            again.functions = std::mem::take(&mut self.functions);
+            if !self.new_jumps {
+                again.functions = std::mem::take(&mut self.functions);
+            }
+            again.jumps = std::mem::take(&mut self.jumps);
             again.instructions = self.instructions;
             again.loose = std::mem::take(&mut self.loose);
             again.loose.extend(self.broken);
@@ -120,11 +132,12 @@ impl<'a> Walk<'a> {
         if let Some(function) = self.functions.get(&entry) {
             return Ok(Rc::clone(function));
         }
-        let function = Function::read(self.object, self.machine, entry, self.limits.instructions)
-            .map_err(|error| match error {
+        let limit = self.limits.instructions;
+        let function = Function::read(self.object, self.machine, entry, &self.jumps, limit);
+        let function = function.map_err(|error| match error {
             FlowError::Size => Reason::Budget,
-            FlowError::Code => Reason::Other("code that cannot be decoded"),
-            FlowError::Unsupported => Reason::Other("control flow that is not followed"),
+            FlowError::Code => NO_CODE,
+            FlowError::Irreducible => NOT_FOLLOWED,
         })?;
         for inst in function.instructions.iter().map(|located| &located.inst) {
             if inst.op == Op::v_writelane_b32
@@ -153,7 +166,7 @@ impl<'a> Walk<'a> {
         let mut runs: Vec<Option<u32>> = vec![None; function.loops.len()];
         let mut returns = Vec::new();
         waiting[function.order[0]].push(state);
-        for &index in &function.order {
+        'blocks: for &index in &function.order {
             let states = std::mem::take(&mut waiting[index]);
             if states.is_empty() {
                 continue;
@@ -163,8 +176,9 @@ impl<'a> Walk<'a> {
             let mut state = match block.heads {
                 Some(which) => {
                     let shape = &function.loops[which];
+                    let head = function.instructions[block.instructions.start].pc;
                     self.enter(shape.parent.and_then(|parent| runs[parent]).or(outside));
-                    let (run, state) = self.head(states, shape, block.back_ways, (entry, which));
+                    let (run, state) = self.head(states, shape, block.back_ways, (entry, head));
                     runs[which] = Some(run);
                     state
                 }
@@ -183,11 +197,13 @@ impl<'a> Walk<'a> {
                 None => continue,
             };
             for located in body {
-                self.step(&mut state, located, depth)?;
+                if !self.step(&mut state, located, depth)? {
+                    continue 'blocks;
+                }
             }
             let mut flow = |walk: &mut Self, to: Option<usize>, state: State| {
                 let Some(to) = to else {
-                    return Err(Reason::Other("code that cannot be decoded"));
+                    return Err(NO_CODE);
                 };
                 if function.position[to] > function.position[index] {
                     waiting[to].push(state);
@@ -196,10 +212,11 @@ impl<'a> Walk<'a> {
                 }
                 Ok(())
             };
-            match last.inst.op.info().class {
-                Class::End => {}
-                Class::Branch => flow(self, block.taken, state)?,
-                Class::ConditionalBranch => {
+            match Exit::of(&last.inst) {
+                Exit::End => {}
+                Exit::Unsupported => return Err(NOT_FOLLOWED),
+                Exit::Branch => flow(self, block.taken, state)?,
+                Exit::ConditionalBranch => {
                     let mut taken = state.clone();
                     if self.branch(&mut state, last.inst.op, false) {
                         flow(self, block.next, state)?;
@@ -208,16 +225,18 @@ impl<'a> Walk<'a> {
                         flow(self, block.taken, taken)?;
                     }
                 }
-                Class::Jump => {
+                Exit::Jump => {
                     let to = self.scalar64(&state, last.inst.srcs[0]);
-                    if back != Some(to) {
-                        return Err(Reason::UnresolvedCall);
+                    if back == Some(to) {
+                        returns.push(state);
+                    } else if self.jump(last.pc, to)? {
+                        flow(self, block.taken, state)?;
                     }
-                    returns.push(state);
                 }
-                _ => {
-                    self.step(&mut state, last, depth)?;
-                    flow(self, block.next, state)?;
+                Exit::Next => {
+                    if self.step(&mut state, last, depth)? {
+                        flow(self, block.next, state)?;
+                    }
                 }
             }
         }
@@ -239,15 +258,33 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn step(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<(), Reason> {
+    /// A jump that is no return: whether the graph has it as the branch that it is.
+    fn jump(&mut self, pc: u64, to: Id) -> Result<bool, Reason> {
+        let Node::Image(target) = self.arena.node(to) else {
+            return Err(Reason::UnresolvedCall);
+        };
+        match self.jumps.get(&pc) {
+            Some(known) if *known == target => Ok(true),
+            // With the first target in the graph, another one has turned up.
+            Some(_) => Err(Reason::UnresolvedCall),
+            None => {
+                self.jumps.insert(pc, target);
+                self.new_jumps = true;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether the next instruction is reached.
+    fn step(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<bool, Reason> {
         if located.inst.op.info().class == Class::Call {
             return self.call(state, located, depth);
         }
         self.instruction(state, located);
-        Ok(())
+        Ok(true)
     }
 
-    fn call(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<(), Reason> {
+    fn call(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<bool, Reason> {
         if depth >= self.limits.calls {
             return Err(Reason::Budget);
         }
@@ -271,12 +308,11 @@ impl<'a> Walk<'a> {
             returns.extend(self.function(entry, state.clone(), depth + 1, Some(back))?);
         }
         if returns.is_empty() {
-            // It ends the program; what follows is not reached.
-            state.make_idle();
-            return Ok(());
+            // It ends the program.
+            return Ok(false);
         }
         *state = self.join(returns);
-        Ok(())
+        Ok(true)
     }
 
     /// Every function that a pointer may point to; `false` if they are not all known.

@@ -396,6 +396,39 @@ fn what_cannot_be_followed_is_unknown() {
     assert_eq!(access, Access::unknown(Reason::Budget));
 }
 
+/// Branches too long for their instruction.
+#[test]
+fn a_jump_to_one_address_of_the_image_is_a_branch() {
+    assert_eq!(run(JUMP, &[A]).writes, run_of(A..A + 256));
+    // Eight rounds of a loop, by lanes of one word each.
+    assert_eq!(run(JUMP_BACK, &[A]).writes, run_of(A..A + 32));
+}
+
+/// Only with the first target in the graph does the second one show.
+#[test]
+fn a_jump_that_leads_elsewhere_the_second_time_is_unknown() {
+    let access = run(JUMP_TWO_WAYS, &[A]);
+    assert_eq!(access, Access::unknown(Reason::UnresolvedCall));
+}
+
+#[test]
+fn a_call_relative_to_the_program_counter_is_followed() {
+    assert_eq!(run(CALLED, &[A]).writes, run_of(A..A + 256));
+}
+
+#[test]
+fn nothing_follows_a_trap_that_gives_up_or_a_call_that_does_not_return() {
+    assert_eq!(run(GIVES_UP, &[A, 0]).writes, run_of(A..A + 256));
+    assert_eq!(run(NEVER_RETURNS, &[A, 0]).writes, run_of(A..A + 256));
+    // A debug trap goes on, and a wave without lanes does.
+    let trap = GIVES_UP.iter().position(|&word| word == 0xbf92_0002);
+    let mut debug = GIVES_UP.to_vec();
+    debug[trap.expect("a trap")] = 0xbf92_0003;
+    let no_code = Access::unknown(Reason::Other("code that cannot be decoded"));
+    assert_eq!(run(&debug, &[A, 1]), no_code);
+    assert_eq!(run(NOBODY_RUNS_ON, &[]), no_code);
+}
+
 #[test]
 fn metadata_adds_what_the_code_does_not_show() {
     let mut kernel = KernelSource::new("kernel", STORE)

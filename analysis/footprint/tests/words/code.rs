@@ -365,3 +365,99 @@ pub(crate) const ROWS: &[u32] = &[
     0xbf84_fff5,               // s_cbranch_scc0 L
     0xbf81_0000,               // s_endpgm
 ];
+
+#[rustfmt::skip]
+pub(crate) const JUMP: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe86_1c00,               // s_getpc_b64 s[6:7]
+    0x8108_8490,               // s_add_i32 s8, 16, 4
+    0x8006_0806,               // s_add_u32 s6, s6, s8
+    0x8207_8007,               // s_addc_u32 s7, s7, 0
+    0xbe80_1d06,               // s_setpc_b64 s[6:7]
+    0xffff_ffff,               // no instruction
+    0x2402_0082,               // v_lshlrev_b32_e32 v1, 2, v0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const JUMP_BACK: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbe88_0080,               // s_mov_b32 s8, 0
+    0xdc70_8000, 0x0004_0001,  // L: global_store_dword v1, v0, s[4:5]
+    0x6802_0284,               // v_add_u32_e32 v1, 4, v1
+    0x8108_8108,               // s_add_i32 s8, s8, 1
+    0xbf07_8808,               // s_cmp_lg_u32 s8, 8
+    0xbf84_0004,               // s_cbranch_scc0 E
+    0xbe86_1c00,               // s_getpc_b64 s[6:7]
+    0x8086_9c06,               // s_sub_u32 s6, s6, 28
+    0x8287_8007,               // s_subb_u32 s7, s7, 0
+    0xbe80_1d06,               // s_setpc_b64 s[6:7]
+    0xbf81_0000,               // E: s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const JUMP_TWO_WAYS: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe86_1c00,               // s_getpc_b64 s[6:7]
+    0x8006_8c06,               // s_add_u32 s6, s6, 12
+    0x8207_8007,               // s_addc_u32 s7, s7, 0
+    0xbe80_1d06,               // J: s_setpc_b64 s[6:7]
+    0x8006_9406,               // s_add_u32 s6, s6, 20
+    0x8207_8007,               // s_addc_u32 s7, s7, 0
+    0xbf82_fffc,               // s_branch J
+    0xffff_ffff,               // no instruction
+    0xffff_ffff,               // no instruction
+    0x2402_0082,               // v_lshlrev_b32_e32 v1, 2, v0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const CALLED: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe86_1c00,               // s_getpc_b64 s[6:7]
+    0x8006_9006,               // s_add_u32 s6, s6, 16
+    0x8207_8007,               // s_addc_u32 s7, s7, 0
+    0xbe9e_1e06,               // s_swappc_b64 s[30:31], s[6:7]
+    0xbf81_0000,               // s_endpgm
+    0x2402_0082,               // v_lshlrev_b32_e32 v1, 2, v0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbe80_1d1e,               // s_setpc_b64 s[30:31]
+];
+
+#[rustfmt::skip]
+pub(crate) const GIVES_UP: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0xbf06_8006,               // s_cmp_eq_u32 s6, 0
+    0xbf85_0002,               // s_cbranch_scc1 S
+    0xbf92_0002,               // s_trap 2
+    0xffff_ffff,               // no instruction
+    0x2402_0082,               // S: v_lshlrev_b32_e32 v1, 2, v0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const NEVER_RETURNS: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0xbf06_8006,               // s_cmp_eq_u32 s6, 0
+    0xbf85_0002,               // s_cbranch_scc1 S
+    0xba9e_0005,               // s_call_b64 s[30:31], F
+    0xffff_ffff,               // no instruction
+    0x2402_0082,               // S: v_lshlrev_b32_e32 v1, 2, v0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+    0xbf81_0000,               // F: s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const NOBODY_RUNS_ON: &[u32] = &[
+    0xbefe_0180,               // s_mov_b64 exec, 0
+    0xbf88_0001,               // s_cbranch_execz E
+    0xbf81_0000,               // s_endpgm
+    0xffff_ffff,               // E: no instruction
+];
