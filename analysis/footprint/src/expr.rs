@@ -28,6 +28,10 @@ pub(crate) struct Arena {
     nodes: Vec<Node>,
     traits: Vec<Traits>,
     ids: Map<Node, Id>,
+    /// Halves and pairs made of those of other nodes: what is shared is gone through once.
+    lows: Map<Id, Id>,
+    highs: Map<Id, Id>,
+    pairs: Map<(Id, Id), Id>,
     /// The node of each phi.
     phis: Vec<Id>,
     unique: u32,
@@ -47,6 +51,9 @@ impl Arena {
             nodes: Vec::with_capacity(512),
             traits: Vec::with_capacity(512),
             ids: Map::default(),
+            lows: Map::default(),
+            highs: Map::default(),
+            pairs: Map::default(),
             phis: Vec::new(),
             unique: 0,
             inside: 0,
@@ -405,14 +412,11 @@ impl Arena {
                 self.traits[id.0 as usize].parts |= parts;
                 return id;
             }
-            // Read while the same facts held: from the same lane.
-            (Node::Lane(a, at, x), Node::Lane(b, of, y)) if at == of => {
-                let whole = self.pair(a, b);
-                return self.intern(Node::Lane64(whole, at, x, y));
+            (Node::Lane(_, at, _), Node::Lane(_, of, _)) if at == of => {
+                return self.pair_of_parts(low, high);
             }
-            (Node::Select(c, a, b), Node::Select(d, x, y)) if c == d => {
-                let (yes, no) = (self.pair(a, x), self.pair(b, y));
-                return self.intern(Node::Select64(c, yes, no));
+            (Node::Select(c, ..), Node::Select(d, ..)) if c == d => {
+                return self.pair_of_parts(low, high);
             }
             (Node::Binary(Binary::Mul, a, b), Node::Binary(Binary::MulHighU, x, y))
                 if (a, b) == (x, y) =>
@@ -431,6 +435,27 @@ impl Arena {
             _ => {}
         }
         self.intern(Node::Pair(low, high))
+    }
+
+    /// Two choices by one condition are a choice of pairs; two words of one lane are its pair.
+    fn pair_of_parts(&mut self, low: Id, high: Id) -> Id {
+        if let Some(&known) = self.pairs.get(&(low, high)) {
+            return known;
+        }
+        let pair = match (self.node(low), self.node(high)) {
+            (Node::Select(c, a, b), Node::Select(_, x, y)) => {
+                let (yes, no) = (self.pair(a, x), self.pair(b, y));
+                self.intern(Node::Select64(c, yes, no))
+            }
+            // Read while the same facts held: from the same lane.
+            (Node::Lane(a, at, x), Node::Lane(b, _, y)) => {
+                let whole = self.pair(a, b);
+                self.intern(Node::Lane64(whole, at, x, y))
+            }
+            _ => self.intern(Node::Pair(low, high)),
+        };
+        self.pairs.insert((low, high), pair);
+        pair
     }
 
     /// Whether a word is the low half. That of an image address comes as a sum, too, of another one's and
@@ -471,6 +496,21 @@ impl Arena {
             Node::Kernarg64(offset) => self.intern(Node::Kernarg(offset)),
             Node::Load64 { load, dword } => self.load_part(whole, load, dword),
             Node::Phi64(low, _) => self.phi(low),
+            Node::MulU(a, b) | Node::MulS(a, b) => self.binary(Binary::Mul, a, b),
+            _ => match self.lows.get(&whole) {
+                Some(&known) => known,
+                None => {
+                    let low = self.low_of_parts(whole);
+                    self.lows.insert(whole, low);
+                    low
+                }
+            },
+        }
+    }
+
+    /// The low half of what is made of other pairs.
+    fn low_of_parts(&mut self, whole: Id) -> Id {
+        match self.node(whole) {
             Node::Lane64(inner, at, unique, _) => {
                 let low = self.low(inner);
                 self.intern(Node::Lane(low, at, unique))
@@ -483,7 +523,6 @@ impl Arena {
                 let (a, b) = (self.low(a), self.low(b));
                 self.binary(Binary::Sub, a, b)
             }
-            Node::MulU(a, b) | Node::MulS(a, b) => self.binary(Binary::Mul, a, b),
             Node::Shl64(a, by) if self.as_const(by).is_some_and(|by| by & 63 < 32) => {
                 let a = self.low(a);
                 self.binary(Binary::Shl, a, by)
@@ -509,12 +548,26 @@ impl Arena {
             Node::Kernarg64(offset) => self.intern(Node::Kernarg(offset + 4)),
             Node::Load64 { load, dword } => self.load_part(whole, load, dword + 1),
             Node::Phi64(_, high) => self.phi(high),
+            Node::MulU(a, b) => self.binary(Binary::MulHighU, a, b),
+            Node::MulS(a, b) => self.binary(Binary::MulHighS, a, b),
+            _ => match self.highs.get(&whole) {
+                Some(&known) => known,
+                None => {
+                    let high = self.high_of_parts(whole);
+                    self.highs.insert(whole, high);
+                    high
+                }
+            },
+        }
+    }
+
+    /// The high half of what is made of other pairs.
+    fn high_of_parts(&mut self, whole: Id) -> Id {
+        match self.node(whole) {
             Node::Lane64(inner, at, _, unique) => {
                 let high = self.high(inner);
                 self.intern(Node::Lane(high, at, unique))
             }
-            Node::MulU(a, b) => self.binary(Binary::MulHighU, a, b),
-            Node::MulS(a, b) => self.binary(Binary::MulHighS, a, b),
             Node::Select64(c, yes, no) => {
                 let (yes, no) = (self.high(yes), self.high(no));
                 self.select(c, yes, no)
@@ -720,4 +773,24 @@ impl Arena {
 /// The bit of a node in [`Traits::parts`].
 pub(crate) fn part(id: Id) -> u64 {
     1 << (u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each sum has the one before twice: gone through once for each way to it, it would take for ever.
+    #[test]
+    fn halves_of_what_is_shared_are_made_once() {
+        let mut arena = Arena::new();
+        let mut whole = arena.intern(Node::Kernarg64(0));
+        for offset in 0..60 {
+            let condition = arena.unknown();
+            let other = arena.intern(Node::Kernarg64(8 * offset));
+            let sum = arena.add64(whole, whole);
+            whole = arena.intern(Node::Select64(condition, sum, other));
+        }
+        let (low, high) = (arena.low(whole), arena.high(whole));
+        assert_eq!(arena.pair(low, high), whole);
+    }
 }
