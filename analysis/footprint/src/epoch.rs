@@ -7,6 +7,8 @@
 //! epoch here is that one or stands below it. Lanes that were parked in between are active in the
 //! parent alone.
 
+use std::cell::Cell;
+
 use crate::state::State;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,31 +22,38 @@ struct Epoch {
 
 /// All epochs of a walk.
 #[derive(Debug)]
-pub(crate) struct Epochs(Vec<Epoch>);
+pub(crate) struct Epochs {
+    all: Vec<Epoch>,
+    /// Epochs looked at so far.
+    pub(crate) steps: Cell<usize>,
+}
 
 impl Epochs {
     /// With the epoch that a kernel begins in.
     pub(crate) fn new() -> Self {
-        Self(vec![Epoch {
-            parent: 0,
-            depth: 0,
-            bound: None,
-        }])
+        Self {
+            all: vec![Epoch {
+                parent: 0,
+                depth: 0,
+                bound: None,
+            }],
+            steps: Cell::new(0),
+        }
     }
 
     /// A snapshot whose lanes contain those active in the epoch.
     pub(crate) fn bound(&self, epoch: u32) -> Option<u32> {
-        self.0[epoch as usize].bound
+        self.all[epoch as usize].bound
     }
 
     fn child(&mut self, parent: u32, bound: Option<u32>) -> u32 {
-        let depth = self.0[parent as usize].depth + 1;
-        self.0.push(Epoch {
+        let depth = self.all[parent as usize].depth + 1;
+        self.all.push(Epoch {
             parent,
             depth,
             bound,
         });
-        self.0.len() as u32 - 1
+        self.all.len() as u32 - 1
     }
 
     /// Lanes were switched off.
@@ -54,8 +63,8 @@ impl Epochs {
 
     /// Nothing is known but a snapshot that contains the lanes.
     pub(crate) fn unrelated(&mut self, bound: Option<u32>) -> u32 {
-        let parent = self.0.len() as u32;
-        self.0.push(Epoch {
+        let parent = self.all.len() as u32;
+        self.all.push(Epoch {
             parent,
             depth: 0,
             bound,
@@ -82,7 +91,8 @@ impl Epochs {
 
     fn common(&self, mut a: u32, mut b: u32) -> Option<u32> {
         while a != b {
-            let (x, y) = (self.0[a as usize], self.0[b as usize]);
+            self.steps.update(|steps| steps + 1);
+            let (x, y) = (self.all[a as usize], self.all[b as usize]);
             if x.depth == 0 && y.depth == 0 {
                 return None;
             }
@@ -97,9 +107,10 @@ impl Epochs {
 
     /// Whether all lanes that are active in an epoch were so in another.
     pub(crate) fn within(&self, mut epoch: u32, other: u32) -> bool {
-        let depth = self.0[other as usize].depth;
-        while self.0[epoch as usize].depth > depth {
-            epoch = self.0[epoch as usize].parent;
+        let depth = self.all[other as usize].depth;
+        while self.all[epoch as usize].depth > depth {
+            self.steps.update(|steps| steps + 1);
+            epoch = self.all[epoch as usize].parent;
         }
         epoch == other
     }

@@ -63,6 +63,11 @@ impl Facts {
         id
     }
 
+    /// Conditions in a chain.
+    pub(crate) fn depth(&self, id: FactId) -> usize {
+        self.get(id).depth as usize
+    }
+
     pub(crate) fn common(&self, mut a: FactId, mut b: FactId) -> FactId {
         while a != b {
             let (x, y) = (self.get(a), self.get(b));

@@ -33,6 +33,9 @@ impl Loop {
     }
 }
 
+/// Instructions looked at for loops, for each that a function may have.
+const LOOP_WORK: usize = 4;
+
 /// Where jumps by registers lead, by the address of the jump.
 pub(crate) type Jumps = Map<u64, u64>;
 
@@ -62,10 +65,10 @@ impl Function {
         let mut function = split(instructions, entry, jumps);
         let first = function.at(entry).ok_or(FlowError::Code)?;
         function.sort(first);
-        if !function.find_loops() {
+        if !function.find_loops(limit)? {
             make_reducible(&mut function.blocks, first, limit)?;
             function.sort(first);
-            if !function.find_loops() {
+            if !function.find_loops(limit)? {
                 return Err(FlowError::Irreducible);
             }
         }
@@ -119,7 +122,8 @@ impl Function {
     /// A way to a block that stands earlier in the order closes a loop; its body is all that leads to
     /// the end without passing the head. `false` if a body is entered beside its head: then the head
     /// says nothing of what is in the loop.
-    fn find_loops(&mut self) -> bool {
+    fn find_loops(&mut self, limit: usize) -> Result<bool, FlowError> {
+        let mut work = 0;
         self.loops.clear();
         for block in &mut self.blocks {
             (block.back_ways, block.heads) = (0, None);
@@ -152,14 +156,20 @@ impl Function {
                     if self.position[block] < self.position[head]
                         && !Rule::LoopsHaveManyEntries.is_broken()
                     {
-                        return false;
+                        return Ok(false);
                     }
                     body[block] = true;
                     found.blocks.push(block);
                     stack.extend(&before[block]);
                 }
             }
+            // A loop is gone through with each loop around it.
+            work += self.blocks.len() / 8;
             for &block in &found.blocks {
+                work += self.blocks[block].instructions.len();
+                if work > LOOP_WORK * limit {
+                    return Err(FlowError::Size);
+                }
                 for located in &self.instructions[self.blocks[block].instructions.clone()] {
                     let info = located.inst.op.info();
                     found.defined.add(&located.inst);
@@ -200,7 +210,7 @@ impl Function {
             let own = list.iter().position(|&other| other == index);
             self.loops[index].parent = own.and_then(|own| list.get(own + 1).copied());
         }
-        true
+        Ok(true)
     }
 }
 

@@ -25,6 +25,7 @@ impl Walk<'_> {
                 occupied: false,
             })
             .collect();
+        self.charge(states.len() * (SCALARS + self.vectors) / 8);
         let (facts, wave) = self.meet(&states);
         let point = self.merges.point(Point {
             ways,
@@ -48,8 +49,7 @@ impl Walk<'_> {
 
     pub(crate) fn meet(&self, states: &[State]) -> (FactId, FactId) {
         let common = |ids: &mut dyn Iterator<Item = FactId>| {
-            ids.reduce(|a, b| self.facts.common(a, b))
-                .unwrap_or(NOTHING)
+            ids.reduce(|a, b| self.common(a, b)).unwrap_or(NOTHING)
         };
         let wave = common(&mut states.iter().map(|s| s.wave));
         let facts = if states.iter().all(|s| s.idle) {

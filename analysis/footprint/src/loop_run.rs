@@ -102,6 +102,7 @@ impl Walk<'_> {
         ends: usize,
         which: (u64, u64),
     ) -> (u32, State) {
+        self.charge((states.len() + ends) * (SCALARS + self.vectors) / 8);
         let run = self.loops.len() as u32;
         let bit = 1 << (run % 64);
         let (mut facts, wave) = self.meet(&states);
@@ -273,6 +274,7 @@ impl Walk<'_> {
     /// A way from a loop's end back to its head.
     pub(crate) fn close(&mut self, run: u32, state: &State) {
         let lost = self.arena.opaque(Lost::Scratch);
+        self.charge(self.loops[run as usize].phis.len());
         self.check_lanes(run, state);
         let run = &mut self.loops[run as usize];
         for entry in self.parked.since(state.parked, run.parked) {
@@ -326,7 +328,7 @@ impl Walk<'_> {
             };
         }
         if !holds {
-            self.broken = Some(which);
+            self.broken.push(which);
         }
     }
 

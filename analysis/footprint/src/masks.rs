@@ -118,6 +118,10 @@ impl Walk<'_> {
 
     /// What holds for a lane active in the epoch that is not in the mask.
     fn outside(&mut self, mask: Id, epoch: u32) -> Id {
+        self.charge(1);
+        if self.exhausted() {
+            return self.arena.unknown();
+        }
         match self.arena.node(mask) {
             Node::Lanes(inner, of) if self.epochs.within(epoch, of) => self.outside(inner, epoch),
             Node::True | Node::False | Node::Compare(..) | Node::Not(_) => self.arena.not(mask),
@@ -135,6 +139,10 @@ impl Walk<'_> {
 
     /// A snapshot whose lanes contain those of the mask.
     pub(crate) fn origin(&self, mask: Id) -> Option<u32> {
+        self.charge(1);
+        if self.exhausted() {
+            return None;
+        }
         match self.arena.node(mask) {
             Node::Exec(snapshot) | Node::PartOf(snapshot, _) => Some(snapshot),
             Node::Lanes(inner, epoch) => self.origin(inner).or(self.epochs.bound(epoch)),
@@ -195,10 +203,11 @@ impl Walk<'_> {
             .iter()
             .map(|&snapshot| self.snapshots[snapshot as usize].clone())
             .collect();
+        self.charge(of.len() * self.vectors / 8);
         let mut joined = of[0].clone();
         let mut bound = joined.bound;
         for other in &of[1..] {
-            joined.facts = self.facts.common(joined.facts, other.facts);
+            joined.facts = self.common(joined.facts, other.facts);
             joined.parked = self.parked.union(joined.parked, other.parked);
             bound = self.around(bound, other.bound);
             joined.idle &= other.idle;
@@ -469,6 +478,10 @@ impl Walk<'_> {
 
     /// Adds what follows from a truth value. `scalar`: it holds for the wave.
     pub(crate) fn assume(&mut self, state: &mut State, truth: Id, holds: bool, scalar: bool) {
+        self.charge(1);
+        if self.exhausted() {
+            return;
+        }
         match self.arena.node(truth) {
             Node::Compare(..) => {
                 let condition = if holds { truth } else { self.arena.not(truth) };
@@ -498,6 +511,10 @@ impl Walk<'_> {
 
     /// Some lane is in the mask; what is the same for all lanes holds for all.
     fn assume_some(&mut self, state: &mut State, mask: Id) {
+        self.charge(1);
+        if self.exhausted() {
+            return;
+        }
         match self.arena.node(mask) {
             Node::Compare(..) => self.assume(state, mask, true, true),
             Node::Lanes(inner, _) if !self.arena.traits(inner).divergent => {

@@ -51,6 +51,8 @@ pub(crate) struct Phi {
 pub(crate) struct Merges {
     pub(crate) points: Vec<Point>,
     pub(crate) phis: Vec<Phi>,
+    /// Of all phis together.
+    pub(crate) inputs: usize,
     /// Inputs of 64-bit phis, made when the walk is over.
     pub(crate) wide: Map<(u32, u32), Vec<Id>>,
 }
@@ -75,6 +77,7 @@ impl Merges {
         for input in &inputs {
             bits |= arena.traits(*input).loops;
         }
+        self.inputs += inputs.len();
         self.phis.push(Phi {
             point,
             inputs,

@@ -11,17 +11,25 @@ use crate::block::{Block, FlowError};
 /// Entries of one loop that are tried as its head.
 const MAX_CANDIDATES: usize = 8;
 
+/// Blocks looked at, for each instruction that there may be.
+const WORK: usize = 4;
+
 /// Copies blocks until every loop has one entry. `limit`: instructions that the blocks may have then.
 pub(crate) fn make_reducible(
     blocks: &mut Vec<Block>,
     entry: usize,
     limit: usize,
 ) -> Result<(), FlowError> {
+    let mut work = 0;
     let mut size: usize = blocks.iter().map(|block| block.instructions.len()).sum();
     let mut before = predecessors(blocks);
     let mut regions: Vec<Vec<usize>> = vec![(0..blocks.len()).collect()];
     while let Some(region) = regions.pop() {
         for knot in knots(blocks, &region) {
+            work += blocks.len() / 8;
+            if work > WORK * limit {
+                return Err(FlowError::Size);
+            }
             let inside = marked(blocks.len(), &knot);
             let is_entry =
                 |block: usize| block == entry || before[block].iter().any(|&from| !inside[from]);
@@ -38,6 +46,7 @@ pub(crate) fn make_reducible(
                     }
                 }
                 size += least;
+                work += blocks.len();
                 if size > limit {
                     return Err(FlowError::Size);
                 }

@@ -97,12 +97,12 @@ impl Walk<'_> {
             .iter()
             .map(|&snapshot| self.snapshots[snapshot as usize].facts);
         facts.extend(parked);
-        let common = facts.iter().copied().reduce(|a, b| self.facts.common(a, b));
+        let common = facts.iter().copied().reduce(|a, b| self.common(a, b));
         let mut common = common.unwrap_or(state.wave);
         for &run in loops {
             // Whatever held before the loop.
             let before = self.loops[run as usize].parked_facts();
-            common = self.facts.common(common, before);
+            common = self.common(common, before);
             facts.push(before);
         }
         let ways = facts.into_iter().map(|facts| Way {
@@ -151,6 +151,7 @@ impl Walk<'_> {
         let mut vectors = sources
             .first()
             .map_or_else(|| (*state.vectors).clone(), |v| (**v).clone());
+        self.charge((sources.len() + loops.len()) * vectors.len() / 8);
         let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
         for (register, joined) in vectors.iter_mut().enumerate() {
             let carried = loops

@@ -4,6 +4,7 @@
 //! registers and puts it on the list of parked ones; switching lanes on again joins the snapshots
 //! that may come back with the values of the lanes that stayed ([`crate::masks`]).
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -101,12 +102,15 @@ pub(crate) enum Parked {
 #[derive(Debug)]
 pub(crate) struct ParkedLists {
     nodes: Vec<(Parked, ParkedId, u32)>,
+    /// Entries looked at so far.
+    pub(crate) steps: Cell<usize>,
 }
 
 impl ParkedLists {
     pub(crate) fn new() -> Self {
         Self {
             nodes: vec![(Parked::Snapshot(0), NONE_PARKED, 0)],
+            steps: Cell::new(0),
         }
     }
 
@@ -131,6 +135,7 @@ impl ParkedLists {
         let mut at = list;
         while at != stop {
             let entry = self.nodes[at.0 as usize].0;
+            self.steps.update(|steps| steps + found.len());
             if !found.contains(&entry) {
                 found.push(entry);
             }
@@ -146,6 +151,7 @@ impl ParkedLists {
 
     fn common(&self, mut a: ParkedId, mut b: ParkedId) -> ParkedId {
         while a != b {
+            self.steps.update(|steps| steps + 1);
             if self.depth(a) >= self.depth(b) {
                 a = self.parent(a);
             } else {

@@ -433,7 +433,7 @@ impl Walk<'_> {
             if snapshot.vectors.get(register) != Some(value) {
                 return None;
             }
-            facts = self.facts.common(facts, snapshot.facts);
+            facts = self.common(facts, snapshot.facts);
         }
         Some(facts)
     }

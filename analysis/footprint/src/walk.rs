@@ -4,6 +4,7 @@
 //! the loop's ends are filled in when the walk gets there. So one pass is enough, and what a loop
 //! does to a register is for the evaluation to find out.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use strobe_isa::{Class, Op, Operand};
 
 use crate::block::{Exit, FlowError, Located, target};
 use crate::epoch::Epochs;
-use crate::expr::{Arena, FALSE, Id, Map, Node, TRUE};
+use crate::expr::{Arena, FALSE, FactId, Id, Map, Node, TRUE};
 use crate::facts::Facts;
 use crate::flow::{Function, Jumps};
 use crate::limits::AnalysisLimits;
@@ -45,6 +46,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) scratch_escapes: bool,
     functions: Map<u64, Rc<Function>>,
     instructions: usize,
+    /// What [`Walk::spent`] does not see in what there is, and what earlier walks have spent.
+    steps: Cell<usize>,
     pub(crate) epochs: Epochs,
     /// Registers of which some instruction writes one lane, be it active or parked.
     pub(crate) lane_written: BTreeSet<usize>,
@@ -52,8 +55,8 @@ pub(crate) struct Walk<'a> {
     late: bool,
     /// Loops that more lanes come to the head of than came to the loop.
     pub(crate) loose: Vec<(u64, u64)>,
-    /// One of them, found on this walk: it has to be done again.
-    pub(crate) broken: Option<(u64, u64)>,
+    /// Those found on this walk: it has to be done again.
+    pub(crate) broken: Vec<(u64, u64)>,
     /// Jumps by registers to one address of the image: branches.
     jumps: Jumps,
     /// Some were found on this walk: they are not in the graph yet, and it has to be done again.
@@ -65,6 +68,14 @@ const MAX_TARGETS: usize = 8;
 
 const NO_CODE: Reason = Reason::Other("code that cannot be decoded");
 const NOT_FOLLOWED: Reason = Reason::Other("control flow that is not followed");
+
+/// What the parts of a walk cost, in [`AnalysisLimits::steps`]: measured, on the kernels of whole
+/// libraries.
+const STEPS_PER_WORD: usize = 10;
+const STEPS_PER_INSTRUCTION: usize = 25;
+const STEPS_PER_EXPRESSION: usize = 10;
+const STEPS_PER_INPUT: usize = 1;
+const STEPS_PER_SNAPSHOT: usize = 50;
 
 /// Walks are done again at most so often.
 const MAX_WALKS: usize = 40;
@@ -94,11 +105,12 @@ impl<'a> Walk<'a> {
             scratch_escapes: false,
             functions: Map::default(),
             instructions: 0,
+            steps: Cell::new(0),
             epochs: Epochs::new(),
             lane_written: BTreeSet::new(),
             late: false,
             loose: Vec::new(),
-            broken: None,
+            broken: Vec::new(),
             jumps: Jumps::default(),
             new_jumps: false,
         }
@@ -109,10 +121,14 @@ impl<'a> Walk<'a> {
         for _ in 0..MAX_WALKS {
             let state = self.initial();
             self.function(self.kernel.code.start, state, 0, None)?;
-            if self.broken.is_none() && !self.late && !self.new_jumps {
+            if self.broken.is_empty() && !self.late && !self.new_jumps {
                 self.fill_parked();
                 self.merges.widen(&mut self.arena);
-                return Ok(());
+                return if self.exhausted() {
+                    Err(Reason::Budget)
+                } else {
+                    Ok(())
+                };
             }
             let mut again = Self::new(self.object, self.kernel, self.machine, &self.limits);
             if !self.new_jumps {
@@ -120,8 +136,9 @@ impl<'a> Walk<'a> {
             }
             again.jumps = std::mem::take(&mut self.jumps);
             again.instructions = self.instructions;
+            again.steps.set(self.spent());
             again.loose = std::mem::take(&mut self.loose);
-            again.loose.extend(self.broken);
+            again.loose.append(&mut self.broken);
             again.lane_written = std::mem::take(&mut self.lane_written);
             *self = again;
         }
@@ -139,6 +156,7 @@ impl<'a> Walk<'a> {
             FlowError::Code => NO_CODE,
             FlowError::Irreducible => NOT_FOLLOWED,
         })?;
+        self.charge(STEPS_PER_WORD * function.instructions.len());
         for inst in function.instructions.iter().map(|located| &located.inst) {
             if inst.op == Op::v_writelane_b32
                 && let Operand::Vector(register) = inst.dsts[0]
@@ -186,9 +204,8 @@ impl<'a> Walk<'a> {
             };
             self.enter(inner.and_then(|inner| runs[inner]).or(outside));
             self.instructions += block.instructions.len();
-            if self.instructions > self.limits.instructions
-                || self.arena.len() > self.limits.expressions
-            {
+            self.charge(STEPS_PER_INSTRUCTION * block.instructions.len());
+            if self.instructions > self.limits.instructions {
                 return Err(Reason::Budget);
             }
             let (last, body) = match function.instructions[block.instructions.clone()].split_last()
@@ -277,6 +294,9 @@ impl<'a> Walk<'a> {
 
     /// Whether the next instruction is reached.
     fn step(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<bool, Reason> {
+        if self.exhausted() {
+            return Err(Reason::Budget);
+        }
         if located.inst.op.info().class == Class::Call {
             return self.call(state, located, depth);
         }
@@ -378,10 +398,37 @@ impl<'a> Walk<'a> {
         }
     }
 
+    pub(crate) fn charge(&self, steps: usize) {
+        self.steps.update(|spent| spent.saturating_add(steps));
+    }
+
+    /// Steps of [`AnalysisLimits::steps`] so far.
+    fn spent(&self) -> usize {
+        let made = STEPS_PER_EXPRESSION * self.arena.len()
+            + STEPS_PER_INPUT * self.merges.inputs
+            + STEPS_PER_SNAPSHOT * self.snapshots.len();
+        let followed = self.parked.steps.get() + self.epochs.steps.get();
+        self.steps.get().saturating_add(made + followed)
+    }
+
+    /// Whether a limit is reached: what is found from there on does not count.
+    pub(crate) fn exhausted(&self) -> bool {
+        self.arena.len() > self.limits.expressions || self.spent() > self.limits.steps
+    }
+
+    /// What two chains of facts have in common.
+    pub(crate) fn common(&self, a: FactId, b: FactId) -> FactId {
+        let common = self.facts.common(a, b);
+        let [a, b, left] = [a, b, common].map(|id| self.facts.depth(id));
+        self.charge(a + b - 2 * left);
+        common
+    }
+
     /// Whether the lanes of a snapshot are among those of another.
     pub(crate) fn inside_of(&self, snapshot: u32, other: u32) -> bool {
         let mut at = Some(snapshot);
         while let Some(here) = at {
+            self.charge(1);
             if here == other {
                 return true;
             }

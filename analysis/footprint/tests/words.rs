@@ -376,24 +376,32 @@ fn what_cannot_be_followed_is_unknown() {
     let file = elf::write(&[kernel], &[0; 64], false);
     let object =
         CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default()).expect("an object");
-    let limits = AnalysisLimits {
-        instructions: 3,
-        ..AnalysisLimits::default()
-    };
     let launch = Launch {
         kernarg: &[],
         grid: [1; 3],
         block: [1; 3],
         dynamic_lds: 0,
     };
-    let access = analyse(&object, &object.kernels[0], &limits).evaluate(
-        &launch,
-        &Device {
-            buffers: &[],
-            content: None,
+    let device = Device {
+        buffers: &[],
+        content: None,
+    };
+    let all = AnalysisLimits::default();
+    for limits in [
+        AnalysisLimits {
+            instructions: 3,
+            ..all
         },
-    );
-    assert_eq!(access, Access::unknown(Reason::Budget));
+        AnalysisLimits {
+            expressions: 3,
+            ..all
+        },
+        AnalysisLimits { steps: 300, ..all },
+    ] {
+        let footprint = analyse(&object, &object.kernels[0], &limits);
+        let access = footprint.evaluate(&launch, &device);
+        assert_eq!(access, Access::unknown(Reason::Budget), "{limits:?}");
+    }
 }
 
 /// Branches too long for their instruction.
