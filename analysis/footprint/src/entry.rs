@@ -1,22 +1,14 @@
 //! Registers at a kernel's entry: LLVM's AMDGPU guide, "Initial Kernel Execution State".
 
-use crate::expr::{Id, Lost, Node, Symbolic};
+use crate::expr::{BOTTOM, Id, Lost, Node, Symbolic};
 use crate::state::State;
 use crate::walk::Walk;
-
-/// User registers and those after them: at most 16 and 6, and preloaded arguments.
-const SYSTEM_SCALARS: usize = 40;
 
 impl Walk<'_> {
     /// The state in which the command processor starts a wave.
     pub(crate) fn initial(&mut self) -> State {
         let descriptor = self.kernel.descriptor;
         let mut state = State::new(self.vectors);
-        // What the command processor may set and nobody here asks for.
-        for register in 0..SYSTEM_SCALARS {
-            let value = self.arena.opaque(Lost::Arithmetic);
-            self.set_scalar(&mut state, register, value);
-        }
         state.scc = self.arena.unknown();
         let mut next = 0;
         if descriptor.private_segment_buffer() {
@@ -59,6 +51,15 @@ impl Walk<'_> {
                 let value = self.arena.intern(Node::Group(dimension));
                 self.set_scalar(&mut state, next, value);
                 next += 1;
+            }
+        }
+        next += usize::from(descriptor.workgroup_info());
+        next += usize::from(descriptor.private_segment());
+        // What the command processor sets and nobody here asks for. Those behind are set by nobody.
+        for register in 0..next {
+            if self.scalar(&state, register) == BOTTOM {
+                let value = self.arena.opaque(Lost::Arithmetic);
+                self.set_scalar(&mut state, register, value);
             }
         }
         for dimension in 0..descriptor.workitem_ids().min(3) {

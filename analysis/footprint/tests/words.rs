@@ -437,6 +437,23 @@ fn nothing_follows_a_trap_that_gives_up_or_a_call_that_does_not_return() {
     assert_eq!(run(NOBODY_RUNS_ON, &[]), no_code);
 }
 
+/// Registers that nothing is put into hold nothing that a program can mean; those that the descriptor asks for do.
+#[test]
+fn scalars_that_nobody_sets_have_no_value() {
+    let writes = |user_registers: u32| {
+        let mut kernel = KernelSource::new("kernel", UNSET).args(&[(0, 8, "global_buffer")]);
+        kernel.rsrc2 = user_registers << 1 | 1 << 7;
+        let file = elf::write(&[kernel], &[0; 64], false);
+        let object = CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default());
+        let object = object.expect("an object");
+        analyse(&object, &object.kernels[0], &AnalysisLimits::default())
+            .summary()
+            .writes
+    };
+    assert!(matches!(writes(2), SideSummary::Args(_)), "{:?}", writes(2));
+    assert_eq!(writes(8), SideSummary::Unknown(Reason::UntrackedAddress));
+}
+
 #[test]
 fn metadata_adds_what_the_code_does_not_show() {
     let mut kernel = KernelSource::new("kernel", STORE)

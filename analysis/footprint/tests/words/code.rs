@@ -461,3 +461,16 @@ pub(crate) const NOBODY_RUNS_ON: &[u32] = &[
     0xbf81_0000,               // s_endpgm
     0xffff_ffff,               // E: no instruction
 ];
+
+#[rustfmt::skip]
+pub(crate) const UNSET: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_00c0, 0x0000_0008,  // s_load_dword s3, s[0:1], 0x8
+    0xbf06_8003,               // s_cmp_eq_u32 s3, 0
+    0xbf85_0002,               // s_cbranch_scc1 U
+    0xbe86_0004,               // s_mov_b32 s6, s4
+    0xbe87_0005,               // s_mov_b32 s7, s5
+    0x7e02_0280,               // U: v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x0006_0001,  // global_store_dword v1, v0, s[6:7]
+    0xbf81_0000,               // s_endpgm
+];
