@@ -18,6 +18,7 @@
 //!   pointer was subtracted from it).
 //! - No pointer is made by multiplication, shifts or other arithmetic than sums, differences and masks.
 //! - A pointer to scratch is kept in registers and scratch alone.
+//! - What a register holds that nobody has set, nor the kernel's descriptor asks for, does not matter.
 //!
 //! A launch that does otherwise may touch more than predicted; nothing here can tell.
 //!
