@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let interrupts = Deferred::begin().context("cannot hold signals up")?;
     for journal in &manifest.journals {
         // Without one less is known at the next checkpoint.
-        if let Err(error) = journal::make_again(journal) {
+        if let Err(error) = journal::restored(journal) {
             tracing::warn!("{}: {error}", journal.path().display());
         }
     }

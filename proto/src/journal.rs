@@ -24,6 +24,8 @@ pub enum EntryKind {
     Folder,
     /// No path, but the name of a cut: all that stands behind was after it.
     Cut,
+    /// Likewise: the program has been restored to it, and all is as it was then.
+    Restored,
 }
 
 impl EntryKind {
@@ -34,6 +36,7 @@ impl EntryKind {
             Self::Absent => b'+',
             Self::Folder => b'/',
             Self::Cut => b'#',
+            Self::Restored => b'<',
         }
     }
 
@@ -43,6 +46,7 @@ impl EntryKind {
             b'+' => Some(Self::Absent),
             b'/' => Some(Self::Folder),
             b'#' => Some(Self::Cut),
+            b'<' => Some(Self::Restored),
             _ => None,
         }
     }
@@ -61,7 +65,7 @@ pub fn entries(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Entry<'_>> {
             EntryKind::Present | EntryKind::Absent | EntryKind::Folder => {
                 path.starts_with(b"/") && path.len() <= PATH_BYTES
             }
-            EntryKind::Cut => path.iter().all(u8::is_ascii_hexdigit),
+            EntryKind::Cut | EntryKind::Restored => path.iter().all(u8::is_ascii_hexdigit),
         };
         is_sound.then_some((kind, path))
     })

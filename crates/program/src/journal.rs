@@ -81,7 +81,6 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
         matches!(kind, EntryKind::Absent | EntryKind::Folder)
             && fs::symlink_metadata(OsStr::from_bytes(path)).is_err()
     });
-    let entry = |kind: EntryKind, text: &[u8]| [&[kind.byte()], text, &[0]].concat();
     let mut bytes = entry(EntryKind::Cut, name.as_bytes());
     for (kind, path) in under_way {
         bytes.extend(entry(kind, path));
@@ -112,19 +111,21 @@ pub fn remove(journal: &Path) {
     }
 }
 
-/// Makes a journal again where it is gone: for what a restored program writes until its next checkpoint.
-pub fn make_again(journal: &FileJournal) -> io::Result<()> {
+/// Notes that the program is restored, in a journal that is made again where it is gone.
+pub fn restored(journal: &FileJournal) -> io::Result<()> {
     let path = journal.path();
-    if fs::exists(path)? {
-        return Ok(());
+    if !fs::exists(path)? {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        let mut new = OpenOptions::new();
+        let file = new.write(true).create_new(true).mode(0o600).open(path)?;
+        fchown(file, Some(journal.owner), None)?;
     }
-    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    fchown(file, Some(journal.owner), None)
+    let mut file = open(path, OpenOptions::new().append(true))?;
+    file.write_all(&entry(EntryKind::Restored, journal.cut.as_bytes()))
+}
+
+fn entry(kind: EntryKind, text: &[u8]) -> Vec<u8> {
+    [&[kind.byte()], text, &[0]].concat()
 }
 
 /// What the program did to a path after a cut, first of all.
@@ -141,11 +142,40 @@ pub fn since(journal: &FileJournal) -> Option<Since> {
             bytes.extend(end_of(&half, 2 * LIMIT).unwrap_or_default());
         }
     }
-    let mut behind = entries(&bytes);
-    behind.find(|(kind, name)| *kind == EntryKind::Cut && *name == journal.cut.as_bytes())?;
+    let (mut before, mut cuts) = (BTreeSet::new(), BTreeSet::new());
+    let mut all = entries(&bytes);
+    loop {
+        match all.next()? {
+            (EntryKind::Cut, name) if name == journal.cut.as_bytes() => break,
+            (EntryKind::Cut, name) => {
+                cuts.insert(name);
+            }
+            (_, path) => {
+                before.insert(path);
+            }
+        }
+    }
     let mut since = Since::new();
-    for (kind, path) in behind.filter(|(kind, _)| *kind != EntryKind::Cut) {
-        since.entry(OsStr::from_bytes(path).into()).or_insert(kind);
+    // Restored to an earlier cut, the program makes files that were there at this one, unless it never had them;
+    // to one of which nothing is left, perhaps any.
+    let (mut is_earlier, mut is_unknown) = (false, false);
+    for (kind, path) in all {
+        match kind {
+            EntryKind::Cut => {}
+            EntryKind::Restored => {
+                is_earlier = cuts.contains(path);
+                is_unknown = !is_earlier && path != journal.cut.as_bytes();
+            }
+            EntryKind::Absent | EntryKind::Folder
+                if is_unknown || is_earlier && before.contains(path) =>
+            {
+                let path = OsStr::from_bytes(path).into();
+                since.entry(path).or_insert(EntryKind::Present);
+            }
+            kind => {
+                since.entry(OsStr::from_bytes(path).into()).or_insert(kind);
+            }
+        }
     }
     Some(since)
 }
@@ -166,8 +196,7 @@ mod tests {
                 .create(true)
                 .open(&journal)
                 .unwrap();
-            let path = path.as_os_str().as_bytes();
-            file.write_all(&[&[kind.byte()], path, &[0]].concat())
+            file.write_all(&entry(kind, path.as_os_str().as_bytes()))
                 .unwrap();
         };
         entry(EntryKind::Absent, &there);
@@ -200,8 +229,49 @@ mod tests {
         fs::remove_file(older(&journal)).unwrap();
         assert_eq!(since(&first), None);
         remove(&journal);
-        make_again(&first).unwrap();
+        restored(&first).unwrap();
         assert_eq!(recent(&journal).unwrap(), [] as [PathBuf; 0]);
         assert_eq!(since(&first), None);
+    }
+
+    /// What is made again after a restore to an earlier cut was there at the later one.
+    #[test]
+    fn a_program_that_was_restored_elsewhere_says_little_of_this_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["model", "other", "third"] {
+            fs::write(at(name), "").unwrap();
+        }
+        fs::write(&journal, "").unwrap();
+        let absent = |name: &str| {
+            let mut file = OpenOptions::new().append(true).open(&journal).unwrap();
+            file.write_all(&entry(EntryKind::Absent, at(name).as_os_str().as_bytes()))
+                .unwrap();
+        };
+        let made = |cut: &FileJournal| {
+            let since = since(cut).unwrap().into_iter();
+            let made = since.filter(|(_, kind)| *kind == EntryKind::Absent);
+            made.map(|(path, _)| path).collect::<Vec<_>>()
+        };
+        let early = cut(&journal).unwrap();
+        absent("model");
+        let late = cut(&journal).unwrap();
+        restored(&early).unwrap();
+        absent("model");
+        absent("other");
+        assert_eq!(made(&early), [at("model"), at("other")]);
+        assert_eq!(made(&late), [at("other")]);
+        restored(&late).unwrap();
+        absent("third");
+        assert_eq!(made(&late), [at("other"), at("third")]);
+        let third = cut(&journal).unwrap();
+        restored(&FileJournal {
+            cut: "0".into(),
+            ..third.clone()
+        })
+        .unwrap();
+        absent("fourth");
+        assert_eq!(made(&third), [] as [PathBuf; 0]);
     }
 }
