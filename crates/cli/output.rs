@@ -51,7 +51,13 @@ pub(crate) fn tell(text: impl Display) {
 
 /// A line on stderr, or none.
 pub(crate) fn notice(sentence: impl Display) {
-    pass_on(format_args!("strobe: {sentence}"));
+    // Names of files may have anything in them.
+    pass_on(one_line(format_args!("strobe: {sentence}")));
+}
+
+/// What is to be one line.
+pub(crate) fn one_line(sentence: impl Display) -> String {
+    sentence.to_string().replace('\n', "\\n")
 }
 
 /// The same of a line that others have made.

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::missed::MissedWriteReport;
+use crate::output::one_line;
 use crate::size::show_size;
 
 /// One finished checkpoint.
@@ -130,7 +131,7 @@ impl ReadinessReport {
             false => vec![format!("{directory} cannot be restored here:")],
         };
         let rest = self.findings.iter().chain(&self.files).chain(&self.remarks);
-        lines.extend(rest.map(|sentence| format!("  {sentence}")));
+        lines.extend(rest.map(|sentence| one_line(format_args!("  {sentence}"))));
         lines.join("\n")
     }
 }

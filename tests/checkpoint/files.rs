@@ -177,6 +177,7 @@ touch ready
 until [ -e go ]; do sleep 0.02; done
 echo two >> lines
 echo new > exclusive
+echo new > $'two\nlines'
 mkdir made made/inner
 echo new > made/inner/file
 cat kept copied lines exclusive >| seen
@@ -210,7 +211,7 @@ fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_l
     folder.rounds_enough();
     for times in 1..=3 {
         let checked = check(&images).well();
-        for name in ["exclusive", "made"] {
+        for name in ["exclusive", "made", "two\\nlines"] {
             let line = format!("{name} was made since, and will be moved aside");
             assert!(checked.stdout.contains(&line), "{}", checked.stdout);
         }

@@ -279,12 +279,14 @@ impl Repaired {
         self.kept.as_deref()
     }
 
-    /// Removes what is kept, but no folder with all that is in it.
+    /// Removes what is kept: a file, or a folder in which all was made since.
     pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
-        match self.kept.take_if(|kept| !kept.is_dir()) {
-            Some(kept) => fs::remove_file(kept).map_err(|error| self.repair.failed(error)),
+        let removed = match self.kept.take() {
+            Some(kept) if kept.is_dir() => fs::remove_dir_all(kept),
+            Some(kept) => fs::remove_file(kept),
             None => Ok(()),
-        }
+        };
+        removed.map_err(|error| self.repair.failed(error))
     }
 
     /// Makes the file again what it was before, because the restore has failed.
