@@ -3,7 +3,7 @@
 //! It exports a wrapper for every modelled function of HIP, a thunk for every refused one, and
 //! `dlsym`, `dlvsym` and `dlopen`, so that a program that looks HIP up gets the wrappers too. The HSA
 //! runtime below HIP is watched in the same way (`beside`), and functions that no list names are not
-//! passed over in silence (`unlisted`). Calls of the C library that open a file to write or rename one leave the
+//! passed over in silence (`unlisted`). Calls of the C library that change which files there are, or open one to write, leave the
 //! path behind (`files`). What the wrappers do is the agent's. There is no constructor: until the program's first
 //! call of HIP nothing else happens. `exports.txt` is the exact list of exports, `API.md` the table for people.
 

@@ -157,14 +157,18 @@ pub fn since(journal: &FileJournal) -> Option<Since> {
     }
     let mut since = Since::new();
     // Restored to an earlier cut, the program makes files that were there at this one, unless it never had them;
-    // to one of which nothing is left, perhaps any.
+    // to one of which nothing is left, perhaps any. What was cut in between stands where it was cut.
+    let mut later = BTreeMap::from([(journal.cut.as_bytes(), (false, false))]);
     let (mut is_earlier, mut is_unknown) = (false, false);
     for (kind, path) in all {
         match kind {
-            EntryKind::Cut => {}
+            EntryKind::Cut => {
+                later.insert(path, (is_earlier, is_unknown));
+            }
             EntryKind::Restored => {
-                is_earlier = cuts.contains(path);
-                is_unknown = !is_earlier && path != journal.cut.as_bytes();
+                let is_before = cuts.contains(path);
+                let known = later.get(path).copied();
+                (is_earlier, is_unknown) = known.unwrap_or((is_before, !is_before));
             }
             EntryKind::Absent | EntryKind::Folder
                 if is_unknown || is_earlier && before.contains(path) =>
@@ -265,13 +269,23 @@ mod tests {
         restored(&late).unwrap();
         absent("third");
         assert_eq!(made(&late), [at("other"), at("third")]);
+        // A cut that was taken since, and what is made after a restore to it.
         let third = cut(&journal).unwrap();
+        restored(&third).unwrap();
+        absent("fifth");
+        assert_eq!(made(&late), [at("fifth"), at("other"), at("third")]);
+        restored(&early).unwrap();
+        let elsewhere = cut(&journal).unwrap();
+        restored(&late).unwrap();
+        restored(&elsewhere).unwrap();
+        absent("model");
+        assert_eq!(made(&late), [at("fifth"), at("other"), at("third")]);
         restored(&FileJournal {
             cut: "0".into(),
             ..third.clone()
         })
         .unwrap();
         absent("fourth");
-        assert_eq!(made(&third), [] as [PathBuf; 0]);
+        assert_eq!(made(&third), [at("fifth")]);
     }
 }
