@@ -11,6 +11,9 @@ use crate::strobe::ModeOption;
 const MOMENT_US: u64 = 120_000;
 /// Longest time that a program runs on before it is killed.
 const LATE_MS: u64 = 600;
+/// Bounds of the moments of checkpoints, in thousandths of the program's lines.
+const EARLIEST_PERMILLE: u64 = 20;
+pub(super) const LATEST_PERMILLE: u64 = 600;
 
 /// The device of a cycle; the one of a restore is another of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +81,9 @@ impl Plan {
             rates,
         };
         let count = 1 + random.below(3);
-        let mut moments: Vec<u64> = (0..count).map(|_| 20 + random.below(580)).collect();
+        let mut moments: Vec<u64> = (0..count)
+            .map(|_| EARLIEST_PERMILLE + random.below(LATEST_PERMILLE - EARLIEST_PERMILLE))
+            .collect();
         moments.sort_unstable();
         let last = moments.len() - 1;
         let steps = moments

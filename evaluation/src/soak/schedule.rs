@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::plan::LATEST_PERMILLE;
 use super::random::SplitMix64;
 use super::{CycleOutcome, CycleVerdict, Figures, Plan, Reference, SoakProgram};
 use crate::session::{said, spawn, wait};
@@ -136,10 +137,7 @@ impl Schedule {
     fn attempt(&self, index: u64, attempt: u64, references: &[PathBuf]) -> CycleOutcome {
         let seed = match self.cycles {
             1 => self.seed,
-            _ => {
-                let which = index.wrapping_add(attempt << 32);
-                SplitMix64::new(self.seed.wrapping_add(which)).number() >> 32
-            }
+            _ => early_enough(self.seed, index, attempt),
         };
         let at = index as usize % self.programs.len();
         let program = self.programs[at];
@@ -194,6 +192,18 @@ impl Schedule {
     }
 }
 
+/// The seed of a cycle's attempt. After one that came too late, the first checkpoint comes earlier: on a busy machine
+/// a short program may be over before its checkpoint begins, whenever in its second half that was asked for.
+fn early_enough(seed: u64, index: u64, attempt: u64) -> u64 {
+    (0..)
+        .map(|draw: u64| {
+            let which = index.wrapping_add(attempt << 32).wrapping_add(draw << 40);
+            SplitMix64::new(seed.wrapping_add(which)).number() >> 32
+        })
+        .find(|&seed| Plan::draw(seed).steps[0].permille <= LATEST_PERMILLE >> attempt)
+        .unwrap_or(seed)
+}
+
 fn print(outcome: &CycleOutcome) {
     let verdict = match &outcome.verdict {
         CycleVerdict::Identical => "identical".to_owned(),
@@ -208,4 +218,21 @@ fn print(outcome: &CycleOutcome) {
         "{:16} --repeat {} ({}) {:.1} s: {verdict}",
         outcome.program, outcome.seed, outcome.plan, outcome.seconds
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_too_late_is_tried_earlier() {
+        for attempt in 0..ATTEMPTS {
+            let seeds = (0..50).map(|index| early_enough(7, index, attempt));
+            let latest = seeds.map(|seed| Plan::draw(seed).steps[0].permille).max();
+            assert!(
+                latest <= Some(LATEST_PERMILLE >> attempt),
+                "{attempt}: {latest:?}"
+            );
+        }
+    }
 }

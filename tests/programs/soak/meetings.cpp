@@ -52,7 +52,7 @@ static int work(unsigned self, unsigned rounds, unsigned* shared) {
 }
 
 int main(int argc, char** argv) {
-    unsigned rounds = rounds_of(argc, argv, 160);
+    unsigned rounds = rounds_of(argc, argv, 480);
     void* both = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (both == MAP_FAILED) return 1;
     pid_t workers[2];
