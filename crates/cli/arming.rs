@@ -8,7 +8,7 @@ use strobe_graph::Window;
 use strobe_program::agent::RemoteAgent;
 use strobe_program::awaited::{Awaited, Standstill};
 use strobe_program::process::Identity;
-use strobe_proto::page::{Phase, Verdict};
+use strobe_proto::page::{NO_DUMP, Phase, Verdict};
 use strobe_proto::{Begin, from_agent, to_agent};
 
 use crate::launches;
@@ -95,14 +95,35 @@ pub(crate) fn disarm(agents: &[RemoteAgent], error: anyhow::Error) -> anyhow::Er
             tracing::debug!("{failed}");
         }
     }
-    if error.is::<Refused>() || error.is::<Passing>() {
+    cause(error, reasons)
+}
+
+/// Why there was no dump: what an agent says, unless it is told so itself. Where several refuse, they do because of one,
+/// which the error speaks of.
+fn cause(error: anyhow::Error, mut reasons: Vec<String>) -> anyhow::Error {
+    reasons.retain(|reason| reason != NO_DUMP);
+    if reasons.is_empty() || error.is::<Refused>() || error.is::<Passing>() {
         return error;
     }
-    // The others refuse because of one, which the error speaks of.
     let text = format!("{error:#}");
     let first = reasons.iter().position(|reason| text.contains(reason));
-    match first.or((!reasons.is_empty()).then_some(0)) {
-        Some(first) => Refused(reasons[first].clone()).into(),
-        None => error,
+    Refused(reasons.swap_remove(first.unwrap_or(0))).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_agent_refuses_for_is_the_cause_unless_it_was_told() {
+        let criu = || anyhow::anyhow!("CRIU ended with exit status: 1");
+        let told = cause(criu(), vec![NO_DUMP.into()]);
+        assert_eq!(told.to_string(), criu().to_string());
+        assert!(!told.is::<Refused>());
+        let refused = cause(criu(), vec![NO_DUMP.into(), "a capture does not end".into()]);
+        assert_eq!(refused.to_string(), "a capture does not end");
+        assert!(refused.is::<Refused>());
+        let named = anyhow::anyhow!("plugin: b");
+        assert_eq!(cause(named, vec!["a".into(), "b".into()]).to_string(), "b");
     }
 }

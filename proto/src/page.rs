@@ -24,6 +24,8 @@ pub const PAGE_BYTES: usize = 4096;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
 /// Of this layout.
 pub const VERSION: u32 = 5;
+/// Why an agent refuses that was told that there will be no dump. Who told it knows the cause.
+pub const NO_DUMP: &str = "the dump did not begin";
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use strobe_engine::{BeginError, SlotError};
 use strobe_extent::ChunkMapError;
 use strobe_hip::Status;
+use strobe_proto::page::NO_DUMP;
 
 /// See the module's documentation. Cheap to clone: it goes to whoever is held back, too.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -75,7 +76,7 @@ pub(crate) enum Refusal {
     NoCommit,
     #[error("the plugin's answer makes no sense")]
     WrongAnswer,
-    #[error("the dump did not begin")]
+    #[error("{NO_DUMP}")]
     NoDump,
     #[error("the dump did not begin in time")]
     LateDump,
