@@ -120,7 +120,10 @@ mod tests {
         let told = cause(criu(), vec![NO_DUMP.into()]);
         assert_eq!(told.to_string(), criu().to_string());
         assert!(!told.is::<Refused>());
-        let refused = cause(criu(), vec![NO_DUMP.into(), "a capture does not end".into()]);
+        let refused = cause(
+            criu(),
+            vec![NO_DUMP.into(), "a capture does not end".into()],
+        );
         assert_eq!(refused.to_string(), "a capture does not end");
         assert!(refused.is::<Refused>());
         let named = anyhow::anyhow!("plugin: b");

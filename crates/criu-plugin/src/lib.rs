@@ -46,6 +46,7 @@ mod hand_over;
 mod hooks;
 mod host;
 mod images;
+mod interrupted;
 mod limits;
 mod links;
 mod mapping;

@@ -21,6 +21,8 @@
 //!   the stop again that it believes to have taken away: it is still there, or a SIGCONT has ended
 //!   it since; so it is not sent.
 //!
+//! A thread whose registers are asked for while they are its own is shown as `interrupted` says.
+//!
 //! In a restore nothing of this is needed, but who is seized there goes with CRIU (`PTRACE_O_EXITKILL`) until CRIU
 //! lets go of it: a CRIU that is killed would let it run, half made. CRIU seizes the first process when it has made
 //! it, and all others before they can run (`attach_to_tasks` there).
@@ -38,6 +40,7 @@ use libc::{pid_t, rusage, siginfo_t};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
+use crate::interrupted;
 use crate::signals::without_signals;
 
 /// A thread that CRIU traces.
@@ -109,11 +112,20 @@ pub(crate) unsafe extern "C" fn ptrace(
     };
     // SAFETY: the caller's arguments, or room for the word.
     let result = unsafe { libc::syscall(libc::SYS_ptrace, request, pid, address, data) };
+    if request == libc::PTRACE_GETREGSET && result >= 0 && !in_restore && has_its_own_registers(pid)
+    {
+        // SAFETY: the kernel has taken them.
+        unsafe { interrupted::show_again(pid, address, data) };
+    }
     if !is_asked || result < 0 {
         return result;
     }
     Errno::clear();
     word
+}
+
+fn has_its_own_registers(thread: pid_t) -> bool {
+    with_threads(|all| all.get(&thread).is_some_and(|thread| !thread.runs_criu))
 }
 
 /// `PTRACE_PEEKSIGINFO`, of the signals that can be brought back.

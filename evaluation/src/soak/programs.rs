@@ -120,6 +120,7 @@ pub const PROGRAMS: &[SoakProgram] = &[
     },
     own("timers", "soak/timers.cpp"),
     own("visitors", "soak/visitors.cpp"),
+    own("waiting", "soak/waiting.cpp"),
     own("waits", "soak/waits.cpp"),
     own("workers", "soak/workers.cpp"),
     SoakProgram {
