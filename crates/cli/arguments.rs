@@ -342,7 +342,7 @@ pub(crate) struct RestoreArguments {
 pub(crate) enum Tail {
     /// It is moved to FILE.strobe-tail-N, or FILE.strobe-later-N if all of the file has changed, or is new.
     Keep,
-    /// It is deleted once the program is back.
+    /// It is deleted once the program is back, if it is known to be the program's.
     Drop,
 }
 

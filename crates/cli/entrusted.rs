@@ -197,8 +197,9 @@ impl Done {
                 // It lies there then, and is named.
                 failed.extend(file.drop_kept().err().map(|error| error.to_string()));
             }
+            let is_told = file.is_told() && !is_spooled;
             let kept = file.kept().map(|kept| kept.display().to_string());
-            (!is_spooled).then(|| (file.path().display().to_string(), kept, file.to_string()))
+            is_told.then(|| (file.path().display().to_string(), kept, file.to_string()))
         };
         let files = self.repaired.into_iter().filter_map(settle).collect();
         (files, failed)

@@ -84,11 +84,12 @@ pub(crate) fn look(
         .iter()
         .cloned()
         .partition(|file| is_spooled(file.path()) && !file.path().exists());
-    let Comparison { repairs, refusals } =
-        program_files::compare(&rest, &checkpoint.criu_dir(), allowed, map);
-    findings.extend(refusals.iter().map(ToString::to_string));
     let spared = [allowed, &[checkpoint.path().to_owned()]].concat();
     let later = program_files::later(&checkpoint.manifest().journals, &files, &spared, map);
+    let images = checkpoint.criu_dir();
+    let Comparison { repairs, refusals } =
+        program_files::compare(&rest, &images, allowed, map, &later.places);
+    findings.extend(refusals.iter().map(ToString::to_string));
     let remarks = remarks(&later);
     let repairs = later.repairs.into_iter().chain(repairs).collect();
     match ports::unbindable(&checkpoint.criu_dir()) {
@@ -135,10 +136,17 @@ fn remarks(later: &Later) -> Vec<String> {
             list(&later.written)
         ));
     }
+    if !later.removed.is_empty() {
+        remarks.push(format!(
+            "the program has removed these files since, and what was in them at the checkpoint was not \
+             saved: {}",
+            list(&later.removed)
+        ));
+    }
     if !later.unknown.is_empty() {
         remarks.push(format!(
-            "files that the program has made since the checkpoint stay where they are: what it has \
-             written is not known ({})",
+            "files that the program has made or renamed since the checkpoint stay where they are: what it has \
+             done is not known ({})",
             list(&later.unknown)
         ));
     }

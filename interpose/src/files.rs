@@ -1,4 +1,4 @@
-//! The C library's functions that open a file to write, make a folder, or give either another name: the path goes into
+//! The C library's functions that open a file to write, and that make, remove and rename what has a name: it goes into
 //! the journal ([`strobe_agent::journal`]), and the program's own call goes on to the C library.
 //!
 //! They are naked and jump on, so whatever the real function does (variadic arguments, cancellation, `errno`)
@@ -7,9 +7,9 @@
 use crate::dynamic::is_own;
 use crate::glibc;
 use std::arch::naked_asm;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use strobe_agent::journal::{Change, note};
+use strobe_agent::journal::{Change, Given, note, note_removal, note_renaming};
 
 /// An argument of whichever function it is.
 type Argument = usize;
@@ -63,11 +63,11 @@ macro_rules! noted {
                     b: Argument,
                     c: Argument,
                     d: Argument,
-                    _: Argument,
+                    e: Argument,
                     caller: usize,
                 ) {
                     resolve();
-                    let mut arguments = [a, b, c, d].into_iter();
+                    let mut arguments = [a, b, c, d, e].into_iter();
                     $(let $argument = arguments.next().unwrap_or_default();)*
                     // What the agent writes is none of the program's files.
                     if !is_own(caller) {
@@ -107,26 +107,47 @@ macro_rules! noted {
 }
 
 noted! {
-    open(path, flags) { opens(libc::AT_FDCWD, path, flags) }
-    open64(path, flags) { opens(libc::AT_FDCWD, path, flags) }
-    openat(folder, path, flags) { opens(folder as c_int, path, flags) }
-    openat64(folder, path, flags) { opens(folder as c_int, path, flags) }
-    creat(path) { changes(libc::AT_FDCWD, path, Change::WriteOrMake) }
-    creat64(path) { changes(libc::AT_FDCWD, path, Change::WriteOrMake) }
+    open(path, flags) { opens(CWD, path, flags) }
+    open64(path, flags) { opens(CWD, path, flags) }
+    openat(folder, path, flags) { opens(folder, path, flags) }
+    openat64(folder, path, flags) { opens(folder, path, flags) }
+    creat(path) { changes(CWD, path, Change::WriteOrMake) }
+    creat64(path) { changes(CWD, path, Change::WriteOrMake) }
     fopen(path, mode) { opens_stream(path, mode) }
     fopen64(path, mode) { opens_stream(path, mode) }
     freopen(path, mode) { opens_stream(path, mode) }
     freopen64(path, mode) { opens_stream(path, mode) }
-    link(_old, new) { changes(libc::AT_FDCWD, new, Change::Make) }
-    linkat(_from, _old, folder, new) { changes(folder as c_int, new, Change::Make) }
-    mkdir(path) { changes(libc::AT_FDCWD, path, Change::MakeFolder) }
-    mkdirat(folder, path) { changes(folder as c_int, path, Change::MakeFolder) }
-    rename(_old, new) { changes(libc::AT_FDCWD, new, Change::WriteOrMake) }
-    renameat(_from, _old, folder, new) { changes(folder as c_int, new, Change::WriteOrMake) }
-    renameat2(_from, _old, folder, new) { changes(folder as c_int, new, Change::WriteOrMake) }
+    link(_old, new) { changes(CWD, new, Change::Make) }
+    linkat(_from, _old, folder, new) { changes(folder, new, Change::Make) }
+    symlink(_target, path) { changes(CWD, path, Change::Make) }
+    symlinkat(_target, folder, path) { changes(folder, path, Change::Make) }
+    mkfifo(path) { changes(CWD, path, Change::Make) }
+    mkfifoat(folder, path) { changes(folder, path, Change::Make) }
+    mknod(path) { changes(CWD, path, Change::Make) }
+    mknodat(folder, path) { changes(folder, path, Change::Make) }
+    bind(_socket, address, len) { binds(address, len) }
+    mkdir(path) { changes(CWD, path, Change::MakeFolder) }
+    mkdirat(folder, path) { changes(folder, path, Change::MakeFolder) }
+    unlink(path) { removes(CWD, path) }
+    unlinkat(folder, path) { removes(folder, path) }
+    remove(path) { removes(CWD, path) }
+    rmdir(path) { removes(CWD, path) }
+    rename(old, new) { renames((CWD, old), (CWD, new), 0) }
+    renameat(from, old, to, new) { renames((from, old), (to, new), 0) }
+    renameat2(from, old, to, new, flags) { renames((from, old), (to, new), flags) }
 }
 
-fn opens(folder: c_int, path: Argument, flags: Argument) {
+/// As a program passes it.
+const CWD: Argument = libc::AT_FDCWD as Argument;
+
+const fn given(folder: Argument, path: Argument) -> Given {
+    Given {
+        folder: folder as c_int,
+        path: path as *const c_char,
+    }
+}
+
+fn opens(folder: Argument, path: Argument, flags: Argument) {
     let flags = flags as c_int;
     let has = |flag: c_int| flags & flag != 0;
     if has(libc::O_WRONLY | libc::O_RDWR) {
@@ -150,11 +171,38 @@ fn opens_stream(path: Argument, mode: Argument) {
             true => Change::WriteOrMake,
             false => Change::Write,
         };
-        changes(libc::AT_FDCWD, path, change);
+        changes(CWD, path, change);
     }
 }
 
-fn changes(folder: c_int, path: Argument, change: Change) {
+fn changes(folder: Argument, path: Argument, change: Change) {
     // SAFETY: the program is about to pass it to the kernel.
-    unsafe { note(folder, path as *const c_char, change) };
+    unsafe { note(given(folder, path), change) };
+}
+
+/// A unix socket's name is a file.
+fn binds(address: Argument, len: Argument) {
+    let path = std::mem::offset_of!(libc::sockaddr_un, sun_path);
+    let given = given(CWD, address + path);
+    if len <= path || !given.is_readable() {
+        return;
+    }
+    let address = address as *const libc::sockaddr_un;
+    // SAFETY: the kernel has read what is behind it.
+    let family = unsafe { (&raw const (*address).sun_family).read_unaligned() };
+    if c_int::from(family) == libc::AF_UNIX {
+        // SAFETY: the program is about to pass it to the kernel.
+        unsafe { note(given, Change::Make) };
+    }
+}
+
+fn removes(folder: Argument, path: Argument) {
+    // SAFETY: likewise.
+    unsafe { note_removal(given(folder, path)) };
+}
+
+fn renames(old: (Argument, Argument), new: (Argument, Argument), flags: Argument) {
+    let (old, new) = (given(old.0, old.1), given(new.0, new.1));
+    // SAFETY: likewise.
+    unsafe { note_renaming(old, new, flags as c_uint) };
 }

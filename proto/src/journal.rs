@@ -1,91 +1,329 @@
-//! The journal of the files that one `strobe run` has opened to write, made or given another name: an entry each, in
-//! a file that outlives the process that wrote it, and the program.
+//! The journal of what one `strobe run` does to names of files: an entry for each call that opens a file to write, makes
+//! or removes one, or gives it another name, in a file that outlives the process that wrote it, and the program.
 //!
 //! Whoever saves a program looks there for the files that it has written and closed, and may rename or remove next.
-//! Whoever restores it, for those that it made after the cut.
+//! Whoever restores it, for what it made after the cut, and what it gave other names.
+//!
+//! An entry is made before its call, which may fail: of what is there afterwards the inode tells.
+
+use std::io::{self, Write};
 
 /// In the environment of all that `strobe run` starts: the path of the journal.
 pub const VARIABLE: &str = "STROBE_JOURNAL";
-/// Bytes of an entry's path; a file whose path is longer is not remembered.
+/// Bytes of a path in an entry; what has a longer one is not remembered.
 pub const PATH_BYTES: usize = 1016;
+/// No entry is longer.
+pub const ENTRY_BYTES: usize = 3 * PATH_BYTES + 128;
 /// A journal of so many bytes becomes [`OLDER`], in place of the one before it.
-pub const LIMIT: u64 = 4 << 20;
+pub const LIMIT: u64 = 8 << 20;
 /// Follows the journal's name where its older half is.
 pub const OLDER: &str = ".older";
 
-/// What an entry says of its path.
+/// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A file that was there before, is about to be written or to be replaced.
-    Present,
-    /// The file is about to be made, or what has another name gets this one.
-    Absent,
-    /// The folder is about to be made.
-    Folder,
-    /// No path, but the name of a cut: all that stands behind was after it.
-    Cut,
+pub enum Entry<'a> {
+    /// A file that is there is about to be written.
+    Write(&'a [u8]),
+    /// A file, or anything but a folder, is about to be made.
+    Make(&'a [u8]),
+    /// A folder is about to be made.
+    MakeFolder(&'a [u8]),
+    /// What has this name is about to lose it.
+    Remove(Named<'a>),
+    /// What has a name is about to get another.
+    Rename(Renamed<'a>),
+    /// The name of a cut: all that stands behind was after it. What stands between it and another of the same name
+    /// was under way at the cut.
+    Cut(&'a [u8]),
     /// Likewise: the program has been restored to it, and all is as it was then.
-    Restored,
+    Restored(&'a [u8]),
 }
 
-impl EntryKind {
-    /// The first byte of an entry; the path follows, then a zero.
-    pub const fn byte(self) -> u8 {
+/// Something that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named<'a> {
+    /// Its absolute path.
+    pub path: &'a [u8],
+    /// What it is.
+    pub node: FileNode,
+    /// Where it leads to, if it is a symbolic link.
+    pub link: &'a [u8],
+}
+
+/// An inode, as stat(2) tells of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileNode {
+    /// Type and permissions.
+    pub mode: u32,
+    /// User.
+    pub owner: u32,
+    /// Group.
+    pub group: u32,
+    /// Its number.
+    pub inode: u64,
+}
+
+/// What a call gives another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Renamed<'a> {
+    /// The name it has.
+    pub old: &'a [u8],
+    /// What it is.
+    pub node: FileNode,
+    /// The name it gets, and what has it until then.
+    pub new: &'a [u8],
+    /// What that is.
+    pub there: There<'a>,
+}
+
+/// What has the name that something else gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There<'a> {
+    /// Nothing.
+    Nothing,
+    /// Something that goes: a symbolic link to this path, or anything else, and then no path.
+    Replaced(&'a [u8]),
+    /// Something that gets the other's: this inode.
+    Exchanged(u64),
+}
+
+const WRITE: u8 = b'=';
+const MAKE: u8 = b'+';
+const MAKE_FOLDER: u8 = b'/';
+const REMOVE: u8 = b'-';
+const RENAME: u8 = b'>';
+const CUT: u8 = b'#';
+const RESTORED: u8 = b'<';
+
+impl<'a> Entry<'a> {
+    /// The bytes of it: a letter, then its text, then a zero.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let mut plain = |letter: u8, text: &[u8]| {
+            to.write_all(&[letter])?;
+            to.write_all(text)
+        };
         match self {
-            Self::Present => b'=',
-            Self::Absent => b'+',
-            Self::Folder => b'/',
-            Self::Cut => b'#',
-            Self::Restored => b'<',
+            Self::Write(path) => plain(WRITE, path)?,
+            Self::Make(path) => plain(MAKE, path)?,
+            Self::MakeFolder(path) => plain(MAKE_FOLDER, path)?,
+            Self::Cut(name) => plain(CUT, name)?,
+            Self::Restored(name) => plain(RESTORED, name)?,
+            Self::Remove(Named { path, node, link }) => {
+                plain(REMOVE, b"")?;
+                node.write(&mut to)?;
+                write!(to, "{:x}:", link.len())?;
+                to.write_all(link)?;
+                to.write_all(path)?;
+            }
+            Self::Rename(Renamed {
+                old,
+                node,
+                new,
+                there,
+            }) => {
+                plain(RENAME, b"")?;
+                node.write(&mut to)?;
+                let (how, inode, link): (u8, u64, &[u8]) = match *there {
+                    There::Nothing => (0, 0, b""),
+                    There::Replaced(link) => (1, 0, link),
+                    There::Exchanged(inode) => (2, inode, b""),
+                };
+                write!(to, "{how:x}:{inode:x}:{:x}:{:x}:", link.len(), old.len())?;
+                to.write_all(link)?;
+                to.write_all(old)?;
+                to.write_all(new)?;
+            }
         }
+        to.write_all(&[0])
     }
 
-    const fn of_byte(byte: u8) -> Option<Self> {
-        match byte {
-            b'=' => Some(Self::Present),
-            b'+' => Some(Self::Absent),
-            b'/' => Some(Self::Folder),
-            b'#' => Some(Self::Cut),
-            b'<' => Some(Self::Restored),
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (letter, text) = bytes.split_first()?;
+        let path = || is_path(text).then_some(text);
+        let name = || text.iter().all(u8::is_ascii_hexdigit).then_some(text);
+        match *letter {
+            WRITE => path().map(Self::Write),
+            MAKE => path().map(Self::Make),
+            MAKE_FOLDER => path().map(Self::MakeFolder),
+            CUT => name().map(Self::Cut),
+            RESTORED => name().map(Self::Restored),
+            REMOVE => {
+                let mut rest = text;
+                let node = FileNode::read(&mut rest)?;
+                let link = usize::try_from(number(&mut rest)?).ok()?;
+                let (link, path) = rest.split_at_checked(link)?;
+                is_path(path).then_some(Self::Remove(Named { path, node, link }))
+            }
+            RENAME => {
+                let mut rest = text;
+                let node = FileNode::read(&mut rest)?;
+                let (how, inode) = (number(&mut rest)?, number(&mut rest)?);
+                let link = usize::try_from(number(&mut rest)?).ok()?;
+                let old = usize::try_from(number(&mut rest)?).ok()?;
+                let (link, rest) = rest.split_at_checked(link)?;
+                let (old, new) = rest.split_at_checked(old)?;
+                let there = match how {
+                    0 => There::Nothing,
+                    1 => There::Replaced(link),
+                    2 => There::Exchanged(inode),
+                    _ => return None,
+                };
+                let renamed = Renamed {
+                    old,
+                    node,
+                    new,
+                    there,
+                };
+                (is_path(old) && is_path(new)).then_some(Self::Rename(renamed))
+            }
             _ => None,
         }
     }
 }
 
-/// An entry.
-pub type Entry<'a> = (EntryKind, &'a [u8]);
+impl FileNode {
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let Self {
+            mode,
+            owner,
+            group,
+            inode,
+        } = self;
+        write!(to, "{mode:x}:{owner:x}:{group:x}:{inode:x}:")
+    }
+
+    fn read(rest: &mut &[u8]) -> Option<Self> {
+        let mut half = || number(rest)?.try_into().ok();
+        let (mode, owner, group) = (half()?, half()?, half()?);
+        let inode = number(rest)?;
+        Some(Self {
+            mode,
+            owner,
+            group,
+            inode,
+        })
+    }
+}
+
+fn is_path(text: &[u8]) -> bool {
+    text.starts_with(b"/") && text.len() <= PATH_BYTES
+}
+
+/// The hexadecimal number before the next colon.
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let end = rest.iter().position(|byte| *byte == b':')?;
+    let digits = std::str::from_utf8(&rest[..end]).ok()?;
+    *rest = &rest[end + 1..];
+    u64::from_str_radix(digits, 16).ok()
+}
 
 /// The entries in a journal, or in its end. What is not whole is left out.
 pub fn entries(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Entry<'_>> {
     let whole = bytes.iter().rposition(|byte| *byte == 0).unwrap_or(0);
-    bytes[..whole].split(|byte| *byte == 0).filter_map(|entry| {
-        let (first, path) = entry.split_first()?;
-        let kind = EntryKind::of_byte(*first)?;
-        let is_sound = match kind {
-            EntryKind::Present | EntryKind::Absent | EntryKind::Folder => {
-                path.starts_with(b"/") && path.len() <= PATH_BYTES
-            }
-            EntryKind::Cut | EntryKind::Restored => path.iter().all(u8::is_ascii_hexdigit),
-        };
-        is_sound.then_some((kind, path))
-    })
+    bytes[..whole]
+        .split(|byte| *byte == 0)
+        .filter_map(Entry::read)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NODE: FileNode = FileNode {
+        mode: 0o100_644,
+        owner: 1000,
+        group: 7,
+        inode: 1 << 40,
+    };
+
+    fn written(all: &[Entry<'_>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        all.iter()
+            .for_each(|entry| entry.write(&mut bytes).unwrap());
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let removed = |link| {
+            Entry::Remove(Named {
+                path: b"/a:b\n",
+                node: NODE,
+                link,
+            })
+        };
+        let renamed = |there| {
+            Entry::Rename(Renamed {
+                old: b"/o/:x",
+                node: NODE,
+                new: b"/new",
+                there,
+            })
+        };
+        let all = [
+            Entry::Write(b"/w"),
+            Entry::Make(b"/\xff"),
+            Entry::MakeFolder(b"/f"),
+            removed(b""),
+            removed(b"../to:"),
+            renamed(There::Nothing),
+            renamed(There::Replaced(b"")),
+            renamed(There::Replaced(b"v1")),
+            renamed(There::Exchanged(9)),
+            Entry::Cut(b"12ab"),
+            Entry::Restored(b"12ab"),
+        ];
+        let bytes = written(&all);
+        assert_eq!(entries(&bytes).collect::<Vec<_>>(), all);
+    }
+
     #[test]
     fn what_is_not_whole_is_left_out() {
-        let bytes = b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0+relative\0?/e\0=/f";
-        let found: Vec<_> = entries(bytes).collect();
-        let expected: [Entry<'_>; 4] = [
-            (EntryKind::Absent, b"/b"),
-            (EntryKind::Folder, b"/d"),
-            (EntryKind::Present, b"/c"),
-            (EntryKind::Cut, b"12ab"),
+        let mut bytes =
+            b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
+            >81a4:0:0:5:0:0:0:2:/a/b\0>81a4:0:0:5:3:0:0:2:/a/b\0-81a4:0:0::0:/b\0"
+                .to_vec();
+        let renamed = Renamed {
+            old: b"/a",
+            node: FileNode {
+                mode: 0x81a4,
+                inode: 5,
+                ..FileNode::default()
+            },
+            new: b"/b",
+            there: There::Nothing,
+        };
+        let expected = [
+            Entry::Make(b"/b"),
+            Entry::MakeFolder(b"/d"),
+            Entry::Write(b"/c"),
+            Entry::Cut(b"12ab"),
+            Entry::Rename(renamed),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(entries(&bytes).collect::<Vec<_>>(), expected);
+        bytes.extend(b"=/f");
+        assert_eq!(entries(&bytes).collect::<Vec<_>>(), expected);
         assert_eq!(entries(b"").count() + entries(b"+/half").count(), 0);
+    }
+
+    #[test]
+    fn no_entry_is_longer_than_said() {
+        let path = [b'/'; PATH_BYTES];
+        let node = FileNode {
+            mode: u32::MAX,
+            owner: u32::MAX,
+            group: u32::MAX,
+            inode: u64::MAX,
+        };
+        let longest = written(&[Entry::Rename(Renamed {
+            old: &path,
+            node,
+            new: &path,
+            there: There::Replaced(&path),
+        })]);
+        assert!(longest.len() <= ENTRY_BYTES, "{}", longest.len());
     }
 }

@@ -422,6 +422,9 @@ pub struct FileJournal {
     /// of the journal's file
     #[prost(uint32, tag = "3")]
     pub owner: u32,
+    /// when the cut was
+    #[prost(uint64, tag = "4")]
+    pub cut_unix_ns: u64,
 }
 /// ---- The residual: strobe-residual-ID-GPU.img, content the plugin copied itself. Header message, then the bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::harness::environment::wait_until;
@@ -225,6 +226,98 @@ fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_l
         assert!(ended.stderr.contains(&kept), "{}", ended.stderr);
         assert!(exists(&kept));
     }
+}
+
+/// What trainers and tools do to names. Each line of it fails, or does something else, where a name is not that of the
+/// cut; `unsaved` is too old and too large to be saved.
+const NAMES: &str = r#"
+set -e
+"$0" 1000000 log > /dev/null & program=$!
+mkdir -p at/ckpt at/D at/lock; cd at
+echo v1 > ckpt/w; echo f > D/f; echo a > a; ln a b; echo v1 > v1; echo v2 > v2; ln -s v1 latest
+head -c 2000000 /dev/zero > unsaved; echo text > text; echo gone > gone; mkfifo fifo
+sleep 0.1
+touch ../ready
+until [ -e ../go ]; do sleep 0.02; done
+echo 1 > new; mkdir tmp-10; echo w > tmp-10/w; mv -T tmp-10 ckpt-10
+mkdir ckpt.tmp; echo v2 > ckpt.tmp/w; mv -T ckpt ckpt.old; mv -T ckpt.tmp ckpt
+mv -T D E; mkdir D; echo other > D/f
+echo + >> a; rm a
+echo + >> latest; ln -sf v2 latest.new; mv -T latest.new latest; echo ++ >> latest
+mkdir N; mv unsaved N/; rmdir lock; rm fifo; mkfifo fifo2; sed -i s/text/other/ text; mv gone gone.now; rm gone.now
+if mkfifo fifo3 2> /dev/null; then rm fifo3; fi
+cd ..; touch over
+wait $program
+"#;
+
+#[test]
+fn names_that_were_changed_since_are_those_of_the_cut_each_time() {
+    let folder = Folder::new("changed-names");
+    let mut session = start(&folder, &["bash", "-c", NAMES, &hip_program("mixed.cpp")]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let exists = |name: &str| folder.join(name).exists();
+    wait_until("the script waits", || exists("ready").then_some(()));
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--files-limit", "1000000"]).well();
+    fs::write(folder.join("go"), "").expect("our folder");
+    wait_until("the script is done", || exists("over").then_some(()));
+    session.kill().expect("it dies");
+    let mut expected = tree(&folder.join("at"));
+    assert!(
+        expected.contains(&"latest -> v2".to_owned()),
+        "{expected:?}"
+    );
+    folder.rounds_enough();
+    // Somebody else's, where there is one that the program has removed.
+    fs::write(folder.join("at/fifo3"), "mine").expect("our folder");
+    expected.push("fifo3 1 \"mine\"".into());
+    expected.sort();
+    for drops in [false, true, true] {
+        let ended = match drops {
+            true => restore_dropping(&folder),
+            false => restore(&images).well(),
+        };
+        let moved = "at/E has its name of the checkpoint again";
+        assert!(ended.stderr.contains(moved), "{}", ended.stderr);
+        assert_eq!(tree(&folder.join("at")), expected, "{}", ended.stderr);
+    }
+}
+
+/// All names below a folder, with what they lead to or hold; not what is kept there.
+fn tree(folder: &Path) -> Vec<String> {
+    let (mut all, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(inside) = folders.pop() {
+        for entry in fs::read_dir(inside).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path
+                .strip_prefix(folder)
+                .expect("it is in there")
+                .display()
+                .to_string();
+            let meta = fs::symlink_metadata(&path).expect("it is there");
+            let kind = meta.file_type();
+            if name.contains(".strobe-") {
+                continue;
+            } else if kind.is_dir() {
+                all.push(format!("{name}/"));
+                folders.push(path);
+            } else if kind.is_symlink() {
+                all.push(format!(
+                    "{name} -> {}",
+                    fs::read_link(&path).expect("a link").display()
+                ));
+            } else if kind.is_file() && meta.len() < 100 {
+                let text = fs::read_to_string(&path).expect("a file");
+                all.push(format!("{name} {} {text:?}", meta.nlink()));
+            } else {
+                all.push(format!("{name} {}", meta.len()));
+            }
+        }
+    }
+    all.sort();
+    all
 }
 
 fn check(images: &Path) -> Ended {

@@ -3,11 +3,13 @@
 //! May run in a handler of a signal, between fork and exec, and in a child that shares its parent's memory: nothing
 //! here waits, allocates or locks, and no descriptor is open behind it.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::io::Write;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use strobe_proto::journal::{EntryKind, LIMIT, OLDER, PATH_BYTES, VARIABLE};
+use strobe_proto::journal::{
+    ENTRY_BYTES, Entry, FileNode, LIMIT, Named, OLDER, PATH_BYTES, Renamed, There, VARIABLE,
+};
 
 /// With the zero behind it, and behind [`OLDER`].
 const JOURNAL_BYTES: usize = 512;
@@ -30,69 +32,269 @@ pub enum Change {
 }
 
 impl Change {
-    const fn entry(self, is_there: bool) -> Option<EntryKind> {
+    const fn entry(self, is_there: bool, path: &[u8]) -> Option<Entry<'_>> {
         match (self, is_there) {
-            (Self::Write | Self::WriteOrMake, true) => Some(EntryKind::Present),
-            (Self::WriteOrMake | Self::Make, false) => Some(EntryKind::Absent),
-            (Self::MakeFolder, false) => Some(EntryKind::Folder),
+            (Self::Write | Self::WriteOrMake, true) => Some(Entry::Write(path)),
+            (Self::WriteOrMake | Self::Make, false) => Some(Entry::Make(path)),
+            (Self::MakeFolder, false) => Some(Entry::MakeFolder(path)),
             (Self::Write, false) | (Self::Make | Self::MakeFolder, true) => None,
         }
     }
 }
 
-/// The program is about to change `path`. A relative path begins at `folder`, a descriptor or `AT_FDCWD`.
+/// A path as a program passes it to the kernel; a relative one begins at `folder`, a descriptor or `AT_FDCWD`.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// Where a relative path begins.
+    pub folder: c_int,
+    /// Whatever a program may pass to the kernel as a path.
+    pub path: *const c_char,
+}
+
+/// The program is about to change what has a path.
 ///
 /// # Safety
-/// `path` is whatever a program may pass to the kernel as a path; nobody changes it meanwhile.
-pub unsafe fn note(folder: c_int, path: *const c_char, change: Change) {
+/// Nobody changes the path meanwhile.
+pub unsafe fn note(given: Given, change: Change) {
+    keep_errno(|| {
+        // SAFETY: the caller's promise.
+        let is_there = unsafe { given.is_there(change) }?;
+        // SAFETY: likewise; the kernel has read it.
+        let mut path = unsafe { Absolute::of(given) }?;
+        if change == Change::WriteOrMake && !is_there {
+            path.follow();
+        }
+        let entry = change.entry(is_there, path.bytes())?;
+        let is_known = || KNOWN.knows(path.bytes(), now());
+        if is_worth_it(path.bytes()) && !(matches!(entry, Entry::Write(_)) && is_known()) {
+            append(entry);
+        }
+        Some(())
+    });
+}
+
+/// The program is about to take a name away.
+///
+/// # Safety
+/// Nobody changes the path meanwhile.
+pub unsafe fn note_removal(given: Given) {
+    keep_errno(|| {
+        // SAFETY: the caller's promise.
+        let there = unsafe { given.stat() }?;
+        // SAFETY: likewise; the kernel has read it.
+        let path = unsafe { Absolute::of(given) }?;
+        let link = path.link(&there);
+        if is_worth_it(path.bytes()) {
+            append(Entry::Remove(Named {
+                path: path.bytes(),
+                node: node(&there),
+                link: link.bytes(),
+            }));
+        }
+        Some(())
+    });
+}
+
+/// The program is about to give what is `old` the name `new`, as renameat2(2) does with these flags.
+///
+/// # Safety
+/// Nobody changes the paths meanwhile.
+pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
+    keep_errno(|| {
+        // SAFETY: the caller's promise.
+        let (stat, there) = unsafe { (old.stat()?, new.stat()) };
+        let exchanges = flags & libc::RENAME_EXCHANGE != 0;
+        let is_same =
+            |there: &libc::stat| (there.st_dev, there.st_ino) == (stat.st_dev, stat.st_ino);
+        match &there {
+            // Nothing happens, or the kernel refuses it.
+            Some(there) if is_same(there) || flags & libc::RENAME_NOREPLACE != 0 => return None,
+            None if exchanges => return None,
+            _ => {}
+        }
+        // SAFETY: likewise; the kernel has read them.
+        let (old, new) = unsafe { (Absolute::of(old)?, Absolute::of(new)?) };
+        let link = there.as_ref().map(|there| new.link(there));
+        if is_worth_it(new.bytes()) {
+            append(Entry::Rename(Renamed {
+                old: old.bytes(),
+                node: node(&stat),
+                new: new.bytes(),
+                there: match (&there, &link) {
+                    (Some(there), _) if exchanges => There::Exchanged(there.st_ino),
+                    (_, Some(link)) => There::Replaced(link.bytes()),
+                    (_, None) => There::Nothing,
+                },
+            }));
+        }
+        Some(())
+    });
+}
+
+/// Does something of which the program's call is to notice nothing.
+fn keep_errno(body: impl FnOnce() -> Option<()>) {
     // SAFETY: the calling thread's own.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let before = *errno;
-    // SAFETY: the kernel says `EFAULT` of what is no string, and so the program's own call will.
-    let found = unsafe { libc::syscall(libc::SYS_faccessat, folder, path, libc::F_OK) };
-    if found == 0 || *errno == libc::ENOENT {
-        // SAFETY: the kernel has read it.
-        let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-        let mut room = [0; PATH_BYTES];
-        if let Some(kind) = change.entry(found == 0)
-            && !path.is_empty()
-            && let Some(len) = absolute(folder, path, &mut room)
-            && is_worth_it(&room[..len])
-            && (kind != EntryKind::Present || !KNOWN.knows(&room[..len], now()))
+    let errno = unsafe { *libc::__errno_location() };
+    body();
+    // SAFETY: likewise.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn node(stat: &libc::stat) -> FileNode {
+    FileNode {
+        mode: stat.st_mode,
+        owner: stat.st_uid,
+        group: stat.st_gid,
+        inode: stat.st_ino,
+    }
+}
+
+impl Given {
+    /// Whether the kernel can read it.
+    pub fn is_readable(self) -> bool {
+        let mut is_readable = false;
+        keep_errno(|| {
+            // SAFETY: of what is no string the kernel says `EFAULT`.
+            let found =
+                unsafe { libc::syscall(libc::SYS_faccessat, self.folder, self.path, libc::F_OK) };
+            // SAFETY: the calling thread's own.
+            is_readable = found == 0 || unsafe { *libc::__errno_location() } != libc::EFAULT;
+            Some(())
+        });
+        is_readable
+    }
+
+    /// Whether there is something already; `None` where that is none of this call's business.
+    ///
+    /// # Safety
+    /// Nobody changes the path meanwhile.
+    unsafe fn is_there(self, change: Change) -> Option<bool> {
+        let (folder, path) = (self.folder, self.path);
+        let found = match change {
+            // SAFETY: the kernel says `EFAULT` of what is no string, and so the program's own call will.
+            Change::Write | Change::WriteOrMake => unsafe {
+                libc::syscall(libc::SYS_faccessat, folder, path, libc::F_OK) == 0
+            },
+            // A link is there, wherever it leads to.
+            // SAFETY: the caller's promise.
+            Change::Make | Change::MakeFolder => unsafe { self.stat() }.is_some(),
+        };
+        // SAFETY: the calling thread's own.
+        (found || unsafe { *libc::__errno_location() } == libc::ENOENT).then_some(found)
+    }
+
+    /// Of what has the name, be it a link.
+    ///
+    /// # Safety
+    /// Nobody changes the path meanwhile.
+    unsafe fn stat(self) -> Option<libc::stat> {
+        // SAFETY: zeros are a value of it.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        let (folder, path, flags) = (self.folder, self.path, libc::AT_SYMLINK_NOFOLLOW);
+        // SAFETY: fills a local in; of what is no string the kernel says `EFAULT`.
+        let found =
+            unsafe { libc::syscall(libc::SYS_newfstatat, folder, path, &raw mut stat, flags) };
+        (found == 0).then_some(stat)
+    }
+}
+
+/// A path that is not too long, with a zero behind it.
+struct Absolute {
+    room: [u8; PATH_BYTES + 1],
+    len: usize,
+}
+
+impl Absolute {
+    const NONE: Self = Self {
+        room: [0; PATH_BYTES + 1],
+        len: 0,
+    };
+
+    /// # Safety
+    /// The kernel has read the path, and nobody changes it meanwhile.
+    unsafe fn of(given: Given) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let path = unsafe { CStr::from_ptr(given.path) }.to_bytes();
+        let mut all = Self::NONE;
+        if path.is_empty() {
+            return None;
+        }
+        if !path.starts_with(b"/") {
+            let mut link = [0_u8; 32];
+            let mut rest = &mut link[..31];
+            match given.folder {
+                libc::AT_FDCWD => rest.write_all(b"/proc/self/cwd"),
+                number => write!(rest, "/proc/self/fd/{number}"),
+            }
+            .ok()?;
+            all.read_link(link.as_ptr().cast())?;
+            all.push(b"/")?;
+        }
+        all.push(path)?;
+        Some(all)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.room[..self.len]
+    }
+
+    fn push(&mut self, more: &[u8]) -> Option<()> {
+        let end = self
+            .len
+            .checked_add(more.len())
+            .filter(|end| *end <= PATH_BYTES)?;
+        self.room[self.len..end].copy_from_slice(more);
+        self.room[end] = 0;
+        self.len = end;
+        Some(())
+    }
+
+    /// Where a symbolic link leads to, as it says. `path` has a zero behind it.
+    fn read_link(&mut self, path: *const c_char) -> Option<()> {
+        let room = self.room.as_mut_ptr();
+        // SAFETY: a string that ends with a zero, and room for as much as said.
+        let found =
+            unsafe { libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, path, room, PATH_BYTES) };
+        // What fills all the room may be longer.
+        self.len = usize::try_from(found)
+            .ok()
+            .filter(|len| *len < PATH_BYTES)?;
+        self.room[self.len] = 0;
+        Some(())
+    }
+
+    /// Where it leads to as a symbolic link; empty if it is none.
+    fn link(&self, stat: &libc::stat) -> Self {
+        let mut link = Self::NONE;
+        if stat.st_mode & libc::S_IFMT == libc::S_IFLNK
+            && link.read_link(self.room.as_ptr().cast()).is_none()
         {
-            append(kind, &room[..len]);
+            return Self::NONE;
+        }
+        link
+    }
+
+    /// Of a link that leads to nothing yet, the path that the kernel would make.
+    fn follow(&mut self) {
+        let mut link = Self::NONE;
+        if link.read_link(self.room.as_ptr().cast()).is_none() {
+            return;
+        }
+        if !link.bytes().starts_with(b"/") {
+            let folder = self.bytes().iter().rposition(|byte| *byte == b'/');
+            self.len = folder.map_or(0, |slash| slash + 1);
+            // Too long a path is left as it was meant to be: nothing is made by it.
+            let _ = self.push(link.bytes());
+        } else {
+            *self = link;
         }
     }
-    *errno = before;
 }
 
 /// Devices and what the kernel makes up are no files.
 fn is_worth_it(path: &[u8]) -> bool {
     let starts = |start: &[u8]| path.starts_with(start);
     !(starts(b"/proc/") || starts(b"/sys/") || starts(b"/dev/") && !starts(b"/dev/shm/"))
-}
-
-/// Puts the path together; its length.
-fn absolute(folder: c_int, path: &[u8], room: &mut [u8; PATH_BYTES]) -> Option<usize> {
-    let mut len = 0;
-    if !path.starts_with(b"/") {
-        let mut link = [0_u8; 32];
-        let mut rest = &mut link[..31];
-        match folder {
-            libc::AT_FDCWD => rest.write_all(b"/proc/self/cwd"),
-            number => write!(rest, "/proc/self/fd/{number}"),
-        }
-        .ok()?;
-        // SAFETY: the name ends with a zero, and the room is as long as said.
-        let found =
-            unsafe { libc::readlink(link.as_ptr().cast(), room.as_mut_ptr().cast(), PATH_BYTES) };
-        len = usize::try_from(found).ok()?;
-        *room.get_mut(len)? = b'/';
-        len += 1;
-    }
-    let end = len.checked_add(path.len())?;
-    room.get_mut(len..end)?.copy_from_slice(path);
-    Some(end)
 }
 
 /// The paths that have lately become an entry: of each the upper half of its hash, and when that was. A path whose
@@ -202,30 +404,33 @@ fn variable() -> Option<JournalPath> {
     }
 }
 
-fn append(kind: EntryKind, path: &[u8]) {
+fn append(entry: Entry<'_>) {
     let journal = FOUND.path();
     if journal[0] != b'/' {
         return;
     }
+    let mut bytes = [0; ENTRY_BYTES];
+    let mut rest = &mut bytes[..];
+    if entry.write(&mut rest).is_err() {
+        return;
+    }
+    let size = ENTRY_BYTES - rest.len();
     // SAFETY: zeros are behind it.
     let name = unsafe { CStr::from_ptr(journal.as_ptr().cast()) };
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_NOFOLLOW;
     let Some(file) = Descriptor::open(name, flags | libc::O_NONBLOCK) else {
         return;
     };
-    let mut entry = [0; PATH_BYTES + 2];
-    entry[0] = kind.byte();
-    entry[1..=path.len()].copy_from_slice(path);
     // Beyond a limit of the program's the kernel would end it.
     let Some(len) = file
         .len()
-        .filter(|len| len + (PATH_BYTES as u64) < size_limit())
+        .filter(|len| len.saturating_add(size as u64) < size_limit())
     else {
         return;
     };
     // All at once, behind what others write meanwhile.
     // SAFETY: reads our bytes.
-    unsafe { libc::write(file.0, entry.as_ptr().cast(), path.len() + 2) };
+    unsafe { libc::write(file.0, bytes.as_ptr().cast(), size) };
     if len >= LIMIT {
         file.make_older(&journal);
     }
@@ -298,6 +503,7 @@ impl Drop for Descriptor {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
     use std::os::fd::AsRawFd;
 
     use super::*;
@@ -314,25 +520,56 @@ mod tests {
 
     #[test]
     fn only_what_may_be_made_is_absent() {
-        assert_eq!(Change::Write.entry(true), Some(EntryKind::Present));
-        assert_eq!(Change::Write.entry(false), None);
-        assert_eq!(Change::WriteOrMake.entry(false), Some(EntryKind::Absent));
-        assert_eq!(Change::Make.entry(true), None);
-        assert_eq!(Change::Make.entry(false), Some(EntryKind::Absent));
-        assert_eq!(Change::MakeFolder.entry(true), None);
-        assert_eq!(Change::MakeFolder.entry(false), Some(EntryKind::Folder));
+        let (change, path) = (Change::Write, b"/a");
+        assert_eq!(change.entry(true, path), Some(Entry::Write(path)));
+        assert_eq!(change.entry(false, path), None);
+        let change = Change::WriteOrMake;
+        assert_eq!(change.entry(true, path), Some(Entry::Write(path)));
+        assert_eq!(change.entry(false, path), Some(Entry::Make(path)));
+        assert_eq!(Change::Make.entry(true, path), None);
+        assert_eq!(Change::Make.entry(false, path), Some(Entry::Make(path)));
+        let change = Change::MakeFolder;
+        assert_eq!(change.entry(true, path), None);
+        assert_eq!(change.entry(false, path), Some(Entry::MakeFolder(path)));
+    }
+
+    fn absolute(folder: c_int, path: &str) -> Option<Vec<u8>> {
+        let path = CString::new(path).expect("no zero is in it");
+        let path = path.as_ptr();
+        // SAFETY: a string, which stays.
+        let all = unsafe { Absolute::of(Given { folder, path }) };
+        all.map(|all| all.bytes().to_vec())
     }
 
     #[test]
     fn relative_paths_begin_where_the_program_says() {
         let folder = std::fs::File::open("/usr").expect("it is there");
-        let mut room = [0; PATH_BYTES];
-        let len = absolute(folder.as_raw_fd(), b"lib", &mut room).expect("it has room");
-        assert_eq!(&room[..len], b"/usr/lib");
-        let len = absolute(libc::AT_FDCWD, b"x", &mut room).expect("it has room");
+        let found = absolute(folder.as_raw_fd(), "lib");
+        assert_eq!(found.as_deref(), Some(&b"/usr/lib"[..]));
         let here = std::env::current_dir().expect("it is there").join("x");
-        assert_eq!(&room[..len], here.as_os_str().as_encoded_bytes());
-        assert_eq!(absolute(-1, b"x", &mut room), None);
-        assert_eq!(absolute(0, &[b'/'; PATH_BYTES + 1], &mut room), None);
+        let found = absolute(libc::AT_FDCWD, "x");
+        assert_eq!(found.as_deref(), Some(here.as_os_str().as_encoded_bytes()));
+        assert_eq!(absolute(-1, "x"), None);
+        assert_eq!(absolute(0, ""), None);
+        assert_eq!(absolute(0, &"/".repeat(PATH_BYTES + 1)), None);
+        assert!(absolute(0, &"/".repeat(PATH_BYTES)).is_some());
+    }
+
+    #[test]
+    fn what_is_made_through_a_link_is_what_it_leads_to() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let followed = |target: &str| {
+            let path = folder.path().join("link");
+            let _ = std::fs::remove_file(&path);
+            std::os::unix::fs::symlink(target, &path).expect("there is room");
+            let mut all = Absolute::NONE;
+            all.push(path.as_os_str().as_encoded_bytes())
+                .expect("it has room");
+            all.follow();
+            String::from_utf8_lossy(all.bytes()).into_owned()
+        };
+        assert_eq!(followed("/nowhere/to"), "/nowhere/to");
+        let inside = format!("{}/v9", folder.path().display());
+        assert_eq!(followed("v9"), inside);
     }
 }

@@ -7,10 +7,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use strobe_proto::FileJournal;
-use strobe_proto::journal::{EntryKind, LIMIT, OLDER, PATH_BYTES, VARIABLE, entries};
+use strobe_proto::journal::{
+    ENTRY_BYTES, Entry, LIMIT, Named, OLDER, Renamed, There, VARIABLE, entries,
+};
 
+use crate::names::Names;
 use crate::process;
 
 /// Of a journal's end, what is looked through at a cut.
@@ -58,13 +62,30 @@ pub(crate) fn recent(journal: &Path) -> io::Result<Vec<PathBuf>> {
     let now = end_of(journal, END)?;
     let before = end_of(&older(journal), END.saturating_sub(now.len() as u64)).unwrap_or_default();
     let mut seen = BTreeSet::new();
-    let paths = entries(&before).chain(entries(&now)).rev();
-    let is_written = |kind: EntryKind| matches!(kind, EntryKind::Present | EntryKind::Absent);
-    let paths = paths.filter(|(kind, path)| is_written(*kind) && seen.insert(path.to_vec()));
+    let written = entries(&before)
+        .chain(entries(&now))
+        .rev()
+        .flat_map(written);
+    let paths = written.filter(|path| seen.insert(path.to_vec()));
     Ok(paths
         .take(FILES)
-        .map(|(_, path)| OsStr::from_bytes(path).into())
+        .map(|path| OsStr::from_bytes(path).into())
         .collect())
+}
+
+/// The names of what is written, or gets a name.
+fn written(entry: Entry<'_>) -> impl Iterator<Item = &[u8]> {
+    let (path, other) = match entry {
+        Entry::Write(path) | Entry::Make(path) => (Some(path), None),
+        Entry::Rename(Renamed {
+            old, new, there, ..
+        }) => (
+            Some(new),
+            matches!(there, There::Exchanged(_)).then_some(old),
+        ),
+        _ => (None, None),
+    };
+    path.into_iter().chain(other)
 }
 
 /// Makes an entry for a cut, and what a restore has to know of it. To be called while nobody writes the journal.
@@ -75,15 +96,14 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
         .chars()
         .filter(char::is_ascii_hexdigit)
         .collect();
-    let end = end_of(journal, (UNDER_WAY * (PATH_BYTES + 2)) as u64)?;
-    // What was about to be made, and is not yet, is made behind the cut.
-    let under_way = entries(&end).rev().take(UNDER_WAY).filter(|(kind, path)| {
-        matches!(kind, EntryKind::Absent | EntryKind::Folder)
-            && fs::symlink_metadata(OsStr::from_bytes(path)).is_err()
-    });
-    let mut bytes = entry(EntryKind::Cut, name.as_bytes());
-    for (kind, path) in under_way {
-        bytes.extend(entry(kind, path));
+    let end = end_of(journal, (UNDER_WAY * ENTRY_BYTES) as u64)?;
+    let mut under_way: Vec<_> = entries(&end).rev().take(UNDER_WAY).collect();
+    under_way.retain(is_under_way);
+    let cut = Entry::Cut(name.as_bytes());
+    let all = [cut].into_iter().chain(under_way.into_iter().rev());
+    let mut bytes = Vec::new();
+    for entry in all.chain([cut]) {
+        entry.write(&mut bytes)?;
     }
     let mut file = open(journal, OpenOptions::new().append(true))?;
     file.write_all(&bytes)?;
@@ -91,7 +111,22 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
         path: journal.as_os_str().as_bytes().to_vec(),
         cut: name,
         owner: file.metadata()?.uid(),
+        cut_unix_ns: SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64),
     })
+}
+
+/// Whether a call is still to come, or has failed.
+fn is_under_way(entry: &Entry<'_>) -> bool {
+    let there = |path: &[u8]| fs::symlink_metadata(OsStr::from_bytes(path)).ok();
+    let is = |path, inode| there(path).is_some_and(|meta| meta.ino() == inode);
+    match *entry {
+        Entry::Make(path) | Entry::MakeFolder(path) => there(path).is_none(),
+        Entry::Remove(Named { path, node, .. }) => is(path, node.inode),
+        Entry::Rename(Renamed { old, node, .. }) => is(old, node.inode),
+        Entry::Write(_) | Entry::Cut(_) | Entry::Restored(_) => false,
+    }
 }
 
 /// Whether any checkpoint needs a journal.
@@ -99,7 +134,7 @@ pub fn has_cut(journal: &Path) -> bool {
     let halves = [older(journal), journal.to_owned()];
     halves.iter().any(|half| {
         let bytes = end_of(half, 2 * LIMIT).unwrap_or_default();
-        entries(&bytes).any(|(kind, _)| kind == EntryKind::Cut)
+        entries(&bytes).any(|entry| matches!(entry, Entry::Cut(_)))
     })
 }
 
@@ -121,19 +156,32 @@ pub fn restored(journal: &FileJournal) -> io::Result<()> {
         fchown(file, Some(journal.owner), None)?;
     }
     let mut file = open(path, OpenOptions::new().append(true))?;
-    file.write_all(&entry(EntryKind::Restored, journal.cut.as_bytes()))
+    let mut bytes = Vec::new();
+    Entry::Restored(journal.cut.as_bytes()).write(&mut bytes)?;
+    file.write_all(&bytes)
 }
 
-fn entry(kind: EntryKind, text: &[u8]) -> Vec<u8> {
-    [&[kind.byte()], text, &[0]].concat()
+/// The state of names at a cut, as another cut sees it.
+#[derive(Default)]
+struct Then<'a> {
+    names: Names,
+    /// What was under way.
+    under_way: Vec<Entry<'a>>,
+    elsewhere: Option<Elsewhere>,
 }
 
-/// What the program did to a path after a cut, first of all.
-pub type Since = BTreeMap<PathBuf, EntryKind>;
+/// The program was restored to a cut that is not behind this one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Elsewhere {
+    /// It makes files again that were there at this one, unless it never had them.
+    Before,
+    /// Of that cut nothing is left: it may make any again.
+    Unknown,
+}
 
-/// All paths that were written after a cut; `None` if that is not known any more. Nobody but the journal's owner at
+/// What was done after a cut; `None` if that is not known any more. Nobody but the journal's owner at
 /// the cut is believed.
-pub fn since(journal: &FileJournal) -> Option<Since> {
+pub fn since(journal: &FileJournal) -> Option<Names> {
     let path = journal.path();
     let mut bytes = Vec::new();
     for half in [older(path), path.to_owned()] {
@@ -144,49 +192,91 @@ pub fn since(journal: &FileJournal) -> Option<Since> {
     }
     let (mut before, mut cuts) = (BTreeSet::new(), BTreeSet::new());
     let mut all = entries(&bytes);
-    loop {
+    let first = loop {
         match all.next()? {
-            (EntryKind::Cut, name) if name == journal.cut.as_bytes() => break,
-            (EntryKind::Cut, name) => {
-                cuts.insert(name);
+            Entry::Cut(name) if name == journal.cut.as_bytes() => break name,
+            Entry::Cut(name) => _ = cuts.insert(name),
+            Entry::MakeFolder(path) => _ = before.insert(path),
+            entry => before.extend(written(entry)),
+        }
+    };
+    let mut then = BTreeMap::from([(first, Then::default())]);
+    let mut names = Names::default();
+    let mut elsewhere = None;
+    // The cut whose calls are being read that were under way.
+    let mut open = Some(first);
+    for entry in all {
+        match entry {
+            Entry::Cut(name) if open == Some(name) => open = None,
+            Entry::Cut(name) => {
+                let at = Then {
+                    names: names.clone(),
+                    under_way: Vec::new(),
+                    elsewhere,
+                };
+                then.insert(name, at);
+                open = Some(name);
             }
-            (_, path) => {
-                before.insert(path);
+            Entry::Restored(name) => match then.get(name) {
+                Some(at) => {
+                    names.clone_from(&at.names);
+                    elsewhere = at.elsewhere;
+                    let again = at.under_way.iter();
+                    again.for_each(|entry| play(&mut names, elsewhere, &before, entry));
+                }
+                None => {
+                    // Of what it makes there is known what it has made here, too.
+                    names = names.elsewhere();
+                    elsewhere = Some(match cuts.contains(name) {
+                        true => Elsewhere::Before,
+                        false => Elsewhere::Unknown,
+                    });
+                }
+            },
+            entry => {
+                if let Some(at) = open.and_then(|name| then.get_mut(name)) {
+                    at.under_way.push(entry);
+                }
+                play(&mut names, elsewhere, &before, &entry);
             }
         }
     }
-    let mut since = Since::new();
-    // Restored to an earlier cut, the program makes files that were there at this one, unless it never had them;
-    // to one of which nothing is left, perhaps any. What was cut in between stands where it was cut.
-    let mut later = BTreeMap::from([(journal.cut.as_bytes(), (false, false))]);
-    let (mut is_earlier, mut is_unknown) = (false, false);
-    for (kind, path) in all {
-        match kind {
-            EntryKind::Cut => {
-                later.insert(path, (is_earlier, is_unknown));
-            }
-            EntryKind::Restored => {
-                let is_before = cuts.contains(path);
-                let known = later.get(path).copied();
-                (is_earlier, is_unknown) = known.unwrap_or((is_before, !is_before));
-            }
-            EntryKind::Absent | EntryKind::Folder
-                if is_unknown || is_earlier && before.contains(path) =>
-            {
-                let path = OsStr::from_bytes(path).into();
-                since.entry(path).or_insert(EntryKind::Present);
-            }
-            kind => {
-                since.entry(OsStr::from_bytes(path).into()).or_insert(kind);
-            }
+    Some(names)
+}
+
+/// Plays an entry; elsewhere names stand for other things, so nothing is known but what was made.
+fn play(
+    names: &mut Names,
+    elsewhere: Option<Elsewhere>,
+    before: &BTreeSet<&[u8]>,
+    entry: &Entry<'_>,
+) {
+    let may_be_this = |path: &[u8]| match elsewhere {
+        Some(Elsewhere::Before) => before.contains(path),
+        Some(Elsewhere::Unknown) => true,
+        None => false,
+    };
+    match *entry {
+        _ if elsewhere.is_none() => names.play(entry),
+        Entry::Make(path) | Entry::MakeFolder(path) if may_be_this(path) => {
+            names.play(&Entry::Write(path));
         }
+        Entry::Rename(Renamed {
+            new,
+            there: There::Nothing,
+            ..
+        }) if !may_be_this(new) => names.play(&Entry::Make(new)),
+        Entry::Rename(_) | Entry::Remove(_) => {
+            written(*entry).for_each(|path| names.play(&Entry::Write(path)));
+        }
+        _ => names.play(entry),
     }
-    Some(since)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::Made;
 
     #[test]
     fn what_came_first_behind_the_cut_counts() {
@@ -194,32 +284,29 @@ mod tests {
         let journal = folder.path().join("journal");
         let (there, gone) = (folder.path().join("there"), folder.path().join("gone"));
         fs::write(&there, "").unwrap();
-        let entry = |kind: EntryKind, path: &Path| {
-            let mut file = OpenOptions::new()
-                .append(true)
-                .create(true)
-                .open(&journal)
-                .unwrap();
-            file.write_all(&entry(kind, path.as_os_str().as_bytes()))
-                .unwrap();
+        let note = |entry: fn(&'static [u8]) -> Entry<'static>, path: &Path| {
+            let path: &'static [u8] = path.as_os_str().as_bytes().to_vec().leak();
+            let mut options = OpenOptions::new();
+            let file = options.append(true).create(true).open(&journal);
+            entry(path).write(file.unwrap()).unwrap();
         };
-        entry(EntryKind::Absent, &there);
-        entry(EntryKind::Absent, &gone);
+        note(Entry::Make, &there);
+        note(Entry::Make, &gone);
         assert!(!has_cut(&journal));
         let first = cut(&journal).unwrap();
         assert!(has_cut(&journal));
         assert_eq!(recent(&journal).unwrap(), [gone.clone(), there.clone()]);
         // As if it was about to be made at the cut.
-        let expected = Since::from([(gone.clone(), EntryKind::Absent)]);
+        let mut expected = Names::default();
+        expected.made.insert(gone.clone(), Made::File);
         assert_eq!(since(&first), Some(expected.clone()));
-        entry(EntryKind::Present, &gone);
-        entry(EntryKind::Present, Path::new("/old"));
+        note(Entry::Write, &gone);
+        note(Entry::Write, Path::new("/old"));
         fs::rename(&journal, older(&journal)).unwrap();
-        entry(EntryKind::Absent, Path::new("/new"));
-        entry(EntryKind::Present, Path::new("/new"));
-        let mut expected = expected;
-        expected.insert("/old".into(), EntryKind::Present);
-        expected.insert("/new".into(), EntryKind::Absent);
+        note(Entry::Make, Path::new("/new"));
+        note(Entry::Write, Path::new("/new"));
+        expected.written.insert("/old".into());
+        expected.made.insert("/new".into(), Made::File);
         assert_eq!(since(&first), Some(expected));
         assert!(has_cut(&journal));
         let owner = first.owner + 1;
@@ -249,14 +336,15 @@ mod tests {
         }
         fs::write(&journal, "").unwrap();
         let absent = |name: &str| {
-            let mut file = OpenOptions::new().append(true).open(&journal).unwrap();
-            file.write_all(&entry(EntryKind::Absent, at(name).as_os_str().as_bytes()))
+            let file = OpenOptions::new().append(true).open(&journal).unwrap();
+            let path = at(name);
+            Entry::Make(path.as_os_str().as_bytes())
+                .write(file)
                 .unwrap();
         };
         let made = |cut: &FileJournal| {
-            let since = since(cut).unwrap().into_iter();
-            let made = since.filter(|(_, kind)| *kind == EntryKind::Absent);
-            made.map(|(path, _)| path).collect::<Vec<_>>()
+            let made = since(cut).unwrap().made.into_keys();
+            made.collect::<Vec<_>>()
         };
         let early = cut(&journal).unwrap();
         absent("model");
@@ -268,18 +356,18 @@ mod tests {
         assert_eq!(made(&late), [at("other")]);
         restored(&late).unwrap();
         absent("third");
-        assert_eq!(made(&late), [at("other"), at("third")]);
+        assert_eq!(made(&late), [at("third")]);
         // A cut that was taken since, and what is made after a restore to it.
         let third = cut(&journal).unwrap();
         restored(&third).unwrap();
         absent("fifth");
-        assert_eq!(made(&late), [at("fifth"), at("other"), at("third")]);
+        assert_eq!(made(&late), [at("fifth"), at("third")]);
         restored(&early).unwrap();
         let elsewhere = cut(&journal).unwrap();
         restored(&late).unwrap();
         restored(&elsewhere).unwrap();
         absent("model");
-        assert_eq!(made(&late), [at("fifth"), at("other"), at("third")]);
+        assert_eq!(made(&late), [at("fifth"), at("third")]);
         restored(&FileJournal {
             cut: "0".into(),
             ..third.clone()

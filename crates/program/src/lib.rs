@@ -28,6 +28,7 @@ pub mod events;
 pub mod journal;
 pub mod lease;
 pub mod maps;
+pub mod names;
 pub mod namespaces;
 pub mod path_map;
 pub mod pipes;

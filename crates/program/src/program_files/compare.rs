@@ -1,6 +1,6 @@
 //! What has become of the files since.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -10,8 +10,9 @@ use strobe_proto::ProgramFile;
 
 use super::error::ProgramFileError;
 use super::folders;
+use super::places::Places;
 use super::record::{hash, modified_ns};
-use super::repair::{Content, Repair, There};
+use super::repair::{Attributes, Content, Repair, There};
 use crate::path_map::PathMap;
 
 /// What a restore has to do with the program's files.
@@ -24,27 +25,103 @@ pub struct Comparison {
 }
 
 /// Compares the files with their records and changes nothing. Contents lie in `images`; files in
-/// `allowed` are taken as they are. Where `map` has moved a file, it may be a copy.
+/// `allowed` are taken as they are. Where `map` has moved a file, it may be a copy. `places` tells where files are
+/// that will have their names again by then.
 pub fn compare(
     records: &[ProgramFile],
     images: &Path,
     allowed: &[PathBuf],
     map: &PathMap,
+    places: &Places,
 ) -> Comparison {
     let mut comparison = Comparison::default();
     let mut seen = BTreeSet::new();
+    let others = other_names(records, allowed, places);
+    let mut names = Vec::new();
     for record in records {
         let is_allowed = allowed.iter().any(|file| file == record.path());
         // Checkpoints of before each was recorded once have some twice.
         if !seen.insert(&record.path) || is_allowed {
             continue;
         }
-        match repair(record, images, map) {
+        if let Some(first) = others.get(record.path()) {
+            names.extend(same_file(record, first, places));
+            continue;
+        }
+        match repair(record, images, map, places) {
             Ok(repair) => comparison.repairs.extend(repair),
             Err(refusal) => comparison.refusals.push(refusal),
         }
     }
+    // When the files are there.
+    comparison.repairs.extend(names);
     comparison
+}
+
+/// Of saved files that were one, by several names: which of them each of the others is a name of. That is the one
+/// which is still the same file, or the first.
+fn other_names<'a>(
+    records: &'a [ProgramFile],
+    allowed: &[PathBuf],
+    places: &Places,
+) -> BTreeMap<&'a Path, &'a Path> {
+    let mut files: BTreeMap<(u64, u64), Vec<&ProgramFile>> = BTreeMap::new();
+    let saved = records.iter().filter(|record| !record.stored.is_empty());
+    for record in saved.filter(|record| !allowed.iter().any(|file| file == record.path())) {
+        let names = files.entry((record.device, record.inode)).or_default();
+        if names.iter().all(|name| name.path != record.path) {
+            names.push(record);
+        }
+    }
+    let mut others = BTreeMap::new();
+    for names in files.values().filter(|names| names.len() > 1) {
+        let is_itself = |record: &&&ProgramFile| {
+            let meta = there(record.path(), places).ok().flatten();
+            meta.is_some_and(|meta| meta.is_file() && meta.ino() == record.inode)
+        };
+        let first = names.iter().find(is_itself).unwrap_or(&names[0]);
+        let rest = names.iter().filter(|name| name.path != first.path);
+        others.extend(rest.map(|name| (name.path(), first.path())));
+    }
+    others
+}
+
+/// What makes a file another name of the first, if it is not.
+fn same_file(record: &ProgramFile, first: &Path, places: &Places) -> Option<Repair> {
+    let there = |path| there(path, places).ok().flatten();
+    let (meta, first_meta) = (there(record.path()), there(first));
+    let is_there = match (&meta, &first_meta) {
+        (Some(meta), Some(first)) if meta.ino() == first.ino() && meta.ino() == record.inode => {
+            return None;
+        }
+        (Some(_), _) => There::Another,
+        (None, _) => There::Nothing,
+    };
+    let content = Content::Name {
+        of: first.to_owned(),
+        there: is_there,
+    };
+    Some(spared(Repair::new(record, Some(content), None), places))
+}
+
+/// A repair that may drop nothing, unless it is the program's own that has the name.
+fn spared(repair: Repair, places: &Places) -> Repair {
+    match places.is_own(repair.path()) {
+        true => repair,
+        false => repair.sparing(),
+    }
+}
+
+/// What will have this name.
+fn there(path: &Path, places: &Places) -> io::Result<Option<fs::Metadata>> {
+    let Some(now) = places.now(path) else {
+        return Ok(None);
+    };
+    match fs::symlink_metadata(now) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// What makes the file what it was at the cut, if it is not.
@@ -52,18 +129,19 @@ fn repair(
     record: &ProgramFile,
     images: &Path,
     map: &PathMap,
+    places: &Places,
 ) -> Result<Option<Repair>, ProgramFileError> {
     let path = record.path().to_owned();
-    let found = match fs::symlink_metadata(&path) {
-        Ok(meta) => Some(meta),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(ProgramFileError::Read { path, error }),
-    };
+    let found = there(&path, places).map_err(|error| ProgramFileError::Read {
+        path: path.clone(),
+        error,
+    })?;
+    let now = places.now(&path).unwrap_or_else(|| path.clone());
     if folders::is_folder(record) {
         return match found {
             Some(meta) if meta.is_dir() => Ok(None),
             // It may be a link to one now.
-            Some(_) if path.is_dir() => Ok(None),
+            Some(_) if now.is_dir() => Ok(None),
             Some(_) => Err(ProgramFileError::NoDirectory(path)),
             None => Ok(Some(Repair::new(record, Some(Content::Folder), None))),
         };
@@ -78,7 +156,7 @@ fn repair(
         (Some(meta), Some(stored)) => {
             let kept = meta.is_file()
                 && meta.len() >= record.size
-                && begins_with(&path, &stored).map_err(|error| ProgramFileError::Read {
+                && begins_with(&now, &stored).map_err(|error| ProgramFileError::Read {
                     path: path.clone(),
                     error,
                 })?;
@@ -96,22 +174,33 @@ fn repair(
         }
         (None, None) => return Err(ProgramFileError::Missing(path)),
         (Some(meta), None) if record.foreign => {
-            check_foreign(record, meta)?;
+            check_foreign(record, meta, &now)?;
             return Ok(None);
         }
         (Some(meta), None) => {
-            check_unsaved(record, meta, map.leads_to(&path))?;
+            check_unsaved(record, meta, map.leads_to(&path), &now)?;
             growth(record, meta)
         }
     };
-    let mode = found
+    let attributes = found
         .filter(|_| content.as_ref().is_none_or(Content::keeps_file))
-        .map(|meta| meta.mode())
-        .filter(|mode| record.mode != 0 && *mode != record.mode);
-    if content.is_none() && mode.is_none() {
+        .map(|meta| Attributes::of(&meta))
+        .filter(|now| record.mode != 0 && *now != Attributes::recorded(record));
+    if content.is_none() && attributes.is_none() {
         return Ok(None);
     }
-    Ok(Some(Repair::new(record, content, mode)))
+    let replaces = matches!(
+        content,
+        Some(Content::Back {
+            there: There::Another,
+            ..
+        })
+    );
+    let repair = Repair::new(record, content, attributes);
+    Ok(Some(match replaces {
+        true => spared(repair, places),
+        false => repair,
+    }))
 }
 
 fn growth(record: &ProgramFile, meta: &fs::Metadata) -> Option<Content> {
@@ -124,6 +213,7 @@ fn check_unsaved(
     record: &ProgramFile,
     meta: &fs::Metadata,
     may_be_copy: bool,
+    now_at: &Path,
 ) -> Result<(), ProgramFileError> {
     let path = record.path().to_owned();
     // The inode only: device numbers change when disks are found in another order.
@@ -144,11 +234,15 @@ fn check_unsaved(
         };
     }
     // The time of the last change says nothing: it stands still for pages that are mapped and dirty.
-    check_hash(record, path)
+    check_hash(record, path, now_at)
 }
 
 /// Of a file that the program only reads: that it is the same.
-fn check_foreign(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), ProgramFileError> {
+fn check_foreign(
+    record: &ProgramFile,
+    meta: &fs::Metadata,
+    now_at: &Path,
+) -> Result<(), ProgramFileError> {
     let path = record.path().to_owned();
     // The path is the file's own: a link has taken its place.
     if !meta.is_file() {
@@ -166,12 +260,12 @@ fn check_foreign(record: &ProgramFile, meta: &fs::Metadata) -> Result<(), Progra
     }
     match record.blake3.is_empty() {
         true => Err(ProgramFileError::TooLarge(path)),
-        false => check_hash(record, path),
+        false => check_hash(record, path, now_at),
     }
 }
 
-fn check_hash(record: &ProgramFile, path: PathBuf) -> Result<(), ProgramFileError> {
-    match hash(&path, record.size) {
+fn check_hash(record: &ProgramFile, path: PathBuf, now_at: &Path) -> Result<(), ProgramFileError> {
+    match hash(now_at, record.size) {
         Ok(now) if now == record.blake3 => Ok(()),
         Ok(_) => Err(ProgramFileError::Changed(path)),
         Err(error) => Err(ProgramFileError::Read { path, error }),

@@ -3,15 +3,20 @@
 //! A restored program makes the same files again: it would find them there, append to them, or be in its own way.
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use strobe_proto::journal::EntryKind;
+use strobe_proto::journal::FileNode;
 use strobe_proto::{FileJournal, ProgramFile};
 
-use super::repair::{Content, Repair, is_kept};
-use crate::journal::{self, Since};
+use super::kept::{between, is_kept};
+use super::places::Places;
+use super::repair::{Content, Repair};
+use crate::journal;
+use crate::names::{Made, Moved, Names, Removed};
 use crate::path_map::PathMap;
 use crate::shared_memory::is_saved;
 use crate::spool::is_spooled;
@@ -22,15 +27,20 @@ const ENTRIES: usize = 1024;
 /// What a restore finds that was not there, or not so, at the cut.
 #[derive(Debug, Default)]
 pub struct Later {
-    /// What was made since, to be moved aside.
+    /// What was made since, to be moved aside; what has another name now, to have its own again; folders, links and
+    /// FIFOs that are gone. In this order, and before all that is done to files.
     pub repairs: Vec<Repair>,
+    /// Where things are before that is done.
+    pub places: Places,
     /// What was written since; how it was at the cut nobody has kept.
     pub written: Vec<PathBuf>,
+    /// Likewise, what was removed.
+    pub removed: Vec<PathBuf>,
     /// Journals that do not reach back to the cut, or are gone.
     pub unknown: Vec<PathBuf>,
 }
 
-/// Looks, and changes nothing. What is in `records` has been compared; what is in `spared` stays as it is.
+/// Looks, and changes nothing. What is in `records` will be compared; what is in `spared` stays as it is.
 pub fn later(
     journals: &[FileJournal],
     records: &[ProgramFile],
@@ -40,69 +50,288 @@ pub fn later(
     let mut found = Later::default();
     for journal in journals {
         match journal::since(journal) {
-            Some(since) => found.look(&since, journal.owner, records, spared, map),
+            Some(since) => {
+                let view = View::new(journal, records, spared, map);
+                found.look(&since, &view);
+            }
             None => found.unknown.push(journal.path().to_owned()),
         }
     }
     found
 }
 
-impl Later {
-    fn look(
-        &mut self,
-        since: &Since,
-        owner: u32,
-        records: &[ProgramFile],
-        spared: &[PathBuf],
-        map: &PathMap,
-    ) {
+/// What is looked at, and by whose word.
+struct View<'a> {
+    owner: u32,
+    /// When the cut was, in nanoseconds of Unix time; 0 is not known.
+    cut_ns: u64,
+    records: BTreeSet<&'a Path>,
+    /// The folders of what is recorded or spared, up to the root.
+    around: BTreeSet<&'a Path>,
+    spared: &'a [PathBuf],
+    map: &'a PathMap,
+}
+
+impl<'a> View<'a> {
+    fn new(
+        journal: &FileJournal,
+        records: &'a [ProgramFile],
+        spared: &'a [PathBuf],
+        map: &'a PathMap,
+    ) -> Self {
+        let records: BTreeSet<&Path> = records.iter().map(ProgramFile::path).collect();
         let spared_or_recorded = spared.iter().map(PathBuf::as_path);
-        let spared_or_recorded = spared_or_recorded.chain(records.iter().map(ProgramFile::path));
-        let around: BTreeSet<&Path> = spared_or_recorded.flat_map(Path::ancestors).collect();
-        let stays = |path: &Path| {
-            is_saved(path)
-                || is_spooled(path)
-                || is_kept(path)
-                || around.contains(path)
-                || spared.iter().any(|spared| path.starts_with(spared))
-        };
-        // Whoever writes the journal has no say about what others own.
-        let is_its = |path: &Path| {
-            let meta = fs::symlink_metadata(path).ok();
-            meta.filter(|meta| meta.uid() == owner && !meta.is_symlink())
-        };
-        let mut made = BTreeSet::new();
-        for (path, kind) in since {
-            let place = map.moved(path);
-            let Some(place) = real(place.as_deref().unwrap_or(path)) else {
-                continue;
-            };
-            match is_its(&place) {
-                Some(_) if stays(&place) => {}
-                Some(_) if *kind != EntryKind::Present => {
-                    made.insert(place);
-                }
-                Some(meta) if meta.is_file() => self.written.push(place),
-                _ => {}
-            }
-        }
-        let mut moved: Option<&Path> = None;
-        for path in &made {
-            // A folder comes before what is in it.
-            if moved.is_some_and(|folder| path.starts_with(folder)) {
-                continue;
-            }
-            if path.is_dir() {
-                if !holds_only(path, &made) {
-                    continue;
-                }
-                moved = Some(path);
-            }
-            let record = ProgramFile::at(path.clone());
-            self.repairs
-                .push(Repair::new(&record, Some(Content::Aside), None));
+        let spared_or_recorded = spared_or_recorded.chain(records.iter().copied());
+        Self {
+            owner: journal.owner,
+            cut_ns: journal.cut_unix_ns,
+            around: spared_or_recorded.flat_map(Path::ancestors).collect(),
+            records,
+            spared,
+            map,
         }
     }
+
+    /// What was made by no call that is watched (mkstemp(3)), and then renamed, is younger than the cut.
+    fn corrected(&self, since: &Names) -> Names {
+        let mut since = since.clone();
+        let moved = std::mem::take(&mut since.moved);
+        let (made, moved) = moved.into_iter().partition(|moved| {
+            let born = birth_ns(&self.place(&moved.now)).unwrap_or(0);
+            self.cut_ns != 0 && born > self.cut_ns
+        });
+        since.moved = moved;
+        let made: Vec<Moved> = made;
+        let made = made.into_iter().map(|moved| (moved.now, Made::File));
+        since.made.extend(made);
+        since
+    }
+
+    /// Where a path of the journal leads to, with no link or `..` in its folders. (A folder may be gone.)
+    fn place(&self, path: &Path) -> PathBuf {
+        let moved = self.map.moved(path);
+        let path = moved.as_deref().unwrap_or(path);
+        real(path).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// What is there, if whoever writes the journal has a say about it: what others own is none of its business.
+    fn its(&self, path: &Path) -> Option<fs::Metadata> {
+        let meta = fs::symlink_metadata(path).ok()?;
+        (self.owner == 0 || meta.uid() == self.owner).then_some(meta)
+    }
+
+    /// Whether it could give something a name there itself.
+    fn may_name(&self, path: &Path) -> bool {
+        let mut folders = path.ancestors().skip(1);
+        let meta = folders.find_map(|folder| fs::symlink_metadata(folder).ok());
+        self.owner == 0
+            || meta.is_some_and(|meta| meta.uid() == self.owner || meta.mode() & 0o002 != 0)
+    }
+
+    fn is_spared(&self, path: &Path) -> bool {
+        is_saved(path)
+            || is_spooled(path)
+            || is_kept(path)
+            || self
+                .spared
+                .iter()
+                .any(|spared| path.starts_with(spared) || spared.starts_with(path))
+    }
+}
+
+impl Later {
+    fn look(&mut self, since: &Names, view: &View<'_>) {
+        let since = &view.corrected(since);
+        let mut moved = self.movable(since, view);
+        let mut made = made(since, &moved, view);
+        // What can neither go nor be gone around stays, and what had its name does not get it back.
+        let mut aside = self.to_be_moved_aside(&made, &moved);
+        loop {
+            let before = moved.len();
+            let is_free = |origin: &Path| {
+                fs::symlink_metadata(origin).is_err()
+                    || aside.contains(origin)
+                    || moved.iter().any(|other| other.now == origin)
+            };
+            let free: Vec<_> = moved.iter().map(|moved| is_free(&moved.origin)).collect();
+            let mut free = free.into_iter();
+            moved.retain(|_| free.next().unwrap_or(false));
+            if moved.len() == before {
+                break;
+            }
+            made = self::made(since, &moved, view);
+            aside = self.to_be_moved_aside(&made, &moved);
+        }
+        let own = since.made.keys().chain(&since.written);
+        self.places.own.extend(own.map(|path| view.place(path)));
+        let back = moved.iter();
+        self.places
+            .back
+            .extend(back.map(|moved| (moved.origin.clone(), moved.now.clone())));
+        self.places.aside.extend(aside.iter().cloned());
+        let removed = self.gone(since, view);
+        self.plan(&aside, &moved, removed);
+        for path in &since.written {
+            let origin = view.place(path);
+            let is_recorded = view.around.contains(origin.as_path());
+            let now = self.places.now(&origin).filter(|_| !is_recorded);
+            let is_there = now.is_some_and(|now| {
+                !view.is_spared(&now) && view.its(&now).is_some_and(|meta| meta.is_file())
+            });
+            if is_there {
+                self.written.push(origin);
+            }
+        }
+    }
+
+    /// What has another name and may have its own again.
+    fn movable(&self, since: &Names, view: &View<'_>) -> Vec<Moved> {
+        let mut all: Vec<Moved> = since
+            .moved
+            .iter()
+            .map(|moved| Moved {
+                origin: view.place(&moved.origin),
+                now: view.place(&moved.now),
+                inode: moved.inode,
+            })
+            .collect();
+        all.retain(|moved| {
+            let there = view.its(&moved.now);
+            there.is_some_and(|meta| meta.ino() == moved.inode)
+                && !view.is_spared(&moved.now)
+                && !view.is_spared(&moved.origin)
+                && view.may_name(&moved.origin)
+                && view.may_name(&moved.now)
+        });
+        all
+    }
+
+    /// Of what was made, the outermost; folders only if there is nothing else in them.
+    fn to_be_moved_aside(&self, made: &BTreeSet<PathBuf>, moved: &[Moved]) -> BTreeSet<PathBuf> {
+        let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
+        for path in made {
+            // A folder comes before what is in it.
+            let last = aside.last();
+            if last.is_some_and(|folder| path.starts_with(folder)) {
+                continue;
+            }
+            let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+            if !is_folder || holds_only(path, made, moved) {
+                aside.insert(path.clone());
+            }
+        }
+        aside
+    }
+
+    /// What was there at the cut and is gone, as it is to be made again; files are named.
+    fn gone(&mut self, since: &Names, view: &View<'_>) -> Vec<Repair> {
+        let mut repairs = Vec::new();
+        for (path, Removed { node, link }) in &since.removed {
+            let origin = view.place(path);
+            let now = self.places.now(&origin);
+            let is_gone = now.is_none_or(|now| fs::symlink_metadata(now).is_err());
+            if !is_gone || view.is_spared(&origin) || !view.may_name(&origin) {
+                continue;
+            }
+            let node = node.unwrap_or_default();
+            let content = match (node.mode & libc::S_IFMT, link) {
+                (_, Some(target)) => Content::Link {
+                    target: target.clone(),
+                },
+                (libc::S_IFDIR, None) => Content::Folder,
+                (libc::S_IFIFO, None) => Content::Fifo,
+                (libc::S_IFREG | 0, None) if !view.records.contains(origin.as_path()) => {
+                    self.removed.push(origin);
+                    continue;
+                }
+                _ => continue,
+            };
+            repairs.push(Repair::new(&record(&origin, node), Some(content), None));
+        }
+        repairs
+    }
+
+    fn plan(&mut self, aside: &BTreeSet<PathBuf>, moved: &[Moved], gone: Vec<Repair>) {
+        let step =
+            |path: PathBuf, content| Repair::new(&ProgramFile::at(path), Some(content), None);
+        // What lies deepest goes first: out of what goes itself.
+        let mut out: Vec<&Moved> = moved.iter().collect();
+        out.sort_by_key(|moved| std::cmp::Reverse(moved.now.components().count()));
+        let mut back = Vec::new();
+        for moved in out {
+            let is_stable = |folder: &&Path| {
+                folder.is_dir() && self.places.now(folder).as_deref() == Some(*folder)
+            };
+            let folder = moved.origin.ancestors().skip(1).find(is_stable);
+            let between = between(folder.unwrap_or(Path::new("/")), &moved.origin);
+            self.repairs.push(step(
+                between.clone(),
+                Content::Moved {
+                    from: moved.now.clone(),
+                    was: None,
+                },
+            ));
+            let content = Content::Moved {
+                from: between,
+                was: Some(moved.now.clone()),
+            };
+            back.push(step(moved.origin.clone(), content));
+        }
+        let is_within = |path: &PathBuf| moved.iter().any(|moved| path.starts_with(&moved.now));
+        let (within, outside): (Vec<_>, Vec<_>) = aside.iter().partition(|path| is_within(path));
+        let outside = outside.into_iter();
+        self.repairs
+            .extend(outside.map(|path| step(path.clone(), Content::Aside)));
+        back.extend(gone);
+        // Folders before what is in them.
+        back.sort_by_key(|repair| repair.path().to_owned());
+        self.repairs.extend(back);
+        let within = within.into_iter();
+        self.repairs
+            .extend(within.map(|path| step(self.places.then(path), Content::Aside)));
+    }
+}
+
+/// What is there that was made since, and is to be moved aside if it can be.
+fn made(since: &Names, moved: &[Moved], view: &View<'_>) -> BTreeSet<PathBuf> {
+    let mut made = BTreeSet::new();
+    for path in since.made.keys() {
+        let place = view.place(path);
+        let is_in_the_way = moved.iter().any(|moved| place.starts_with(&moved.origin));
+        // Where something recorded will be, it is compared with that; but not what a folder will come back in place of.
+        let stays = !is_in_the_way && view.around.contains(place.as_path());
+        if view.its(&place).is_some() && !stays && !view.is_spared(&place) {
+            made.insert(place);
+        }
+    }
+    made
+}
+
+fn record(path: &Path, node: FileNode) -> ProgramFile {
+    ProgramFile {
+        mode: node.mode,
+        owner: node.owner,
+        group: node.group,
+        ..ProgramFile::at(path.to_owned())
+    }
+}
+
+/// When an inode was made, in nanoseconds of Unix time, where the file system knows.
+fn birth_ns(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: zeros are a value of it.
+    let mut found: libc::statx = unsafe { std::mem::zeroed() };
+    let (flags, wanted) = (libc::AT_SYMLINK_NOFOLLOW, libc::STATX_BTIME);
+    // SAFETY: a string that ends with a zero; fills a local in.
+    let done = unsafe { libc::statx(libc::AT_FDCWD, path.as_ptr(), flags, wanted, &raw mut found) };
+    let birth = found.stx_btime;
+    let is_known = done == 0 && found.stx_mask & libc::STATX_BTIME != 0;
+    let seconds = u64::try_from(birth.tv_sec).ok().filter(|_| is_known)?;
+    Some(
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(birth.tv_nsec.into()),
+    )
 }
 
 /// With no link or `..` in its folders.
@@ -111,8 +340,8 @@ fn real(path: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(path.parent()?).ok()?.join(name))
 }
 
-/// Whether all that is in a folder was made since, too.
-fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>) -> bool {
+/// Whether all that is in a folder was made since, too, or leaves it.
+fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, moved: &[Moved]) -> bool {
     let mut folders = vec![folder.to_owned()];
     let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
@@ -125,6 +354,9 @@ fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>) -> bool {
             };
             let path = entry.path();
             looked_at += 1;
+            if moved.iter().any(|moved| moved.now == path) {
+                continue;
+            }
             if looked_at > ENTRIES || !(made.contains(&path) || is_kept(&path)) {
                 return false;
             }
@@ -138,84 +370,264 @@ fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::repair::Repaired;
     use super::*;
 
-    /// A folder in which `since` says what was done after the cut.
-    fn look(
-        folder: &Path,
-        since: &[(&str, EntryKind)],
-        records: &[&str],
-    ) -> (Vec<String>, Vec<PathBuf>) {
-        let at = |name: &str| folder.join(name);
-        let since = since.iter().map(|(name, kind)| (at(name), *kind)).collect();
-        let records: Vec<_> = records
-            .iter()
-            .map(|name| ProgramFile::at(at(name)))
-            .collect();
-        let mut later = Later::default();
-        let owner = fs::metadata(folder).unwrap().uid();
-        later.look(
-            &since,
-            owner,
-            &records,
-            &[at("spared")],
-            &PathMap::default(),
-        );
-        let mut none = Later::default();
-        none.look(&since, owner + 1, &records, &[], &PathMap::default());
-        assert!(
-            none.repairs.is_empty() && none.written.is_empty(),
-            "{none:?}"
-        );
-        let inside = |path: &Path| path.strip_prefix(folder).unwrap().display().to_string();
-        let repairs = later.repairs.iter().map(|repair| inside(repair.path()));
-        (repairs.collect(), later.written)
+    /// A folder, and when a cut was.
+    struct Place(tempfile::TempDir, u64);
+
+    impl Place {
+        /// With these files, folders (`NAME/`) and links (`NAME>TARGET`).
+        fn new(names: &[&str]) -> Self {
+            let place = Self(tempfile::tempdir().unwrap(), u64::MAX);
+            for name in names {
+                match name.split_once('>') {
+                    Some((name, target)) => symlink(target, place.at(name)).unwrap(),
+                    None if name.ends_with('/') => fs::create_dir_all(place.at(name)).unwrap(),
+                    None => fs::write(place.at(name), name).unwrap(),
+                }
+            }
+            place
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            let folder = self.0.path().canonicalize().unwrap();
+            folder.join(name.trim_end_matches('/'))
+        }
+
+        fn inode(&self, name: &str) -> u64 {
+            fs::symlink_metadata(self.at(name)).unwrap().ino()
+        }
+
+        fn look(&self, since: &Names, records: &[&str], owner: u32) -> Later {
+            let records: Vec<_> = records
+                .iter()
+                .map(|name| ProgramFile::at(self.at(name)))
+                .collect();
+            let mut later = Later::default();
+            let map = PathMap::default();
+            let spared = [self.at("spared")];
+            let journal = FileJournal {
+                owner,
+                cut_unix_ns: self.1,
+                ..FileJournal::default()
+            };
+            later.look(since, &View::new(&journal, &records, &spared, &map));
+            later
+        }
+
+        /// All there is, with its contents; of files the name that they were made by.
+        fn tree(&self) -> Vec<String> {
+            let root = self.at("");
+            let mut all = Vec::new();
+            let mut folders = vec![root.clone()];
+            while let Some(folder) = folders.pop() {
+                for entry in fs::read_dir(folder).unwrap() {
+                    let path = entry.unwrap().path();
+                    let name = path.strip_prefix(&root).unwrap().display().to_string();
+                    if path.is_symlink() {
+                        all.push(format!(
+                            "{name}>{}",
+                            fs::read_link(&path).unwrap().display()
+                        ));
+                    } else if path.is_dir() {
+                        all.push(format!("{name}/"));
+                        folders.push(path);
+                    } else {
+                        all.push(format!("{name}:{}", fs::read_to_string(&path).unwrap()));
+                    }
+                }
+            }
+            all.sort();
+            all
+        }
+
+        fn apply(&self, later: Later) -> Vec<Repaired> {
+            let repairs = later.repairs.into_iter();
+            repairs.map(|repair| repair.apply().unwrap()).collect()
+        }
+    }
+
+    fn myself() -> u32 {
+        nix::unistd::Uid::effective().as_raw()
     }
 
     #[test]
     fn what_was_made_since_is_moved_aside_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().canonicalize().unwrap();
-        for name in [
+        let place = Place::new(&[
             "old",
             "known",
             "spared",
             "new",
             "big",
-            "made",
-            "made/inner",
-            "shared",
-        ] {
-            match name {
-                "made" | "made/inner" | "shared" => fs::create_dir(folder.join(name)).unwrap(),
-                _ => fs::write(folder.join(name), name).unwrap(),
-            }
-        }
-        for name in [
+            "made/",
+            "made/inner/",
+            "shared/",
             "made/inner/a",
             "made/b.strobe-later-1",
             "shared/ours",
             "shared/theirs",
+            "link>old",
+        ]);
+        let mut since = Names::default();
+        for name in [
+            "gone",
+            "known",
+            "spared",
+            "./made/../new",
+            "made/inner/a",
+            "shared/ours",
+            "link",
         ] {
-            fs::write(folder.join(name), name).unwrap();
+            since.made.insert(place.at(name), Made::File);
         }
-        let since = [
-            ("gone", EntryKind::Absent),
-            ("known", EntryKind::Absent),
-            ("spared", EntryKind::Absent),
-            ("./made/../new", EntryKind::Absent),
-            ("big", EntryKind::Present),
-            ("made", EntryKind::Folder),
-            ("made/inner", EntryKind::Absent),
-            ("made/inner/a", EntryKind::Absent),
-            ("shared", EntryKind::Folder),
-            ("shared/ours", EntryKind::Absent),
-        ];
-        let (aside, written) = look(&folder, &since, &["known"]);
-        assert_eq!(aside, ["made", "new", "shared/ours"]);
-        assert_eq!(written, [folder.join("big")]);
-        let (aside, _) = look(&folder, &since, &["known", "made/inner/a"]);
-        assert_eq!(aside, ["new", "shared/ours"]);
+        for name in ["made", "made/inner", "shared"] {
+            since.made.insert(place.at(name), Made::Folder);
+        }
+        since.written.insert(place.at("big"));
+        let names = |later: &Later| {
+            let names = later.repairs.iter().map(|repair| {
+                repair
+                    .path()
+                    .strip_prefix(place.at(""))
+                    .unwrap()
+                    .display()
+                    .to_string()
+            });
+            names.collect::<Vec<_>>()
+        };
+        let later = place.look(&since, &["known"], myself());
+        assert_eq!(names(&later), ["link", "made", "new", "shared/ours"]);
+        assert_eq!(later.written, [place.at("big")]);
+        let later = place.look(&since, &["known", "made/inner/a"], myself());
+        assert_eq!(names(&later), ["link", "new", "shared/ours"]);
+        let later = place.look(&since, &["known"], myself() + 1);
+        assert!(
+            later.repairs.is_empty() && later.written.is_empty(),
+            "{later:?}"
+        );
+    }
+
+    /// After the cut with `ckpt/w`, `D/f`, `a`, `b`, `keep`, `latest>v1` and `lock/`, as the program has left them.
+    #[test]
+    fn what_has_another_name_gets_its_own_back() {
+        let place = Place::new(&[
+            "ckpt.old/",
+            "ckpt.old/w",
+            "ckpt/",
+            "ckpt/w",
+            "E/",
+            "E/f",
+            "E/new",
+            "a",
+            "b",
+            "N/",
+            "N/keep",
+            "latest>v2",
+        ]);
+        let before = place.tree();
+        let mut since = Names::default();
+        for name in ["ckpt/w", "E/new", "latest"] {
+            since.made.insert(place.at(name), Made::File);
+        }
+        for name in ["ckpt", "N"] {
+            since.made.insert(place.at(name), Made::Folder);
+        }
+        for (origin, now) in [
+            ("ckpt", "ckpt.old"),
+            ("D", "E"),
+            ("a", "b"),
+            ("b", "a"),
+            ("keep", "N/keep"),
+        ] {
+            since.moved.push(Moved {
+                origin: place.at(origin),
+                now: place.at(now),
+                inode: place.inode(now),
+            });
+        }
+        let folder = FileNode {
+            mode: libc::S_IFDIR | 0o700,
+            owner: myself(),
+            ..FileNode::default()
+        };
+        for (name, node, link) in [
+            ("lock", Some(folder), None),
+            ("latest", None, Some("v1".into())),
+            ("lost", None, None),
+        ] {
+            since.removed.insert(place.at(name), Removed { node, link });
+        }
+        let records = ["ckpt/w", "a"];
+        let later = place.look(&since, &records, myself());
+        assert_eq!(later.removed, [place.at("lost")]);
+        let now = later.places.now(&place.at("ckpt/w"));
+        assert_eq!(now, Some(place.at("ckpt.old/w")));
+        let repaired = place.apply(later);
+        assert_eq!(
+            place.tree(),
+            [
+                "D/",
+                "D/f:E/f",
+                "D/new.strobe-later-1:E/new",
+                "N.strobe-later-1/",
+                "a:b",
+                "b:a",
+                "ckpt.strobe-later-1/",
+                "ckpt.strobe-later-1/w:ckpt/w",
+                "ckpt/",
+                "ckpt/w:ckpt.old/w",
+                "keep:N/keep",
+                "latest.strobe-later-1>v2",
+                "latest>v1",
+                "lock/",
+            ]
+        );
+        for repaired in repaired.iter().rev() {
+            repaired.undo().unwrap();
+        }
+        assert_eq!(place.tree(), before);
+        // Another inode is another thing.
+        since.moved.retain_mut(|moved| {
+            moved.inode += 1;
+            true
+        });
+        let later = place.look(&since, &records, myself());
+        assert!(later.places.back.is_empty());
+    }
+
+    #[test]
+    fn what_is_younger_than_the_cut_was_made() {
+        let mut place = Place::new(&["sedX"]);
+        place.1 = birth_ns(&place.at("sedX")).expect("the file system knows") - 1;
+        fs::rename(place.at("sedX"), place.at("text")).unwrap();
+        let mut since = Names::default();
+        since.moved.push(Moved {
+            origin: place.at("sedX"),
+            now: place.at("text"),
+            inode: place.inode("text"),
+        });
+        place.apply(place.look(&since, &[], myself()));
+        assert_eq!(place.tree(), ["text.strobe-later-1:sedX"]);
+    }
+
+    #[test]
+    fn what_somebody_else_has_put_in_the_way_stays() {
+        let place = Place::new(&["ckpt.old/", "ckpt.old/w", "ckpt/", "ckpt/w", "ckpt/theirs"]);
+        let before = place.tree();
+        let mut since = Names::default();
+        since.made.insert(place.at("ckpt"), Made::Folder);
+        since.made.insert(place.at("ckpt/w"), Made::File);
+        since.moved.push(Moved {
+            origin: place.at("ckpt"),
+            now: place.at("ckpt.old"),
+            inode: place.inode("ckpt.old"),
+        });
+        let later = place.look(&since, &["ckpt/w"], myself());
+        assert_eq!(place.apply(later).len(), 0);
+        assert_eq!(place.tree(), before);
     }
 
     #[test]

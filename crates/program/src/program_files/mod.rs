@@ -17,6 +17,7 @@ pub use error::ProgramFileError;
 pub use folders::is_folder;
 pub use later::{Later, later};
 pub use links::Links;
+pub use places::Places;
 pub(crate) use record::parse_fdinfo;
 pub use record::{LeftOut, Needs, Recorder, Saved, hash_foreign};
 pub use repair::{Repair, Repaired};
@@ -24,8 +25,10 @@ pub use repair::{Repair, Repaired};
 mod compare;
 mod error;
 mod folders;
+mod kept;
 mod later;
 mod links;
+mod places;
 mod record;
 mod repair;
 

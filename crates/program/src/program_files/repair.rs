@@ -4,21 +4,20 @@
 //! checkpoint is restored as often as wanted, and nothing is lost. All of it can be undone until CRIU
 //! has restored the program.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown, lchown, symlink};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use strobe_proto::ProgramFile;
 
 use super::error::ProgramFileError;
-
-/// Follows a file's name where the bytes are that were cut off; a number comes behind.
-const TAIL: &str = ".strobe-tail-";
-/// The same of a whole file that had taken the place of the one at the cut, had been changed, or was not there at all.
-const LATER: &str = ".strobe-later-";
+use super::kept::{LATER, TAIL, beside, new_beside};
 
 /// What one file needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +26,46 @@ pub struct Repair {
     content: Option<Content>,
     /// Bytes at the cut.
     size: u64,
-    mode: u32,
-    owner: (u32, u32),
-    /// The mode that it has now, if that is another.
-    mode_now: Option<u32>,
+    attributes: Attributes,
+    /// What it has now, if those are others.
+    attributes_now: Option<Attributes>,
+    /// Time of modification at the cut, in nanoseconds; 0 is not known.
+    modified_ns: i64,
+    /// What has its name may be somebody else's: that is never dropped.
+    spares: bool,
+}
+
+/// What a file has beside contents and a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Attributes {
+    pub(super) mode: u32,
+    /// User and group.
+    pub(super) owner: (u32, u32),
+}
+
+impl Attributes {
+    pub(super) fn of(meta: &fs::Metadata) -> Self {
+        Self {
+            mode: meta.mode(),
+            owner: (meta.uid(), meta.gid()),
+        }
+    }
+
+    /// Those of the cut, where they are known.
+    pub(super) fn recorded(record: &ProgramFile) -> Self {
+        Self {
+            mode: record.mode,
+            owner: (record.owner, record.group),
+        }
+    }
+
+    /// Not through a link.
+    fn give(self, path: &Path) -> io::Result<()> {
+        let (user, group) = self.owner;
+        lchown(path, Some(user), Some(group))?;
+        // Behind the owner, with whom bits of it go.
+        fs::set_permissions(path, Permissions::from_mode(self.mode & 0o7777))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +76,14 @@ pub(super) enum Content {
     Folder,
     /// It was not there.
     Aside,
+    /// It comes from a name in between, and `was` another; or that is where this leads to.
+    Moved { from: PathBuf, was: Option<PathBuf> },
+    /// It is a symbolic link to this path, and gone.
+    Link { target: PathBuf },
+    /// It is a FIFO, and gone.
+    Fifo,
+    /// It is the same file as this one.
+    Name { of: PathBuf, there: There },
     /// It is not what it was, which comes from this file.
     Back { stored: PathBuf, there: There },
 }
@@ -59,8 +102,8 @@ impl Content {
     /// Whether the file that is there remains.
     pub(super) fn keeps_file(&self) -> bool {
         match self {
-            Self::CutBack { .. } | Self::Folder => true,
-            Self::Aside => false,
+            Self::CutBack { .. } | Self::Folder | Self::Moved { .. } => true,
+            Self::Aside | Self::Link { .. } | Self::Fifo | Self::Name { .. } => false,
             Self::Back { there, .. } => *there == There::Itself,
         }
     }
@@ -79,15 +122,24 @@ impl Repair {
     pub(super) fn new(
         record: &ProgramFile,
         content: Option<Content>,
-        mode_now: Option<u32>,
+        attributes_now: Option<Attributes>,
     ) -> Self {
         Self {
             path: record.path().to_owned(),
             content,
             size: record.size,
-            mode: record.mode,
-            owner: (record.owner, record.group),
-            mode_now,
+            attributes: Attributes::recorded(record),
+            attributes_now,
+            modified_ns: record.modified_ns,
+            spares: false,
+        }
+    }
+
+    /// The same, where what has the name may be somebody else's.
+    pub(super) fn sparing(self) -> Self {
+        Self {
+            spares: true,
+            ..self
         }
     }
 
@@ -114,6 +166,22 @@ impl Repair {
             }
             Some(Content::Folder) => (None, self.make_folder().map_err(failed)?),
             Some(Content::Aside) => (Some(self.move_aside().map_err(failed)?), Vec::new()),
+            Some(Content::Moved { from, .. }) => (None, self.take_back(from).map_err(failed)?),
+            Some(Content::Link { target }) => {
+                let make = |path: &Path| symlink(target, path);
+                (None, self.make_in_folder(make).map_err(failed)?)
+            }
+            Some(Content::Fifo) => {
+                let make = |path: &Path| Ok(mkfifo(path, Mode::from_bits_truncate(0o600))?);
+                let folders = self.make_in_folder(make).map_err(failed)?;
+                self.attributes.give(&self.path).map_err(failed)?;
+                (None, folders)
+            }
+            Some(Content::Name { of, there }) => {
+                let link = |path: &Path| fs::hard_link(of, path);
+                let replaces = *there == There::Another;
+                self.put(replaces, |_| Ok(link)).map_err(failed)?
+            }
             None => (None, Vec::new()),
         };
         let repaired = Repaired {
@@ -123,13 +191,24 @@ impl Repair {
         };
         let Repair {
             path,
-            mode,
-            mode_now,
+            content,
+            attributes,
+            attributes_now,
+            modified_ns,
             ..
         } = &repaired.repair;
-        if mode_now.is_some()
-            && let Err(error) = set_mode(path, *mode)
-        {
+        let rest = || {
+            if attributes_now.is_some() {
+                attributes.give(path)?;
+            }
+            match content {
+                Some(Content::CutBack { .. } | Content::Back { .. }) => {
+                    set_modified(path, *modified_ns)
+                }
+                _ => Ok(()),
+            }
+        };
+        if let Err(error) = rest() {
             repaired.undo()?;
             return Err(repaired.repair.failed(error));
         }
@@ -186,10 +265,31 @@ impl Repair {
         folders.reverse();
         let make = || {
             fs::create_dir_all(&self.path)?;
-            chown(&self.path, Some(self.owner.0), Some(self.owner.1))?;
-            set_mode(&self.path, self.mode)
+            self.attributes.give(&self.path)
         };
         make().inspect_err(|_| remove_folders(&folders))?;
+        Ok(folders)
+    }
+
+    /// Gives back the name that it had; which folders were made for that, the outermost first.
+    fn take_back(&self, from: &Path) -> io::Result<Vec<PathBuf>> {
+        self.make_in_folder(|path| {
+            let flags = RenameFlags::RENAME_NOREPLACE;
+            Ok(renameat2(AT_FDCWD, from, AT_FDCWD, path, flags)?)
+        })
+    }
+
+    /// Makes something under a name that is free; which folders were made for that, the outermost first.
+    fn make_in_folder(
+        &self,
+        make: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<Vec<PathBuf>> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        let mut folders: Vec<_> = missing.map(Path::to_owned).collect();
+        folders.reverse();
+        let made = fs::create_dir_all(folder).and_then(|()| make(&self.path));
+        made.inspect_err(|_| remove_folders(&folders))?;
         Ok(folders)
     }
 
@@ -200,34 +300,39 @@ impl Repair {
         stored: &Path,
         replaces: bool,
     ) -> io::Result<(Option<PathBuf>, Vec<PathBuf>)> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let missing = folder.ancestors().take_while(|folder| !folder.exists());
-        let mut folders: Vec<_> = missing.map(Path::to_owned).collect();
-        folders.reverse();
-        let put = || {
-            fs::create_dir_all(folder)?;
+        self.put(replaces, |path| {
+            let folder = path.parent().unwrap_or(Path::new("/"));
             let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
             io::copy(&mut File::open(stored)?, fresh.as_file_mut())?;
-            chown(fresh.path(), Some(self.owner.0), Some(self.owner.1))?;
-            set_mode(fresh.path(), self.mode)?;
+            self.attributes.give(fresh.path())?;
             fresh.as_file().sync_all()?;
-            if !replaces {
-                fresh.persist_noclobber(&self.path).map_err(|e| e.error)?;
-                return Ok(None);
+            Ok(|path: &Path| match fresh.persist_noclobber(path) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.error),
+            })
+        })
+    }
+
+    /// The same, with what `prepare` makes; that gets its name last.
+    fn put<N: FnOnce(&Path) -> io::Result<()>>(
+        &self,
+        replaces: bool,
+        prepare: impl FnOnce(&Path) -> io::Result<N>,
+    ) -> io::Result<(Option<PathBuf>, Vec<PathBuf>)> {
+        let mut kept = None;
+        let folders = self.make_in_folder(|path| {
+            let name = prepare(path)?;
+            if replaces {
+                kept = Some(self.move_aside()?);
             }
-            let kept = self.move_aside()?;
-            match fresh.persist_noclobber(&self.path) {
-                Ok(_) => Ok(Some(kept)),
-                Err(error) => fs::rename(kept, &self.path).and(Err(error.error)),
-            }
-        };
-        match put() {
-            Ok(kept) => Ok((kept, folders)),
-            Err(error) => {
-                remove_folders(&folders);
-                Err(error)
-            }
-        }
+            name(path).inspect_err(|_| {
+                if let Some(kept) = &kept {
+                    // It is named where it lies, if this fails too.
+                    let _ = fs::rename(kept, path);
+                }
+            })
+        })?;
+        Ok((kept, folders))
     }
 
     fn move_aside(&self) -> io::Result<PathBuf> {
@@ -254,16 +359,29 @@ impl fmt::Display for Repair {
             }
             Some(
                 Content::Folder
+                | Content::Link { .. }
+                | Content::Fifo
+                | Content::Name {
+                    there: There::Nothing,
+                    ..
+                }
                 | Content::Back {
                     there: There::Nothing,
                     ..
                 },
             ) => write!(f, "{path} is missing, and will be put back"),
-            Some(Content::Back { .. }) => {
+            Some(Content::Moved { from, was }) => {
+                let now = was.as_ref().unwrap_or(from).display();
+                write!(f, "{path} is {now} now, and will have its name again")
+            }
+            Some(Content::Back { .. } | Content::Name { .. }) => {
                 write!(f, "{path} has changed, and will be what it was")
             }
             Some(Content::Aside) => write!(f, "{path} was made since, and will be moved aside"),
-            None => write!(f, "{path} has another mode, and will have the one it had"),
+            None => write!(
+                f,
+                "{path} has another owner or mode, and will have those it had"
+            ),
         }
     }
 }
@@ -274,13 +392,21 @@ impl Repaired {
         &self.repair.path
     }
 
+    /// Whether anybody is told of it.
+    pub fn is_told(&self) -> bool {
+        !matches!(self.repair.content, Some(Content::Moved { was: None, .. }))
+    }
+
     /// Where that is kept which it was before.
     pub fn kept(&self) -> Option<&Path> {
         self.kept.as_deref()
     }
 
-    /// Removes what is kept: a file, or a folder in which all was made since.
+    /// Removes what is kept: a file, or a folder in which all was made since. What may be somebody else's stays.
     pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
+        if self.repair.spares {
+            return Ok(());
+        }
         let removed = match self.kept.take() {
             Some(kept) if kept.is_dir() => fs::remove_dir_all(kept),
             Some(kept) => fs::remove_file(kept),
@@ -294,7 +420,7 @@ impl Repaired {
         let Repair {
             path,
             content,
-            mode_now,
+            attributes_now,
             ..
         } = &self.repair;
         let undone = match (content, &self.kept) {
@@ -302,13 +428,24 @@ impl Repaired {
             (Some(content @ Content::Back { .. }), Some(kept)) if content.keeps_file() => {
                 self.write_again(kept)
             }
-            (Some(Content::Back { .. } | Content::Aside), Some(kept)) => fs::rename(kept, path),
-            (Some(Content::Back { .. }), None) => fs::remove_file(path),
+            (Some(Content::Back { .. } | Content::Name { .. } | Content::Aside), Some(kept)) => {
+                fs::rename(kept, path)
+            }
+            (
+                Some(
+                    Content::Back { .. }
+                    | Content::Name { .. }
+                    | Content::Link { .. }
+                    | Content::Fifo,
+                ),
+                None,
+            ) => fs::remove_file(path),
+            (Some(Content::Moved { from, .. }), _) => fs::rename(path, from),
             _ => Ok(()),
         };
         remove_folders(&self.folders);
         undone
-            .and_then(|()| mode_now.map_or(Ok(()), |mode| set_mode(path, mode)))
+            .and_then(|()| attributes_now.map_or(Ok(()), |now| now.give(path)))
             .map_err(|error| self.repair.failed(error))
     }
 
@@ -341,17 +478,27 @@ impl fmt::Display for Repaired {
             )?,
             Some(
                 Content::Folder
+                | Content::Link { .. }
+                | Content::Fifo
+                | Content::Name {
+                    there: There::Nothing,
+                    ..
+                }
                 | Content::Back {
                     there: There::Nothing,
                     ..
                 },
             ) => return write!(f, "{path}, which was gone, is there again"),
-            Some(Content::Back { .. }) => write!(
+            Some(Content::Moved { from, was }) => {
+                let was = was.as_ref().unwrap_or(from).display();
+                return write!(f, "{was} has its name of the checkpoint again: {path}");
+            }
+            Some(Content::Back { .. } | Content::Name { .. }) => write!(
                 f,
                 "{path} is again what it was at the checkpoint; what it was since"
             )?,
             Some(Content::Aside) => write!(f, "{path} was not there at the checkpoint; it")?,
-            None => return write!(f, "{path} has its mode of the checkpoint again"),
+            None => return write!(f, "{path} has its owner and mode of the checkpoint again"),
         }
         match &self.kept {
             Some(kept) => write!(f, ": {}", kept.display()),
@@ -375,41 +522,20 @@ fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file beside another. Nobody else reads it before it has the file's mode.
-fn new_beside(path: &Path, mark: &str) -> io::Result<(File, PathBuf)> {
-    beside(path, mark, |kept| {
-        let mut new = OpenOptions::new();
-        new.write(true).create_new(true).mode(0o600).open(kept)
-    })
-}
-
-/// Makes something beside a file, with the lowest number behind `mark` that is free.
-fn beside<R>(
-    path: &Path,
-    mark: &str,
-    make: impl Fn(&Path) -> io::Result<R>,
-) -> io::Result<(R, PathBuf)> {
-    let mut number = 1_u32;
-    loop {
-        let mut name = OsString::from(path);
-        name.push(format!("{mark}{number}"));
-        let kept = PathBuf::from(name);
-        match make(&kept) {
-            Ok(made) => return Ok((made, kept)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error),
-        }
+/// Of what was only appended to, the time is not known.
+fn set_modified(path: &Path, ns: i64) -> io::Result<()> {
+    if ns == 0 {
+        return Ok(());
     }
-}
-
-/// Whether that is kept under this name which a file had become.
-pub(super) fn is_kept(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| [TAIL, LATER].iter().any(|mark| name.contains(mark)))
-}
-
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(mode & 0o7777))
+    let since = Duration::from_nanos(ns.unsigned_abs());
+    let time = match ns > 0 {
+        true => SystemTime::UNIX_EPOCH + since,
+        false => SystemTime::UNIX_EPOCH - since,
+    };
+    OpenOptions::new()
+        .write(true)
+        .open(path)?
+        .set_modified(time)
 }
 
 fn remove_unless<R>(done: io::Result<R>, path: &Path) -> io::Result<R> {

@@ -1,6 +1,6 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -59,7 +59,13 @@ impl Place {
     }
 
     fn compare(&self, records: &[ProgramFile]) -> Comparison {
-        compare(records, self.images.path(), &[], &PathMap::default())
+        compare(
+            records,
+            self.images.path(),
+            &[],
+            &PathMap::default(),
+            &Places::default(),
+        )
     }
 
     /// Of files that need no more than that.
@@ -165,6 +171,7 @@ fn a_file_that_is_only_read_is_the_same_or_refused() {
         place.images.path(),
         std::slice::from_ref(&path),
         &PathMap::default(),
+        &Places::default(),
     );
     assert!(allowed.refusals.is_empty());
     drop(reader);
@@ -243,6 +250,8 @@ fn what_has_become_of_a_file_is_kept_as_often_as_it_is_brought_back() {
         "weights",
         "weights.tmp",
         "weights.tmp.strobe-later-1",
+        // It may be somebody else's.
+        "weights.tmp.strobe-later-2",
         "weights.tmp.strobe-tail-1",
         "weights.tmp.strobe-tail-2",
     ];
@@ -251,7 +260,79 @@ fn what_has_become_of_a_file_is_kept_as_often_as_it_is_brought_back() {
         fs::read(place.path(names[2])).unwrap(),
         b"all the weights of later"
     );
-    assert_eq!(fs::read(place.path(names[3])).unwrap(), b" the weights");
+    assert_eq!(fs::read(place.path(names[4])).unwrap(), b" the weights");
+}
+
+#[test]
+fn a_file_of_two_names_has_both_again() {
+    let place = Place::new();
+    fs::write(place.path("a"), "one").unwrap();
+    fs::hard_link(place.path("a"), place.path("b")).unwrap();
+    let written =
+        ["a", "b"].map(|name| File::options().append(true).open(place.path(name)).unwrap());
+    let records = [place.records("a", PLENTY), place.records("b", PLENTY)].concat();
+    let are_one = || {
+        let meta = ["a", "b"].map(|name| fs::metadata(place.path(name)).unwrap());
+        assert_eq!(meta[0].ino(), meta[1].ino());
+        assert_eq!(fs::read(place.path("a")).unwrap(), b"one");
+        meta[0].ino()
+    };
+    let inode = are_one();
+    (&written[0]).write_all(b" more").unwrap();
+    assert_eq!(place.repair(&records).len(), 1, "it is one file");
+    assert_eq!(are_one(), inode);
+    // Either name is gone, or another file's.
+    for name in ["a", "b"] {
+        fs::remove_file(place.path(name)).unwrap();
+        let repaired = place.repair(&records);
+        assert_eq!(are_one(), inode);
+        repaired
+            .iter()
+            .rev()
+            .for_each(|repaired| repaired.undo().unwrap());
+        assert!(!place.path(name).exists());
+        fs::write(place.path(name), "another").unwrap();
+        let repaired = place.repair(&records);
+        assert_eq!(fs::read(repaired[0].kept().unwrap()).unwrap(), b"another");
+        assert_eq!(are_one(), inode);
+    }
+    for name in ["a", "b"] {
+        fs::remove_file(place.path(name)).unwrap();
+    }
+    place.repair(&records);
+    are_one();
+}
+
+#[test]
+fn owner_mode_and_time_are_those_of_the_cut() {
+    let place = Place::new();
+    let path = place.path("data");
+    fs::write(&path, "12345").unwrap();
+    let then = SystemTime::now() - Duration::from_secs(1000);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    file.set_modified(then).unwrap();
+    let records = place.records("data", PLENTY);
+    fs::remove_file(&path).unwrap();
+    place.repair(&records);
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), then);
+    chown(&path, Some(12345), Some(54321)).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
+    let repaired = place.repair(&records);
+    let meta = fs::metadata(&path).unwrap();
+    assert_eq!(
+        (meta.uid(), meta.gid(), meta.mode()),
+        (records[0].owner, records[0].group, records[0].mode)
+    );
+    repaired[0].undo().unwrap();
+    let meta = fs::metadata(&path).unwrap();
+    assert_eq!(
+        (meta.uid(), meta.gid(), meta.mode() & 0o777),
+        (12345, 54321, 0o604)
+    );
 }
 
 #[test]
@@ -371,6 +452,7 @@ fn contents_that_were_not_saved_and_have_changed_are_refused_by_name() {
         place.images.path(),
         &[place.path("counter")],
         &PathMap::default(),
+        &Places::default(),
     );
     assert!(allowed.refusals.is_empty() && allowed.repairs.is_empty());
 }

@@ -114,6 +114,7 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
             path: "/a".into(),
             cut: "1f".into(),
             owner: 1,
+            cut_unix_ns: 3,
         }],
     };
     vec![
