@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -16,14 +17,42 @@ use strobe_proto::journal::{Entry, FileNode, Named, Renamed, There};
 pub struct Names {
     /// What was not there at the cut, by its name now.
     pub made: BTreeMap<PathBuf, Made>,
-    /// What was there under another name.
-    pub moved: Vec<Moved>,
+    /// What was there under another name, by its name now.
+    pub moved: BTreeMap<PathBuf, Moved>,
     /// What was there and has no name any more, by that of the cut.
     pub removed: BTreeMap<PathBuf, Removed>,
     /// Files that were there and were opened to write, by their names at the cut.
     pub written: BTreeSet<PathBuf>,
-    /// Of each inode that was renamed, the last time: from where, and to where.
-    renames: BTreeMap<u64, (PathBuf, PathBuf)>,
+    renames: Renames,
+}
+
+/// The last rename of each inode.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Renames {
+    /// From where, and to where.
+    of: BTreeMap<u64, (PathBuf, PathBuf)>,
+    /// By where to.
+    to: BTreeMap<PathBuf, u64>,
+}
+
+impl Renames {
+    fn note(&mut self, inode: u64, old: PathBuf, new: PathBuf) {
+        self.take_of(inode);
+        self.take_to(&new);
+        self.to.insert(new.clone(), inode);
+        self.of.insert(inode, (old, new));
+    }
+
+    fn take_of(&mut self, inode: u64) -> Option<(PathBuf, PathBuf)> {
+        let (old, new) = self.of.remove(&inode)?;
+        self.to.remove(&new);
+        Some((old, new))
+    }
+
+    fn take_to(&mut self, new: &Path) -> Option<(PathBuf, u64)> {
+        let inode = self.to.remove(new)?;
+        self.of.remove(&inode).map(|(old, _)| (old, inode))
+    }
 }
 
 /// What was made.
@@ -40,8 +69,6 @@ pub enum Made {
 pub struct Moved {
     /// Its name at the cut.
     pub origin: PathBuf,
-    /// Its name now.
-    pub now: PathBuf,
     /// Its number.
     pub inode: u64,
 }
@@ -103,7 +130,7 @@ impl Names {
                         self.rename(&new, between, inode);
                         self.rename(&old, &new, node.inode);
                         self.rename(between, &old, inode);
-                        self.renames.insert(inode, (new.clone(), old.clone()));
+                        self.renames.note(inode, new.clone(), old.clone());
                     }
                     There::Replaced(link) => {
                         self.remove(&new, None, link);
@@ -111,7 +138,7 @@ impl Names {
                     }
                     There::Nothing => self.rename(&old, &new, node.inode),
                 }
-                self.renames.insert(node.inode, (old, new));
+                self.renames.note(node.inode, old, new);
             }
             Entry::Cut(_) | Entry::Restored(_) => {}
         }
@@ -119,22 +146,21 @@ impl Names {
 
     /// Nothing was there: what has last got this name has not got it.
     fn make(&mut self, path: PathBuf, made: Made) {
-        let last = self.renames.iter().find(|(_, (_, new))| *new == path);
-        if let Some((&inode, (old, _))) = last {
-            let old = old.clone();
+        if let Some((old, inode)) = self.renames.take_to(&path) {
             self.rename(&path, &old, inode);
-            self.renames.remove(&inode);
         }
         self.made.insert(path, made);
     }
 
     /// An inode is there under this name: if its last rename was from here, that has failed.
     fn find(&mut self, path: &Path, inode: u64) {
-        if let Some((old, new)) = self.renames.get(&inode)
-            && old == path
+        if self
+            .renames
+            .of
+            .get(&inode)
+            .is_some_and(|(old, _)| old == path)
+            && let Some((_, new)) = self.renames.take_of(inode)
         {
-            let new = new.clone();
-            self.renames.remove(&inode);
             self.rename(&new, path, inode);
         }
     }
@@ -144,7 +170,7 @@ impl Names {
             if self.made.contains_key(ancestor) {
                 return Origin::Made;
             }
-            if let Some(moved) = self.moved.iter().find(|moved| moved.now == ancestor) {
+            if let Some(moved) = self.moved.get(ancestor) {
                 return Origin::At(under(path, ancestor, &moved.origin));
             }
         }
@@ -157,33 +183,44 @@ impl Names {
             let removed = Removed { node, link };
             self.removed.entry(origin).or_insert(removed);
         }
-        self.made.retain(|made, _| !made.starts_with(path));
-        self.moved.retain(|moved| moved.now != path);
-        self.renames.retain(|_, (_, new)| new != path);
+        take_below(&mut self.made, path);
+        self.moved.remove(path);
+        self.renames.take_to(path);
     }
 
     fn rename(&mut self, old: &Path, new: &Path, inode: u64) {
         let origin = self.origin(old);
-        let is_moved = self.moved.iter().any(|moved| moved.now == old);
-        let made = std::mem::take(&mut self.made).into_iter();
-        self.made = made
-            .map(|(path, made)| (under(&path, old, new), made))
-            .collect();
-        for moved in &mut self.moved {
-            moved.now = under(&moved.now, old, new);
-        }
+        let is_moved = self.moved.contains_key(old);
+        let made = take_below(&mut self.made, old);
+        let made = made
+            .into_iter()
+            .map(|(path, made)| (under(&path, old, new), made));
+        self.made.extend(made);
+        let moved = take_below(&mut self.moved, old);
+        let moved = moved
+            .into_iter()
+            .map(|(path, moved)| (under(&path, old, new), moved));
+        self.moved
+            .extend(moved.filter(|(now, moved)| *now != moved.origin));
         match origin {
             // In a folder that was made, by no call that is watched.
             Origin::Made => _ = self.made.entry(new.to_owned()).or_insert(Made::File),
-            Origin::At(origin) if !is_moved => self.moved.push(Moved {
-                origin,
-                now: new.to_owned(),
-                inode,
-            }),
+            Origin::At(origin) if !is_moved && origin != new => {
+                self.moved.insert(new.to_owned(), Moved { origin, inode });
+            }
             Origin::At(_) => {}
         }
-        self.moved.retain(|moved| moved.now != moved.origin);
     }
+}
+
+/// Takes what lies at or below a path.
+fn take_below<T>(all: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T)> {
+    // Of the order of paths, what lies below one follows it.
+    let from = all.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+    let names = from.take_while(|(name, _)| name.starts_with(path));
+    let names: Vec<_> = names.map(|(name, _)| name.clone()).collect();
+    let take = |name| all.remove_entry(&name);
+    names.into_iter().filter_map(take).collect()
 }
 
 /// A path that lies at or below `old`, with that replaced; any other as it is.
@@ -260,13 +297,9 @@ mod tests {
     fn moved(names: &Names) -> Vec<String> {
         let moved = names.moved.iter();
         moved
-            .map(|moved| {
-                format!(
-                    "{} {} {}",
-                    moved.origin.display(),
-                    moved.inode,
-                    moved.now.display()
-                )
+            .map(|(now, moved)| {
+                let (origin, now) = (moved.origin.display(), now.display());
+                format!("{origin} {} {now}", moved.inode)
             })
             .collect()
     }
@@ -299,7 +332,7 @@ mod tests {
             [Path::new("/D/z")]
         );
         let back = played(&["/a 5 > /b", "/b 5 > /a"]);
-        assert_eq!(back.moved, []);
+        assert!(back.moved.is_empty());
         let names = played(&["/N", "/o/big 5 > /N/big", "/N 6 > /M"]);
         assert_eq!(
             (moved(&names), made(&names)),
@@ -312,7 +345,7 @@ mod tests {
         let names = played(&["/a 5 x /b", "=/a"]);
         assert_eq!(moved(&names), ["/b 99 /a", "/a 5 /b"]);
         assert_eq!(names.written, BTreeSet::from(["/b".into()]));
-        assert_eq!(played(&["/a 5 x /b", "/b 5 x /a"]).moved, []);
+        assert!(played(&["/a 5 x /b", "/b 5 x /a"]).moved.is_empty());
     }
 
     #[test]

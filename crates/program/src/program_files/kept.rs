@@ -55,6 +55,12 @@ pub(super) fn between(folder: &Path, origin: &Path) -> PathBuf {
     names.find(free).expect("there is no end of numbers")
 }
 
+/// What is beside `origin` on its way there.
+pub(super) fn on_their_way(origin: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = (1..).map(|number| marked(origin, MOVED, number));
+    names.take_while(|path| fs::symlink_metadata(path).is_ok())
+}
+
 /// A path with a mark behind it, as much of it as there is room for.
 fn marked(path: &Path, mark: &str, number: u32) -> PathBuf {
     let mark = format!("{mark}{number}");

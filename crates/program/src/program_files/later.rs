@@ -2,7 +2,7 @@
 //!
 //! A restored program makes the same files again: it would find them there, append to them, or be in its own way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use strobe_proto::journal::FileNode;
 use strobe_proto::{FileJournal, ProgramFile};
 
-use super::kept::{between, is_kept};
+use super::kept::{between, is_kept, on_their_way};
 use super::places::Places;
 use super::repair::{Content, Repair};
 use crate::journal;
@@ -95,15 +95,14 @@ impl<'a> View<'a> {
     /// What was made by no call that is watched (mkstemp(3)), and then renamed, is younger than the cut.
     fn corrected(&self, since: &Names) -> Names {
         let mut since = since.clone();
-        let moved = std::mem::take(&mut since.moved);
-        let (made, moved) = moved.into_iter().partition(|moved| {
-            let born = birth_ns(&self.place(&moved.now)).unwrap_or(0);
-            self.cut_ns != 0 && born > self.cut_ns
-        });
-        since.moved = moved;
-        let made: Vec<Moved> = made;
-        let made = made.into_iter().map(|moved| (moved.now, Made::File));
-        since.made.extend(made);
+        for (now, moved) in std::mem::take(&mut since.moved) {
+            let born = birth_ns(&self.place(&now)).unwrap_or(0);
+            if self.cut_ns != 0 && born > self.cut_ns {
+                since.made.insert(now, Made::File);
+            } else {
+                since.moved.insert(now, moved);
+            }
+        }
         since
     }
 
@@ -142,35 +141,32 @@ impl<'a> View<'a> {
 impl Later {
     fn look(&mut self, since: &Names, view: &View<'_>) {
         let since = &view.corrected(since);
-        let mut moved = self.movable(since, view);
-        let mut made = made(since, &moved, view);
+        let mut leaving = Leaving::new(movable(since, view));
         // What can neither go nor be gone around stays, and what had its name does not get it back.
-        let mut aside = self.to_be_moved_aside(&made, &moved);
-        loop {
-            let before = moved.len();
+        let aside = loop {
+            let made = made(since, &leaving, view);
+            let aside = to_be_moved_aside(&made, &leaving);
+            let before = leaving.moved.len();
             let is_free = |origin: &Path| {
                 fs::symlink_metadata(origin).is_err()
                     || aside.contains(origin)
-                    || moved.iter().any(|other| other.now == origin)
+                    || leaving.moved.contains_key(origin)
             };
-            let free: Vec<_> = moved.iter().map(|moved| is_free(&moved.origin)).collect();
-            let mut free = free.into_iter();
-            moved.retain(|_| free.next().unwrap_or(false));
+            let mut moved = leaving.moved.clone();
+            moved.retain(|_, moved| is_free(&moved.origin));
             if moved.len() == before {
-                break;
+                break aside;
             }
-            made = self::made(since, &moved, view);
-            aside = self.to_be_moved_aside(&made, &moved);
-        }
+            leaving = Leaving::new(moved);
+        };
         let own = since.made.keys().chain(&since.written);
         self.places.own.extend(own.map(|path| view.place(path)));
-        let back = moved.iter();
-        self.places
-            .back
-            .extend(back.map(|moved| (moved.origin.clone(), moved.now.clone())));
+        for (now, moved) in &leaving.moved {
+            self.places.give_back(moved.origin.clone(), now.clone());
+        }
         self.places.aside.extend(aside.iter().cloned());
         let removed = self.gone(since, view);
-        self.plan(&aside, &moved, removed);
+        self.plan(&aside, &leaving, removed);
         for path in &since.written {
             let origin = view.place(path);
             let is_recorded = view.around.contains(origin.as_path());
@@ -184,45 +180,6 @@ impl Later {
         }
     }
 
-    /// What has another name and may have its own again.
-    fn movable(&self, since: &Names, view: &View<'_>) -> Vec<Moved> {
-        let mut all: Vec<Moved> = since
-            .moved
-            .iter()
-            .map(|moved| Moved {
-                origin: view.place(&moved.origin),
-                now: view.place(&moved.now),
-                inode: moved.inode,
-            })
-            .collect();
-        all.retain(|moved| {
-            let there = view.its(&moved.now);
-            there.is_some_and(|meta| meta.ino() == moved.inode)
-                && !view.is_spared(&moved.now)
-                && !view.is_spared(&moved.origin)
-                && view.may_name(&moved.origin)
-                && view.may_name(&moved.now)
-        });
-        all
-    }
-
-    /// Of what was made, the outermost; folders only if there is nothing else in them.
-    fn to_be_moved_aside(&self, made: &BTreeSet<PathBuf>, moved: &[Moved]) -> BTreeSet<PathBuf> {
-        let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
-        for path in made {
-            // A folder comes before what is in it.
-            let last = aside.last();
-            if last.is_some_and(|folder| path.starts_with(folder)) {
-                continue;
-            }
-            let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-            if !is_folder || holds_only(path, made, moved) {
-                aside.insert(path.clone());
-            }
-        }
-        aside
-    }
-
     /// What was there at the cut and is gone, as it is to be made again; files are named.
     fn gone(&mut self, since: &Names, view: &View<'_>) -> Vec<Repair> {
         let mut repairs = Vec::new();
@@ -230,10 +187,11 @@ impl Later {
             let origin = view.place(path);
             let now = self.places.now(&origin);
             let is_gone = now.is_none_or(|now| fs::symlink_metadata(now).is_err());
-            if !is_gone || view.is_spared(&origin) || !view.may_name(&origin) {
+            let is_its = view.owner == 0 || node.is_none_or(|node| node.owner == view.owner);
+            let node = node.unwrap_or_default();
+            if !is_gone || !is_its || view.is_spared(&origin) || !view.may_name(&origin) {
                 continue;
             }
-            let node = node.unwrap_or_default();
             let content = match (node.mode & libc::S_IFMT, link) {
                 (_, Some(target)) => Content::Link {
                     target: target.clone(),
@@ -251,34 +209,32 @@ impl Later {
         repairs
     }
 
-    fn plan(&mut self, aside: &BTreeSet<PathBuf>, moved: &[Moved], gone: Vec<Repair>) {
+    fn plan(&mut self, aside: &BTreeSet<PathBuf>, leaving: &Leaving, gone: Vec<Repair>) {
         let step =
             |path: PathBuf, content| Repair::new(&ProgramFile::at(path), Some(content), None);
         // What lies deepest goes first: out of what goes itself.
-        let mut out: Vec<&Moved> = moved.iter().collect();
-        out.sort_by_key(|moved| std::cmp::Reverse(moved.now.components().count()));
+        let mut out: Vec<_> = leaving.moved.iter().collect();
+        out.sort_by_key(|(now, _)| std::cmp::Reverse(now.components().count()));
         let mut back = Vec::new();
-        for moved in out {
+        for (now, Moved { origin, .. }) in out {
             let is_stable = |folder: &&Path| {
                 folder.is_dir() && self.places.now(folder).as_deref() == Some(*folder)
             };
-            let folder = moved.origin.ancestors().skip(1).find(is_stable);
-            let between = between(folder.unwrap_or(Path::new("/")), &moved.origin);
-            self.repairs.push(step(
-                between.clone(),
-                Content::Moved {
-                    from: moved.now.clone(),
-                    was: None,
-                },
-            ));
+            let folder = origin.ancestors().skip(1).find(is_stable);
+            let between = between(folder.unwrap_or(Path::new("/")), origin);
+            let content = Content::Moved {
+                from: now.clone(),
+                was: None,
+            };
+            self.repairs.push(step(between.clone(), content));
             let content = Content::Moved {
                 from: between,
-                was: Some(moved.now.clone()),
+                was: Some(now.clone()),
             };
-            back.push(step(moved.origin.clone(), content));
+            back.push(step(origin.clone(), content));
         }
-        let is_within = |path: &PathBuf| moved.iter().any(|moved| path.starts_with(&moved.now));
-        let (within, outside): (Vec<_>, Vec<_>) = aside.iter().partition(|path| is_within(path));
+        let (within, outside): (Vec<_>, Vec<_>) =
+            aside.iter().partition(|path| leaving.is_within(path));
         let outside = outside.into_iter();
         self.repairs
             .extend(outside.map(|path| step(path.clone(), Content::Aside)));
@@ -292,14 +248,76 @@ impl Later {
     }
 }
 
+/// What has another name and gets its own again.
+#[derive(Debug)]
+struct Leaving {
+    /// By its name now.
+    moved: BTreeMap<PathBuf, Moved>,
+    origins: BTreeSet<PathBuf>,
+}
+
+impl Leaving {
+    fn new(moved: BTreeMap<PathBuf, Moved>) -> Self {
+        let origins = moved.values().map(|moved| moved.origin.clone());
+        Self {
+            origins: origins.collect(),
+            moved,
+        }
+    }
+
+    /// Whether a path is one of these, or in one.
+    fn is_within(&self, path: &Path) -> bool {
+        path.ancestors().any(|name| self.moved.contains_key(name))
+    }
+
+    /// Whether a path lies where one of these is to be.
+    fn is_in_the_way(&self, path: &Path) -> bool {
+        path.ancestors().any(|name| self.origins.contains(name))
+    }
+}
+
+/// What has another name and may have its own again, by its name now.
+fn movable(since: &Names, view: &View<'_>) -> BTreeMap<PathBuf, Moved> {
+    let mut all = BTreeMap::new();
+    for (now, Moved { origin, inode }) in &since.moved {
+        let origin = view.place(origin);
+        let is_it = |path: &PathBuf| view.its(path).is_some_and(|meta| meta.ino() == *inode);
+        let now = Some(view.place(now)).filter(is_it);
+        // A restore that was killed has left it in between.
+        let Some(now) = now.or_else(|| on_their_way(&origin).find(is_it)) else {
+            continue;
+        };
+        if !view.is_spared(&origin) && view.may_name(&origin) && view.may_name(&now) {
+            let inode = *inode;
+            all.insert(now, Moved { origin, inode });
+        }
+    }
+    all
+}
+
+/// Of what was made, the outermost; folders only if there is nothing else in them.
+fn to_be_moved_aside(made: &BTreeSet<PathBuf>, leaving: &Leaving) -> BTreeSet<PathBuf> {
+    let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
+    for path in made {
+        // A folder comes before what is in it.
+        if aside.last().is_some_and(|folder| path.starts_with(folder)) {
+            continue;
+        }
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        if !is_folder || holds_only(path, made, leaving) {
+            aside.insert(path.clone());
+        }
+    }
+    aside
+}
+
 /// What is there that was made since, and is to be moved aside if it can be.
-fn made(since: &Names, moved: &[Moved], view: &View<'_>) -> BTreeSet<PathBuf> {
+fn made(since: &Names, leaving: &Leaving, view: &View<'_>) -> BTreeSet<PathBuf> {
     let mut made = BTreeSet::new();
     for path in since.made.keys() {
         let place = view.place(path);
-        let is_in_the_way = moved.iter().any(|moved| place.starts_with(&moved.origin));
         // Where something recorded will be, it is compared with that; but not what a folder will come back in place of.
-        let stays = !is_in_the_way && view.around.contains(place.as_path());
+        let stays = !leaving.is_in_the_way(&place) && view.around.contains(place.as_path());
         if view.its(&place).is_some() && !stays && !view.is_spared(&place) {
             made.insert(place);
         }
@@ -341,7 +359,7 @@ fn real(path: &Path) -> Option<PathBuf> {
 }
 
 /// Whether all that is in a folder was made since, too, or leaves it.
-fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, moved: &[Moved]) -> bool {
+fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, leaving: &Leaving) -> bool {
     let mut folders = vec![folder.to_owned()];
     let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
@@ -354,7 +372,7 @@ fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, moved: &[Moved]) -> bool 
             };
             let path = entry.path();
             looked_at += 1;
-            if moved.iter().any(|moved| moved.now == path) {
+            if leaving.moved.contains_key(&path) {
                 continue;
             }
             if looked_at > ENTRIES || !(made.contains(&path) || is_kept(&path)) {
@@ -542,11 +560,13 @@ mod tests {
             ("b", "a"),
             ("keep", "N/keep"),
         ] {
-            since.moved.push(Moved {
-                origin: place.at(origin),
-                now: place.at(now),
-                inode: place.inode(now),
-            });
+            since.moved.insert(
+                place.at(now),
+                Moved {
+                    origin: place.at(origin),
+                    inode: place.inode(now),
+                },
+            );
         }
         let folder = FileNode {
             mode: libc::S_IFDIR | 0o700,
@@ -590,12 +610,10 @@ mod tests {
         }
         assert_eq!(place.tree(), before);
         // Another inode is another thing.
-        since.moved.retain_mut(|moved| {
-            moved.inode += 1;
-            true
-        });
+        since.moved.values_mut().for_each(|moved| moved.inode += 1);
         let later = place.look(&since, &records, myself());
-        assert!(later.places.back.is_empty());
+        let now = later.places.now(&place.at("D/f"));
+        assert_eq!(now, Some(place.at("D/f")));
     }
 
     #[test]
@@ -604,11 +622,13 @@ mod tests {
         place.1 = birth_ns(&place.at("sedX")).expect("the file system knows") - 1;
         fs::rename(place.at("sedX"), place.at("text")).unwrap();
         let mut since = Names::default();
-        since.moved.push(Moved {
-            origin: place.at("sedX"),
-            now: place.at("text"),
-            inode: place.inode("text"),
-        });
+        since.moved.insert(
+            place.at("text"),
+            Moved {
+                origin: place.at("sedX"),
+                inode: place.inode("text"),
+            },
+        );
         place.apply(place.look(&since, &[], myself()));
         assert_eq!(place.tree(), ["text.strobe-later-1:sedX"]);
     }
@@ -620,11 +640,13 @@ mod tests {
         let mut since = Names::default();
         since.made.insert(place.at("ckpt"), Made::Folder);
         since.made.insert(place.at("ckpt/w"), Made::File);
-        since.moved.push(Moved {
-            origin: place.at("ckpt"),
-            now: place.at("ckpt.old"),
-            inode: place.inode("ckpt.old"),
-        });
+        since.moved.insert(
+            place.at("ckpt.old"),
+            Moved {
+                origin: place.at("ckpt"),
+                inode: place.inode("ckpt.old"),
+            },
+        );
         let later = place.look(&since, &["ckpt/w"], myself());
         assert_eq!(place.apply(later).len(), 0);
         assert_eq!(place.tree(), before);

@@ -1,13 +1,15 @@
 //! Where things are whose names a restore gives back, before it has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Names as they will be, and as they are.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// What gets its name of the cut back: that, and the one that it has.
-    pub(super) back: Vec<(PathBuf, PathBuf)>,
+    /// What gets its name of the cut back: by that, the one that it has.
+    back: BTreeMap<PathBuf, PathBuf>,
+    /// The other way round.
+    from: BTreeMap<PathBuf, PathBuf>,
     /// What is moved aside.
     pub(super) aside: BTreeSet<PathBuf>,
     /// All that the program is known to have made or written since, by the names it will have.
@@ -15,18 +17,19 @@ pub struct Places {
 }
 
 impl Places {
+    /// What is `now` here gets the name `origin` back.
+    pub(super) fn give_back(&mut self, origin: PathBuf, now: PathBuf) {
+        self.from.insert(now.clone(), origin.clone());
+        self.back.insert(origin, now);
+    }
+
     /// Where that is now which will have this name; `None` where nothing will.
     pub(super) fn now(&self, path: &Path) -> Option<PathBuf> {
         for name in path.ancestors() {
-            if let Some((_, now)) = self.back.iter().find(|(origin, _)| origin == name) {
-                let rest = path.strip_prefix(name).unwrap_or(Path::new(""));
-                return Some(if rest.as_os_str().is_empty() {
-                    now.clone()
-                } else {
-                    now.join(rest)
-                });
+            if let Some(now) = self.back.get(name) {
+                return Some(below(now, path, name));
             }
-            if self.aside.contains(name) || self.back.iter().any(|(_, now)| now == name) {
+            if self.aside.contains(name) || self.from.contains_key(name) {
                 return None;
             }
         }
@@ -35,22 +38,23 @@ impl Places {
 
     /// The name that something will have.
     pub(super) fn then(&self, now: &Path) -> PathBuf {
-        for name in now.ancestors() {
-            if let Some((origin, _)) = self.back.iter().find(|(_, now)| now == name)
-                && let Ok(rest) = now.strip_prefix(name)
-            {
-                return match rest.as_os_str().is_empty() {
-                    true => origin.clone(),
-                    false => origin.join(rest),
-                };
-            }
-        }
-        now.to_owned()
+        let found = now
+            .ancestors()
+            .find_map(|name| Some((self.from.get(name)?, name)));
+        found.map_or_else(|| now.to_owned(), |(origin, name)| below(origin, now, name))
     }
 
     /// Whether what has this name is known to be the program's.
     pub(super) fn is_own(&self, path: &Path) -> bool {
         self.own.contains(path)
+    }
+}
+
+/// What lies at or below `name`, as it lies at or below `place`.
+fn below(place: &Path, path: &Path, name: &Path) -> PathBuf {
+    match path.strip_prefix(name) {
+        Ok(rest) if !rest.as_os_str().is_empty() => place.join(rest),
+        _ => place.to_owned(),
     }
 }
 
@@ -61,16 +65,13 @@ mod tests {
     #[test]
     fn names_are_followed_both_ways() {
         let place = |path: &str| PathBuf::from(path);
-        let places = Places {
-            back: vec![
-                (place("/D"), place("/E")),
-                (place("/D/f"), place("/g")),
-                (place("/a"), place("/b")),
-                (place("/b"), place("/a")),
-            ],
+        let mut places = Places {
             aside: BTreeSet::from([place("/new")]),
-            own: BTreeSet::new(),
+            ..Places::default()
         };
+        for (origin, now) in [("/D", "/E"), ("/D/f", "/g"), ("/a", "/b"), ("/b", "/a")] {
+            places.give_back(place(origin), place(now));
+        }
         for (then, now) in [
             ("/D", Some("/E")),
             ("/D/x/y", Some("/E/x/y")),
