@@ -21,9 +21,6 @@ use crate::path_map::PathMap;
 use crate::shared_memory::is_saved;
 use crate::spool::is_spooled;
 
-/// What is looked at, at most, of a folder that was made since.
-const ENTRIES: usize = 1024;
-
 /// What a restore finds that was not there, or not so, at the cut.
 #[derive(Debug, Default)]
 pub struct Later {
@@ -361,7 +358,6 @@ fn real(path: &Path) -> Option<PathBuf> {
 /// Whether all that is in a folder was made since, too, or leaves it.
 fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, leaving: &Leaving) -> bool {
     let mut folders = vec![folder.to_owned()];
-    let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else {
             return false;
@@ -371,11 +367,10 @@ fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, leaving: &Leaving) -> boo
                 return false;
             };
             let path = entry.path();
-            looked_at += 1;
             if leaving.moved.contains_key(&path) {
                 continue;
             }
-            if looked_at > ENTRIES || !(made.contains(&path) || is_kept(&path)) {
+            if !(made.contains(&path) || is_kept(&path)) {
                 return false;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
