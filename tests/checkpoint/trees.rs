@@ -81,7 +81,7 @@ fn all_processes_end_with_a_checkpoint_that_kills() {
 fn a_script_is_saved_with_the_program_that_it_waits_for() {
     let program = hip_program("mixed.cpp");
     let folder = Folder::new("script");
-    let script = format!("{program} 60 log; echo ended with $? > report; exit 7");
+    let script = format!("{program} 150 log; echo ended with $? > report; exit 7");
     let mut session = start(&folder, &["bash", "-c", &script]);
     session
         .wait_for("log", "round 4 ", LIMIT)
@@ -104,7 +104,7 @@ fn a_script_is_saved_with_the_program_that_it_waits_for() {
     let report = fs::read_to_string(folder.join("report")).expect("the shell has written it");
     assert_eq!(report, "ended with 0\n");
     let log = fs::read_to_string(folder.join("log")).expect("its log");
-    assert!(log.ends_with("end rounds 60\n"), "{log}");
+    assert!(log.ends_with("end rounds 150\n"), "{log}");
 }
 
 /// Semaphores with a name, shared memory with a name, queues and pipes between processes: each time as they were.
@@ -114,11 +114,11 @@ fn data_loaders_come_back_with_their_trainer_as_often_as_wanted() {
     let loader = loader.to_str().expect("a path in UTF-8");
     for method in ["fork", "spawn"] {
         let whole = Folder::new("loaders-whole");
-        let session = start(&whole, &["python3", loader, method, "90"]);
+        let session = start(&whole, &["python3", loader, method, "250"]);
         assert!(session.wait(LIMIT).expect("it ends").success());
         let whole = fs::read_to_string(whole.join("stdout")).expect("its output");
         let folder = Folder::new(&format!("loaders-{method}"));
-        let mut session = start(&folder, &["python3", loader, method, "90"]);
+        let mut session = start(&folder, &["python3", loader, method, "250"]);
         session
             .wait_for("stdout", "round 9 ", LIMIT)
             .expect("it works");
