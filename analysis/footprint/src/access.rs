@@ -8,6 +8,7 @@ use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
 use crate::block::Located;
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
+use crate::host_calls::Structure;
 use crate::registers::{M0, VCC};
 use crate::site::{Load, Site};
 use crate::state::State;
@@ -187,7 +188,14 @@ impl Walk<'_> {
         };
         if let Some(make) = fixed {
             return (0..dwords)
-                .map(|dword| self.arena.intern(make(offset as u32 + 4 * dword as u32)))
+                .map(|dword| {
+                    let offset = offset as u32 + 4 * dword as u32;
+                    let node = make(offset);
+                    let pointer = matches!(node, Node::Kernarg(_))
+                        .then(|| self.host_call_argument(offset))
+                        .flatten();
+                    pointer.unwrap_or_else(|| self.arena.intern(node))
+                })
                 .collect();
         }
         if let Node::Image(start) = self.arena.node(address)
@@ -217,6 +225,20 @@ impl Walk<'_> {
                 self.arena.leaf(node, loops, divergent)
             })
             .collect()
+    }
+
+    /// The dword at an offset of the kernarg segment, if it is half of a pointer to what the runtime has
+    /// for calls of the host.
+    fn host_call_argument(&mut self, offset: u32) -> Option<Id> {
+        let (_, arg) = self.kernel.arg_at(offset)?;
+        let structure = Structure::of_argument(arg.kind)?;
+        let whole = Node::Symbol(Symbolic::HostCalls(structure));
+        let whole = self.arena.intern(whole);
+        match offset - arg.offset {
+            0 => Some(self.arena.low(whole)),
+            4 => Some(self.arena.high(whole)),
+            _ => None,
+        }
     }
 
     /// Constants of the image, and addresses that the loader puts there.
@@ -302,15 +324,16 @@ impl Walk<'_> {
             return false;
         }
         let (base, _) = self.base_and_offset(address);
+        let is_pointer = |node: Node| {
+            matches!(
+                node,
+                Node::Kernarg64(_) | Node::Load64 { .. } | Node::Symbol(Symbolic::HostCalls(_))
+            )
+        };
         match self.arena.node(base) {
-            Node::Kernarg64(_) | Node::Load64 { .. } | Node::Image(_) => false,
-            Node::Add64(a, b) => ![a, b].iter().any(|part| {
-                matches!(
-                    self.arena.node(*part),
-                    Node::Kernarg64(_) | Node::Load64 { .. }
-                )
-            }),
-            _ => true,
+            Node::Image(_) => false,
+            Node::Add64(a, b) => ![a, b].iter().any(|part| is_pointer(self.arena.node(*part))),
+            node => !is_pointer(node),
         }
     }
 

@@ -3,6 +3,7 @@
 use strobe_extent::{Access, Extent, Reason, Side};
 
 use crate::evaluate::{Base, Evaluation};
+use crate::expr::Symbolic;
 use crate::launch::{Launch, LaunchMemory};
 use crate::plan::Plan;
 use crate::range::Range;
@@ -41,6 +42,12 @@ pub(crate) fn access(
             }
         }
     }
+    // Whoever may write anything may change what leads to the runtime's memory.
+    if plan.host_calls
+        && let Side::Unknown(reason) = access.writes
+    {
+        return Access::unknown(reason);
+    }
     // A table that the kernel itself may change is not known while it runs.
     if evaluation
         .consulted
@@ -78,6 +85,15 @@ impl Evaluation<'_> {
             if site.scalar && !alternative.range.is_of_words() {
                 let Range { lo, hi, .. } = alternative.range;
                 alternative.range = Range::span(lo - SCALAR_PARTS * 3, hi);
+            }
+            if let Origin::Symbol(Symbolic::HostCalls(structure)) = alternative.origin
+                && site.writes
+                && structure.has_pointer(alternative.range, site.bytes)
+            {
+                let reason = Reason::Other("a write to pointers of the runtime");
+                sides
+                    .iter_mut()
+                    .for_each(|side| side.union_with(&reason.into()));
             }
             match self.touched_by(alternative, address.alternatives(), site.bytes) {
                 Touched::Nothing => {}

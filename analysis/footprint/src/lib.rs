@@ -20,6 +20,8 @@
 //! - A pointer to scratch is kept in registers and scratch alone.
 //! - What a register holds that nobody has set, nor the kernel's descriptor asks for, does not matter.
 //!
+//! Of the runtime: what it lays out for calls of the host is as its sources say (`host_calls.rs`).
+//!
 //! A launch that does otherwise may touch more than predicted; nothing here can tell.
 //!
 //! Only memory that a program allocates counts. Module data (`__device__` variables), kernel
@@ -45,6 +47,7 @@ mod expr;
 mod extents;
 mod facts;
 mod flow;
+mod host_calls;
 mod induction;
 pub mod inspect;
 mod join;

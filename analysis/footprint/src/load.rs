@@ -9,6 +9,7 @@ use strobe_extent::{Extent, Reason};
 use crate::broken::Rule;
 use crate::evaluate::Evaluation;
 use crate::expr::Symbolic;
+use crate::host_calls::Structure;
 use crate::range::Range;
 use crate::value::{Alternative, Origin, Value};
 
@@ -34,6 +35,9 @@ impl Evaluation<'_> {
                 Origin::Symbol(Symbolic::Packet) if range.single().is_some() && bytes == 4 => {
                     let offset = u32::try_from(range.lo).unwrap_or(u32::MAX);
                     all.extend(self.packet(offset).alternatives());
+                }
+                Origin::Symbol(Symbolic::HostCalls(structure)) => {
+                    all.push(host_call_word(structure, range, bytes));
                 }
                 Origin::Runtime => all.push(Alternative {
                     origin: Origin::RuntimeWord,
@@ -135,6 +139,22 @@ impl Evaluation<'_> {
                 Alternative::number(Range::wrap(word.into(), word.into(), 32))
             });
         }
+    }
+}
+
+/// A word of what the runtime has for calls of the host.
+fn host_call_word(structure: Structure, range: Range, bytes: u32) -> Alternative {
+    let at = range.single().and_then(|at| i64::try_from(at).ok());
+    let pointer = at.and_then(|at| structure.pointer_at(at));
+    let range = match pointer {
+        Some((_, 0)) if bytes == 8 => Range::exactly(0),
+        Some(_) if bytes == 4 => Range::full(32),
+        _ => return Alternative::lost(Reason::PointerFromMemory, 8 * bytes),
+    };
+    let target = pointer.map_or(Structure::Plain, |(target, _)| target);
+    Alternative {
+        origin: Origin::Symbol(Symbolic::HostCalls(target)),
+        range,
     }
 }
 

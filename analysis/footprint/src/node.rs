@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::host_calls::Structure;
+
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Id(pub(crate) u32);
@@ -65,6 +67,8 @@ pub(crate) enum Symbolic {
     Scratch,
     /// LDS through the flat aperture.
     Lds,
+    /// Memory of the runtime for calls of the host.
+    HostCalls(Structure),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

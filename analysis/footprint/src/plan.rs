@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
-use crate::expr::{Arena, BOTTOM, Id, Map, Node};
+use crate::expr::{Arena, BOTTOM, Id, Map, Node, Symbolic};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) kernarg_size: u32,
     pub(crate) args: Vec<Arg>,
     pub(crate) table: usize,
+    /// Something goes through pointers of the runtime: [`crate::host_calls`].
+    pub(crate) host_calls: bool,
     /// Names of the module data that addresses point to, by image address.
     symbols: Map<u64, String>,
     /// Phis of loops and their next values: the loop's point, the phi's key, whether it is the next
@@ -71,7 +73,12 @@ impl Plan {
             _ => None,
         });
         let symbols = names.collect();
+        let host_calls = (0..arena.len()).any(|index| {
+            let node = arena.node(Id(index as u32));
+            matches!(node, Node::Symbol(Symbolic::HostCalls(_)))
+        });
         Self {
+            host_calls,
             symbols,
             arena,
             facts,

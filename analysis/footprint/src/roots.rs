@@ -5,6 +5,7 @@ use strobe_extent::Reason;
 
 use crate::describe;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, children};
+use crate::host_calls::Structure;
 use crate::plan::Plan;
 use crate::summary::{FootprintSummary, SideSummary, Slot};
 
@@ -24,6 +25,8 @@ enum Root {
     Runtime,
     /// A word in it.
     RuntimeWord,
+    /// Memory of the runtime for calls of the host; whether it is where that begins.
+    HostCalls(Structure, bool),
     /// Something lost less a pointer.
     Apart,
     Lost(Why),
@@ -166,22 +169,50 @@ impl Finder<'_> {
         }
     }
 
-    fn loaded(&mut self, load: u32) -> Set {
+    /// Roots of what is not at the place itself, but somewhere from there.
+    fn moved(&mut self, set: Set) -> Set {
+        let mut moved = set;
+        for index in 0..self.table.roots.len() {
+            if set >> index & 1 != 0
+                && let Root::HostCalls(structure, true) = self.table.roots[index]
+            {
+                moved &= !(1 << index);
+                moved |= self.one(Root::HostCalls(structure, false));
+            }
+        }
+        moved
+    }
+
+    fn loaded(&mut self, load: u32, dword: u8) -> Set {
         let load = self.plan.loads[load as usize];
         if load.bytes < 4 {
             return 0;
         }
-        let from: Vec<Root> = self.roots(self.of(load.address)).collect();
+        let (mut base, mut offset) = (load.address, i64::from(dword) * 4);
+        if let Node::Add64(of, by) = self.plan.arena.node(base)
+            && let Some(by) = self.plan.arena.as_const64(by)
+        {
+            (base, offset) = (of, offset.wrapping_add(by as i64));
+        }
+        let from: Vec<Root> = self.roots(self.of(base)).collect();
         let mut all = 0;
         for root in &from {
+            if let Root::HostCalls(structure, true) = *root
+                && let Some((target, _)) = structure.pointer_at(offset)
+            {
+                all |= self.one(Root::HostCalls(target, true));
+                continue;
+            }
             all |= self.one(match *root {
                 Root::Own => Root::AnySlot,
                 Root::Slot(slot) => Root::Behind(Some(slot)),
                 Root::Runtime => Root::RuntimeWord,
                 Root::AnySlot | Root::Behind(_) => Root::Behind(None),
-                Root::Image(_) | Root::RuntimeWord | Root::Apart | Root::Lost(_) => {
-                    Root::Lost(Why::Memory)
-                }
+                Root::Image(_)
+                | Root::RuntimeWord
+                | Root::HostCalls(..)
+                | Root::Apart
+                | Root::Lost(_) => Root::Lost(Why::Memory),
             });
         }
         if from.is_empty() {
@@ -204,7 +235,7 @@ impl Finder<'_> {
                 Lost::Scratch => Why::Scratch,
                 Lost::Memory => Why::Memory,
             })),
-            Node::Load { load, .. } | Node::Load64 { load, .. } => self.loaded(load),
+            Node::Load { load, dword } | Node::Load64 { load, dword } => self.loaded(load, dword),
             Node::Phi(phi) => union(self, &self.plan.merges.phis[phi as usize].inputs),
             Node::Phi64(low, high) => {
                 let inputs = self.plan.merges.wide.get(&(low, high));
@@ -212,19 +243,23 @@ impl Finder<'_> {
             }
             Node::Image(address) => self.one(Root::Image(address)),
             Node::Symbol(Symbolic::Queue) => self.one(Root::Runtime),
+            Node::Symbol(Symbolic::HostCalls(structure)) => {
+                self.one(Root::HostCalls(structure, true))
+            }
             Node::Symbol(_) | Node::ScratchBuffer(_) => self.one(Root::Own),
             Node::Select(_, a, b) | Node::Select64(_, a, b) => self.of(a) | self.of(b),
             Node::Low(a) | Node::High(a) | Node::Lane(a, ..) | Node::Lane64(a, ..) => self.of(a),
             // The high half decides, if it is no constant.
             Node::Pair(low, high) => match self.of(high) {
-                0 => self.of(low),
-                high => high,
+                0 => self.moved(self.of(low)),
+                high => self.moved(high),
             },
             Node::Add64(a, b) | Node::Binary(Binary::Add | Binary::And | Binary::Or, a, b) => {
-                self.sum(self.of(a), self.of(b))
+                self.moved(self.sum(self.of(a), self.of(b)))
             }
             Node::Sub64(a, b) | Node::Binary(Binary::Sub, a, b) => {
-                self.difference(self.of(a), self.of(b))
+                let difference = self.difference(self.of(a), self.of(b));
+                self.moved(difference)
             }
             _ => 0,
         }
@@ -328,7 +363,9 @@ const MAX_EXTENTS: usize = 3;
 
 fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<String>) {
     let (offset, indirect) = match root {
-        Root::Image(_) | Root::Own | Root::Runtime | Root::RuntimeWord => return,
+        Root::Image(_) | Root::Own | Root::Runtime | Root::RuntimeWord | Root::HostCalls(..) => {
+            return;
+        }
         Root::Lost(_) | Root::Apart => {
             let why = match root {
                 Root::Lost(why) => why,

@@ -426,7 +426,7 @@ impl Walk<'_> {
             && let Node::Binary(Binary::Shr, inner, by) = self.arena.node(a)
             && self.arena.as_const(by) == Some(16)
             && let Node::High(whole) = self.arena.node(inner)
-            && let Node::Symbol(_) = self.arena.node(whole)
+            && let Node::Symbol(Symbolic::Scratch | Symbolic::Lds) = self.arena.node(whole)
         {
             return inner;
         }

@@ -192,26 +192,67 @@ fn a_pointer_from_memory_is_not_the_argument_it_is_taken_relative_to() {
     );
 }
 
-/// What the runtime keeps for a program (its device heap) may hold the program's pointers.
-#[test]
-fn pointers_from_the_runtimes_memory_are_unknown() {
-    let kernel = KernelSource::new("kernel", RUNTIME_HEAP)
-        .args(&[(0, 8, "global_buffer"), (8, 8, "hidden_hostcall_buffer")]);
+/// A launch of a kernel whose second argument is the runtime's, with A for the first and B for that.
+fn run_with_hidden(code: &[u32], kind: &'static str) -> Access {
+    let kernel = KernelSource::new("kernel", code).args(&[(0, 8, "global_buffer"), (8, 8, kind)]);
     let file = elf::write(&[kernel], &[0; 64], false);
     let object =
         CodeObject::parse(&file, &strobe_code_object::ObjectLimits::default()).expect("an object");
+    let kernarg: Vec<u8> = [A, B].iter().flat_map(|word| word.to_le_bytes()).collect();
     let launch = Launch {
-        kernarg: &A.to_le_bytes(),
+        kernarg: &kernarg,
         grid: [64, 1, 1],
         block: [64, 1, 1],
         dynamic_lds: 0,
     };
     let device = Device {
-        buffers: &[A],
+        buffers: &[A, B],
         content: None,
     };
-    let access =
-        analyse(&object, &object.kernels[0], &AnalysisLimits::default()).evaluate(&launch, &device);
+    analyse(&object, &object.kernels[0], &AnalysisLimits::default()).evaluate(&launch, &device)
+}
+
+/// What the runtime keeps for a program (its device heap) may hold the program's pointers.
+#[test]
+fn pointers_from_the_runtimes_memory_are_unknown() {
+    let access = run_with_hidden(RUNTIME_HEAP, "hidden_heap_v1");
+    assert!(access.writes.is_unknown(), "got {}", access.writes);
+}
+
+/// Whatever the program has passed in the place of the runtime's buffer.
+#[test]
+fn a_host_call_writes_memory_of_the_runtime_alone() {
+    let access = run_with_hidden(HOST_CALL, "hidden_hostcall_buffer");
+    assert_eq!(access.writes, run_of(A..A + 4));
+    assert_eq!(access.reads, Side::none());
+}
+
+/// The same code on what may hold pointers of the program.
+#[test]
+fn other_memory_of_the_runtime_is_not_laid_out_like_that() {
+    for kind in ["hidden_heap_v1", "by_value", "global_buffer"] {
+        let access = run_with_hidden(HOST_CALL, kind);
+        assert!(access.writes.is_unknown(), "{kind}: {}", access.writes);
+    }
+}
+
+#[test]
+fn an_address_that_the_host_has_answered_may_lead_anywhere() {
+    let access = run_with_hidden(HOST_ANSWER, "hidden_hostcall_buffer");
+    assert!(access.writes.is_unknown(), "got {}", access.writes);
+}
+
+#[test]
+fn who_changes_the_runtimes_pointers_may_touch_anything() {
+    let access = run_with_hidden(HOST_POINTER_CHANGED, "hidden_hostcall_buffer");
+    assert!(access.writes.is_unknown() && access.reads.is_unknown());
+}
+
+#[test]
+fn the_buffer_of_printf_is_written_and_no_pointer_is_read_there() {
+    let printed = run_with_hidden(PRINTED, "hidden_printf_buffer");
+    assert_eq!(printed.writes, Side::none());
+    let access = run_with_hidden(PRINTED_POINTER, "hidden_printf_buffer");
     assert!(access.writes.is_unknown(), "got {}", access.writes);
 }
 

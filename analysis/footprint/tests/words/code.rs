@@ -474,3 +474,82 @@ pub(crate) const UNSET: &[u32] = &[
     0xdc70_8000, 0x0006_0001,  // global_store_dword v1, v0, s[6:7]
     0xbf81_0000,               // s_endpgm
 ];
+
+#[rustfmt::skip]
+pub(crate) const HOST_CALL: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xdc55_8018, 0x0206_0001,  // global_load_dwordx2 v[2:3], v1, s[6:7] offset:24 glc
+    0xdc54_8028, 0x0406_0001,  // global_load_dwordx2 v[4:5], v1, s[6:7] offset:40
+    0xdc5c_8000, 0x0606_0001,  // global_load_dwordx4 v[6:9], v1, s[6:7]
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0x2604_0902,               // v_and_b32_e32 v2, v2, v4
+    0xd285_0004, 0x0001_3102,  // v_mul_lo_u32 v4, v2, 24
+    0x3208_0906,               // v_add_co_u32_e32 v4, vcc, v6, v4
+    0x380a_0e80,               // v_addc_co_u32_e32 v5, vcc, 0, v7, vcc
+    0xdc74_8008, 0x007f_0204,  // global_store_dwordx2 v[4:5], v[2:3], off offset:8
+    0x2404_048c,               // v_lshlrev_b32_e32 v2, 12, v2
+    0x3210_0508,               // v_add_co_u32_e32 v8, vcc, v8, v2
+    0x3812_1280,               // v_addc_co_u32_e32 v9, vcc, 0, v9, vcc
+    0xdc74_8000, 0x007f_0408,  // global_store_dwordx2 v[8:9], v[4:5], off
+    0xdd85_8020, 0x0406_0201,  // global_atomic_cmpswap_x2 v[4:5], v1, v[2:5], s[6:7] offset:32 glc
+    0xdc54_8010, 0x0a06_0001,  // global_load_dwordx2 v[10:11], v1, s[6:7] offset:16
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0xdd88_8008, 0x007f_020a,  // global_atomic_add_x2 v[10:11], v[2:3], off offset:8
+    0xdc54_8010, 0x0c7f_000a,  // global_load_dwordx2 v[12:13], v[10:11], off offset:16
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0xdc74_8000, 0x007f_000c,  // global_store_dwordx2 v[12:13], v[0:1], off
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const HOST_ANSWER: &[u32] = &[
+    0xc006_0180, 0x0000_0008,  // s_load_dwordx2 s[6:7], s[0:1], 0x8
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xdc54_8008, 0x0206_0001,  // global_load_dwordx2 v[2:3], v1, s[6:7] offset:8
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0xdc54_8000, 0x047f_0002,  // global_load_dwordx2 v[4:5], v[2:3], off
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0xdc70_8000, 0x007f_0004,  // global_store_dword v[4:5], v0, off
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const HOST_POINTER_CHANGED: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0xdc74_8008, 0x0006_0201,  // global_store_dwordx2 v1, v[2:3], s[6:7] offset:8
+    0xdc54_8008, 0x0406_0001,  // global_load_dwordx2 v[4:5], v1, s[6:7] offset:8
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0xdc70_8000, 0x007f_0004,  // global_store_dword v[4:5], v0, off
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const PRINTED: &[u32] = &[
+    0xc006_0180, 0x0000_0008,  // s_load_dwordx2 s[6:7], s[0:1], 0x8
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x7e04_0284,               // v_mov_b32_e32 v2, 4
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xdd09_8000, 0x0306_0201,  // global_atomic_add v3, v1, v2, s[6:7] glc
+    0xbf8c_0f70,               // s_waitcnt vmcnt(0)
+    0xdc70_8008, 0x0006_0003,  // global_store_dword v3, v0, s[6:7] offset:8
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const PRINTED_POINTER: &[u32] = &[
+    0xc006_0180, 0x0000_0008,  // s_load_dwordx2 s[6:7], s[0:1], 0x8
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xc006_0203, 0x0000_0008,  // s_load_dwordx2 s[8:9], s[6:7], 0x8
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xdc70_8000, 0x0008_0001,  // global_store_dword v1, v0, s[8:9]
+    0xbf81_0000,               // s_endpgm
+];
