@@ -31,12 +31,16 @@ pub enum Rule {
     LanesMayBeNone,
     /// A store is as long as its instruction says.
     StoresAreWide,
+    /// A loop can go round with no lane active.
+    LoopsRunEmpty,
+    /// EXEC has another value after each change.
+    ChangesMakeValues,
 }
 
 impl Rule {
     #[cfg(feature = "broken")]
     /// Every rule.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::SwitchingOffMakesAnEpoch,
         Self::SwitchingOnMakesAnEpoch,
         Self::LoopsHaveManyEntries,
@@ -48,6 +52,8 @@ impl Rule {
         Self::ArraysStartAtOne,
         Self::LanesMayBeNone,
         Self::StoresAreWide,
+        Self::LoopsRunEmpty,
+        Self::ChangesMakeValues,
     ];
 
     #[cfg(not(feature = "broken"))]

@@ -19,6 +19,8 @@ pub(crate) struct Loop {
     pub(crate) scratch: bool,
     /// Switches lanes on or off.
     pub(crate) masks: bool,
+    /// Switches lanes off where it goes round.
+    pub(crate) narrows: bool,
     /// Scalar registers that bitwise 64-bit logic defines.
     logic: Vec<bool>,
     pub(crate) blocks: Vec<usize>,
@@ -175,7 +177,7 @@ impl Function {
                     found.defined.add(&located.inst);
                     found.calls |= info.class == Class::Call;
                     found.masks |= info.flags.contains(Flags::WRITES_EXEC)
-                        || located.inst.dsts[0] == Operand::Scalar(EXEC);
+                        || matches!(located.inst.dsts[0], Operand::Scalar(to) if to >= EXEC);
                     if matches!(located.inst.op, Op::s_or_b64)
                         && let Operand::Scalar(register) = located.inst.dsts[0]
                     {
@@ -185,6 +187,13 @@ impl Function {
                         && !matches!(info.space, Space::Ds | Space::Smem | Space::Global);
                 }
             }
+            let last = ends[&head].iter();
+            found.narrows = last
+                .flat_map(|&end| &self.instructions[self.blocks[end].instructions.clone()])
+                .any(|located| {
+                    matches!(located.inst.op, Op::s_andn2_b64 | Op::s_and_b64)
+                        && located.inst.dsts[0] == Operand::Scalar(EXEC)
+                });
             if found.calls {
                 found.defined = Defined::ALL;
                 found.scratch = true;

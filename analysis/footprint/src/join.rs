@@ -125,6 +125,9 @@ impl Walk<'_> {
         point: u32,
         ends: usize,
     ) {
+        if states[1..].iter().any(|s| s.exec != joined.exec) {
+            joined.exec = self.exec_values.fresh();
+        }
         for other in &states[1..] {
             joined.parked = self.parked.union(joined.parked, other.parked);
             joined.indexed |= other.indexed;

@@ -2,16 +2,17 @@
 //!
 //! A loop that switches lanes off and on keeps them in masks, which are empty when it begins. That all lanes
 //! at its head are among those that came to the loop is taken for granted there, and checked at each
-//! of its ends; where it does not hold, the walk is done again with the loop as a *loose* one.
+//! of its ends, like other [premises](crate::premises).
 
 use std::rc::Rc;
 
 use strobe_isa::Operand;
 
-use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ZERO};
+use crate::expr::{BOTTOM, Binary, FALSE, FactId, Id, Lost, Node, Symbolic, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
 use crate::merge::{Point, Way};
+use crate::premises::{Premise, Which};
 use crate::registers::{Defined, SCALARS};
 use crate::state::{Parked, ParkedId, State};
 use crate::walk::Walk;
@@ -43,13 +44,20 @@ pub(crate) struct LoopRun {
     /// The lanes that came to the loop, if it is taken for granted that no others come to its head
     /// later.
     entered: Option<u32>,
-    /// Masks that are taken to be part of those lanes at the head.
-    masks: Vec<usize>,
+    /// EXEC's value, if it is taken to be the same in every round.
+    exec: Option<u32>,
+    /// Some lane is taken to be active whenever the loop goes round.
+    occupied: bool,
+    /// Masks that are taken to be part of those lanes at the head, and whether they are taken to make them
+    /// up with EXEC.
+    masks: Vec<(usize, bool)>,
+    /// Registers that are taken to keep their value.
+    kept: Vec<(usize, Id)>,
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,
     /// The function's entry and the head's address.
-    which: (u64, u64),
+    which: Which,
 }
 
 impl LoopRun {
@@ -68,13 +76,16 @@ struct Head<'a> {
     none: Vec<Id>,
     point: u32,
     bit: u64,
+    which: Which,
     loose: bool,
+    steady: bool,
     /// The lanes that came to the loop, if no others come to its head.
     entered: Option<u32>,
     /// What a parked lane holds.
     parked: Id,
     phis: Vec<(Place, u32)>,
-    masks: Vec<usize>,
+    masks: Vec<(usize, bool)>,
+    kept: Vec<(usize, Id)>,
 }
 
 impl Head<'_> {
@@ -100,7 +111,7 @@ impl Walk<'_> {
         states: Vec<State>,
         shape: &Loop,
         ends: usize,
-        which: (u64, u64),
+        which: Which,
     ) -> (u32, State) {
         self.charge((states.len() + ends) * (SCALARS + self.vectors) / 8);
         let run = self.loops.len() as u32;
@@ -108,7 +119,7 @@ impl Walk<'_> {
         let (mut facts, wave) = self.meet(&states);
         // Lanes will come to the head that never came to the loop: of them is known what holds for the
         // wave, and any register may be another one's.
-        let loose = shape.masks && self.loose.contains(&which);
+        let loose = shape.masks && !self.premises.granted(which, Premise::Entered);
         if loose {
             facts = wave;
         }
@@ -138,11 +149,14 @@ impl Walk<'_> {
             none: vec![BOTTOM; ends],
             point,
             bit,
+            which,
             loose,
+            steady: false,
             entered: None,
             parked: self.arena.opaque(Lost::Arithmetic),
             phis: Vec::new(),
             masks: Vec::new(),
+            kept: Vec::new(),
         };
         let mut state = states[0].clone();
         state.scalars =
@@ -160,6 +174,11 @@ impl Walk<'_> {
         state.idle = states.iter().all(|state| state.idle);
         (state.facts, state.wave) = (facts, wave);
         head.entered = (!loose).then(|| self.snapshot(&state));
+        head.steady =
+            shape.masks && !shape.narrows && self.premises.granted(which, Premise::Steady);
+        if shape.masks && !head.steady {
+            state.exec = self.exec_values.fresh();
+        }
         self.head_scalars(&mut state, &mut head);
         self.head_vectors(&mut state, &mut head);
         self.head_slots(&mut state, &mut head);
@@ -168,13 +187,16 @@ impl Walk<'_> {
         state.bound = if shape.masks { entered } else { state.bound };
         state.epoch = self.epochs.unrelated(state.bound);
         state.idle = false;
-        // Whether some are at the loop's end is not known yet.
-        state.occupied &= !shape.masks;
+        state.occupied &= self.premises.granted(which, Premise::Occupied);
+        let occupied = shape.masks && state.occupied;
         let parked = state.parked;
         if shape.masks {
             state.parked = self.parked.push(state.parked, Parked::Loop(run));
         }
-        let Head { phis, masks, .. } = head;
+        let exec = head.steady.then_some(state.exec);
+        let Head {
+            phis, masks, kept, ..
+        } = head;
         self.loops.push(LoopRun {
             parent: self.inside,
             defined: if loose { Defined::ALL } else { shape.defined },
@@ -187,7 +209,10 @@ impl Walk<'_> {
             facts,
             wave,
             entered,
+            exec,
+            occupied,
             masks,
+            kept,
             parked,
             carried: Vec::new(),
             which,
@@ -222,16 +247,44 @@ impl Walk<'_> {
                 let mask = self.arena.intern(Node::PartOf(entered, unique));
                 scalars[register] = self.arena.intern(Node::Mask(mask, false));
                 scalars[register + 1] = self.arena.intern(Node::Mask(mask, true));
-                head.masks.push(register);
+                let premise = Premise::Collected(register);
+                let collected = !head.steady && self.premises.granted(head.which, premise);
+                if collected {
+                    self.take_apart(mask, entered, state.exec);
+                }
+                head.masks.push((register, collected));
                 register += 2;
                 continue;
             }
-            if head.shape.defined.scalar(register) {
+            if head.shape.calls && self.is_kept(head, register) {
+                let value = head.states[0].scalars[register];
+                scalars[register] = value;
+                head.kept.push((register, value));
+            } else if head.shape.defined.scalar(register) {
                 let inputs = head.states.iter().map(|s| s.scalars[register]).collect();
                 scalars[register] = self.head_phi(head, Place::Scalar(register), true, inputs);
             }
             register += 1;
         }
+    }
+
+    /// Whether a register is half of an address in the image on all ways to a loop with calls, and not known
+    /// to change there: it may be what is called.
+    fn is_kept(&self, head: &Head<'_>, register: usize) -> bool {
+        let value = head.states[0].scalars[register];
+        let mut half = self.arena.node(value);
+        if let Node::Binary(Binary::Add, base, offset) = half
+            && self.arena.as_const(offset).is_some()
+        {
+            half = self.arena.node(base);
+        }
+        let (Node::Low(whole) | Node::High(whole)) = half else {
+            return false;
+        };
+        let whole = self.arena.node(whole);
+        matches!(whole, Node::Image(_) | Node::Symbol(Symbolic::HostCalls(_)))
+            && head.states.iter().all(|s| s.scalars[register] == value)
+            && self.premises.granted(head.which, Premise::Kept(register))
     }
 
     fn head_vectors(&mut self, state: &mut State, head: &mut Head<'_>) {
@@ -276,6 +329,12 @@ impl Walk<'_> {
         let lost = self.arena.opaque(Lost::Scratch);
         self.charge(self.loops[run as usize].phis.len());
         self.check_lanes(run, state);
+        for &(register, value) in &self.loops[run as usize].kept {
+            if state.scalars[register] != value {
+                let which = self.loops[run as usize].which;
+                self.premises.refute(which, Premise::Kept(register));
+            }
+        }
         let run = &mut self.loops[run as usize];
         for entry in self.parked.since(state.parked, run.parked) {
             if !run.carried.contains(&entry) {
@@ -312,23 +371,33 @@ impl Walk<'_> {
     /// What was taken for granted at a loop's head must be true where the loop goes round.
     fn check_lanes(&mut self, run: u32, state: &State) {
         let run = &self.loops[run as usize];
+        if run.exec.is_some_and(|exec| exec != state.exec) {
+            self.premises.refute(run.which, Premise::Steady);
+        }
+        if run.occupied && !state.occupied {
+            self.premises.refute(run.which, Premise::Occupied);
+        }
         let Some(entered) = run.entered else { return };
         let (which, masks) = (run.which, run.masks.clone());
         let mut holds = state.idle
             || state
                 .bound
                 .is_some_and(|bound| self.inside_of(bound, entered));
-        for register in masks {
-            holds &= match self.mask(state, Operand::Scalar(register as u8)) {
+        for (register, collected) in masks {
+            let mask = self.mask(state, Operand::Scalar(register as u8));
+            holds &= match mask {
                 None => false,
                 Some(FALSE) => true,
                 Some(mask) => self
                     .origin(mask)
                     .is_some_and(|origin| self.inside_of(origin, entered)),
             };
+            if collected && !mask.is_some_and(|mask| self.make_up(state, mask, entered)) {
+                self.premises.refute(which, Premise::Collected(register));
+            }
         }
         if !holds {
-            self.broken.push(which);
+            self.premises.refute(which, Premise::Entered);
         }
     }
 

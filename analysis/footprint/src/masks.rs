@@ -35,7 +35,9 @@ enum Change {
     Widen(Id),
     /// Just the lanes of the mask, whether they are active now or not.
     Replace(Id),
-    /// Other lanes than now, of itself and the mask.
+    /// The lanes that are in itself or the mask and not in both.
+    Differ(Id),
+    /// The lanes of the mask that are not active now.
     Swap(Id),
 }
 
@@ -214,6 +216,9 @@ impl Walk<'_> {
             joined.occupied &= other.occupied;
             joined.scratch = Rc::default();
         }
+        if of[1..].iter().any(|other| other.exec != joined.exec) {
+            joined.exec = self.exec_values.fresh();
+        }
         joined.bound = bound;
         let vectors = Rc::make_mut(&mut joined.vectors);
         for (register, vector) in vectors.iter_mut().enumerate() {
@@ -261,27 +266,7 @@ impl Walk<'_> {
             MaskOp::Or => self.arena.either(x, y),
             MaskOp::Xor if x == TRUE => self.arena.not(y),
             MaskOp::Xor if y == TRUE => self.arena.not(x),
-            MaskOp::Xor => match (
-                if a == exec {
-                    state.bound
-                } else {
-                    self.origin(x)
-                },
-                if b == exec {
-                    state.bound
-                } else {
-                    self.origin(y)
-                },
-            ) {
-                (Some(x), Some(y)) => match self.around(Some(x), Some(y)) {
-                    Some(of) => {
-                        let unique = self.arena.unique();
-                        self.arena.intern(Node::PartOf(of, unique))
-                    }
-                    None => self.arena.unknown(),
-                },
-                _ => self.arena.unknown(),
-            },
+            MaskOp::Xor => self.difference(state, [(a == exec, x), (b == exec, y)]),
             MaskOp::Other => self.arena.unknown(),
         };
         if to_exec {
@@ -290,15 +275,44 @@ impl Walk<'_> {
                 MaskOp::And if a == exec || b == exec => Change::Narrow(result),
                 MaskOp::AndNot if a == exec => Change::Narrow(result),
                 MaskOp::Or if a == exec || b == exec => Change::Widen(other),
-                MaskOp::Xor if a == exec || b == exec => Change::Swap(other),
+                MaskOp::Xor if a == exec || b == exec => Change::Differ(other),
                 _ => Change::Replace(result),
             };
+            let collected = match op {
+                MaskOp::AndNot if a == exec => self.collected(state, y),
+                _ => None,
+            };
             self.change(state, change);
+            if let Some(whole) = collected {
+                self.take_apart(y, whole, state.exec);
+            }
         } else if let Operand::Scalar(register) = inst.dsts[0] {
             self.set_mask(state, register, result);
         }
         state.scc = self.arena.any(result);
         true
+    }
+
+    /// The lanes that are in one of two masks, each of which may be EXEC.
+    fn difference(&mut self, state: &State, masks: [(bool, Id); 2]) -> Id {
+        let [of, other] = masks.map(|(is_exec, mask)| match is_exec {
+            true => state.bound,
+            false => self.origin(mask),
+        });
+        let Some(of) = other.and_then(|other| self.around(of, Some(other))) else {
+            return self.arena.unknown();
+        };
+        let unique = self.arena.unique();
+        let difference = self.arena.intern(Node::PartOf(of, unique));
+        for [(is_exec, _), (_, mask)] in [masks, [masks[1], masks[0]]] {
+            if is_exec
+                && let Node::Exec(saved) = self.arena.node(mask)
+                && self.is_among(state, saved)
+            {
+                self.take_apart(difference, saved, state.exec);
+            }
+        }
+        difference
     }
 
     /// `s_mov_b64` and `s_not_b64` where EXEC or a mask takes part. `false` if it is data.
@@ -348,13 +362,11 @@ impl Walk<'_> {
                 Change::Narrow(active)
             }
             Op::s_or_saveexec_b64 => Change::Widen(mask),
-            // Lanes of the mask that are not active.
-            Op::s_andn2_saveexec_b64 | Op::s_andn2_wrexec_b64 | Op::s_xor_saveexec_b64 => {
-                Change::Swap(mask)
-            }
+            Op::s_andn2_saveexec_b64 | Op::s_andn2_wrexec_b64 => Change::Swap(mask),
+            Op::s_xor_saveexec_b64 => Change::Differ(mask),
             _ => {
                 let unknown = self.arena.unknown();
-                Change::Swap(unknown)
+                Change::Differ(unknown)
             }
         };
         let written = matches!(inst.op, Op::s_andn1_wrexec_b64 | Op::s_andn2_wrexec_b64);
@@ -383,7 +395,62 @@ impl Walk<'_> {
         self.change(state, Change::Replace(mask));
     }
 
+    /// Whether the active lanes are among those of a snapshot.
+    fn is_among(&self, state: &State, snapshot: u32) -> bool {
+        state
+            .bound
+            .is_some_and(|bound| self.inside_of(bound, snapshot))
+    }
+
+    /// A mask holds the lanes of a snapshot that a value of EXEC, part of it, has not.
+    pub(crate) fn take_apart(&mut self, mask: Id, snapshot: u32, part: u32) {
+        let whole = self.snapshots[snapshot as usize].exec;
+        self.exec_values.take_apart(mask, snapshot, whole, part);
+    }
+
+    /// A snapshot of what EXEC has now with the lanes of a mask that collects some of those active now, if
+    /// that is known.
+    fn collected(&self, state: &State, mask: Id) -> Option<u32> {
+        let Node::Either(a, b) = self.arena.node(mask) else {
+            return None;
+        };
+        let of = |more: Id, before: Id| match self.arena.node(more) {
+            Node::Lanes(_, epoch) if epoch == state.epoch => {
+                self.exec_values.whole(state.exec, self.value_of(before)?)
+            }
+            _ => None,
+        };
+        of(a, b).or_else(|| of(b, a))
+    }
+
+    /// Whether EXEC and a mask have the lanes of a snapshot between them.
+    pub(crate) fn make_up(&self, state: &State, mask: Id, snapshot: u32) -> bool {
+        let of = |snapshot: u32| self.snapshots[snapshot as usize].exec;
+        let mask = self.value_of(mask);
+        let whole = mask.and_then(|mask| self.exec_values.whole(state.exec, mask));
+        whole.is_some_and(|whole| of(whole) == of(snapshot))
+    }
+
+    /// The number of a mask's value.
+    fn value_of(&self, mask: Id) -> Option<u32> {
+        match self.arena.node(mask) {
+            Node::Exec(snapshot) => Some(self.snapshots[snapshot as usize].exec),
+            _ => self.exec_values.of_mask(mask),
+        }
+    }
+
+    /// What EXEC has with the lanes of a mask: those of a snapshot, if that is known.
+    fn made_whole(&self, state: &State, mask: Id) -> Option<u32> {
+        if let Node::Exec(snapshot) = self.arena.node(mask)
+            && self.is_among(state, snapshot)
+        {
+            return Some(snapshot);
+        }
+        self.exec_values.whole(state.exec, self.value_of(mask)?)
+    }
+
     fn change(&mut self, state: &mut State, change: Change) {
+        let (change, value) = self.known_change(state, change);
         match change {
             Change::Narrow(mask) => self.park(state, mask),
             Change::Widen(FALSE) => {}
@@ -409,8 +476,11 @@ impl Walk<'_> {
                 {
                     self.park(state, mask);
                 }
+                if let Node::Exec(snapshot) = self.arena.node(mask) {
+                    state.occupied |= self.snapshots[snapshot as usize].occupied;
+                }
             }
-            Change::Swap(mask) => {
+            Change::Differ(mask) | Change::Swap(mask) => {
                 let since = self.origin(mask);
                 let bound = self.around(state.bound, since);
                 self.unpark(state, since, bound);
@@ -422,6 +492,31 @@ impl Walk<'_> {
                 self.park(state, unknown);
             }
         }
+        state.exec = value.unwrap_or_else(|| self.exec_values.fresh());
+    }
+
+    /// A change with what is known of EXEC's value then, and that value.
+    fn known_change(&mut self, state: &State, change: Change) -> (Change, Option<u32>) {
+        let of_snapshot = |walk: &Self, snapshot: u32| walk.snapshots[snapshot as usize].exec;
+        let value = match change {
+            Change::Narrow(_) => None,
+            Change::Widen(FALSE) => Some(state.exec),
+            Change::Widen(mask) => {
+                let Some(whole) = self.made_whole(state, mask) else {
+                    return (change, None);
+                };
+                let mask = self.arena.intern(Node::Exec(whole));
+                return (Change::Widen(mask), Some(of_snapshot(self, whole)));
+            }
+            Change::Replace(mask) => self.value_of(mask),
+            Change::Differ(mask) => self
+                .value_of(mask)
+                .and_then(|part| self.exec_values.rest(state.exec, part)),
+            Change::Swap(mask) => self
+                .value_of(mask)
+                .filter(|mask| self.exec_values.whole(state.exec, *mask).is_some()),
+        };
+        (change, value)
     }
 
     /// Whether what was parked at a snapshot has stayed so: no lane of it was switched on since.

@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) wave: FactId,
     /// Which lanes are active: [`crate::epoch`].
     pub(crate) epoch: u32,
+    /// The number of EXEC's value: [`crate::exec_values`].
+    pub(crate) exec: u32,
     pub(crate) parked: ParkedId,
     /// A snapshot whose lanes contain the active ones.
     pub(crate) bound: Option<u32>,
@@ -52,6 +54,7 @@ impl State {
             facts: FactId(0),
             wave: FactId(0),
             epoch: 0,
+            exec: 0,
             parked: NONE_PARKED,
             bound: None,
             idle: false,
@@ -76,6 +79,8 @@ pub(crate) struct Snapshot {
     pub(crate) vectors: Rc<Vec<Id>>,
     pub(crate) scratch: Rc<Slots>,
     pub(crate) facts: FactId,
+    /// As in [`State`].
+    pub(crate) exec: u32,
     /// The innermost loop around it.
     pub(crate) inside: Option<u32>,
     /// What was parked before.

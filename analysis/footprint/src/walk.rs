@@ -14,6 +14,7 @@ use strobe_isa::{Class, Op, Operand};
 
 use crate::block::{Exit, FlowError, Located, target};
 use crate::epoch::Epochs;
+use crate::exec_values::ExecValues;
 use crate::expr::{Arena, FALSE, FactId, Id, Map, Node, TRUE};
 use crate::facts::Facts;
 use crate::flow::{Function, Jumps};
@@ -21,6 +22,7 @@ use crate::limits::AnalysisLimits;
 use crate::loop_run::LoopRun;
 use crate::machine::Machine;
 use crate::merge::Merges;
+use crate::premises::Premises;
 use crate::registers::VCC;
 use crate::site::{Load, Site};
 use crate::state::{ParkedLists, Snapshot, State};
@@ -49,14 +51,12 @@ pub(crate) struct Walk<'a> {
     /// What [`Walk::spent`] does not see in what there is, and what earlier walks have spent.
     steps: Cell<usize>,
     pub(crate) epochs: Epochs,
+    pub(crate) exec_values: ExecValues,
     /// Registers of which some instruction writes one lane, be it active or parked.
     pub(crate) lane_written: BTreeSet<usize>,
     /// Some were found when lanes had been parked already: it has to be done again.
     late: bool,
-    /// Loops that more lanes come to the head of than came to the loop.
-    pub(crate) loose: Vec<(u64, u64)>,
-    /// Those found on this walk: it has to be done again.
-    pub(crate) broken: Vec<(u64, u64)>,
+    pub(crate) premises: Premises,
     /// Jumps by registers to one address of the image: branches.
     jumps: Jumps,
     /// Some were found on this walk: they are not in the graph yet, and it has to be done again.
@@ -107,10 +107,10 @@ impl<'a> Walk<'a> {
             instructions: 0,
             steps: Cell::new(0),
             epochs: Epochs::new(),
+            exec_values: ExecValues::default(),
             lane_written: BTreeSet::new(),
             late: false,
-            loose: Vec::new(),
-            broken: Vec::new(),
+            premises: Premises::default(),
             jumps: Jumps::default(),
             new_jumps: false,
         }
@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
         for _ in 0..MAX_WALKS {
             let state = self.initial();
             self.function(self.kernel.code.start, state, 0, None)?;
-            if self.broken.is_empty() && !self.late && !self.new_jumps {
+            if self.premises.held() && !self.late && !self.new_jumps {
                 self.fill_parked();
                 self.merges.widen(&mut self.arena);
                 return if self.exhausted() {
@@ -137,8 +137,7 @@ impl<'a> Walk<'a> {
             again.jumps = std::mem::take(&mut self.jumps);
             again.instructions = self.instructions;
             again.steps.set(self.spent());
-            again.loose = std::mem::take(&mut self.loose);
-            again.loose.append(&mut self.broken);
+            again.premises = std::mem::take(&mut self.premises).left();
             again.lane_written = std::mem::take(&mut self.lane_written);
             *self = again;
         }
@@ -355,7 +354,7 @@ impl<'a> Walk<'a> {
         let (truth, holds) = match op {
             Op::s_cbranch_execz | Op::s_cbranch_execnz => {
                 let empty = (op == Op::s_cbranch_execz) == taken;
-                if state.idle && !empty {
+                if (state.idle && !empty) || (state.occupied && empty) {
                     return false;
                 }
                 if empty {
@@ -380,8 +379,9 @@ impl<'a> Walk<'a> {
             (TRUE, false) | (FALSE, true) => false,
             _ if !holds && self.holds_active(state, truth) => {
                 // Every active lane is in the mask: there is none.
+                let possible = !state.occupied;
                 state.make_idle();
-                true
+                possible
             }
             _ => {
                 self.assume(state, truth, holds, true);
@@ -424,15 +424,20 @@ impl<'a> Walk<'a> {
         common
     }
 
-    /// Whether the lanes of a snapshot are among those of another.
+    /// Whether the lanes of a snapshot are among those of another: it, one around it, or one of the same value
+    /// of EXEC.
     pub(crate) fn inside_of(&self, snapshot: u32, other: u32) -> bool {
+        let exec = self.snapshots[other as usize].exec;
         let mut at = Some(snapshot);
         while let Some(here) = at {
             self.charge(1);
-            if here == other {
+            let Snapshot {
+                exec: lanes, bound, ..
+            } = self.snapshots[here as usize];
+            if here == other || lanes == exec {
                 return true;
             }
-            at = self.snapshots[here as usize].bound;
+            at = bound;
         }
         false
     }
@@ -454,6 +459,7 @@ impl<'a> Walk<'a> {
             vectors: Rc::clone(&state.vectors),
             scratch: Rc::clone(&state.scratch),
             facts: state.facts,
+            exec: state.exec,
             inside: self.inside,
             parked: state.parked,
             bound: state.bound,

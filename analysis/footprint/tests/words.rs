@@ -292,6 +292,44 @@ fn lanes_that_were_off_are_not_in_a_mask_of_all_active_ones() {
     assert_eq!(run(ALL_OF_THE_ACTIVE, &[A]).writes, run_of(A..A + 4));
 }
 
+/// After an if and its else all lanes are active again, so that the first one's word is one of theirs.
+#[test]
+fn an_if_and_its_else_make_up_what_was_there_before() {
+    let access = run(IF_ELSE_FIRST_LANE, &[A, B]);
+    assert_eq!(access.writes, run_of(A..A + 100));
+    let access = run(ONE_HALF_FIRST_LANE, &[A, B]);
+    assert!(access.writes.contains(Extent::new(B, B + 4).unwrap()));
+}
+
+#[test]
+fn a_loop_whose_lanes_are_all_back_has_a_first_one_in_each_round() {
+    let access = run(LOOP_WITH_LANES, &[A]);
+    assert_eq!(access.writes, run_of(A..A + 16));
+}
+
+/// With no lane left, lane 0 is read, which has never come to the loop.
+#[test]
+fn a_loop_that_goes_on_without_lanes_reads_lane_0() {
+    let access = run(LOOP_THAT_RUNS_EMPTY, &[A, B]);
+    assert!(access.writes.contains(Extent::new(B, B + 4).unwrap()));
+}
+
+#[test]
+fn lanes_that_have_left_a_loop_are_all_in_its_mask() {
+    assert_eq!(run(LANES_THAT_LEFT, &[A]).writes, run_of(A..A + 4));
+}
+
+/// The function's address stays in its registers, as the loop shows when it goes round.
+#[test]
+fn a_function_called_in_a_loop_is_known() {
+    assert_eq!(run(CALLS_IN_A_LOOP, &[A]).writes, run_of(A..A + 4));
+    let mut changed = CALLS_IN_A_LOOP.to_vec();
+    // s_sub_u32 s12, s12, 1 becomes s_sub_u32 s10, s12, 1
+    let at = changed.iter().position(|word| *word == 0x808c_810c);
+    changed[at.expect("the counter")] = 0x808a_810c;
+    assert!(run(&changed, &[A]).writes.is_unknown());
+}
+
 #[test]
 fn spilled_scalars_come_back_and_other_lanes_are_unknown() {
     assert_eq!(run(SPILLED, &[A]).writes, run_of(A..A + 4));

@@ -553,3 +553,136 @@ pub(crate) const PRINTED_POINTER: &[u32] = &[
     0xdc70_8000, 0x0008_0001,  // global_store_dword v1, v0, s[8:9]
     0xbf81_0000,               // s_endpgm
 ];
+
+#[rustfmt::skip]
+pub(crate) const IF_ELSE_FIRST_LANE: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0x7d98_0085,               // v_cmp_gt_u32_e32 vcc, 5, v0
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x8888_087e,               // s_xor_b64 s[8:9], exec, s[8:9]
+    0xbf88_0001,               // s_cbranch_execz 1
+    0x6804_04a0,               // v_add_u32_e32 v2, 32, v2
+    0xbe88_2108,               // s_or_saveexec_b64 s[8:9], s[8:9]
+    0x88fe_087e,               // s_xor_b64 exec, exec, s[8:9]
+    0xbf88_0001,               // s_cbranch_execz 1
+    0x6804_04c0,               // v_add_u32_e32 v2, 64, v2
+    0x87fe_087e,               // s_or_b64 exec, exec, s[8:9]
+    0x7e14_0502,               // v_readfirstlane_b32 s10, v2
+    0x7e16_0503,               // v_readfirstlane_b32 s11, v3
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x000a_0001,  // global_store_dword v1, v0, s[10:11]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const ONE_HALF_FIRST_LANE: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e04_0206,               // v_mov_b32_e32 v2, s6
+    0x7e06_0207,               // v_mov_b32_e32 v3, s7
+    0x7d98_0085,               // v_cmp_gt_u32_e32 vcc, 5, v0
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x8888_087e,               // s_xor_b64 s[8:9], exec, s[8:9]
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0x7d92_00ff, 0x0000_0046,  // v_cmp_lt_u32_e32 vcc, 0x46, v0
+    0x86fe_6a7e,               // s_and_b64 exec, exec, vcc
+    0x88fe_087e,               // s_xor_b64 exec, exec, s[8:9]
+    0x7e14_0502,               // v_readfirstlane_b32 s10, v2
+    0x7e16_0503,               // v_readfirstlane_b32 s11, v3
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x000a_0001,  // global_store_dword v1, v0, s[10:11]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const LOOP_WITH_LANES: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe8c_0084,               // s_mov_b32 s12, 4
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x7e14_0502,               // v_readfirstlane_b32 s10, v2
+    0x7e16_0503,               // v_readfirstlane_b32 s11, v3
+    0xdc70_8000, 0x000a_0001,  // global_store_dword v1, v0, s[10:11]
+    0x7d98_0085,               // v_cmp_gt_u32_e32 vcc, 5, v0
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x6808_0881,               // v_add_u32_e32 v4, 1, v4
+    0x87fe_087e,               // s_or_b64 exec, exec, s[8:9]
+    0x3204_0484,               // v_add_co_u32_e32 v2, vcc, 4, v2
+    0x3806_0680,               // v_addc_co_u32_e32 v3, vcc, 0, v3, vcc
+    0x808c_810c,               // s_sub_u32 s12, s12, 1
+    0xbf07_800c,               // s_cmp_lg_u32 s12, 0
+    0xbf85_fff3,               // s_cbranch_scc1 65523
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const LOOP_THAT_RUNS_EMPTY: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0xbe8c_0084,               // s_mov_b32 s12, 4
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e04_0206,               // v_mov_b32_e32 v2, s6
+    0x7e06_0207,               // v_mov_b32_e32 v3, s7
+    0x7d92_0080,               // v_cmp_lt_u32_e32 vcc, 0, v0
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x7e14_0502,               // v_readfirstlane_b32 s10, v2
+    0x7e16_0503,               // v_readfirstlane_b32 s11, v3
+    0xc042_0305, 0x0000_0000,  // s_store_dword s12, s[10:11], 0x0
+    0x7d92_00ff, 0x0000_0046,  // v_cmp_lt_u32_e32 vcc, 0x46, v0
+    0x86fe_6a7e,               // s_and_b64 exec, exec, vcc
+    0x808c_810c,               // s_sub_u32 s12, s12, 1
+    0xbf07_800c,               // s_cmp_lg_u32 s12, 0
+    0xbf85_fff6,               // s_cbranch_scc1 65526
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const LANES_THAT_LEFT: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe88_0180,               // s_mov_b64 s[8:9], 0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0x7e0a_0300,               // v_mov_b32_e32 v5, v0
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0x680a_0ac1,               // v_add_u32_e32 v5, -1, v5
+    0x6804_0484,               // v_add_u32_e32 v2, 4, v2
+    0x7d88_0a81,               // v_cmp_gt_i32_e32 vcc, 1, v5
+    0x8788_086a,               // s_or_b64 s[8:9], vcc, s[8:9]
+    0x89fe_087e,               // s_andn2_b64 exec, exec, s[8:9]
+    0xbf89_fffa,               // s_cbranch_execnz 65530
+    0x87fe_087e,               // s_or_b64 exec, exec, s[8:9]
+    0x7e04_0204,               // v_mov_b32_e32 v2, s4
+    0x7e06_0205,               // v_mov_b32_e32 v3, s5
+    0x7e14_0502,               // v_readfirstlane_b32 s10, v2
+    0x7d98_0085,               // v_cmp_gt_u32_e32 vcc, 5, v0
+    0x0004_0703,               // v_cndmask_b32_e32 v2, v3, v3, vcc
+    0x7e16_0502,               // v_readfirstlane_b32 s11, v2
+    0xdc70_8000, 0x000a_0001,  // global_store_dword v1, v0, s[10:11]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const CALLS_IN_A_LOOP: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbe8c_0084,               // s_mov_b32 s12, 4
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xbe8a_1c00,               // s_getpc_b64 s[10:11]
+    0x800a_9c0a,               // s_add_u32 s10, s10, 28
+    0x820b_800b,               // s_addc_u32 s11, s11, 0
+    0xbe9e_1e0a,               // s_swappc_b64 s[30:31], s[10:11]
+    0x808c_810c,               // s_sub_u32 s12, s12, 1
+    0xbf07_800c,               // s_cmp_lg_u32 s12, 0
+    0xbf85_fffc,               // s_cbranch_scc1 65532
+    0xbf81_0000,               // s_endpgm
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbe80_1d1e,               // s_setpc_b64 s[30:31]
+];

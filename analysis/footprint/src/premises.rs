@@ -1,0 +1,57 @@
+//! What is taken for granted at the heads of loops.
+//!
+//! The walk goes through a loop once, so it does not know at the head what will be there when the loop goes
+//! round. What is taken for granted is checked at each of the loop's ends. Where it does not hold, the walk is
+//! done again without it; a walk on which all of it holds has proved it, round by round.
+
+use crate::broken::Rule;
+
+/// A loop: the entry of its function and the address of its head.
+pub(crate) type Which = (u64, u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Premise {
+    /// The lanes at the head are among those that came to the loop. Else it is a *loose* loop.
+    Entered,
+    /// Some lane is active at the head.
+    Occupied,
+    /// EXEC has the value that it had when the loop was entered.
+    Steady,
+    /// The lanes in the mask at this register, and those of EXEC, are those that came to the loop.
+    Collected(usize),
+    /// This scalar register, half of an address in the image, is what it was: nothing is called by a phi.
+    Kept(usize),
+}
+
+/// Premises that do not hold.
+#[derive(Debug, Default)]
+pub(crate) struct Premises {
+    known: Vec<(Which, Premise)>,
+    /// Found out on this walk.
+    new: Vec<(Which, Premise)>,
+}
+
+impl Premises {
+    pub(crate) fn granted(&self, which: Which, premise: Premise) -> bool {
+        !self.known.contains(&(which, premise))
+    }
+
+    /// It does not hold.
+    pub(crate) fn refute(&mut self, which: Which, premise: Premise) {
+        if premise == Premise::Occupied && Rule::LoopsRunEmpty.is_broken() {
+            return;
+        }
+        self.new.push((which, premise));
+    }
+
+    /// Whether all have held on this walk.
+    pub(crate) fn held(&self) -> bool {
+        self.new.is_empty()
+    }
+
+    /// What the next walk has to do without.
+    pub(crate) fn left(mut self) -> Self {
+        self.known.append(&mut self.new);
+        self
+    }
+}
