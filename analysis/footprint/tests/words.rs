@@ -109,6 +109,13 @@ fn a_sum_with_carry_is_one_address() {
     assert_eq!(access.reads, Side::none());
 }
 
+/// The carry is added to the high halves in the other order than the low ones were.
+#[test]
+fn halves_that_are_added_crosswise_are_one_address() {
+    let access = run_with_hidden(HALVES_CROSSED, "hidden_printf_buffer");
+    assert_eq!(access.writes, Side::none());
+}
+
 #[test]
 fn an_address_before_the_buffer_makes_it_the_whole_buffer() {
     assert_eq!(run(BEFORE, &[A + 16]).writes, run_of(A..A + 256));

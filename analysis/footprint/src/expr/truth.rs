@@ -82,10 +82,18 @@ impl Arena {
         if let Node::Carry(x, y) = self.node(carry) {
             let mut pairs = (self.pair(x, a), self.pair(y, b));
             // The sum is the same with the high halves exchanged; the pairs may make more sense.
-            let loose = |arena: &Self, id| matches!(arena.node(id), Node::Pair(..));
-            if loose(self, pairs.0) || loose(self, pairs.1) {
+            let loose = |arena: &Self, (a, b): (Id, Id)| {
+                let is_loose = |id: &&Id| match arena.node(**id) {
+                    Node::Pair(..) => true,
+                    // Registers that follow each other get phis that do.
+                    Node::Phi64(low, high) => high != low + 1,
+                    _ => false,
+                };
+                [a, b].iter().filter(is_loose).count()
+            };
+            if loose(self, pairs) > 0 {
                 let crossed = (self.pair(x, b), self.pair(y, a));
-                if !loose(self, crossed.0) && !loose(self, crossed.1) {
+                if loose(self, crossed) < loose(self, pairs) {
                     pairs = crossed;
                 }
             }

@@ -686,3 +686,20 @@ pub(crate) const CALLS_IN_A_LOOP: &[u32] = &[
     0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
     0xbe80_1d1e,               // s_setpc_b64 s[30:31]
 ];
+
+#[rustfmt::skip]
+pub(crate) const HALVES_CROSSED: &[u32] = &[
+    0xc006_0100, 0x0000_0008,  // s_load_dwordx2 s[4:5], s[0:1], 0x8
+    0x9206_9802,               // s_mul_i32 s6, s2, 24
+    0x9607_9802,               // s_mul_hi_u32 s7, s2, 24
+    0x8e08_8402,               // s_lshl_b32 s8, s2, 4
+    0x8107_0807,               // s_add_i32 s7, s7, s8
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x7e02_0204,               // v_mov_b32_e32 v1, s4
+    0x7e04_0205,               // v_mov_b32_e32 v2, s5
+    0x7e06_0207,               // v_mov_b32_e32 v3, s7
+    0x3202_0206,               // v_add_co_u32_e32 v1, vcc, s6, v1
+    0x3804_0702,               // v_addc_co_u32_e32 v2, vcc, v2, v3, vcc
+    0xdc70_8000, 0x007f_0001,  // global_store_dword v[1:2], v0, off
+    0xbf81_0000,               // s_endpgm
+];
