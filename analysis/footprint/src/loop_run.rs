@@ -180,13 +180,16 @@ impl Walk<'_> {
             state.exec = self.exec_values.fresh();
         }
         self.head_scalars(&mut state, &mut head);
-        self.head_vectors(&mut state, &mut head);
+        // Where it leaves EXEC alone, nobody comes to a loop that nobody came to.
+        state.idle &= !shape.masks;
+        if !state.idle {
+            self.head_vectors(&mut state, &mut head);
+        }
         self.head_slots(&mut state, &mut head);
         state.scc = self.arena.unknown();
         let entered = head.entered.filter(|_| shape.masks);
         state.bound = if shape.masks { entered } else { state.bound };
         state.epoch = self.epochs.unrelated(state.bound);
-        state.idle = false;
         state.occupied &= self.premises.granted(which, Premise::Occupied);
         let occupied = shape.masks && state.occupied;
         let parked = state.parked;
