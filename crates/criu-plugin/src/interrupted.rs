@@ -18,6 +18,8 @@ use std::ffi::{c_int, c_void};
 
 use libc::{iovec, pid_t, user_regs_struct};
 
+use crate::signals::mask;
+
 /// Of include/linux/errno.h in the kernel: no program sees them, but its tracer does.
 const ERESTARTNOHAND: i64 = 514;
 const ERESTART_RESTARTBLOCK: i64 = 516;
@@ -89,10 +91,7 @@ fn has_signal(thread: pid_t) -> bool {
 }
 
 fn takes_signal(status: &str) -> Option<bool> {
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        u64::from_str_radix(line.trim(), 16).ok()
-    };
+    let mask = |name| mask(status, name);
     let pending = mask("SigPnd:")? | mask("ShdPnd:")?;
     Some(pending & !mask("SigBlk:")? != 0)
 }

@@ -41,7 +41,7 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
 use crate::interrupted;
-use crate::signals::without_signals;
+use crate::signals::{mask, without_signals};
 
 /// A thread that CRIU traces.
 #[derive(Debug, Default)]
@@ -347,12 +347,8 @@ fn has_pending(pid: pid_t, signal: Signal) -> bool {
 
 /// Of a thread or its process, as `/proc/PID/status` lists them: signal 1 is bit 0.
 fn is_pending(status: &str, signal: Signal) -> bool {
-    let masks = status.lines().filter_map(|line| {
-        let mask = line
-            .strip_prefix("SigPnd:")
-            .or_else(|| line.strip_prefix("ShdPnd:"))?;
-        u64::from_str_radix(mask.trim(), 16).ok()
-    });
+    let masks = ["SigPnd:", "ShdPnd:"];
+    let masks = masks.into_iter().filter_map(|name| mask(status, name));
     masks.fold(0, |all, mask| all | mask) >> (signal as u32 - 1) & 1 == 1
 }
 

@@ -224,7 +224,7 @@ fn take_below<T>(all: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T
 }
 
 /// A path that lies at or below `old`, with that replaced; any other as it is.
-fn under(path: &Path, old: &Path, new: &Path) -> PathBuf {
+pub(crate) fn under(path: &Path, old: &Path, new: &Path) -> PathBuf {
     match path.strip_prefix(old) {
         Ok(rest) if rest.as_os_str().is_empty() => new.to_owned(),
         Ok(rest) => new.join(rest),

@@ -3,11 +3,10 @@
 //! A restored program makes the same files again: it would find them there, append to them, or be in its own way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use strobe_proto::journal::FileNode;
 use strobe_proto::{FileJournal, ProgramFile};
@@ -60,8 +59,8 @@ pub fn later(
 /// What is looked at, and by whose word.
 struct View<'a> {
     owner: u32,
-    /// When the cut was, in nanoseconds of Unix time; 0 is not known.
-    cut_ns: u64,
+    /// When the cut was.
+    cut: SystemTime,
     records: BTreeSet<&'a Path>,
     /// The folders of what is recorded or spared, up to the root.
     around: BTreeSet<&'a Path>,
@@ -81,7 +80,7 @@ impl<'a> View<'a> {
         let spared_or_recorded = spared_or_recorded.chain(records.iter().copied());
         Self {
             owner: journal.owner,
-            cut_ns: journal.cut_unix_ns,
+            cut: SystemTime::UNIX_EPOCH + Duration::from_nanos(journal.cut_unix_ns),
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             records,
             spared,
@@ -93,8 +92,8 @@ impl<'a> View<'a> {
     fn corrected(&self, since: &Names) -> Names {
         let mut since = since.clone();
         for (now, moved) in std::mem::take(&mut since.moved) {
-            let born = birth_ns(&self.place(&now)).unwrap_or(0);
-            if self.cut_ns != 0 && born > self.cut_ns {
+            let born = birth(&self.place(&now));
+            if born.is_some_and(|born| born > self.cut) {
                 since.made.insert(now, Made::File);
             } else {
                 since.moved.insert(now, moved);
@@ -331,22 +330,9 @@ fn record(path: &Path, node: FileNode) -> ProgramFile {
     }
 }
 
-/// When an inode was made, in nanoseconds of Unix time, where the file system knows.
-fn birth_ns(path: &Path) -> Option<u64> {
-    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    // SAFETY: zeros are a value of it.
-    let mut found: libc::statx = unsafe { std::mem::zeroed() };
-    let (flags, wanted) = (libc::AT_SYMLINK_NOFOLLOW, libc::STATX_BTIME);
-    // SAFETY: a string that ends with a zero; fills a local in.
-    let done = unsafe { libc::statx(libc::AT_FDCWD, path.as_ptr(), flags, wanted, &raw mut found) };
-    let birth = found.stx_btime;
-    let is_known = done == 0 && found.stx_mask & libc::STATX_BTIME != 0;
-    let seconds = u64::try_from(birth.tv_sec).ok().filter(|_| is_known)?;
-    Some(
-        seconds
-            .saturating_mul(1_000_000_000)
-            .saturating_add(birth.tv_nsec.into()),
-    )
+/// When an inode was made, where the file system knows.
+fn birth(path: &Path) -> Option<SystemTime> {
+    fs::symlink_metadata(path).ok()?.created().ok()
 }
 
 /// With no link or `..` in its folders.
@@ -614,7 +600,9 @@ mod tests {
     #[test]
     fn what_is_younger_than_the_cut_was_made() {
         let mut place = Place::new(&["sedX"]);
-        place.1 = birth_ns(&place.at("sedX")).expect("the file system knows") - 1;
+        let born = birth(&place.at("sedX")).expect("the file system knows");
+        let born = born.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        place.1 = born.as_nanos() as u64 - 1;
         fs::rename(place.at("sedX"), place.at("text")).unwrap();
         let mut since = Names::default();
         since.moved.insert(

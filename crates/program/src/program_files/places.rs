@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::names::under;
+
 /// Names as they will be, and as they are.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -27,7 +29,7 @@ impl Places {
     pub(super) fn now(&self, path: &Path) -> Option<PathBuf> {
         for name in path.ancestors() {
             if let Some(now) = self.back.get(name) {
-                return Some(below(now, path, name));
+                return Some(under(path, name, now));
             }
             if self.aside.contains(name) || self.from.contains_key(name) {
                 return None;
@@ -41,20 +43,12 @@ impl Places {
         let found = now
             .ancestors()
             .find_map(|name| Some((self.from.get(name)?, name)));
-        found.map_or_else(|| now.to_owned(), |(origin, name)| below(origin, now, name))
+        found.map_or_else(|| now.to_owned(), |(origin, name)| under(now, name, origin))
     }
 
     /// Whether what has this name is known to be the program's.
     pub(super) fn is_own(&self, path: &Path) -> bool {
         self.own.contains(path)
-    }
-}
-
-/// What lies at or below `name`, as it lies at or below `place`.
-fn below(place: &Path, path: &Path, name: &Path) -> PathBuf {
-    match path.strip_prefix(name) {
-        Ok(rest) if !rest.as_os_str().is_empty() => place.join(rest),
-        _ => place.to_owned(),
     }
 }
 
