@@ -19,6 +19,9 @@ use parts::Part;
 /// Each program once, the same cycles every time: two to three minutes.
 const SOAK: [&str; 4] = ["--minutes", "2", "--seed", "1"];
 
+/// How many of the tests that took longest are named.
+const SLOWEST: usize = 50;
+
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     let mut counts = Counts::default();
     let mut times = Vec::new();
@@ -55,8 +58,15 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
         name: "soak".to_owned(),
         command: build::soak_checked(workspace, &SOAK),
         is_one_check: true,
+        is_one_by_one: false,
     });
-    times.extend(lanes::run(all, &mut counts));
+    let (parts, mut tests) = lanes::run(all, &mut counts);
+    times.extend(parts);
+    heading("the tests that took longest");
+    tests.sort_by_key(|test| std::cmp::Reverse(test.1));
+    for (name, time) in tests.iter().take(SLOWEST) {
+        println!("{:>5.0} s  {name}", time.as_secs_f64());
+    }
     heading("result");
     show(&times);
     for failure in &counts.failures {

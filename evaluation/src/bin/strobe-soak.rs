@@ -20,7 +20,7 @@ use strobe_evaluation::soak::cycle::Cycle;
 use strobe_evaluation::soak::programs::PROGRAMS;
 use strobe_evaluation::soak::schedule::Schedule;
 use strobe_evaluation::soak::summary::SoakSummary;
-use strobe_evaluation::soak::{Reference, SoakProgram};
+use strobe_evaluation::soak::{Plan, Reference, SoakProgram};
 
 const USAGE: &str = "\
 usage: cargo xtask soak [--minutes N] [--cycles N] [--seed S] [--program NAME]... [--json FILE]
@@ -171,13 +171,14 @@ fn cycle(program: &str, seed: &str, reference: &Path, folder: &Path) -> anyhow::
     let release = release.parent().context("the folder of this program")?;
     let program = SoakProgram::find(program).context("no such program")?;
     let reference: Reference = serde_json::from_slice(&fs::read(reference)?)?;
-    let command = program.command(&release.with_file_name("programs"))?;
+    let seed = seed.parse()?;
+    let command = program.command(&release.with_file_name("programs"), Plan::times(seed))?;
     let cycle = Cycle {
         strobe: &Strobe::new(release.join("strobe")),
         program,
         command: &command,
         reference: &reference,
-        seed: seed.parse()?,
+        seed,
         folder,
     };
     println!("{}", serde_json::to_string(&cycle.run())?);

@@ -13,7 +13,10 @@ const MOMENT_US: u64 = 120_000;
 const LATE_MS: u64 = 600;
 /// Bounds of the moments of checkpoints, in thousandths of the program's lines.
 const EARLIEST_PERMILLE: u64 = 20;
-pub(super) const LATEST_PERMILLE: u64 = 600;
+const LATEST_PERMILLE: u64 = 600;
+
+/// How often a cycle that came too late is tried with a longer program.
+pub(super) const MOST_LATE: u64 = 3;
 
 /// The device of a cycle; the one of a restore is another of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// How many times its ordinary number of rounds a program goes on. The part of a seed that is above 32 bits
+    /// says how often the cycle came too late: each time its program lasts twice as long.
+    pub fn times(seed: u64) -> u32 {
+        1 << (seed >> 32).min(MOST_LATE)
+    }
+
     pub fn draw(seed: u64) -> Self {
         let mut random = SplitMix64::new(seed);
         let rates = match random.below(4) {

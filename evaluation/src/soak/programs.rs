@@ -24,7 +24,10 @@ pub struct SoakProgram {
     /// Below `tests/programs`.
     pub source: &'static str,
     pub kind: ProgramKind,
+    /// [`ROUNDS`] stands for their number.
     pub arguments: &'static [&'static str],
+    /// How many last two seconds or more on a quiet machine.
+    pub rounds: u32,
     /// Words of refusals that are right for it: each entry is one, all its words in the sentence.
     pub refusals: &'static [&'static [&'static str]],
     /// Its CPU stores into device memory, which nobody announces.
@@ -33,107 +36,118 @@ pub struct SoakProgram {
     pub gpus: usize,
 }
 
+/// The argument that says how long a program goes on.
+const ROUNDS: &str = "ROUNDS";
+
 const fn hip(
     name: &'static str,
     source: &'static str,
     arguments: &'static [&'static str],
+    rounds: u32,
 ) -> SoakProgram {
     SoakProgram {
         name,
         source,
         kind: ProgramKind::Hip("-O2"),
         arguments,
+        rounds,
         refusals: &[],
         stores: false,
         gpus: 0,
     }
 }
 
-/// In the folder `soak`, as long as it chooses to be.
-const fn own(name: &'static str, source: &'static str) -> SoakProgram {
-    hip(name, source, &[])
+/// In the folder `soak`.
+const fn own(name: &'static str, source: &'static str, rounds: u32) -> SoakProgram {
+    hip(name, source, &[ROUNDS], rounds)
 }
 
 /// Processes that read each other's memory.
-const fn ring(name: &'static str, arguments: &'static [&'static str], gpus: usize) -> SoakProgram {
+const fn ring(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    rounds: u32,
+    gpus: usize,
+) -> SoakProgram {
     SoakProgram {
         // Before a handle is opened, and when it is closed.
         refusals: &[&["hipIpcGetMemHandle"]],
         gpus,
-        ..hip(name, "ring.cpp", arguments)
+        ..hip(name, "ring.cpp", arguments, rounds)
     }
 }
 
 pub const PROGRAMS: &[SoakProgram] = &[
-    hip("mixed", "mixed.cpp", &["40"]),
+    hip("mixed", "mixed.cpp", &[ROUNDS], 40),
     hip(
         "train",
         "train/train.cpp",
-        &["--state-mb", "4", "--steps", "16"],
+        &["--state-mb", "4", "--steps", ROUNDS],
+        16,
     ),
-    hip("prim", "prim.cpp", &["12"]),
-    hip("sparse", "sparse.cpp", &["10", "77"]),
-    own("atomics", "soak/atomics.cpp"),
+    hip("prim", "prim.cpp", &[ROUNDS], 12),
+    hip("sparse", "sparse.cpp", &[ROUNDS, "77"], 10),
+    own("atomics", "soak/atomics.cpp", 80),
     SoakProgram {
         // Where the cut would be while the kernel waits for a call that waits at the gate.
         refusals: &[&["wait_for_host"]],
-        ..own("blocked", "soak/blocked.cpp")
+        ..own("blocked", "soak/blocked.cpp", 60)
     },
-    own("callbacks", "soak/callbacks.cpp"),
-    own("children", "soak/children.cpp"),
-    own("churn", "soak/churn.cpp"),
-    own("closed", "soak/closed.cpp"),
-    own("copies", "soak/copies.cpp"),
-    own("events", "soak/events.cpp"),
-    own("files", "soak/files.cpp"),
+    own("callbacks", "soak/callbacks.cpp", 60),
+    own("children", "soak/children.cpp", 50),
+    own("churn", "soak/churn.cpp", 60),
+    own("closed", "soak/closed.cpp", 60),
+    own("copies", "soak/copies.cpp", 60),
+    own("events", "soak/events.cpp", 60),
+    own("files", "soak/files.cpp", 60),
     SoakProgram {
         refusals: &[&["hipIpcGetEventHandle"]],
-        ..own("foreign", "soak/foreign.cpp")
+        ..own("foreign", "soak/foreign.cpp", 60)
     },
-    own("globals", "soak/globals.cpp"),
-    own("graphs", "soak/graphs.cpp"),
-    own("hostmem", "soak/hostmem.cpp"),
-    own("indirect", "soak/indirect.cpp"),
-    own("local", "soak/local.cpp"),
-    own("meetings", "soak/meetings.cpp"),
-    own("modules", "soak/modules.cpp"),
-    own("parts", "soak/parts.cpp"),
+    own("globals", "soak/globals.cpp", 80),
+    own("graphs", "soak/graphs.cpp", 60),
+    own("hostmem", "soak/hostmem.cpp", 80),
+    own("indirect", "soak/indirect.cpp", 60),
+    own("local", "soak/local.cpp", 80),
+    own("meetings", "soak/meetings.cpp", 480),
+    own("modules", "soak/modules.cpp", 60),
+    own("parts", "soak/parts.cpp", 80),
     SoakProgram {
         kind: ProgramKind::Hip("-O0"),
-        ..own("parts-O0", "soak/parts.cpp")
+        ..own("parts-O0", "soak/parts.cpp", 80)
     },
-    own("pitched", "soak/pitched.cpp"),
-    own("pools", "soak/pools.cpp"),
-    own("renames", "soak/renames.cpp"),
-    ring("ring", &["4", "30"], 4),
-    ring("ring-pair", &["2", "30"], 1),
-    own("slivers", "soak/slivers.cpp"),
-    own("stacks", "soak/stacks.cpp"),
+    own("pitched", "soak/pitched.cpp", 80),
+    own("pools", "soak/pools.cpp", 80),
+    own("renames", "soak/renames.cpp", 40),
+    ring("ring", &["4", ROUNDS], 60, 4),
+    ring("ring-pair", &["2", ROUNDS], 30, 1),
+    own("slivers", "soak/slivers.cpp", 120),
+    own("stacks", "soak/stacks.cpp", 50),
     SoakProgram {
         stores: true,
-        ..own("stores", "soak/stores.cpp")
+        ..own("stores", "soak/stores.cpp", 80)
     },
-    own("streams", "soak/streams.cpp"),
+    own("streams", "soak/streams.cpp", 60),
     SoakProgram {
         stores: true,
-        ..own("tables", "soak/tables.cpp")
+        ..own("tables", "soak/tables.cpp", 60)
     },
-    own("timers", "soak/timers.cpp"),
-    own("visitors", "soak/visitors.cpp"),
-    own("waiting", "soak/waiting.cpp"),
-    own("waits", "soak/waits.cpp"),
-    own("workers", "soak/workers.cpp"),
+    own("timers", "soak/timers.cpp", 60),
+    own("visitors", "soak/visitors.cpp", 45),
+    own("waiting", "soak/waiting.cpp", 60),
+    own("waits", "soak/waits.cpp", 60),
+    own("workers", "soak/workers.cpp", 50),
     SoakProgram {
         kind: ProgramKind::Python,
-        ..own("ctypes", "soak/ctypes_rounds.py")
-    },
-    SoakProgram {
-        kind: ProgramKind::Python,
-        ..hip("loader-fork", "soak/loader.py", &["fork"])
+        ..own("ctypes", "soak/ctypes_rounds.py", 80)
     },
     SoakProgram {
         kind: ProgramKind::Python,
-        ..hip("loader-spawn", "soak/loader.py", &["spawn"])
+        ..hip("loader-fork", "soak/loader.py", &["fork", ROUNDS], 80)
+    },
+    SoakProgram {
+        kind: ProgramKind::Python,
+        ..hip("loader-spawn", "soak/loader.py", &["spawn", ROUNDS], 80)
     },
 ];
 
@@ -142,8 +156,8 @@ impl SoakProgram {
         PROGRAMS.iter().find(|program| program.name == name)
     }
 
-    /// Compiles it into `folder`, unless it is there; its command line.
-    pub fn command(&self, folder: &Path) -> anyhow::Result<Vec<String>> {
+    /// Compiles it into `folder`, unless it is there; its command line, for so many times its rounds.
+    pub fn command(&self, folder: &Path, times: u32) -> anyhow::Result<Vec<String>> {
         let path = |path: &Path| {
             let text = path.to_str().context("a path that is not UTF-8")?;
             anyhow::Ok(text.to_owned())
@@ -155,7 +169,11 @@ impl SoakProgram {
                 path(&compile::sources().join(self.source))?,
             ],
         };
-        command.extend(self.arguments.iter().map(|&argument| argument.to_owned()));
+        let rounds = self.rounds.saturating_mul(times).to_string();
+        command.extend(self.arguments.iter().map(|&argument| match argument {
+            ROUNDS => rounds.clone(),
+            other => other.to_owned(),
+        }));
         Ok(command)
     }
 
@@ -196,6 +214,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::soak::Plan;
 
     #[test]
     fn names_are_their_own_and_sources_exist() {
@@ -206,6 +225,26 @@ mod tests {
             assert!(source.is_file(), "{}", source.display());
             // An empty list of words would expect every sentence.
             assert!(program.refusals.iter().all(|words| !words.is_empty()));
+        }
+    }
+
+    #[test]
+    fn what_came_too_late_lasts_longer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = SoakProgram::find("ctypes").expect("it is there");
+        let rounds = |seed: u64| {
+            let command = program.command(folder.path(), Plan::times(seed));
+            let command = command.expect("nothing is compiled");
+            command[2].parse::<u32>().expect("a number")
+        };
+        let first = rounds(7);
+        assert_eq!(first, program.rounds);
+        assert_eq!(
+            [1, 2, 3, 4].map(|late| rounds(late << 32 | 7) / first),
+            [2, 4, 8, 8]
+        );
+        for program in PROGRAMS {
+            assert!(program.arguments.contains(&ROUNDS), "{}", program.name);
         }
     }
 

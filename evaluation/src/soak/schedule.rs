@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::plan::LATEST_PERMILLE;
+use super::plan::MOST_LATE;
 use super::random::SplitMix64;
 use super::{CycleOutcome, CycleVerdict, Figures, Plan, Reference, SoakProgram};
 use crate::session::{said, spawn, wait};
@@ -18,9 +18,6 @@ use crate::strobe::Strobe;
 
 /// A cycle that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(600);
-
-/// At cycles whose program ends before its first checkpoint.
-const ATTEMPTS: u64 = 4;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -109,41 +106,52 @@ impl Schedule {
     }
 
     fn reference(&self, program: &SoakProgram, folder: &Path) -> anyhow::Result<()> {
-        let command = program.command(&self.compiled)?;
-        let device = program.device(&mut SplitMix64::new(self.seed));
-        let folder_of_run = folder.join(program.name);
-        let reference = Reference::make(&self.strobe, &device, &command, &folder_of_run)?;
-        let (lines, time) = (reference.lines(), reference.milliseconds);
         let path = folder.join(format!("{}.json", program.name));
-        fs::write(path, serde_json::to_vec(&reference)?)?;
+        let reference = self.run_alone(program, 1, &folder.join(program.name), &path)?;
+        let (lines, time) = (reference.lines(), reference.milliseconds);
         println!("{:16} {lines} lines in {time} ms by itself", program.name);
         Ok(())
     }
 
-    /// A cycle, and others in its place while the program is not caught at work.
+    /// What the program writes in so many times its rounds, written down at `path`.
+    fn run_alone(
+        &self,
+        program: &SoakProgram,
+        times: u32,
+        folder: &Path,
+        path: &Path,
+    ) -> anyhow::Result<Reference> {
+        let command = program.command(&self.compiled, times)?;
+        let device = program.device(&mut SplitMix64::new(self.seed));
+        let reference = Reference::make(&self.strobe, &device, &command, folder)?;
+        fs::write(path, serde_json::to_vec(&reference)?)?;
+        Ok(reference)
+    }
+
+    /// A cycle. While its program is over before the first checkpoint, which happens on a busy machine,
+    /// it begins again with one that lasts longer.
     fn cycle(&self, index: u64, references: &[PathBuf]) -> CycleOutcome {
-        let mut attempt = 0;
+        let at = index as usize % self.programs.len();
+        let drawn = match self.cycles {
+            1 => self.seed,
+            _ => SplitMix64::new(self.seed.wrapping_add(index)).number() >> 32,
+        };
+        let mut seed = drawn;
         loop {
-            let outcome = self.attempt(index, attempt, references);
-            attempt += 1;
+            let outcome = self.attempt(self.programs[at], seed, &references[at]);
             let late = matches!(outcome.verdict, CycleVerdict::TooLate(_));
-            if !late || attempt == ATTEMPTS || self.cycles == 1 {
+            if !late || seed >> 32 >= MOST_LATE {
                 return outcome;
             }
+            seed += 1 << 32;
         }
     }
 
-    /// The seed of a cycle is all there is to know of it, beside the program.
-    fn attempt(&self, index: u64, attempt: u64, references: &[PathBuf]) -> CycleOutcome {
-        let seed = match self.cycles {
-            1 => self.seed,
-            _ => early_enough(self.seed, index, attempt),
-        };
-        let at = index as usize % self.programs.len();
-        let program = self.programs[at];
+    /// The seed is all there is to know of it, beside the program.
+    fn attempt(&self, program: &SoakProgram, seed: u64, reference: &Path) -> CycleOutcome {
         let start = Instant::now();
         let folder = self.folder.join(format!("{}-{seed}", program.name));
-        let played = self.play(program, seed, &references[at], &folder);
+        let played = self.play(program, seed, reference, &folder);
         let (verdict, figures) = played.unwrap_or_else(|error| {
             (
                 CycleVerdict::Failed(format!("{error:#}")),
@@ -172,6 +180,14 @@ impl Schedule {
     ) -> anyhow::Result<(CycleVerdict, Figures)> {
         let log = folder.join("cycle");
         fs::create_dir_all(&log)?;
+        let longer = folder.join("reference.json");
+        let reference = match Plan::times(seed) {
+            1 => reference,
+            times => {
+                self.run_alone(program, times, &folder.join("alone"), &longer)?;
+                &longer
+            }
+        };
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork", "--mount-proc", "--kill-child"]);
         // The shell is the namespace's first process: it waits for those whose parents are gone.
@@ -192,18 +208,6 @@ impl Schedule {
     }
 }
 
-/// The seed of a cycle's attempt. After one that came too late, the first checkpoint comes earlier: on a busy machine
-/// a short program may be over before its checkpoint begins, whenever in its second half that was asked for.
-fn early_enough(seed: u64, index: u64, attempt: u64) -> u64 {
-    (0..)
-        .map(|draw: u64| {
-            let which = index.wrapping_add(attempt << 32).wrapping_add(draw << 40);
-            SplitMix64::new(seed.wrapping_add(which)).number() >> 32
-        })
-        .find(|&seed| Plan::draw(seed).steps[0].permille <= LATEST_PERMILLE >> attempt)
-        .unwrap_or(seed)
-}
-
 fn print(outcome: &CycleOutcome) {
     let verdict = match &outcome.verdict {
         CycleVerdict::Identical => "identical".to_owned(),
@@ -218,21 +222,4 @@ fn print(outcome: &CycleOutcome) {
         "{:16} --repeat {} ({}) {:.1} s: {verdict}",
         outcome.program, outcome.seed, outcome.plan, outcome.seconds
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_came_too_late_is_tried_earlier() {
-        for attempt in 0..ATTEMPTS {
-            let seeds = (0..50).map(|index| early_enough(7, index, attempt));
-            let latest = seeds.map(|seed| Plan::draw(seed).steps[0].permille).max();
-            assert!(
-                latest <= Some(LATEST_PERMILLE >> attempt),
-                "{attempt}: {latest:?}"
-            );
-        }
-    }
 }

@@ -28,6 +28,8 @@ pub(super) struct Part {
     pub(super) command: Command,
     /// It passes or fails as a whole, and is not asked how many tests it ran.
     pub(super) is_one_check: bool,
+    /// Its tests run one after the other: how long each takes can be told.
+    pub(super) is_one_by_one: bool,
 }
 
 impl Part {
@@ -36,6 +38,7 @@ impl Part {
             name: name.to_owned(),
             command,
             is_one_check: false,
+            is_one_by_one: false,
         }
     }
 }
@@ -90,7 +93,10 @@ pub(super) fn system(workspace: &Workspace) -> Vec<Part> {
             command.arg("--include-ignored");
         }
         command.env("STROBE_CORPUS", corpus::folder(workspace));
-        Part::new(name, command)
+        Part {
+            is_one_by_one: true,
+            ..Part::new(name, command)
+        }
     });
     parts.collect()
 }
