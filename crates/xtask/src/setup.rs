@@ -30,7 +30,11 @@ const NEEDED: [(&str, &str); 7] = [
     ("/usr/bin/llvm-objdump-15", "llvm-15"),
 ];
 /// For the test suite. Podman brings its own needs: conmon, and iptables, which CRIU wants for networks.
-const CONTAINERS: [(&str, &str); 2] = [("/usr/sbin/runc", "runc"), ("/usr/bin/podman", "podman")];
+const FOR_TESTS: [(&str, &str); 3] = [
+    ("/usr/sbin/runc", "runc"),
+    ("/usr/bin/podman", "podman"),
+    ("/usr/sbin/mkfs.ext4", "e2fsprogs"),
+];
 const ROCM: &str = "5.2.3";
 
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -84,7 +88,7 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
             plugins.push(release);
         }
     }
-    let packages = missing_of(&CONTAINERS);
+    let packages = missing_of(&FOR_TESTS);
     if missing.is_empty() && plugins.is_empty() && packages.is_empty() {
         println!("setup: runc, podman, the other CRIUs and CRIU's own plugins are here");
         return Ok(());

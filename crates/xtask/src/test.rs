@@ -1,7 +1,9 @@
 //! `cargo xtask test`: everything there is to check. Nothing passes by being skipped: a test that
 //! cannot run here is a failure.
 
+mod autogroup;
 mod counts;
+mod disk;
 mod lanes;
 mod parts;
 
@@ -12,7 +14,9 @@ use anyhow::bail;
 use crate::shell::heading;
 use crate::workspace::Workspace;
 use crate::{build, corpus, setup, shell, tidy};
+use autogroup::AutogroupOff;
 use counts::Counts;
+use disk::Disk;
 pub(crate) use parts::ORACLE;
 use parts::Part;
 
@@ -60,6 +64,11 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
         is_one_check: true,
         is_one_by_one: false,
     });
+    let disk = Disk::mount()?;
+    let _off = AutogroupOff::set()?;
+    for part in &mut all {
+        part.command.env("TMPDIR", disk.path());
+    }
     let (parts, mut tests) = lanes::run(all, &mut counts);
     times.extend(parts);
     heading("the tests that took longest");
