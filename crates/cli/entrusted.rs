@@ -11,9 +11,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use strobe_criu::guard::Guard;
 use strobe_criu::left_over::WorkFolder;
+use strobe_program::journal::{self, Noted};
+use strobe_program::path_map::PathMap;
 use strobe_program::program_files::{Links, ProgramFileError, Repair, Repaired};
 use strobe_program::spool::is_spooled;
-use strobe_proto::ProgramFile;
+use strobe_proto::{FileJournal, ProgramFile};
 
 use crate::arguments::Tail;
 use crate::guard_link::{receive, send};
@@ -47,8 +49,14 @@ impl Entrusted {
         all: &[ProgramFile],
         gone: Vec<ProgramFile>,
         repairs: Vec<Repair>,
+        journals: Journals<'_>,
     ) -> io::Result<Self> {
-        let plan = Plan { all, gone, repairs };
+        let plan = Plan {
+            all,
+            gone,
+            repairs,
+            journals,
+        };
         Ok(Self(Guard::start(|link| keep(&link, work, plan))?))
     }
 
@@ -103,10 +111,18 @@ impl Entrusted {
     }
 }
 
+/// Where it is noted what is done.
+#[derive(Clone, Copy)]
+pub(crate) struct Journals<'a> {
+    pub(crate) all: &'a [FileJournal],
+    pub(crate) map: &'a PathMap,
+}
+
 struct Plan<'a> {
     all: &'a [ProgramFile],
     gone: Vec<ProgramFile>,
     repairs: Vec<Repair>,
+    journals: Journals<'a>,
 }
 
 /// What was done of it.
@@ -115,12 +131,14 @@ struct Done {
     output: Vec<ProgramFile>,
     repaired: Vec<Repaired>,
     links: Links,
+    noted: Vec<Noted>,
 }
 
 /// In the guard: does what the command says, until that lets it go or is dead.
 fn keep(link: &UnixStream, work: &WorkFolder, plan: Plan<'_>) {
+    let journals = plan.journals;
     let mut plan = Some(plan);
-    let mut done = None;
+    let mut done: Option<Done> = None;
     let mut orders = BufReader::new(link);
     while let Ok(Some(order)) = receive(&mut orders) {
         // Who asks may be dead when it is answered; then no other order comes.
@@ -136,7 +154,7 @@ fn keep(link: &UnixStream, work: &WorkFolder, plan: Plan<'_>) {
             }
             Order::Keep | Order::Drop => {
                 let drop = matches!(order, Order::Drop);
-                let files = done.take().map(|done| done.settle(drop));
+                let files = done.take().map(|done| done.settle(drop, journals));
                 send(link, &files.unwrap_or_default())
             }
         };
@@ -144,7 +162,7 @@ fn keep(link: &UnixStream, work: &WorkFolder, plan: Plan<'_>) {
     if let Some(done) = done {
         work.end_all();
         if work.is_done() {
-            done.settle(false);
+            done.settle(false, journals);
         } else {
             work.remove_ghosts();
             done.undo();
@@ -165,6 +183,13 @@ impl Plan<'_> {
                 done.repaired.push(repair.apply()?);
             }
             done.links = Links::make(self.all)?;
+            for journal in self.journals.all {
+                match journal::restored(journal, &done.repaired, self.journals.map) {
+                    Ok(noted) => done.noted.push(noted),
+                    // Without one less is known at the next restore.
+                    Err(error) => tracing::warn!("{}: {error}", journal.path().display()),
+                }
+            }
             Ok(())
         };
         match repair() {
@@ -180,6 +205,11 @@ impl Plan<'_> {
 impl Done {
     /// What could not be undone, and why.
     fn undo(self) -> Vec<String> {
+        for noted in &self.noted {
+            if let Err(error) = noted.undo() {
+                tracing::warn!("the journal of the program's files: {error}");
+            }
+        }
         let undone = self.repaired.iter().rev().map(Repaired::undo);
         let failed = undone.filter_map(Result::err);
         let failed = failed.map(|error| error.to_string()).collect();
@@ -189,8 +219,15 @@ impl Done {
 
     /// What the files had become is kept, or goes. Of the program's output nothing is kept, for it has been passed
     /// on.
-    fn settle(self, drop: bool) -> (Vec<Row>, Vec<String>) {
+    fn settle(self, drop: bool, journals: Journals<'_>) -> (Vec<Row>, Vec<String>) {
         let mut failed = Vec::new();
+        let goes = |file: &&Repaired| drop || is_spooled(file.path());
+        let going: Vec<_> = self.repaired.iter().filter(goes).collect();
+        for journal in journals.all {
+            if let Err(error) = journal::dropping(journal, &going, journals.map) {
+                tracing::warn!("{}: {error}", journal.path().display());
+            }
+        }
         let settle = |mut file: Repaired| {
             let is_spooled = is_spooled(file.path());
             if drop || is_spooled {

@@ -24,15 +24,15 @@ use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::path_map::PathMap;
 use strobe_program::process::{self, Identity};
+use strobe_program::shared_memory;
 use strobe_program::spool::is_spooled;
-use strobe_program::{journal, shared_memory};
 use strobe_proto::page::Phase;
 use strobe_proto::{GpuProcess, Manifest, files};
 use strobe_store::Checkpoint;
 
 use crate::arguments::RestoreArguments;
 use crate::deferred::Deferred;
-use crate::entrusted::Entrusted;
+use crate::entrusted::{Entrusted, Journals};
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
@@ -82,15 +82,13 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         .map_err(|findings| refused(findings.join("; ")))?;
     // From here on there is something to take back.
     let interrupts = Deferred::begin().context("cannot hold signals up")?;
-    for journal in &manifest.journals {
-        // Without one less is known at the next checkpoint.
-        if let Err(error) = journal::restored(journal) {
-            tracing::warn!("{}: {error}", journal.path().display());
-        }
-    }
     shared_memory::put_back(checkpoint.path(), &manifest.shared_memory)?;
     let work = WorkFolder::create().context("CRIU has no folder to work in")?;
-    let files = Entrusted::new(&work, &program_files, gone, repairs)
+    let journals = Journals {
+        all: &manifest.journals,
+        map: &map,
+    };
+    let files = Entrusted::new(&work, &program_files, gone, repairs, journals)
         .context("the program's files cannot be kept")?;
     let (pid, files) = bring_back(&checkpoint, &tools, &map, &work, files, &interrupts)?;
     let report = RestoreReport {

@@ -81,10 +81,10 @@ pub struct Renamed<'a> {
 pub enum There<'a> {
     /// Nothing.
     Nothing,
-    /// Something that goes: a symbolic link to this path, or anything else, and then no path.
-    Replaced(&'a [u8]),
-    /// Something that gets the other's: this inode.
-    Exchanged(u64),
+    /// This, which goes; with where it leads to, if it is a symbolic link.
+    Replaced(FileNode, &'a [u8]),
+    /// This, which gets the other's.
+    Exchanged(FileNode),
 }
 
 const WRITE: u8 = b'=';
@@ -126,12 +126,14 @@ impl<'a> Entry<'a> {
             }) => {
                 plain(RENAME, b"")?;
                 node.write(&mut to)?;
-                let (how, inode, link): (u8, u64, &[u8]) = match *there {
-                    There::Nothing => (0, 0, b""),
-                    There::Replaced(link) => (1, 0, link),
-                    There::Exchanged(inode) => (2, inode, b""),
+                let (how, there, link): (u8, FileNode, &[u8]) = match *there {
+                    There::Nothing => (0, FileNode::default(), b""),
+                    There::Replaced(node, link) => (1, node, link),
+                    There::Exchanged(node) => (2, node, b""),
                 };
-                write!(to, "{how:x}:{inode:x}:{:x}:{:x}:", link.len(), old.len())?;
+                write!(to, "{how:x}:")?;
+                there.write(&mut to)?;
+                write!(to, "{:x}:{:x}:", link.len(), old.len())?;
                 to.write_all(link)?;
                 to.write_all(old)?;
                 to.write_all(new)?;
@@ -160,15 +162,16 @@ impl<'a> Entry<'a> {
             RENAME => {
                 let mut rest = text;
                 let node = FileNode::read(&mut rest)?;
-                let (how, inode) = (number(&mut rest)?, number(&mut rest)?);
+                let how = number(&mut rest)?;
+                let there = FileNode::read(&mut rest)?;
                 let link = usize::try_from(number(&mut rest)?).ok()?;
                 let old = usize::try_from(number(&mut rest)?).ok()?;
                 let (link, rest) = rest.split_at_checked(link)?;
                 let (old, new) = rest.split_at_checked(old)?;
                 let there = match how {
                     0 => There::Nothing,
-                    1 => There::Replaced(link),
-                    2 => There::Exchanged(inode),
+                    1 => There::Replaced(there, link),
+                    2 => There::Exchanged(there),
                     _ => return None,
                 };
                 let renamed = Renamed {
@@ -270,9 +273,9 @@ mod tests {
             removed(b""),
             removed(b"../to:"),
             renamed(There::Nothing),
-            renamed(There::Replaced(b"")),
-            renamed(There::Replaced(b"v1")),
-            renamed(There::Exchanged(9)),
+            renamed(There::Replaced(NODE, b"")),
+            renamed(There::Replaced(NODE, b"v1")),
+            renamed(There::Exchanged(NODE)),
             Entry::Cut(b"12ab"),
             Entry::Restored(b"12ab"),
         ];
@@ -284,7 +287,7 @@ mod tests {
     fn what_is_not_whole_is_left_out() {
         let mut bytes =
             b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
-            >81a4:0:0:5:0:0:0:2:/a/b\0>81a4:0:0:5:3:0:0:2:/a/b\0-81a4:0:0::0:/b\0"
+            >81a4:0:0:5:0:0:0:0:0:0:2:/a/b\0>81a4:0:0:5:3:0:0:0:0:0:2:/a/b\0-81a4:0:0::0:/b\0"
                 .to_vec();
         let renamed = Renamed {
             old: b"/a",
@@ -322,7 +325,7 @@ mod tests {
             old: &path,
             node,
             new: &path,
-            there: There::Replaced(&path),
+            there: There::Replaced(node, &path),
         })]);
         assert!(longest.len() <= ENTRY_BYTES, "{}", longest.len());
     }

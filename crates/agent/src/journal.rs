@@ -109,6 +109,7 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
         match &there {
             // Nothing happens, or the kernel refuses it.
             Some(there) if is_same(there) || flags & libc::RENAME_NOREPLACE != 0 => return None,
+            Some(there) if !exchanges && is_folder(there) != is_folder(&stat) => return None,
             None if exchanges => return None,
             _ => {}
         }
@@ -121,9 +122,9 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
                 node: node(&stat),
                 new: new.bytes(),
                 there: match (&there, &link) {
-                    (Some(there), _) if exchanges => There::Exchanged(there.st_ino),
-                    (_, Some(link)) => There::Replaced(link.bytes()),
-                    (_, None) => There::Nothing,
+                    (Some(there), _) if exchanges => There::Exchanged(node(there)),
+                    (Some(there), Some(link)) => There::Replaced(node(there), link.bytes()),
+                    _ => There::Nothing,
                 },
             }));
         }
@@ -138,6 +139,10 @@ fn keep_errno(body: impl FnOnce() -> Option<()>) {
     body();
     // SAFETY: likewise.
     unsafe { *libc::__errno_location() = errno };
+}
+
+fn is_folder(stat: &libc::stat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFDIR
 }
 
 fn node(stat: &libc::stat) -> FileNode {

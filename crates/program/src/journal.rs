@@ -15,7 +15,9 @@ use strobe_proto::journal::{
 };
 
 use crate::names::Names;
+use crate::path_map::PathMap;
 use crate::process;
+use crate::program_files::Repaired;
 
 /// Of a journal's end, what is looked through at a cut.
 const END: u64 = 256 << 10;
@@ -97,10 +99,11 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
         .filter(char::is_ascii_hexdigit)
         .collect();
     let end = end_of(journal, (UNDER_WAY * ENTRY_BYTES) as u64)?;
-    let mut under_way: Vec<_> = entries(&end).rev().take(UNDER_WAY).collect();
-    under_way.retain(is_under_way);
+    let mut last: Vec<_> = entries(&end).rev().take(UNDER_WAY).collect();
+    last.reverse();
+    let under_way = under_way(&last);
     let cut = Entry::Cut(name.as_bytes());
-    let all = [cut].into_iter().chain(under_way.into_iter().rev());
+    let all = [cut].into_iter().chain(under_way);
     let mut bytes = Vec::new();
     for entry in all.chain([cut]) {
         entry.write(&mut bytes)?;
@@ -117,7 +120,34 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
     })
 }
 
-/// Whether a call is still to come, or has failed.
+/// Which calls are still to come, or have failed, by what is there. Whoever tells of a name again, or of a folder that it is
+/// in, has seen the call before it done: what is there now may have the number of what is gone.
+fn under_way<'a>(last: &[Entry<'a>]) -> Vec<Entry<'a>> {
+    let mut later = BTreeSet::new();
+    let mut under_way = Vec::new();
+    for entry in last.iter().rev() {
+        let is_last = |name: &Path| !name.ancestors().any(|name| later.contains(name));
+        if names(entry).next().is_some_and(is_last) && is_under_way(entry) {
+            under_way.push(*entry);
+        }
+        later.extend(names(entry));
+    }
+    under_way.reverse();
+    under_way
+}
+
+/// All names that an entry tells of, first the one that tells whether the call was made.
+fn names<'a>(entry: &Entry<'a>) -> impl Iterator<Item = &'a Path> + use<'a> {
+    let (first, second) = match *entry {
+        Entry::Write(path) | Entry::Make(path) | Entry::MakeFolder(path) => (Some(path), None),
+        Entry::Remove(Named { path, .. }) => (Some(path), None),
+        Entry::Rename(Renamed { old, new, .. }) => (Some(old), Some(new)),
+        Entry::Cut(_) | Entry::Restored(_) => (None, None),
+    };
+    let names = first.into_iter().chain(second);
+    names.map(|name| Path::new(OsStr::from_bytes(name)))
+}
+
 fn is_under_way(entry: &Entry<'_>) -> bool {
     let there = |path: &[u8]| fs::symlink_metadata(OsStr::from_bytes(path)).ok();
     let is = |path, inode| there(path).is_some_and(|meta| meta.ino() == inode);
@@ -146,8 +176,26 @@ pub fn remove(journal: &Path) {
     }
 }
 
-/// Notes that the program is restored, in a journal that is made again where it is gone.
-pub fn restored(journal: &FileJournal) -> io::Result<()> {
+/// What was noted of a restore, to be taken back should that fail.
+#[derive(Debug)]
+pub struct Noted {
+    journal: PathBuf,
+    len: u64,
+    modified: SystemTime,
+}
+
+impl Noted {
+    /// Makes the journal what it was. To be called while the program does not run.
+    pub fn undo(&self) -> io::Result<()> {
+        let file = open(&self.journal, OpenOptions::new().write(true))?;
+        file.set_len(self.len)?;
+        file.set_modified(self.modified)
+    }
+}
+
+/// Notes that the program is restored, and what has been done to names for it, as if it had done that itself: so it is
+/// known at other cuts, too. The journal is made again where it is gone. To be called before the program runs.
+pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::Result<Noted> {
     let path = journal.path();
     if !fs::exists(path)? {
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
@@ -156,125 +204,94 @@ pub fn restored(journal: &FileJournal) -> io::Result<()> {
         fchown(file, Some(journal.owner), None)?;
     }
     let mut file = open(path, OpenOptions::new().append(true))?;
+    let meta = file.metadata()?;
+    let noted = Noted {
+        journal: path.to_owned(),
+        len: meta.len(),
+        modified: meta.modified()?,
+    };
     let mut bytes = Vec::new();
+    for repaired in done {
+        repaired.note(map, &mut bytes)?;
+    }
     Entry::Restored(journal.cut.as_bytes()).write(&mut bytes)?;
-    file.write_all(&bytes)
+    match file.write_all(&bytes) {
+        Ok(()) => Ok(noted),
+        Err(error) => noted.undo().and(Err(error)),
+    }
 }
 
-/// The state of names at a cut, as another cut sees it.
-#[derive(Default)]
-struct Then<'a> {
-    names: Names,
-    /// What was under way.
-    under_way: Vec<Entry<'a>>,
-    elsewhere: Option<Elsewhere>,
+/// Notes that what was moved aside for a restore goes.
+pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for repaired in going {
+        repaired.note_drop(map, &mut bytes)?;
+    }
+    open(journal.path(), OpenOptions::new().append(true))?.write_all(&bytes)
 }
 
-/// The program was restored to a cut that is not behind this one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Elsewhere {
-    /// It makes files again that were there at this one, unless it never had them.
-    Before,
-    /// Of that cut nothing is left: it may make any again.
-    Unknown,
+/// What was done after a cut, and until when the program is known to have done something.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Since {
+    /// To names.
+    pub names: Names,
+    /// When the last entry was made.
+    pub last: SystemTime,
 }
 
-/// What was done after a cut; `None` if that is not known any more. Nobody but the journal's owner at
-/// the cut is believed.
-pub fn since(journal: &FileJournal) -> Option<Names> {
+/// What was done after a cut, by the names that `map` gives; `None` if that is not known any more. Nobody but the
+/// journal's owner at the cut is believed.
+pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     let path = journal.path();
     let mut bytes = Vec::new();
+    let mut last = SystemTime::UNIX_EPOCH;
     for half in [older(path), path.to_owned()] {
         let meta = fs::symlink_metadata(&half);
-        if meta.is_ok_and(|meta| meta.uid() == journal.owner) {
+        if let Some(meta) = meta.ok().filter(|meta| meta.uid() == journal.owner) {
             bytes.extend(end_of(&half, 2 * LIMIT).unwrap_or_default());
+            last = last.max(meta.modified().ok()?);
         }
     }
-    let (mut before, mut cuts) = (BTreeSet::new(), BTreeSet::new());
-    let mut all = entries(&bytes);
-    let first = loop {
-        match all.next()? {
-            Entry::Cut(name) if name == journal.cut.as_bytes() => break name,
-            Entry::Cut(name) => _ = cuts.insert(name),
-            Entry::MakeFolder(path) => _ = before.insert(path),
-            entry => before.extend(written(entry)),
-        }
-    };
-    let mut then = BTreeMap::from([(first, Then::default())]);
     let mut names = Names::default();
-    let mut elsewhere = None;
-    // The cut whose calls are being read that were under way.
-    let mut open = Some(first);
-    for entry in all {
+    let mut is_behind = false;
+    // Calls that were under way at a cut are made again after a restore to it.
+    let mut under_way: BTreeMap<&[u8], Vec<Entry<'_>>> = BTreeMap::new();
+    let mut open = None;
+    for entry in entries(&bytes) {
         match entry {
             Entry::Cut(name) if open == Some(name) => open = None,
             Entry::Cut(name) => {
-                let at = Then {
-                    names: names.clone(),
-                    under_way: Vec::new(),
-                    elsewhere,
-                };
-                then.insert(name, at);
+                is_behind |= name == journal.cut.as_bytes();
+                under_way.insert(name, Vec::new());
                 open = Some(name);
             }
-            Entry::Restored(name) => match then.get(name) {
-                Some(at) => {
-                    names.clone_from(&at.names);
-                    elsewhere = at.elsewhere;
-                    let again = at.under_way.iter();
-                    again.for_each(|entry| play(&mut names, elsewhere, &before, entry));
+            Entry::Restored(name) if is_behind => {
+                let again = under_way.get(name).into_iter().flatten();
+                again.for_each(|entry| names.play(entry, map));
+            }
+            _ => {
+                if let Some(calls) = open.and_then(|name| under_way.get_mut(name)) {
+                    calls.push(entry);
                 }
-                None => {
-                    // Of what it makes there is known what it has made here, too.
-                    names = names.elsewhere();
-                    elsewhere = Some(match cuts.contains(name) {
-                        true => Elsewhere::Before,
-                        false => Elsewhere::Unknown,
-                    });
+                if is_behind {
+                    names.play(&entry, map);
                 }
-            },
-            entry => {
-                if let Some(at) = open.and_then(|name| then.get_mut(name)) {
-                    at.under_way.push(entry);
-                }
-                play(&mut names, elsewhere, &before, &entry);
             }
         }
     }
-    Some(names)
-}
-
-/// Plays an entry; elsewhere names stand for other things, so nothing is known but what was made.
-fn play(
-    names: &mut Names,
-    elsewhere: Option<Elsewhere>,
-    before: &BTreeSet<&[u8]>,
-    entry: &Entry<'_>,
-) {
-    let may_be_this = |path: &[u8]| match elsewhere {
-        Some(Elsewhere::Before) => before.contains(path),
-        Some(Elsewhere::Unknown) => true,
-        None => false,
-    };
-    match *entry {
-        _ if elsewhere.is_none() => names.play(entry),
-        Entry::Make(path) | Entry::MakeFolder(path) if may_be_this(path) => {
-            names.play(&Entry::Write(path));
-        }
-        Entry::Rename(Renamed {
-            new,
-            there: There::Nothing,
-            ..
-        }) if !may_be_this(new) => names.play(&Entry::Make(new)),
-        Entry::Rename(_) | Entry::Remove(_) => {
-            written(*entry).for_each(|path| names.play(&Entry::Write(path)));
-        }
-        _ => names.play(entry),
+    if !is_behind {
+        return None;
     }
+    names.settle(|path| Some(fs::symlink_metadata(path).ok()?.ino()));
+    Some(Since { names, last })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use strobe_proto::journal::FileNode;
+
     use super::*;
     use crate::names::Made;
 
@@ -299,7 +316,8 @@ mod tests {
         // As if it was about to be made at the cut.
         let mut expected = Names::default();
         expected.made.insert(gone.clone(), Made::File);
-        assert_eq!(since(&first), Some(expected.clone()));
+        let names = |cut: &FileJournal| Some(since(cut, &PathMap::default())?.names);
+        assert_eq!(names(&first), Some(expected.clone()));
         note(Entry::Write, &gone);
         note(Entry::Write, Path::new("/old"));
         fs::rename(&journal, older(&journal)).unwrap();
@@ -307,73 +325,43 @@ mod tests {
         note(Entry::Write, Path::new("/new"));
         expected.written.insert("/old".into());
         expected.made.insert("/new".into(), Made::File);
-        assert_eq!(since(&first), Some(expected));
+        assert_eq!(names(&first), Some(expected));
         assert!(has_cut(&journal));
         let owner = first.owner + 1;
         assert_eq!(
-            since(&FileJournal {
+            names(&FileJournal {
                 owner,
                 ..first.clone()
             }),
             None
         );
         fs::remove_file(older(&journal)).unwrap();
-        assert_eq!(since(&first), None);
+        assert_eq!(names(&first), None);
         remove(&journal);
-        restored(&first).unwrap();
+        restored(&first, &[], &PathMap::default()).unwrap();
         assert_eq!(recent(&journal).unwrap(), [] as [PathBuf; 0]);
-        assert_eq!(since(&first), None);
+        assert_eq!(names(&first), None);
     }
 
-    /// What is made again after a restore to an earlier cut was there at the later one.
+    /// ext4 gives the number of what was removed to what is made next.
     #[test]
-    fn a_program_that_was_restored_elsewhere_says_little_of_this_cut() {
+    fn a_number_that_is_given_again_does_not_make_a_call_of_the_past_one_under_way() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = folder.path().join("journal");
-        let at = |name: &str| folder.path().join(name);
-        for name in ["model", "other", "third"] {
-            fs::write(at(name), "").unwrap();
-        }
-        fs::write(&journal, "").unwrap();
-        let absent = |name: &str| {
-            let file = OpenOptions::new().append(true).open(&journal).unwrap();
-            let path = at(name);
-            Entry::Make(path.as_os_str().as_bytes())
-                .write(file)
-                .unwrap();
+        let path = folder.path().join("latest");
+        symlink("2", &path).unwrap();
+        let name = path.as_os_str().as_bytes();
+        let inode = fs::symlink_metadata(&path).unwrap().ino();
+        let node = FileNode {
+            inode,
+            ..FileNode::default()
         };
-        let made = |cut: &FileJournal| {
-            let made = since(cut).unwrap().made.into_keys();
-            made.collect::<Vec<_>>()
+        let removed = |link| {
+            let path = name;
+            Entry::Remove(Named { path, node, link })
         };
-        let early = cut(&journal).unwrap();
-        absent("model");
-        let late = cut(&journal).unwrap();
-        restored(&early).unwrap();
-        absent("model");
-        absent("other");
-        assert_eq!(made(&early), [at("model"), at("other")]);
-        assert_eq!(made(&late), [at("other")]);
-        restored(&late).unwrap();
-        absent("third");
-        assert_eq!(made(&late), [at("third")]);
-        // A cut that was taken since, and what is made after a restore to it.
-        let third = cut(&journal).unwrap();
-        restored(&third).unwrap();
-        absent("fifth");
-        assert_eq!(made(&late), [at("fifth"), at("third")]);
-        restored(&early).unwrap();
-        let elsewhere = cut(&journal).unwrap();
-        restored(&late).unwrap();
-        restored(&elsewhere).unwrap();
-        absent("model");
-        assert_eq!(made(&late), [at("fifth"), at("third")]);
-        restored(&FileJournal {
-            cut: "0".into(),
-            ..third.clone()
-        })
-        .unwrap();
-        absent("fourth");
-        assert_eq!(made(&third), [at("fifth")]);
+        let past = [removed(b"1"), Entry::Make(name)];
+        assert_eq!(under_way(&past), []);
+        let now = [past[0], past[1], removed(b"2")];
+        assert_eq!(under_way(&now), [removed(b"2")]);
     }
 }

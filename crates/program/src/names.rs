@@ -4,6 +4,7 @@
 //! A call may have failed after its entry. So what is said here of what is there now is right where the inode is, and
 //! whoever goes by it looks.
 
+use std::collections::btree_map::Entry::Vacant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::ops::Bound;
@@ -11,6 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use strobe_proto::journal::{Entry, FileNode, Named, Renamed, There};
+
+use crate::path_map::PathMap;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +27,21 @@ pub struct Names {
     /// Files that were there and were opened to write, by their names at the cut.
     pub written: BTreeSet<PathBuf>,
     renames: Renames,
+    /// What was removed and not made again, by its name: if it is still there, that has failed.
+    gone: BTreeMap<PathBuf, Gone>,
+}
+
+/// A removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Gone {
+    inode: u64,
+    /// What was forgotten for it.
+    made: Vec<(PathBuf, Made)>,
+    moved: Option<Moved>,
+    /// What was noted for it.
+    removed: Option<PathBuf>,
+    /// By what was renamed to it: something has the name in any case.
+    is_replaced: bool,
 }
 
 /// The last rename of each inode.
@@ -33,25 +51,32 @@ struct Renames {
     of: BTreeMap<u64, (PathBuf, PathBuf)>,
     /// By where to.
     to: BTreeMap<PathBuf, u64>,
+    /// By where from, while nothing else has got that name.
+    from: BTreeMap<PathBuf, u64>,
 }
 
 impl Renames {
     fn note(&mut self, inode: u64, old: PathBuf, new: PathBuf) {
         self.take_of(inode);
         self.take_to(&new);
+        self.from.remove(&new);
         self.to.insert(new.clone(), inode);
+        self.from.insert(old.clone(), inode);
         self.of.insert(inode, (old, new));
     }
 
     fn take_of(&mut self, inode: u64) -> Option<(PathBuf, PathBuf)> {
         let (old, new) = self.of.remove(&inode)?;
         self.to.remove(&new);
+        if self.from.get(&old) == Some(&inode) {
+            self.from.remove(&old);
+        }
         Some((old, new))
     }
 
     fn take_to(&mut self, new: &Path) -> Option<(PathBuf, u64)> {
-        let inode = self.to.remove(new)?;
-        self.of.remove(&inode).map(|(old, _)| (old, inode))
+        let inode = *self.to.get(new)?;
+        self.take_of(inode).map(|(old, _)| (old, inode))
     }
 }
 
@@ -76,8 +101,8 @@ pub struct Moved {
 /// What has no name any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// What it was, where that is known.
-    pub node: Option<FileNode>,
+    /// What it was.
+    pub node: FileNode,
     /// Where it led to, if it was a symbolic link.
     pub link: Option<PathBuf>,
 }
@@ -91,20 +116,17 @@ enum Origin {
 }
 
 impl Names {
-    /// What is still known where the program is restored to another cut: there, names stand for other things.
-    pub(crate) fn elsewhere(self) -> Self {
-        Self {
-            made: self.made,
-            written: self.written,
-            ..Self::default()
-        }
-    }
-
-    /// Plays one entry.
-    pub fn play(&mut self, entry: &Entry<'_>) {
+    /// Plays one entry, whose names are others now.
+    pub fn play(&mut self, entry: &Entry<'_>, map: &PathMap) {
+        let plain = |path| {
+            let path = plain(path);
+            map.moved(&path).unwrap_or(path)
+        };
         match *entry {
             Entry::Write(path) => {
-                if let Origin::At(origin) = self.origin(&plain(path)) {
+                let path = plain(path);
+                self.enter(&path);
+                if let Origin::At(origin) = self.origin(&path) {
                     self.written.insert(origin);
                 }
             }
@@ -113,7 +135,7 @@ impl Names {
             Entry::Remove(Named { path, node, link }) => {
                 let path = plain(path);
                 self.find(&path, node.inode);
-                self.remove(&path, Some(node), link);
+                self.remove(&path, node, link, false);
             }
             Entry::Rename(Renamed {
                 old,
@@ -123,8 +145,10 @@ impl Names {
             }) => {
                 let (old, new) = (plain(old), plain(new));
                 self.find(&old, node.inode);
+                self.enter(&new);
                 match there {
-                    There::Exchanged(inode) => {
+                    There::Exchanged(other) => {
+                        let inode = other.inode;
                         // No path has a zero in it.
                         let between = Path::new("\0");
                         self.rename(&new, between, inode);
@@ -132,11 +156,14 @@ impl Names {
                         self.rename(between, &old, inode);
                         self.renames.note(inode, new.clone(), old.clone());
                     }
-                    There::Replaced(link) => {
-                        self.remove(&new, None, link);
+                    There::Replaced(replaced, link) => {
+                        self.remove(&new, replaced, link, true);
                         self.rename(&old, &new, node.inode);
                     }
-                    There::Nothing => self.rename(&old, &new, node.inode),
+                    There::Nothing => {
+                        take_below(&mut self.gone, &new);
+                        self.rename(&old, &new, node.inode);
+                    }
                 }
                 self.renames.note(node.inode, old, new);
             }
@@ -146,22 +173,85 @@ impl Names {
 
     /// Nothing was there: what has last got this name has not got it.
     fn make(&mut self, path: PathBuf, made: Made) {
+        self.enter(&path);
+        take_below(&mut self.gone, &path);
         if let Some((old, inode)) = self.renames.take_to(&path) {
             self.rename(&path, &old, inode);
         }
+        self.renames.from.remove(&path);
         self.made.insert(path, made);
     }
 
-    /// An inode is there under this name: if its last rename was from here, that has failed.
+    /// An inode is there under this name: if the last that was done to it was to take it from here, that has failed.
     fn find(&mut self, path: &Path, inode: u64) {
-        if self
-            .renames
-            .of
-            .get(&inode)
-            .is_some_and(|(old, _)| old == path)
-            && let Some((_, new)) = self.renames.take_of(inode)
-        {
-            self.rename(&new, path, inode);
+        self.enter(path);
+        match self.gone.get(path) {
+            Some(gone) if gone.inode == inode && gone.is_replaced => {
+                if let Some(&by) = self.renames.to.get(path) {
+                    self.take_back(by);
+                }
+            }
+            Some(gone) if gone.inode == inode => self.bring_back(path),
+            _ => {}
+        }
+        let is_from_here = |(old, _): &(PathBuf, PathBuf)| old == path;
+        if self.renames.of.get(&inode).is_some_and(is_from_here) {
+            self.take_back(inode);
+        }
+    }
+
+    /// Something is in the folders of this path: they are there.
+    fn enter(&mut self, path: &Path) {
+        let folders: Vec<_> = path.ancestors().skip(1).collect();
+        for folder in folders.into_iter().rev() {
+            if self.gone.get(folder).is_some_and(|gone| !gone.is_replaced) {
+                self.bring_back(folder);
+            }
+            if let Some(&inode) = self.renames.from.get(folder) {
+                self.take_back(inode);
+            }
+        }
+    }
+
+    /// Its last rename has failed.
+    fn take_back(&mut self, inode: u64) {
+        let Some((old, new)) = self.renames.take_of(inode) else {
+            return;
+        };
+        let replaced = self.gone.remove(&new);
+        self.rename(&new, &old, inode);
+        if let Some(replaced) = replaced {
+            self.gone.insert(new.clone(), replaced);
+            self.bring_back(&new);
+        }
+    }
+
+    /// After the last entry: what is there tells of the calls that have failed, as later entries would.
+    pub(crate) fn settle(&mut self, inode: impl Fn(&Path) -> Option<u64>) {
+        let gone = self.gone.iter().map(|(path, gone)| (path, gone.inode));
+        let renamed = self.renames.from.iter();
+        let renamed = renamed.map(|(path, inode)| (path, *inode));
+        let is_there = |(path, number): &(&PathBuf, u64)| inode(path) == Some(*number);
+        let there: Vec<_> = gone.chain(renamed).filter(is_there).collect();
+        let there: Vec<_> = there
+            .into_iter()
+            .map(|(path, inode)| (path.clone(), inode))
+            .collect();
+        for (path, inode) in there {
+            self.find(&path, inode);
+        }
+    }
+
+    /// Its removal has failed.
+    fn bring_back(&mut self, path: &Path) {
+        let Some(gone) = self.gone.remove(path) else {
+            return;
+        };
+        self.made.extend(gone.made);
+        let moved = gone.moved.map(|moved| (path.to_owned(), moved));
+        self.moved.extend(moved);
+        if let Some(origin) = gone.removed {
+            self.removed.remove(&origin);
         }
     }
 
@@ -177,38 +267,56 @@ impl Names {
         Origin::At(path.to_owned())
     }
 
-    fn remove(&mut self, path: &Path, node: Option<FileNode>, link: &[u8]) {
-        if let Origin::At(origin) = self.origin(path) {
+    fn remove(&mut self, path: &Path, node: FileNode, link: &[u8], is_replaced: bool) {
+        let mut noted = None;
+        if let Origin::At(origin) = self.origin(path)
+            && let Vacant(place) = self.removed.entry(origin.clone())
+        {
             let link = (!link.is_empty()).then(|| OsStr::from_bytes(link).into());
-            let removed = Removed { node, link };
-            self.removed.entry(origin).or_insert(removed);
+            place.insert(Removed { node, link });
+            noted = Some(origin);
         }
-        take_below(&mut self.made, path);
-        self.moved.remove(path);
+        let gone = Gone {
+            inode: node.inode,
+            made: take_below(&mut self.made, path),
+            moved: self.moved.remove(path),
+            removed: noted,
+            is_replaced,
+        };
+        self.gone.insert(path.to_owned(), gone);
         self.renames.take_to(path);
     }
 
     fn rename(&mut self, old: &Path, new: &Path, inode: u64) {
         let origin = self.origin(old);
-        let is_moved = self.moved.contains_key(old);
+        for (path, mut gone) in take_below(&mut self.gone, old) {
+            for (made, _) in &mut gone.made {
+                *made = under(made, old, new);
+            }
+            self.gone.insert(under(&path, old, new), gone);
+        }
         let made = take_below(&mut self.made, old);
         let made = made
             .into_iter()
             .map(|(path, made)| (under(&path, old, new), made));
         self.made.extend(made);
-        let moved = take_below(&mut self.moved, old);
-        let moved = moved
-            .into_iter()
-            .map(|(path, moved)| (under(&path, old, new), moved));
-        self.moved
-            .extend(moved.filter(|(now, moved)| *now != moved.origin));
+        let mut moved = take_below(&mut self.moved, old);
+        moved.retain(|(path, _)| path != old);
         match origin {
             // In a folder that was made, by no call that is watched.
             Origin::Made => _ = self.made.entry(new.to_owned()).or_insert(Made::File),
-            Origin::At(origin) if !is_moved && origin != new => {
-                self.moved.insert(new.to_owned(), Moved { origin, inode });
-            }
-            Origin::At(_) => {}
+            Origin::At(origin) => self.set_moved(new.to_owned(), Moved { origin, inode }),
+        }
+        for (path, moved) in moved {
+            self.set_moved(under(&path, old, new), moved);
+        }
+    }
+
+    /// Unless it is where it was, in a folder that was moved or not.
+    fn set_moved(&mut self, now: PathBuf, moved: Moved) {
+        match self.origin(&now) {
+            Origin::At(origin) if origin == moved.origin => {}
+            _ => _ = self.moved.insert(now, moved),
         }
     }
 }
@@ -251,6 +359,7 @@ mod tests {
 
     fn node(inode: u64) -> FileNode {
         FileNode {
+            mode: libc::S_IFDIR,
             inode,
             ..FileNode::default()
         }
@@ -262,26 +371,29 @@ mod tests {
         for line in lines {
             let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
             let inode = |word: &[u8]| String::from_utf8_lossy(word).parse().unwrap();
-            names.play(&match (words.as_slice(), line.as_bytes()) {
-                ([old, number, how, new], _) => Entry::Rename(Renamed {
-                    old,
-                    node: node(inode(number)),
-                    new,
-                    there: match *how {
-                        b">" => There::Nothing,
-                        b">>" => There::Replaced(b""),
-                        _ => There::Exchanged(99),
-                    },
-                }),
-                ([_, number], [b'-', path @ ..]) => Entry::Remove(Named {
-                    path: &path[..path.len() - number.len() - 1],
-                    node: node(inode(number)),
-                    link: b"",
-                }),
-                (_, [b'+', path @ ..]) => Entry::Make(path),
-                (_, [b'=', path @ ..]) => Entry::Write(path),
-                (_, path) => Entry::MakeFolder(path),
-            });
+            names.play(
+                &match (words.as_slice(), line.as_bytes()) {
+                    ([old, number, how, new], _) => Entry::Rename(Renamed {
+                        old,
+                        node: node(inode(number)),
+                        new,
+                        there: match *how {
+                            b">" => There::Nothing,
+                            b">>" => There::Replaced(node(0), b""),
+                            _ => There::Exchanged(node(99)),
+                        },
+                    }),
+                    ([_, number], [b'-', path @ ..]) => Entry::Remove(Named {
+                        path: &path[..path.len() - number.len() - 1],
+                        node: node(inode(number)),
+                        link: b"",
+                    }),
+                    (_, [b'+', path @ ..]) => Entry::Make(path),
+                    (_, [b'=', path @ ..]) => Entry::Write(path),
+                    (_, path) => Entry::MakeFolder(path),
+                },
+                &PathMap::default(),
+            );
         }
         names
     }

@@ -3,6 +3,7 @@
 //! Paths are those of the kernel: absolute, without links. A rule is for whole components, and of several the
 //! longest counts. What `strobe run` passes a program's output through is ours and stays where it is.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -106,6 +107,12 @@ impl PathMap {
         self.root.as_deref()
     }
 
+    /// A path as a program sees it that has the root.
+    pub fn inside_root<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        let rest = self.root().and_then(|root| path.strip_prefix(root).ok());
+        rest.map_or(path.into(), |rest| Path::new("/").join(rest).into())
+    }
+
     /// Where it is now; `None` if that is where it was.
     pub fn moved(&self, path: &Path) -> Option<PathBuf> {
         let ruled = self.rule(path).and_then(|rule| {
@@ -188,6 +195,12 @@ mod tests {
         ] {
             assert_eq!(map.moved(Path::new(old)), Some(new.into()));
             assert!(map.leads_to(Path::new(new)));
+            let inside = map.inside_root(Path::new(new));
+            assert_eq!(map.inside_root(Path::new(&*inside)), inside);
+            assert_eq!(
+                Path::new("/new root").join(inside.strip_prefix("/").unwrap()),
+                Path::new(new)
+            );
         }
         for same in [
             "/dev/kfd",

@@ -1,5 +1,6 @@
 //! Names for what a file had become: they lie beside it.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -47,10 +48,10 @@ pub(super) fn is_kept(path: &Path) -> bool {
     name.is_some_and(|name| [TAIL, LATER, MOVED].iter().any(|mark| name.contains(mark)))
 }
 
-/// A name in `folder` that is free, for what is on its way to `origin`.
-pub(super) fn between(folder: &Path, origin: &Path) -> PathBuf {
+/// A name in `folder` that is free and not `taken`, for what is on its way to `origin`.
+pub(super) fn between(folder: &Path, origin: &Path, taken: &BTreeSet<PathBuf>) -> PathBuf {
     let place = folder.join(origin.file_name().unwrap_or_default());
-    let free = |path: &PathBuf| fs::symlink_metadata(path).is_err();
+    let free = |path: &PathBuf| !taken.contains(path) && fs::symlink_metadata(path).is_err();
     let mut names = (1..).map(|number| marked(&place, MOVED, number));
     names.find(free).expect("there is no end of numbers")
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 use super::kept::{between, is_kept, on_their_way};
 use super::places::Places;
 use super::repair::{Content, Repair};
-use crate::journal;
+use crate::journal::{self, Since};
 use crate::names::{Made, Moved, Names, Removed};
 use crate::path_map::PathMap;
 use crate::shared_memory::is_saved;
@@ -45,10 +45,16 @@ pub fn later(
 ) -> Later {
     let mut found = Later::default();
     for journal in journals {
-        match journal::since(journal) {
+        match journal::since(journal, map) {
             Some(since) => {
-                let view = View::new(journal, records, spared, map);
-                found.look(&since, &view);
+                let before = found.repairs.len();
+                let view = View::new(journal, &since, records, spared);
+                found.look(&since.names, &view);
+                // Of what two journals tell, once is enough.
+                let new = found.repairs.split_off(before);
+                let is_new = |repair: &Repair| !found.repairs.contains(repair);
+                let new: Vec<_> = new.into_iter().filter(is_new).collect();
+                found.repairs.extend(new);
             }
             None => found.unknown.push(journal.path().to_owned()),
         }
@@ -65,15 +71,19 @@ struct View<'a> {
     /// The folders of what is recorded or spared, up to the root.
     around: BTreeSet<&'a Path>,
     spared: &'a [PathBuf],
-    map: &'a PathMap,
+    /// What was made later was not made by who writes the journal.
+    last: SystemTime,
 }
+
+/// A call may take so long after its entry.
+const CALL: Duration = Duration::from_secs(2);
 
 impl<'a> View<'a> {
     fn new(
         journal: &FileJournal,
+        since: &Since,
         records: &'a [ProgramFile],
         spared: &'a [PathBuf],
-        map: &'a PathMap,
     ) -> Self {
         let records: BTreeSet<&Path> = records.iter().map(ProgramFile::path).collect();
         let spared_or_recorded = spared.iter().map(PathBuf::as_path);
@@ -84,7 +94,7 @@ impl<'a> View<'a> {
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             records,
             spared,
-            map,
+            last: since.last + CALL,
         }
     }
 
@@ -104,9 +114,12 @@ impl<'a> View<'a> {
 
     /// Where a path of the journal leads to, with no link or `..` in its folders. (A folder may be gone.)
     fn place(&self, path: &Path) -> PathBuf {
-        let moved = self.map.moved(path);
-        let path = moved.as_deref().unwrap_or(path);
         real(path).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Whether what is there may have been made by who writes the journal.
+    fn may_be_its_work(&self, path: &Path) -> bool {
+        birth(path).is_none_or(|born| born <= self.last)
     }
 
     /// What is there, if whoever writes the journal has a say about it: what others own is none of its business.
@@ -124,9 +137,12 @@ impl<'a> View<'a> {
     }
 
     fn is_spared(&self, path: &Path) -> bool {
+        is_kept(path) || self.is_spared_but_kept(path)
+    }
+
+    fn is_spared_but_kept(&self, path: &Path) -> bool {
         is_saved(path)
             || is_spooled(path)
-            || is_kept(path)
             || self
                 .spared
                 .iter()
@@ -156,13 +172,16 @@ impl Later {
             leaving = Leaving::new(moved);
         };
         let own = since.made.keys().chain(&since.written);
-        self.places.own.extend(own.map(|path| view.place(path)));
+        let own = own.map(|path| view.place(path));
+        self.places
+            .own
+            .extend(own.filter(|path| view.may_be_its_work(path)));
         for (now, moved) in &leaving.moved {
             self.places.give_back(moved.origin.clone(), now.clone());
         }
         self.places.aside.extend(aside.iter().cloned());
-        let removed = self.gone(since, view);
-        self.plan(&aside, &leaving, removed);
+        let gone = self.gone(since, view);
+        self.plan(&aside, &leaving, gone);
         for path in &since.written {
             let origin = view.place(path);
             let is_recorded = view.around.contains(origin.as_path());
@@ -179,27 +198,32 @@ impl Later {
     /// What was there at the cut and is gone, as it is to be made again; files are named.
     fn gone(&mut self, since: &Names, view: &View<'_>) -> Vec<Repair> {
         let mut repairs = Vec::new();
-        for (path, Removed { node, link }) in &since.removed {
+        for (path, removed) in &since.removed {
+            let node = removed.node;
             let origin = view.place(path);
             let now = self.places.now(&origin);
-            let is_gone = now.is_none_or(|now| fs::symlink_metadata(now).is_err());
-            let is_its = view.owner == 0 || node.is_none_or(|node| node.owner == view.owner);
-            let node = node.unwrap_or_default();
-            if !is_gone || !is_its || view.is_spared(&origin) || !view.may_name(&origin) {
+            let there = now.and_then(|now| fs::symlink_metadata(now).ok());
+            let is_its = view.owner == 0 || node.owner == view.owner;
+            if !is_its || view.is_spared(&origin) || !view.may_name(&origin) {
                 continue;
             }
-            let content = match (node.mode & libc::S_IFMT, link) {
-                (_, Some(target)) => Content::Link {
-                    target: target.clone(),
-                },
-                (libc::S_IFDIR, None) => Content::Folder,
-                (libc::S_IFIFO, None) => Content::Fifo,
-                (libc::S_IFREG | 0, None) if !view.records.contains(origin.as_path()) => {
+            let Some(content) = content(removed) else {
+                let is_file = node.mode & libc::S_IFMT == libc::S_IFREG;
+                if is_file && there.is_none() && !view.records.contains(origin.as_path()) {
                     self.removed.push(origin);
+                }
+                continue;
+            };
+            if there.is_some() {
+                let around = view.around.contains(origin.as_path());
+                if around || view.its(&origin).is_none() || is_again(&origin, &content) {
                     continue;
                 }
-                _ => continue,
-            };
+                // Of somebody else, who has taken the name.
+                let there =
+                    Repair::new(&ProgramFile::at(origin.clone()), Some(Content::Aside), None);
+                repairs.push(there.sparing());
+            }
             repairs.push(Repair::new(&record(&origin, node), Some(content), None));
         }
         repairs
@@ -211,13 +235,14 @@ impl Later {
         // What lies deepest goes first: out of what goes itself.
         let mut out: Vec<_> = leaving.moved.iter().collect();
         out.sort_by_key(|(now, _)| std::cmp::Reverse(now.components().count()));
-        let mut back = Vec::new();
+        let (mut back, mut taken) = (Vec::new(), BTreeSet::new());
         for (now, Moved { origin, .. }) in out {
             let is_stable = |folder: &&Path| {
                 folder.is_dir() && self.places.now(folder).as_deref() == Some(*folder)
             };
             let folder = origin.ancestors().skip(1).find(is_stable);
-            let between = between(folder.unwrap_or(Path::new("/")), origin);
+            let between = between(folder.unwrap_or(Path::new("/")), origin, &taken);
+            taken.insert(between.clone());
             let content = Content::Moved {
                 from: now.clone(),
                 was: None,
@@ -229,18 +254,27 @@ impl Later {
             };
             back.push(step(origin.clone(), content));
         }
+        let places = &self.places;
         let (within, outside): (Vec<_>, Vec<_>) =
             aside.iter().partition(|path| leaving.is_within(path));
-        let outside = outside.into_iter();
-        self.repairs
-            .extend(outside.map(|path| step(path.clone(), Content::Aside)));
-        back.extend(gone);
-        // Folders before what is in them.
-        back.sort_by_key(|repair| repair.path().to_owned());
-        self.repairs.extend(back);
-        let within = within.into_iter();
-        self.repairs
-            .extend(within.map(|path| step(self.places.then(path), Content::Aside)));
+        let aside = |path: &PathBuf, then: PathBuf| match places.is_own(path) {
+            true => step(then, Content::Aside),
+            false => step(then, Content::Aside).sparing(),
+        };
+        // A name that something has been kept under before anything else is kept.
+        let (kept, back): (Vec<_>, Vec<_>) = back.into_iter().partition(|repair| {
+            is_kept(repair.path())
+                && !places.moves(repair.path().parent().unwrap_or(Path::new("/")))
+        });
+        let outside = outside.into_iter().map(|path| aside(path, path.clone()));
+        self.repairs.extend(kept.into_iter().chain(outside));
+        // Folders before what is in them; and what has come into them before what is to have its name.
+        let within = within
+            .into_iter()
+            .map(|path| aside(path, places.then(path)));
+        let mut rest: Vec<_> = within.chain(back).chain(gone).collect();
+        rest.sort_by_key(|repair| repair.path().to_owned());
+        self.repairs.extend(rest);
     }
 }
 
@@ -283,7 +317,8 @@ fn movable(since: &Names, view: &View<'_>) -> BTreeMap<PathBuf, Moved> {
         let Some(now) = now.or_else(|| on_their_way(&origin).find(is_it)) else {
             continue;
         };
-        if !view.is_spared(&origin) && view.may_name(&origin) && view.may_name(&now) {
+        // One restore may have put back what another had kept.
+        if !view.is_spared_but_kept(&origin) && view.may_name(&origin) && view.may_name(&now) {
             let inode = *inode;
             all.insert(now, Moved { origin, inode });
         }
@@ -295,8 +330,11 @@ fn movable(since: &Names, view: &View<'_>) -> BTreeMap<PathBuf, Moved> {
 fn to_be_moved_aside(made: &BTreeSet<PathBuf>, leaving: &Leaving) -> BTreeSet<PathBuf> {
     let mut aside: BTreeSet<PathBuf> = BTreeSet::new();
     for path in made {
-        // A folder comes before what is in it.
-        if aside.last().is_some_and(|folder| path.starts_with(folder)) {
+        // A folder comes before what is in it, and takes that along, unless that leaves it.
+        let mut folders = path.ancestors().skip(1);
+        let folder =
+            folders.find(|name| aside.contains(*name) || leaving.moved.contains_key(*name));
+        if folder.is_some_and(|folder| aside.contains(folder)) {
             continue;
         }
         let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
@@ -312,6 +350,12 @@ fn made(since: &Names, leaving: &Leaving, view: &View<'_>) -> BTreeSet<PathBuf> 
     let mut made = BTreeSet::new();
     for path in since.made.keys() {
         let place = view.place(path);
+        // What was removed before is there again as it was, for a restore to another cut.
+        let removed = since.removed.get(path).and_then(content);
+        let is_settled = !leaving.is_within(&place) && !leaving.is_in_the_way(&place);
+        if is_settled && removed.is_some_and(|removed| is_again(&place, &removed)) {
+            continue;
+        }
         // Where something recorded will be, it is compared with that; but not what a folder will come back in place of.
         let stays = !leaving.is_in_the_way(&place) && view.around.contains(place.as_path());
         if view.its(&place).is_some() && !stays && !view.is_spared(&place) {
@@ -319,6 +363,31 @@ fn made(since: &Names, leaving: &Leaving, view: &View<'_>) -> BTreeSet<PathBuf> 
         }
     }
     made
+}
+
+/// What makes it again; not of a file, whose contents its journal does not know.
+fn content(removed: &Removed) -> Option<Content> {
+    match (removed.node.mode & libc::S_IFMT, &removed.link) {
+        (_, Some(target)) => Some(Content::Link {
+            target: target.clone(),
+        }),
+        (libc::S_IFDIR, None) => Some(Content::Folder),
+        (libc::S_IFIFO, None) => Some(Content::Fifo),
+        _ => None,
+    }
+}
+
+/// Whether that is there which would be made.
+fn is_again(path: &Path, content: &Content) -> bool {
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    match content {
+        Content::Link { target } => fs::read_link(path).is_ok_and(|found| found == *target),
+        Content::Folder => meta.is_dir(),
+        Content::Fifo => meta.file_type().is_fifo(),
+        _ => false,
+    }
 }
 
 fn record(path: &Path, node: FileNode) -> ProgramFile {
@@ -374,13 +443,13 @@ mod tests {
     use super::super::repair::Repaired;
     use super::*;
 
-    /// A folder, and when a cut was.
-    struct Place(tempfile::TempDir, u64);
+    /// A folder, when a cut was, and when the program has last done something.
+    struct Place(tempfile::TempDir, u64, SystemTime);
 
     impl Place {
         /// With these files, folders (`NAME/`) and links (`NAME>TARGET`).
         fn new(names: &[&str]) -> Self {
-            let place = Self(tempfile::tempdir().unwrap(), u64::MAX);
+            let place = Self(tempfile::tempdir().unwrap(), u64::MAX, SystemTime::now());
             for name in names {
                 match name.split_once('>') {
                     Some((name, target)) => symlink(target, place.at(name)).unwrap(),
@@ -406,14 +475,20 @@ mod tests {
                 .map(|name| ProgramFile::at(self.at(name)))
                 .collect();
             let mut later = Later::default();
-            let map = PathMap::default();
             let spared = [self.at("spared")];
+            let since = Since {
+                names: since.clone(),
+                last: self.2,
+            };
             let journal = FileJournal {
                 owner,
                 cut_unix_ns: self.1,
                 ..FileJournal::default()
             };
-            later.look(since, &View::new(&journal, &records, &spared, &map));
+            later.look(
+                &since.names,
+                &View::new(&journal, &since, &records, &spared),
+            );
             later
         }
 
@@ -549,16 +624,16 @@ mod tests {
                 },
             );
         }
-        let folder = FileNode {
-            mode: libc::S_IFDIR | 0o700,
-            owner: myself(),
-            ..FileNode::default()
-        };
-        for (name, node, link) in [
-            ("lock", Some(folder), None),
-            ("latest", None, Some("v1".into())),
-            ("lost", None, None),
+        for (name, kind, link) in [
+            ("lock", libc::S_IFDIR, None),
+            ("latest", libc::S_IFLNK, Some("v1".into())),
+            ("lost", libc::S_IFREG, None),
         ] {
+            let node = FileNode {
+                mode: kind | 0o700,
+                owner: myself(),
+                ..FileNode::default()
+            };
             since.removed.insert(place.at(name), Removed { node, link });
         }
         let records = ["ckpt/w", "a"];

@@ -28,6 +28,7 @@ mod folders;
 mod kept;
 mod later;
 mod links;
+mod noted;
 mod places;
 mod record;
 mod repair;

@@ -29,13 +29,27 @@ impl Places {
     pub(super) fn now(&self, path: &Path) -> Option<PathBuf> {
         for name in path.ancestors() {
             if let Some(now) = self.back.get(name) {
-                return Some(under(path, name, now));
+                let place = under(path, name, now);
+                // In what comes back may be what leaves it.
+                let inside = place.ancestors().take_while(|name| name != now);
+                let mut inside = inside.filter(|name| self.leaves(name));
+                return inside.next().is_none().then(|| place.clone());
             }
-            if self.aside.contains(name) || self.from.contains_key(name) {
+            if self.leaves(name) {
                 return None;
             }
         }
         Some(path.to_owned())
+    }
+
+    /// Whether what has this name, or will have it, comes from elsewhere or is going.
+    pub(super) fn moves(&self, path: &Path) -> bool {
+        let mut names = path.ancestors();
+        names.any(|name| self.back.contains_key(name) || self.leaves(name))
+    }
+
+    fn leaves(&self, name: &Path) -> bool {
+        self.aside.contains(name) || self.from.contains_key(name)
     }
 
     /// The name that something will have.
@@ -63,12 +77,19 @@ mod tests {
             aside: BTreeSet::from([place("/new")]),
             ..Places::default()
         };
-        for (origin, now) in [("/D", "/E"), ("/D/f", "/g"), ("/a", "/b"), ("/b", "/a")] {
+        for (origin, now) in [
+            ("/D", "/E"),
+            ("/D/f", "/g"),
+            ("/left", "/E/left"),
+            ("/a", "/b"),
+            ("/b", "/a"),
+        ] {
             places.give_back(place(origin), place(now));
         }
         for (then, now) in [
             ("/D", Some("/E")),
             ("/D/x/y", Some("/E/x/y")),
+            ("/D/left", None),
             ("/D/f", Some("/g")),
             ("/a", Some("/b")),
             ("/b", Some("/a")),

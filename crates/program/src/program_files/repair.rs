@@ -15,6 +15,7 @@ use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use strobe_proto::ProgramFile;
+use strobe_proto::journal::FileNode;
 
 use super::error::ProgramFileError;
 use super::kept::{LATER, TAIL, beside, new_beside};
@@ -116,6 +117,8 @@ pub struct Repaired {
     kept: Option<PathBuf>,
     /// Folders that were made, the outermost first.
     folders: Vec<PathBuf>,
+    /// What got another name: it may get a third.
+    renamed: Option<FileNode>,
 }
 
 impl Repair {
@@ -184,10 +187,17 @@ impl Repair {
             }
             None => (None, Vec::new()),
         };
+        let new_name = match &self.content {
+            Some(Content::Moved { .. }) => Some(&self.path),
+            Some(content) if !content.keeps_file() => kept.as_ref(),
+            _ => None,
+        };
+        let renamed = new_name.and_then(|path| fs::symlink_metadata(path).ok());
         let repaired = Repaired {
             repair: self,
             kept,
             folders,
+            renamed: renamed.as_ref().map(node),
         };
         let Repair {
             path,
@@ -402,13 +412,31 @@ impl Repaired {
         self.kept.as_deref()
     }
 
+    pub(super) fn content(&self) -> Option<&Content> {
+        self.repair.content.as_ref()
+    }
+
+    /// Folders that were made, the outermost first.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    pub(super) fn renamed(&self) -> Option<FileNode> {
+        self.renamed
+    }
+
+    /// What [`Repaired::drop_kept`] removes.
+    pub(super) fn drops(&self) -> Option<&Path> {
+        self.kept().filter(|_| !self.repair.spares)
+    }
+
     /// Removes what is kept: a file, or a folder in which all was made since. What may be somebody else's stays.
     pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
-        if self.repair.spares {
+        if self.drops().is_none() {
             return Ok(());
         }
         let removed = match self.kept.take() {
-            Some(kept) if kept.is_dir() => fs::remove_dir_all(kept),
+            Some(kept) if !kept.is_symlink() && kept.is_dir() => fs::remove_dir_all(kept),
             Some(kept) => fs::remove_file(kept),
             None => Ok(()),
         };
@@ -504,6 +532,16 @@ impl fmt::Display for Repaired {
             Some(kept) => write!(f, ": {}", kept.display()),
             None => write!(f, " was dropped"),
         }
+    }
+}
+
+/// As a journal tells of it.
+pub(super) fn node(meta: &fs::Metadata) -> FileNode {
+    FileNode {
+        mode: meta.mode(),
+        owner: meta.uid(),
+        group: meta.gid(),
+        inode: meta.ino(),
     }
 }
 
