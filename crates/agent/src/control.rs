@@ -3,6 +3,7 @@
 //! It starts with the first GPU call, takes no signals, and only ever connects out. Until somebody
 //! asks for a checkpoint it looks at the agent page now and then.
 
+pub(crate) mod own_thread;
 pub(crate) mod shared;
 
 use crate::agent::{Agent, existing};
@@ -11,6 +12,7 @@ use crate::call::thread::{hip_is_up, mark_own_thread};
 use crate::checkpoint;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::supervise::prepare_own_thread;
+use crate::control::own_thread::OwnThread;
 use crate::fault::{self, guarded};
 use crate::wire::page::{refuse, set_phase};
 use std::sync::atomic::Ordering;
@@ -20,15 +22,18 @@ use strobe_proto::page::Phase;
 
 /// How often the page is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// How long the program's exit waits for the thread to let go of HIP.
-const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a call of HIP may have taken for the program's exit to wait for it: what compiles takes seconds
+/// on a busy machine, and crashes when the compiler's objects are destroyed meanwhile.
+const CALL_PATIENCE: Duration = Duration::from_secs(30);
+/// How long the exit then waits for the thread itself, which only a silent controller holds up.
+const EXIT_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Starts the thread, once.
 pub(crate) fn start(agent: &'static Agent) {
     let shared = &agent.control;
     if shared.started.swap(true, Ordering::AcqRel) {
         return;
     }
-    shared.running.store(true, Ordering::Release);
     let started = without_signals(|| {
         std::thread::Builder::new()
             .name("strobe-agent".into())
@@ -38,13 +43,14 @@ pub(crate) fn start(agent: &'static Agent) {
                 if guarded(run).is_none() {
                     fail_open(agent);
                 }
-                agent.control.running.store(false, Ordering::Release);
             })
     });
-    if let Err(error) = started {
-        shared.running.store(false, Ordering::Release);
-        fault::turn_off(&format!("no control thread: {error}"));
-        return;
+    match started {
+        Ok(thread) => *shared.thread.lock() = Some(OwnThread::new(thread)),
+        Err(error) => {
+            fault::turn_off(&format!("no control thread: {error}"));
+            return;
+        }
     }
     // Handlers run last in, first out: ours, of the first GPU call, comes before those that HIP
     // registered when it was loaded.
@@ -59,10 +65,12 @@ extern "C" fn at_exit() {
         }
         let Some(agent) = existing() else { return };
         agent.control.exiting.store(true, Ordering::Release);
+        // In this order: the thread may wait for the call.
+        agent.control.supervisor.end(CALL_PATIENCE);
+        let thread = agent.control.thread.lock().take();
         let deadline = Instant::now() + EXIT_PATIENCE;
-        while agent.control.running.load(Ordering::Acquire) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        // One that is not over by then is left alone.
+        let _ = thread.map(|thread| thread.join(deadline));
         let reports = Wanted::from_environment().phases();
         if reports || agent.trace.lock().has_log() {
             agent.drain_ring(usize::MAX);

@@ -154,10 +154,12 @@ fn drain(agent: &'static Agent, deadline: Instant) -> Result<(), Refusal> {
     nothing_refused()?;
     let streams = agent.streams.read().clone();
     // The call itself ends at the deadline where it can.
-    let drained = agent
-        .control
-        .supervisor
-        .run(deadline + GRACE, move || drain::wait(streams, deadline));
+    let drained = agent.control.supervisor.run(deadline + GRACE, move || {
+        drain::wait(streams, deadline, || agent.control.is_exiting())
+    });
+    if agent.control.is_exiting() {
+        return Err(Refusal::Exiting);
+    }
     match drained {
         Ok(Ok(())) => {
             agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
@@ -185,8 +187,11 @@ fn is_capturing(agent: &'static Agent, deadline: Instant) -> Result<bool, Refusa
     asked.map_err(|_| hangs(agent))
 }
 
-/// HIP does not come back: something on the GPU does not end.
+/// HIP does not come back: something on the GPU does not end, or the program exits.
 pub(super) fn hangs(agent: &Agent) -> Refusal {
+    if agent.control.is_exiting() {
+        return Refusal::Exiting;
+    }
     agent.drain_ring(usize::MAX);
     let kernel = agent.trace.lock().latest_kernel();
     kernel.map_or(Refusal::HipDoesNotAnswer, Refusal::WorkDoesNotEnd)

@@ -22,9 +22,14 @@ pub(crate) enum NotDrained {
 
 /// Waits until `streams` and everything else on all devices is idle. The gate is closed and empty: none of
 /// the streams is destroyed meanwhile. Runs on a thread of the agent's, whose current device is nobody else's.
-pub(crate) fn wait(streams: Vec<RawStream>, deadline: Instant) -> Result<(), NotDrained> {
+/// Once `given_up` says so it is not waited any longer.
+pub(crate) fn wait(
+    streams: Vec<RawStream>,
+    deadline: Instant,
+    given_up: impl Fn() -> bool,
+) -> Result<(), NotDrained> {
     for stream in streams {
-        wait_for_stream(stream, deadline)?;
+        wait_for_stream(stream, deadline, &given_up)?;
     }
     let failed = |what| move |error| NotDrained::Failed(what, error);
     let mut devices = 0;
@@ -36,7 +41,7 @@ pub(crate) fn wait(streams: Vec<RawStream>, deadline: Instant) -> Result<(), Not
         // SAFETY: sets this thread's own device.
         let chosen = unsafe { next::hipSetDevice(device) };
         chosen.ok().map_err(failed("choosing a GPU"))?;
-        wait_for_stream(RawStream::LEGACY, deadline)?;
+        wait_for_stream(RawStream::LEGACY, deadline, &given_up)?;
     }
     for device in 0..devices {
         // SAFETY: as above.
@@ -49,12 +54,18 @@ pub(crate) fn wait(streams: Vec<RawStream>, deadline: Instant) -> Result<(), Not
     Ok(())
 }
 
-fn wait_for_stream(stream: RawStream, deadline: Instant) -> Result<(), NotDrained> {
+fn wait_for_stream(
+    stream: RawStream,
+    deadline: Instant,
+    given_up: impl Fn() -> bool,
+) -> Result<(), NotDrained> {
     loop {
         // SAFETY: a live stream of the program.
         match unsafe { next::hipStreamQuery(stream.handle()) } {
             Status::SUCCESS => return Ok(()),
-            Status::NOT_READY if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
+            Status::NOT_READY if Instant::now() < deadline && !given_up() => {
+                std::thread::sleep(LOOK_AGAIN)
+            }
             Status::NOT_READY => return Err(NotDrained::Busy(stream)),
             error => return Err(NotDrained::Failed("asking a stream", error)),
         }

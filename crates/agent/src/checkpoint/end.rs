@@ -39,6 +39,9 @@ pub(super) fn let_go(agent: &'static Agent) {
             // It goes on alone, and the next checkpoint waits for it.
             let _ = agent.control.supervisor.run(deadline, move || {
                 while !agent.device.course.is_idle() {
+                    if agent.control.is_exiting() {
+                        return;
+                    }
                     std::thread::sleep(LOOK_AGAIN);
                 }
                 give_back(agent);

@@ -2,7 +2,9 @@
 
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::supervise::Supervisor;
+use crate::control::own_thread::OwnThread;
 use crate::fault;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 use strobe_proto::page::{AgentPage, Phase};
@@ -14,7 +16,7 @@ const GIVE_UP_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(super) started: AtomicBool,
-    pub(super) running: AtomicBool,
+    pub(super) thread: Mutex<Option<OwnThread>>,
     pub(super) exiting: AtomicBool,
     /// Resets of the device that have begun, that are over, and that were over when the checkpoint under
     /// way began. No work of ours may be on the device during one: HIP takes its memory away.
