@@ -2,7 +2,9 @@
 //!
 //! The bytes of the checkpoint are `strobe verify`'s; here only their number counts.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,7 +18,7 @@ use strobe_program::path_map::{self, PathMap};
 use strobe_program::process;
 use strobe_program::program_files::{self, Comparison, Later, Repair};
 use strobe_program::spool::is_spooled;
-use strobe_proto::{Manifest, ProgramFile, files};
+use strobe_proto::{Manifest, ProgramFile};
 use strobe_store::Checkpoint;
 
 use crate::{capabilities, gpu, host_memory};
@@ -232,11 +234,12 @@ fn check_capabilities(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     Ok(capabilities::check(capabilities::RESTORE | held)?)
 }
 
-/// Checks that the numbers of all the program's processes and threads are free. Those of a program
-/// that was just killed stay taken until somebody has waited for it.
+/// Checks that the numbers of all the program's processes and threads, their groups and sessions are free.
+/// Those of a program that was just killed stay taken until somebody has waited for it.
 fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let deadline = Instant::now() + PID_PATIENCE;
-    for pid in numbers(checkpoint) {
+    let numbers = numbers(checkpoint)?;
+    for &pid in &numbers {
         let mut runs_since = None;
         while process::exists(pid) {
             let patient = Instant::now() <= deadline;
@@ -264,7 +267,39 @@ fn check_numbers(checkpoint: &Checkpoint) -> anyhow::Result<()> {
             thread::sleep(POLL);
         }
     }
+    check_groups(&numbers, deadline)
+}
+
+/// The number of a process that has ended, and was waited for, is taken as long as others are in its group or session.
+fn check_groups(numbers: &BTreeSet<u32>, deadline: Instant) -> anyhow::Result<()> {
+    let mut since = None;
+    while let Some((number, pid, what)) = member(numbers)? {
+        if process::is_ending(pid) {
+            since = None;
+        } else {
+            since.get_or_insert_with(Instant::now);
+        }
+        if since.is_some_and(|since| since.elapsed() > RUNS) || Instant::now() > deadline {
+            bail!(
+                "process number {number} is in use: it is that of the {what} of process {pid} ({})",
+                command_line(pid)
+            );
+        }
+        thread::sleep(POLL);
+    }
     Ok(())
+}
+
+/// A process in a group or session of one of these numbers: that number, its own, and which of both.
+fn member(numbers: &BTreeSet<u32>) -> anyhow::Result<Option<(u32, u32, &'static str)>> {
+    let all = process::all()?;
+    Ok(all.into_iter().find_map(|pid| {
+        let stat = process::stat(pid).ok()?;
+        [(stat.session, "session"), (stat.group, "process group")]
+            .into_iter()
+            .find(|(number, _)| numbers.contains(number))
+            .map(|(number, what)| (number, pid, what))
+    }))
 }
 
 /// Lets the threads and processes of this command and of CRIU have numbers above the program's: those of a
@@ -274,7 +309,7 @@ pub(crate) fn keep_out_of_the_way(checkpoint: &Checkpoint) {
     const LAST: &str = "/proc/sys/kernel/ns_last_pid";
     let last = fs::read_to_string(LAST).ok();
     let last = last.and_then(|text| text.trim().parse::<u32>().ok());
-    let highest = numbers(checkpoint).max();
+    let highest = numbers(checkpoint).ok().and_then(|all| all.last().copied());
     if let Some((last, highest)) = last.zip(highest)
         && last < highest
         && let Err(error) = fs::write(LAST, highest.to_string())
@@ -288,9 +323,9 @@ fn command_line(pid: u32) -> String {
     process::command_line(pid).unwrap_or_default().join(" ")
 }
 
-fn numbers(checkpoint: &Checkpoint) -> impl Iterator<Item = u32> {
-    let threads = checkpoint
-        .images()
-        .filter_map(|(name, _)| files::thread(name));
-    threads.chain([checkpoint.manifest().pid])
+/// All that the program needs.
+fn numbers(checkpoint: &Checkpoint) -> io::Result<BTreeSet<u32>> {
+    let mut numbers = strobe_criu::numbers::needed(&checkpoint.criu_dir())?;
+    numbers.insert(checkpoint.manifest().pid);
+    Ok(numbers)
 }

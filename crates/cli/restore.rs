@@ -267,7 +267,10 @@ impl Attempt<'_> {
             }
             self.end_tree(pid);
             work.remove_ghosts();
-            return Err(error.into());
+            return Err(match error {
+                RunError::Refused(why) => refused(why),
+                error => error.into(),
+            });
         }
         setting
             .restored_pid()

@@ -6,7 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::harness::environment::wait_until;
-use crate::harness::{Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe};
+use crate::harness::{
+    Ended, Folder, LIMIT, check, checkpoint, hip_program, restore, start, strobe,
+};
 
 const ROUNDS: &str = "100000";
 
@@ -318,14 +320,6 @@ fn tree(folder: &Path) -> Vec<String> {
     }
     all.sort();
     all
-}
-
-fn check(images: &Path) -> Ended {
-    let strobe = strobe();
-    let mut command = strobe.command();
-    command.args(["softgpu", "--"]).arg(strobe.path());
-    command.args(["restore", "--check"]).arg(images);
-    Ended::new(&command.output().expect("strobe starts"))
 }
 
 #[test]

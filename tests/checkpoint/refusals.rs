@@ -3,10 +3,12 @@
 use std::fs;
 use std::process::Command;
 
+use strobe_evaluation::session;
+
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint, checkpoint_of, hip_program, restore, restore_on, run, start,
-    strobe, verify,
+    Ended, Folder, LIMIT, check, checkpoint, checkpoint_of, hip_program, restore, restore_on, run,
+    start, strobe, verify,
 };
 
 fn absent(folder: &Folder, name: &str) {
@@ -262,6 +264,39 @@ fn a_pid_that_is_in_use_is_named() {
     session
         .wait_for("log", "round 30 ", LIMIT)
         .expect("it runs on");
+}
+
+/// Nobody has the number of the program as a process any more, and yet it cannot be given.
+#[test]
+fn a_number_that_is_only_a_session_by_now_is_named_with_who_is_in_it() {
+    let folder = Folder::new("session-in-use");
+    let program = hip_program("mixed.cpp");
+    let script = "(sleep 600 <&- >&- 2>&- & echo $! > other) && exec \"$0\" 100000 log";
+    let mut session = start(&folder, &["sh", "-c", script, &program]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let other = fs::read_to_string(folder.join("other")).expect("its number");
+    let (pid, other) = (session.pid(), other.trim());
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    wait_until("end of the program", || {
+        (!strobe_program::process::exists(pid)).then_some(())
+    });
+    let words = [
+        &*format!("process number {pid} is in use"),
+        &format!("session of process {other} (sleep 600)"),
+    ];
+    let checked = check(&images);
+    assert_eq!(checked.code, Some(3), "{}", checked.stdout);
+    for word in words {
+        assert!(checked.stdout.contains(word), "{}", checked.stdout);
+    }
+    let refused = restore(&images).badly(&words);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    session::signal(other.parse().expect("a number"), "KILL").expect("it sleeps");
+    folder.rounds_enough();
+    restore(&images).well();
 }
 
 #[test]

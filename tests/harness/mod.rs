@@ -211,6 +211,15 @@ pub(crate) fn restore_on(images: &Path, device: &[&str]) -> Ended {
     Ended::new(&command.output().expect("strobe starts"))
 }
 
+/// `strobe restore --check` on a new software GPU.
+pub(crate) fn check(images: &Path) -> Ended {
+    let strobe = strobe();
+    let mut command = strobe.command();
+    command.args(["softgpu", "--"]).arg(strobe.path());
+    command.args(["restore", "--check"]).arg(images);
+    Ended::new(&command.output().expect("strobe starts"))
+}
+
 /// The guard of a command, which would put in order what that leaves.
 pub(crate) fn guard_of(command: u32) -> u32 {
     let strobe = strobe().path().display().to_string();

@@ -24,11 +24,14 @@ const NOISE: [&str; 5] = [
 /// How the sentence on a program that has ended ends.
 pub(crate) const ENDED: &str = " has ended";
 
+/// How the sentence on a number that somebody has taken ends.
+pub(crate) const NUMBER_IN_USE: &str = " is in use";
+
 const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 18] = [
+const KNOWN: [Rewrite; 19] = [
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -38,7 +41,12 @@ const KNOWN: [Rewrite; 18] = [
     },
     |m| {
         let pid = between(m, "Can't fork for ", ":").or(between(m, "Pid ", " do not match"))?;
-        Some(format!("process number {pid} is in use"))
+        Some(format!("process number {pid}{NUMBER_IN_USE}"))
+    },
+    |m| {
+        // EEXIST.
+        after(m, "Unable to create a thread: -17")?;
+        Some(format!("the number of a thread{NUMBER_IN_USE}"))
     },
     |m| {
         let name = after(m, "Missing required plugin: ")?;
@@ -208,6 +216,10 @@ mod tests {
         explains(
             "(00.017042) Error (criu/cr-restore.c:1216): Can't fork for 21737: File exists",
             "process number 21737 is in use",
+        );
+        explains(
+            "(00.105) pie: 3911: Error (criu/pie/restorer.c:2192): Unable to create a thread: -17",
+            "the number of a thread is in use",
         );
         explains(
             "(00.01) Error (criu/plugin.c:300): Missing required plugin: amdgpu_plugin",

@@ -34,6 +34,7 @@ mod images;
 pub mod left_over;
 pub mod locate;
 pub mod network_lock;
+pub mod numbers;
 mod pagemap;
 pub mod pagemaps;
 pub mod paths;

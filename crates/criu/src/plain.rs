@@ -16,13 +16,12 @@ use strobe_proto::{BufferName, SharedBuffers, files, frame};
 use strobe_store::contents::{self, ContentsError};
 
 use crate::images::{FILES, List};
+use crate::numbers::PROCESSES;
 use crate::pagemap;
 use crate::remapped::RegularFile;
 
 /// `INVENTORY_MAGIC` (criu/include/magic.h): the first word of inventory.img, before a list of one.
 const INVENTORY: u32 = 0x5831_3116;
-/// `PSTREE_MAGIC`: `pstree_entry` of images/pstree.proto.
-const PROCESSES: List = list("pstree.img", 0x5027_3030);
 /// `CORE_MAGIC`: `core_entry` of images/core.proto.
 const CORE: List = list("core", 0x5505_3847);
 /// `MM_MAGIC`: `mm_entry` of images/mm.proto.

@@ -36,7 +36,7 @@ pub enum RunError {
     Spawn { path: PathBuf, error: io::Error },
     #[error("{0}")]
     Failed(String),
-    /// By our plugin.
+    /// By our plugin, or because a number that the program needs is taken.
     #[error("{0}")]
     Refused(String),
     /// By our plugin; another dump may succeed.
@@ -332,6 +332,10 @@ impl Running {
         }
         if let Some(why) = sentence.strip_prefix(failure::PASSING) {
             return Err(RunError::NotNow(why.to_owned()));
+        }
+        if sentence.ends_with(failure::NUMBER_IN_USE) {
+            // Taken since that was looked at.
+            return Err(RunError::Refused(sentence));
         }
         // What our plugin says, and that a program has ended, needs no log to be understood.
         let is_clear = text.contains(failure::PLUGIN_PREFIX) || sentence.ends_with(failure::ENDED);

@@ -51,6 +51,10 @@ pub struct Stat {
     pub state: char,
     /// Its process number.
     pub parent: u32,
+    /// The number of its process group.
+    pub group: u32,
+    /// That of its session.
+    pub session: u32,
     /// The kernel's flags of it (`PF_` of include/linux/sched.h).
     flags: u32,
     /// Of a dead one, as wait(2) gives it; 0 where that may not be seen.
@@ -90,11 +94,16 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
     // The ninth and the last of 52 fields; the state is the third (proc_pid_stat(5)).
-    let flags = fields.nth(9 - 5)?.parse().ok()?;
+    // The group of one that is gone any moment is -1.
+    let group = fields.next()?.parse::<i32>().ok()?.cast_unsigned();
+    let session = fields.next()?.parse().ok()?;
+    let flags = fields.nth(9 - 7)?.parse().ok()?;
     let status = fields.nth(52 - 10)?.parse().ok()?;
     Some(Stat {
         state,
         parent,
+        group,
+        session,
         flags,
         status,
     })
@@ -279,6 +288,8 @@ mod tests {
         let expected = Stat {
             state: 'S',
             parent: 7,
+            group: 42,
+            session: 41,
             flags: 4_194_560,
             status: 512,
         };
