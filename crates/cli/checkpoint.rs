@@ -16,7 +16,7 @@ use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::remapped::{self, Linked};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
-use strobe_criu::{ghosts, left_over, statistics, tcp, timers};
+use strobe_criu::{ghosts, left_over, limits, statistics, tcp, timers};
 use strobe_extent::Extent;
 use strobe_program::agent::{RemoteAgent, Snapshot};
 use strobe_program::awaited::Standstill;
@@ -70,6 +70,7 @@ const CHUNKS: u64 = 256;
 const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
+    limits::raise().map_err(refused)?;
     if arguments.check {
         return prospects::run(arguments);
     }

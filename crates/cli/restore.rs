@@ -16,6 +16,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use strobe_criu::image_folder::ImageFolder;
 use strobe_criu::left_over::{self, WorkFolder};
+use strobe_criu::limits;
 use strobe_criu::paths;
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{RunError, Setting};
@@ -54,6 +55,7 @@ const ENDING: Duration = Duration::from_secs(2);
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
     let _whole = tracing::debug_span!("restore").entered();
+    limits::raise().map_err(refused)?;
     if !arguments.check {
         capabilities::check(capabilities::RESTORE).map_err(refused)?;
     }

@@ -309,3 +309,64 @@ fn a_capability_that_a_command_lacks_is_named_before_anything_is_changed() {
         is_whole(&folder, rounds);
     }
 }
+
+/// Runs `strobe` on a software GPU under limits of prlimit(1).
+fn limited(limits: &[&str], arguments: &[&str]) -> Command {
+    let strobe = strobe();
+    let mut command = strobe.command();
+    command.args(["softgpu", "--", "prlimit"]).args(limits);
+    command.arg(strobe.path()).args(arguments);
+    command
+}
+
+/// Soft ones are raised, by everybody; hard ones only by who may.
+#[test]
+fn limits_of_the_shell_are_raised_or_named_and_the_program_keeps_its_own() {
+    const SMALL: [&str; 4] = [
+        "--nofile=64:",
+        "--fsize=102400:",
+        "--as=100000000:",
+        "--cpu=1000:",
+    ];
+    let folder = Folder::new("limits");
+    let log = folder.join("log");
+    let images = folder.join("images");
+    let images = images.to_str().expect("a path in UTF-8");
+    let mut session = start(&folder, &[&hip_program("mixed.cpp"), MANY, "log"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let pid = session.pid();
+    let of_program = || fs::read_to_string(format!("/proc/{pid}/limits")).expect("its limits");
+    let before = of_program();
+    let number = pid.to_string();
+    let checkpoint = ["checkpoint", &number, "--kill", "-o", images];
+    let mut command = Command::new("prlimit");
+    command.args(SMALL).arg(strobe().path()).args(checkpoint);
+    Ended::new(&command.output().expect("it starts")).well();
+    wait_until("end of the program", || {
+        (!process::exists(pid)).then_some(())
+    });
+    for (limit, word) in [
+        ("--nofile=64", "ulimit -n"),
+        ("--fsize=102400", "ulimit -f"),
+        ("--as=100000000", "ulimit -v"),
+    ] {
+        let hard = ["setpriv", "--bounding-set=-sys_resource", "prlimit", limit];
+        let strobe = strobe();
+        for arguments in [&["restore", images][..], &["restore", "--check", images]] {
+            let mut command = strobe.command();
+            command.args(["softgpu", "--"]).args(hard);
+            command.arg(strobe.path()).args(arguments);
+            let refused = Ended::new(&command.output().expect("it starts")).badly(&[word]);
+            assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        }
+    }
+    let rounds = lines(&log);
+    let back = limited(&SMALL, &["restore", "--wait", images]).spawn();
+    let mut back = back.expect("it starts");
+    wait_until("round", || (lines(&log) > rounds + 2).then_some(()));
+    assert_eq!(of_program(), before);
+    folder.rounds_enough();
+    assert!(back.wait().expect("it ends").success());
+}

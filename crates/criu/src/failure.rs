@@ -31,7 +31,7 @@ const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 19] = [
+const KNOWN: [Rewrite; 20] = [
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -118,6 +118,14 @@ const KNOWN: [Rewrite; 19] = [
         Some(
             "a TCP connection waits to be accepted by the program, which CRIU does not save: try again when \
              that is done"
+                .into(),
+        )
+    },
+    |m| {
+        after(m, "Can't chose service_fd_base")?;
+        Some(
+            "CRIU may open too few files beside the program's: start this command with a larger ulimit -n, or \
+             with CAP_SYS_RESOURCE"
                 .into(),
         )
     },
@@ -220,6 +228,11 @@ mod tests {
         explains(
             "(00.105) pie: 3911: Error (criu/pie/restorer.c:2192): Unable to create a thread: -17",
             "the number of a thread is in use",
+        );
+        explains(
+            "(00.01) Error (criu/servicefd.c:76): sfd: Can't chose service_fd_base: 0 45",
+            "CRIU may open too few files beside the program's: start this command with a larger ulimit -n, or \
+             with CAP_SYS_RESOURCE",
         );
         explains(
             "(00.01) Error (criu/plugin.c:300): Missing required plugin: amdgpu_plugin",

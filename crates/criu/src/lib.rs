@@ -32,6 +32,7 @@ pub mod guard;
 pub mod image_folder;
 mod images;
 pub mod left_over;
+pub mod limits;
 pub mod locate;
 pub mod network_lock;
 pub mod numbers;
