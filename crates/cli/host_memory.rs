@@ -6,15 +6,14 @@ use std::fs::File;
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use nix::sys::statvfs::statvfs;
 use strobe_criu::image_folder::ImageFolder;
 use strobe_criu::pagemaps;
 use strobe_criu::run::RunError;
 use strobe_proto::files;
 use strobe_store::{Checkpoint, CheckpointWriter};
 
-use crate::progress;
 use crate::size::show_size;
+use crate::{progress, room};
 
 /// Moves the images of a finished dump into chunks. The program runs meanwhile.
 pub(crate) fn store(writer: &mut CheckpointWriter) -> anyhow::Result<()> {
@@ -53,10 +52,7 @@ pub(crate) fn put_together(
 /// Whether there is room for that, where a restore has its work folder.
 pub(crate) fn check_room(checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let folder = env::temp_dir();
-    let there = statvfs(&folder).with_context(|| folder.display().to_string())?;
-    let free = there
-        .blocks_available()
-        .saturating_mul(there.fragment_size());
+    let free = room::left(&folder).with_context(|| folder.display().to_string())?;
     let needed = bytes(checkpoint);
     if free < needed {
         bail!(

@@ -44,6 +44,7 @@ mod release;
 mod report;
 mod requirements;
 mod restore;
+mod room;
 mod run;
 mod scratch;
 mod session;

@@ -21,7 +21,7 @@ use strobe_program::spool::is_spooled;
 use strobe_proto::{Manifest, ProgramFile};
 use strobe_store::Checkpoint;
 
-use crate::{capabilities, gpu, host_memory};
+use crate::{capabilities, gpu, host_memory, room};
 
 /// For the zombie of a program that was just killed to go away.
 const PID_PATIENCE: Duration = Duration::from_secs(5);
@@ -93,7 +93,10 @@ pub(crate) fn look(
         program_files::compare(&rest, &images, allowed, map, &later.places);
     findings.extend(refusals.iter().map(ToString::to_string));
     let remarks = remarks(&later);
-    let repairs = later.repairs.into_iter().chain(repairs).collect();
+    let repairs: Vec<Repair> = later.repairs.into_iter().chain(repairs).collect();
+    if let Err(error) = room::check(&repairs) {
+        findings.push(error.to_string());
+    }
     match ports::unbindable(&checkpoint.criu_dir()) {
         Ok(unbindable) => findings.extend(unbindable.iter().map(ToString::to_string)),
         Err(error) => findings.push(format!(

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::Command;
 
 use crate::harness::environment::wait_until;
 use crate::harness::{
@@ -438,4 +439,45 @@ fn a_compilation_is_over_or_has_not_begun_at_a_cut() {
         let again = fs::read_to_string(folder.join("stdout")).expect("what it said");
         assert_eq!(again, whole);
     }
+}
+
+/// What is put back needs room beside what is there, which is kept.
+#[test]
+fn a_full_file_system_of_the_program_is_named_before_anything_is_changed() {
+    let folder = Folder::new("full-file-system");
+    let small = folder.join("small");
+    fs::create_dir(&small).expect("a directory");
+    let mount = |arguments: &[&str]| {
+        let mut command = Command::new(arguments[0]);
+        let status = command.args(&arguments[1..]).arg(&small).status();
+        assert!(status.expect("it starts").success(), "{arguments:?}");
+    };
+    mount(&["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs"]);
+    let program = hip_program("mixed.cpp");
+    let session = start(&folder, &[&program, ROUNDS, "small/log"]);
+    let lines = || {
+        let log = fs::read_to_string(small.join("log"));
+        log.map_or(0, |log| log.lines().count())
+    };
+    wait_until("rounds", || (lines() > 3).then_some(()));
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    let saved = lines();
+    wait_until("rounds", || (lines() > saved + 3).then_some(()));
+    session.kill().expect("it dies");
+    let before = fs::read(small.join("log")).expect("its log");
+    let full = Command::new("dd")
+        .args(["if=/dev/zero", "bs=4096"])
+        .arg(format!("of={}", small.join("other").display()))
+        .output();
+    assert!(!full.expect("dd starts").status.success(), "it is full");
+    let checked = check(&images);
+    let refused = restore(&images);
+    let after = fs::read(small.join("log")).expect("its log");
+    mount(&["umount", "--lazy"]);
+    assert_eq!(checked.code, Some(3), "{}", checked.stdout);
+    assert!(checked.stdout.contains("0 B left"), "{}", checked.stdout);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    refused.badly(&["0 B left", "small"]);
+    assert!(before == after, "the log was changed");
 }

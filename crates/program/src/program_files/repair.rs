@@ -151,6 +151,24 @@ impl Repair {
         &self.path
     }
 
+    /// Bytes that it writes on the file system of the file, about; nothing for those of a sparse one.
+    pub fn bytes(&self) -> u64 {
+        let of = |path: &Path| match fs::metadata(path) {
+            Ok(meta) => meta.len().min(meta.blocks().saturating_mul(512)),
+            Err(_) => 0,
+        };
+        match &self.content {
+            Some(Content::CutBack { grown }) => of(&self.path).min(*grown),
+            // It is kept, and what is written over it takes the place that it had.
+            Some(Content::Back {
+                stored,
+                there: There::Itself,
+            }) => of(&self.path).max(of(stored)),
+            Some(Content::Back { stored, .. }) => of(stored),
+            _ => 0,
+        }
+    }
+
     /// Does it, or nothing.
     pub fn apply(self) -> Result<Repaired, ProgramFileError> {
         let failed = |error| ProgramFileError::Repair {
