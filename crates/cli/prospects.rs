@@ -9,7 +9,7 @@ use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
-use strobe_program::{events, process, sockets, threads, zombies};
+use strobe_program::{events, process, sockets, threads, unwatched, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -79,6 +79,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         if let Some(lost) = note(findings, sockets::check(pid)) {
             warnings.extend(lost.iter().map(ToString::to_string));
         }
+        warnings.extend(unwatched::check(pid).iter().map(ToString::to_string));
         note(findings, pipes.add(pid));
         note(findings, terminals.add(pid));
     }

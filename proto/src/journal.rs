@@ -10,6 +10,9 @@ use std::io::{self, Write};
 
 /// In the environment of all that `strobe run` starts: the path of the journal.
 pub const VARIABLE: &str = "STROBE_JOURNAL";
+/// What may not write that journal keeps one of the same name in a folder of its user's, whose number follows here. Of
+/// files that are another's its word counts for nothing.
+pub const USERS: &str = "/var/tmp/strobe-";
 /// Bytes of a path in an entry; what has a longer one is not remembered.
 pub const PATH_BYTES: usize = 1016;
 /// No entry is longer.

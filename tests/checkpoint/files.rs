@@ -231,6 +231,62 @@ fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_l
     }
 }
 
+/// Commands of another user, who may not write the journal of a `strobe run` of root's.
+const OTHER_USER: &str = r#"
+"$0" 1000000 log > /dev/null & program=$!
+mkdir own; chown 1000 own
+as="setpriv --reuid=1000 --regid=1000 --clear-groups"
+$as sh -c 'echo first > own/kept; echo one > own/lines'
+echo "$STROBE_JOURNAL" > journal
+touch ready
+until [ -e go ]; do sleep 0.02; done
+$as sh -c 'cat own/kept > own/seen; echo two >> own/lines; mkdir own/made; mv own/kept own/other; echo second > own/other'
+touch over
+wait $program
+"#;
+
+#[test]
+fn what_commands_of_another_user_have_written_is_as_it_was_and_their_journal_goes_with_the_run() {
+    let folder = Folder::new("other-user");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &["bash", "-c", OTHER_USER, &program]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let exists = |name: &str| folder.join(name).exists();
+    wait_until("the script waits", || exists("ready").then_some(()));
+    let images = folder.join("images");
+    let taken = checkpoint(&session, &images, &[]).well();
+    assert!(!taken.stdout.contains("journal"), "{}", taken.stdout);
+    fs::write(folder.join("go"), "").expect("our folder");
+    wait_until("the script is done", || exists("over").then_some(()));
+    session.kill().expect("it dies");
+    let expected = tree(&folder.join("own"));
+    folder.rounds_enough();
+    for _ in 0..3 {
+        let ended = restore(&images).well();
+        assert_eq!(tree(&folder.join("own")), expected, "{}", ended.stderr);
+    }
+    let name = fs::read_to_string(folder.join("journal")).expect("its name");
+    let name = Path::new(name.trim()).file_name().expect("a name");
+    let journals = Path::new("/var/tmp/strobe-1000");
+    let meta = fs::symlink_metadata(journals.join(name)).expect("a checkpoint needs it");
+    assert_eq!((meta.uid(), meta.mode() & 0o777), (1000, 0o600));
+    // A run of which nobody needs it any more.
+    let words =
+        "echo > own/file; echo \"$STROBE_JOURNAL\" > own/name; ls /var/tmp/strobe-1000 > own/list";
+    let other = ["setpriv", "--reuid=1000", "--clear-groups"];
+    let session = start(&folder, &[&other[..], &["sh", "-c", words]].concat());
+    let status = session.wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("it was written");
+    let name = read("own/name");
+    let name = Path::new(name.trim()).file_name().expect("a name");
+    let name = name.to_str().expect("letters and digits");
+    assert!(read("own/list").lines().any(|line| line == name));
+    assert!(!journals.join(name).exists());
+}
+
 /// What trainers and tools do to names. Each line of it fails, or does something else, where a name is not that of the
 /// cut; `unsaved` is too old and too large to be saved.
 const NAMES: &str = r#"

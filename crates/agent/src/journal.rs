@@ -3,6 +3,9 @@
 //! May run in a handler of a signal, between fork and exec, and in a child that shares its parent's memory: nothing
 //! here waits, allocates or locks, and no descriptor is open behind it.
 
+mod given;
+mod users;
+
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::io::Write;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -378,35 +381,13 @@ impl Found {
     }
 }
 
-/// What the process was given. Its own functions may be at work on what has become of that.
 fn variable() -> Option<JournalPath> {
-    let environment = Descriptor::open(c"/proc/self/environ", libc::O_RDONLY)?;
-    let mut bytes = [0_u8; 4096];
-    // How much of `NAME=` has been seen, and then how much of the value is there.
-    let (mut name, mut len) = (Some(0), 0);
-    let wanted = || VARIABLE.bytes().chain([b'=']);
     let mut path = [0; JOURNAL_BYTES];
-    loop {
-        // SAFETY: fills our bytes in.
-        let got = unsafe { libc::read(environment.0, bytes.as_mut_ptr().cast(), bytes.len()) };
-        let got = usize::try_from(got).ok().filter(|got| *got > 0)?;
-        for byte in &bytes[..got] {
-            match (name, byte) {
-                (Some(seen), 0) if seen == wanted().count() => return Some(path),
-                (_, 0) => name = Some(0),
-                (Some(seen), _) if seen == wanted().count() => {
-                    // With room for what may come behind it.
-                    if len + OLDER.len() + 1 >= JOURNAL_BYTES {
-                        return None;
-                    }
-                    path[len] = *byte;
-                    len += 1;
-                }
-                (Some(seen), _) if wanted().nth(seen) == Some(*byte) => name = Some(seen + 1),
-                _ => name = None,
-            }
-        }
-    }
+    // With room for what may come behind it.
+    let room = JOURNAL_BYTES - OLDER.len() - 1;
+    let len = given::variable(VARIABLE, &mut path[..room])?;
+    path[len..].fill(0);
+    Some(path)
 }
 
 fn append(entry: Entry<'_>) {
@@ -420,10 +401,7 @@ fn append(entry: Entry<'_>) {
         return;
     }
     let size = ENTRY_BYTES - rest.len();
-    // SAFETY: zeros are behind it.
-    let name = unsafe { CStr::from_ptr(journal.as_ptr().cast()) };
-    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_NOFOLLOW;
-    let Some(file) = Descriptor::open(name, flags | libc::O_NONBLOCK) else {
+    let Some((file, journal)) = open(journal) else {
         return;
     };
     // Beyond a limit of the program's the kernel would end it.
@@ -439,6 +417,28 @@ fn append(entry: Entry<'_>) {
     if len >= LIMIT {
         file.make_older(&journal);
     }
+}
+
+/// The journal, or that of the user where this one is not the user's to write; and where it is.
+fn open(journal: JournalPath) -> Option<(Descriptor, JournalPath)> {
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_NOFOLLOW;
+    let opened = |journal: JournalPath| {
+        let file = Descriptor::open(as_string(&journal), flags | libc::O_NONBLOCK)?;
+        Some((file, journal))
+    };
+    opened(journal).or_else(|| {
+        // SAFETY: the calling thread's own.
+        let errno = unsafe { *libc::__errno_location() };
+        match errno {
+            libc::EACCES | libc::EPERM => opened(users::path(&journal)?),
+            _ => None,
+        }
+    })
+}
+
+fn as_string(path: &JournalPath) -> &CStr {
+    // Zeros are behind each.
+    CStr::from_bytes_until_nul(path).unwrap_or_default()
 }
 
 fn size_limit() -> u64 {

@@ -19,7 +19,7 @@ use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::zombies;
-use strobe_program::{events, sockets};
+use strobe_program::{events, sockets, unwatched};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, DrmBoEntry, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
@@ -195,6 +195,9 @@ impl Dump {
         self.warnings.extend(unread.iter().map(ToString::to_string));
         let lost = sockets::check(pid)?;
         self.warnings.extend(lost.iter().map(ToString::to_string));
+        let unwatched = unwatched::check(pid);
+        self.warnings
+            .extend(unwatched.iter().map(ToString::to_string));
         self.pipes.add(pid)?;
         self.terminals.add(pid).map_err(DumpError::Terminals)?;
         Ok(self.program_files.add(pid)?)

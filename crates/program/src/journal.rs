@@ -1,5 +1,7 @@
 //! The journal of the files that a program writes, from outside ([`strobe_proto::journal`]).
 
+mod users;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -39,11 +41,25 @@ pub fn older(journal: &Path) -> PathBuf {
     name.into()
 }
 
-/// Opens a regular file, or waits for nothing.
+/// A journal, and those that users keep beside it who may not write it.
+pub(crate) fn all(journal: &Path) -> Vec<PathBuf> {
+    let mut all = vec![journal.to_owned()];
+    all.extend(users::beside(journal));
+    all
+}
+
+pub(crate) use users::{can_be_kept, user};
+
+/// Opens a regular file, or waits for nothing. Of a user's journal the folder and the file are that user's.
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = options.custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
+    let held = users::hold(path)?;
+    let place = held.as_ref().map(|held| held.place(path));
+    let file = options
+        .custom_flags(flags)
+        .open(place.as_deref().unwrap_or(path))?;
+    let meta = file.metadata()?;
+    match meta.is_file() && held.is_none_or(|held| held.is_its(&meta)) {
         true => Ok(file),
         false => Err(io::ErrorKind::InvalidInput.into()),
     }
@@ -51,7 +67,10 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 
 /// The last bytes of a file, at most so many.
 fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = open(path, OpenOptions::new().read(true))?;
+    end(open(path, OpenOptions::new().read(true))?, most)
+}
+
+fn end(mut file: File, most: u64) -> io::Result<Vec<u8>> {
     let len = file.metadata()?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(most)))?;
     let mut bytes = Vec::new();
@@ -161,18 +180,24 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
 
 /// Whether any checkpoint needs a journal.
 pub fn has_cut(journal: &Path) -> bool {
-    let halves = [older(journal), journal.to_owned()];
-    halves.iter().any(|half| {
-        let bytes = end_of(half, 2 * LIMIT).unwrap_or_default();
+    all(journal).iter().flat_map(halves).any(|half| {
+        let bytes = end_of(&half, 2 * LIMIT).unwrap_or_default();
         entries(&bytes).any(|entry| matches!(entry, Entry::Cut(_)))
     })
 }
 
-/// Removes a journal.
+fn halves(journal: &PathBuf) -> [PathBuf; 2] {
+    [older(journal), journal.to_owned()]
+}
+
+/// Removes a journal, and what users keep beside it.
 pub fn remove(journal: &Path) {
-    for half in [older(journal), journal.to_owned()] {
-        // There is mostly no older one.
-        let _ = fs::remove_file(half);
+    for half in all(journal).iter().flat_map(halves) {
+        // There is mostly no older one, and what is no user's own stays.
+        let _ = users::hold(&half).and_then(|held| {
+            let place = held.as_ref().map(|held| held.place(&half));
+            fs::remove_file(place.as_deref().unwrap_or(&half))
+        });
     }
 }
 
@@ -198,9 +223,12 @@ impl Noted {
 pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::Result<Noted> {
     let path = journal.path();
     if !fs::exists(path)? {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        users::make_folder(path)?;
+        let held = users::hold(path)?;
+        let place = held.as_ref().map(|held| held.place(path));
+        let place = place.as_deref().unwrap_or(path);
         let mut new = OpenOptions::new();
-        let file = new.write(true).create_new(true).mode(0o600).open(path)?;
+        let file = new.write(true).create_new(true).mode(0o600).open(place)?;
         fchown(file, Some(journal.owner), None)?;
     }
     let mut file = open(path, OpenOptions::new().append(true))?;
@@ -246,9 +274,11 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     let mut bytes = Vec::new();
     let mut last = SystemTime::UNIX_EPOCH;
     for half in [older(path), path.to_owned()] {
-        let meta = fs::symlink_metadata(&half);
-        if let Some(meta) = meta.ok().filter(|meta| meta.uid() == journal.owner) {
-            bytes.extend(end_of(&half, 2 * LIMIT).unwrap_or_default());
+        let file = open(&half, OpenOptions::new().read(true)).ok();
+        let meta = file.as_ref().and_then(|file| file.metadata().ok());
+        let meta = meta.filter(|meta| meta.uid() == journal.owner);
+        if let (Some(file), Some(meta)) = (file, meta) {
+            bytes.extend(end(file, 2 * LIMIT).unwrap_or_default());
             last = last.max(meta.modified().ok()?);
         }
     }

@@ -11,6 +11,7 @@
 //! | [`descriptor`] | its descriptors, and copies of them |
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
+//! | [`unwatched`] | a process whose journal is not written |
 //! | [`unsaved`] | descriptors that CRIU does not save |
 //! | [`pipes`] | pipes whose other end is outside of the program |
 //! | [`terminals`] | terminals whose other side is outside of the program |
@@ -40,4 +41,5 @@ pub mod spool;
 pub mod terminals;
 pub mod threads;
 pub mod unsaved;
+pub mod unwatched;
 pub mod zombies;

@@ -169,6 +169,15 @@ fn status(pid: u32, name: &str) -> io::Result<String> {
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
+/// The user of a process, whose rights it has.
+pub fn user(pid: u32) -> io::Result<u32> {
+    let users = status(pid, "Uid:")?;
+    // Real, effective, saved, of the file system.
+    let effective = users.split_ascii_whitespace().nth(1);
+    let effective = effective.and_then(|user| user.parse().ok());
+    effective.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 /// Whether a process or a zombie has this number.
 pub fn exists(pid: u32) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap_or(false)

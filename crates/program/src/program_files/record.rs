@@ -119,11 +119,15 @@ impl Recorder {
         }
         if let Some(path) = journal::of(pid)
             && !self.journals.contains_key(&path)
-            && let Ok(written) = journal::recent(&path)
-            && let Ok(cut) = journal::cut(&path)
         {
-            self.add_closed(&written);
-            self.journals.insert(path, cut);
+            for path in journal::all(&path) {
+                if let Ok(written) = journal::recent(&path)
+                    && let Ok(cut) = journal::cut(&path)
+                {
+                    self.add_closed(&written, journal::user(&path));
+                    self.journals.insert(path, cut);
+                }
+            }
         }
         self.folders.extend(folders::of(pid).map_err(failed)?);
         Ok(())
@@ -153,8 +157,9 @@ impl Recorder {
         }
     }
 
-    /// Adds what processes, also such as have ended, have written and closed.
-    fn add_closed(&mut self, written: &[PathBuf]) {
+    /// Adds what processes, also such as have ended, have written and closed. If it is a user who says so, of what
+    /// that user may write.
+    fn add_closed(&mut self, written: &[PathBuf], user: Option<u32>) {
         let mut small = 0;
         // The latest is taken first.
         let mut paths: Vec<_> = written
@@ -180,7 +185,8 @@ impl Recorder {
             let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
             let is_late = age.unwrap_or_default() < CLOSED_LATELY;
             let is_small = meta.len() <= SMALL && small + meta.len() <= SMALL_IN_ALL;
-            if meta.is_file() && (is_late || is_small) {
+            let may_write = |user| meta.uid() == user || meta.mode() & 0o002 != 0;
+            if meta.is_file() && user.is_none_or(may_write) && (is_late || is_small) {
                 small += if is_late { 0 } else { meta.len() };
                 let way = Way {
                     link: path.clone(),

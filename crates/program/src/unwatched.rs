@@ -1,0 +1,91 @@
+//! A process of which the journal does not tell what it writes ([`crate::journal`]).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::{journal, process};
+
+/// Why, and what helps.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
+pub enum Unwatched {
+    #[error(
+        "process {pid} is user {user}'s, who may not write the journal of its `strobe run`, nor keep one in {}: \
+         what it writes and closes is not put back, and what it makes after the checkpoint is not moved aside \
+         (chown {user} {} and chmod 700, or start the `strobe run` as that user)",
+        .folder.display(), .folder.display()
+    )]
+    NoFolder {
+        pid: u32,
+        user: u32,
+        folder: PathBuf,
+    },
+    #[error(
+        "the journal that process {pid} writes is gone ({}): files that it has closed are not put back (start \
+         `strobe run` with XDG_STATE_HOME where nobody removes it)",
+        .journal.display()
+    )]
+    Gone { pid: u32, journal: PathBuf },
+}
+
+/// Looks whether a process can write the journal, or one of its user's.
+pub fn check(pid: u32) -> Option<Unwatched> {
+    let journal = journal::of(pid)?;
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let user = process::user(pid).ok()?;
+    look(pid, user, journal, &root)
+}
+
+fn look(pid: u32, user: u32, journal: PathBuf, root: &Path) -> Option<Unwatched> {
+    let inside = root.join(journal.strip_prefix("/").unwrap_or(&journal));
+    match fs::symlink_metadata(inside) {
+        // The first user may write everybody's.
+        Ok(meta) if user == 0 || meta.uid() == user => None,
+        Ok(_) => {
+            let folder = journal::can_be_kept(user, root).err()?;
+            Some(Unwatched::NoFolder { pid, user, folder })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some(Unwatched::Gone { pid, journal })
+        }
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn whoever_has_no_place_for_a_journal_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let own = fs::metadata(root.path()).unwrap().uid();
+        let journal = PathBuf::from("/journal");
+        let found = |user| look(1, user, journal.clone(), root.path());
+        let gone = Unwatched::Gone {
+            pid: 1,
+            journal: journal.clone(),
+        };
+        assert_eq!(found(own), Some(gone));
+        fs::write(root.path().join("journal"), "").unwrap();
+        assert_eq!(found(own), None);
+        let folder = PathBuf::from(format!("/var/tmp/strobe-{}", own + 1));
+        let nowhere = Unwatched::NoFolder {
+            pid: 1,
+            user: own + 1,
+            folder: folder.clone(),
+        };
+        assert_eq!(found(own + 1), Some(nowhere.clone()));
+        let tmp = root.path().join("var/tmp");
+        fs::create_dir_all(&tmp).unwrap();
+        fs::set_permissions(&tmp, Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(found(own + 1), None);
+        // Somebody else's.
+        fs::create_dir(root.path().join(folder.strip_prefix("/").unwrap())).unwrap();
+        assert_eq!(found(own + 1), Some(nowhere));
+    }
+}
