@@ -9,7 +9,8 @@ use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
-use strobe_program::{events, process, sockets, threads, unwatched, zombies};
+use strobe_program::unwatched::Watch;
+use strobe_program::{events, process, sockets, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -70,6 +71,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     let unsaved = note(findings, requirements::unsaved(root, tcp)).unwrap_or_default();
     findings.extend(unsaved.iter().map(ToString::to_string));
     let (mut pipes, mut terminals) = (Pipes::default(), Terminals::default());
+    let mut watch = Watch::default();
     for pid in process::tree(root).unwrap_or_default() {
         note(findings, threads::check(pid));
         note(findings, zombies::check(pid));
@@ -79,7 +81,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         if let Some(lost) = note(findings, sockets::check(pid)) {
             warnings.extend(lost.iter().map(ToString::to_string));
         }
-        warnings.extend(unwatched::check(pid).iter().map(ToString::to_string));
+        warnings.extend(watch.add(pid).iter().map(ToString::to_string));
         note(findings, pipes.add(pid));
         note(findings, terminals.add(pid));
     }

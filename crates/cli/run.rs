@@ -9,6 +9,7 @@ use std::{env, fs};
 
 use anyhow::{Context, bail};
 use strobe_criu::wrapper::{self, Held};
+use strobe_proto::environment::{LAUNCH_LOG, LIBRARY, PRELOAD};
 use strobe_proto::journal::VARIABLE;
 
 use crate::arguments::RunArguments;
@@ -35,8 +36,8 @@ pub(crate) fn library(name: &str) -> anyhow::Result<PathBuf> {
 
 /// The value of `LD_PRELOAD` for the program: our library first, then what was there.
 pub(crate) fn preload_list() -> anyhow::Result<OsString> {
-    let mut list = library("libstrobe.so")?.into_os_string();
-    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+    let mut list = library(LIBRARY)?.into_os_string();
+    if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
         list.push(":");
         list.push(others);
     }
@@ -44,13 +45,13 @@ pub(crate) fn preload_list() -> anyhow::Result<OsString> {
 }
 
 pub(crate) fn run(arguments: &RunArguments) -> Outcome {
-    library("libstrobe.so")?;
+    library(LIBRARY)?;
     let held = Held::hold()?;
     let mut command = Command::new(env::current_exe()?);
     command.arg("session").arg("--").args(&arguments.command);
     if let Some(path) = &arguments.launch_log {
         let path = std::path::absolute(path).context("cannot tell where the launch log is")?;
-        command.env("STROBE_LAUNCH_LOG", path);
+        command.env(LAUNCH_LOG, path);
     }
     let journal = Journal::create()
         .inspect_err(|error| tracing::warn!("what the program writes will not be known: {error}"));

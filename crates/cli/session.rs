@@ -5,10 +5,11 @@ use std::process::Command;
 
 use anyhow::Context;
 use strobe_criu::wrapper;
+use strobe_proto::environment::{PRELOAD, TREE};
 
 use crate::arguments::SessionArguments;
 use crate::outcome::Outcome;
-use crate::{run, tree};
+use crate::run;
 
 /// Becomes the program, as the leader of a session of its own: CRIU dumps whole sessions.
 pub(crate) fn run(arguments: &SessionArguments) -> Outcome {
@@ -19,8 +20,8 @@ pub(crate) fn run(arguments: &SessionArguments) -> Outcome {
         .context("no program is named")?;
     let preload = run::preload_list()?;
     let mut command = Command::new(program);
-    command.args(rest).env("LD_PRELOAD", preload);
-    command.env(tree::VARIABLE, std::process::id().to_string());
+    command.args(rest).env(PRELOAD, preload);
+    command.env(TREE, std::process::id().to_string());
     wrapper::inherit(&mut command);
     let error = command.exec();
     Err(error).with_context(|| format!("cannot run {}", program.display()))

@@ -5,9 +5,7 @@
 
 use strobe_program::agent::{AgentError, RemoteAgent};
 use strobe_program::process::{self, Identity};
-
-/// In the environment of all that `strobe run` starts: the number of the first process.
-pub(crate) const VARIABLE: &str = "STROBE_TREE";
+use strobe_proto::environment::TREE;
 
 /// The processes that are saved together, as they were when they were looked at.
 #[derive(Clone, Debug)]
@@ -71,7 +69,7 @@ impl Tree {
 pub(crate) fn root_of(pid: u32) -> u32 {
     // The number is that of the namespace in which it was said.
     let said = |pid: u32| {
-        let number: u32 = process::variable(pid, VARIABLE).ok()??.parse().ok()?;
+        let number: u32 = process::variable(pid, TREE).ok()??.parse().ok()?;
         let (namespace, _) = process::number_inside(pid).ok()?;
         Some((namespace, number))
     };

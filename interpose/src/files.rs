@@ -5,7 +5,7 @@
 //! is between the program and it.
 
 use crate::dynamic::is_own;
-use crate::glibc;
+use crate::{children, glibc};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -15,17 +15,22 @@ use strobe_agent::journal::{Change, Given, note, note_removal, note_renaming};
 type Argument = usize;
 
 /// A function of the C library.
-struct Function {
+pub(crate) struct Function {
     name: &'static CStr,
     real: AtomicPtr<()>,
 }
 
 impl Function {
-    const fn new(name: &'static CStr) -> Self {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
         Self {
             name,
             real: AtomicPtr::new(absent as *const () as *mut ()),
         }
+    }
+
+    /// The C library's, after [`resolve`].
+    pub(crate) fn real(&self) -> *mut () {
+        self.real.load(Ordering::Acquire)
     }
 }
 
@@ -37,12 +42,12 @@ extern "C" fn absent() -> ! {
 /// Finds all at the first call of any. That takes a lock of the dynamic linker's, which another thread may have
 /// had when a process was forked: so it is done when a program begins to open files, and not in such a child.
 #[inline]
-fn resolve() {
+pub(crate) fn resolve() {
     static RESOLVED: AtomicBool = AtomicBool::new(false);
     if RESOLVED.load(Ordering::Acquire) {
         return;
     }
-    for function in FUNCTIONS {
+    for function in FUNCTIONS.iter().copied().chain(children::FUNCTIONS) {
         if let Some(real) = glibc::dlsym(libc::RTLD_NEXT, function.name) {
             function.real.store(real, Ordering::Release);
         }
@@ -75,10 +80,10 @@ macro_rules! noted {
                     }
                 }
                 naked_asm!(
-                    "push rdi", "push rsi", "push rdx", "push rcx", "push r8",
-                    "mov r9, [rsp + 40]",
+                    "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                    "mov r9, [rsp + 56]",
                     "call {before}",
-                    "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                    "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
                     "jmp qword ptr [rip + {function} + {real}]",
                     before = sym before,
                     function = sym functions::$name,
@@ -134,6 +139,10 @@ noted! {
     rmdir(path) { removes(CWD, path) }
     rename(old, new) { renames((CWD, old), (CWD, new), 0) }
     renameat(from, old, to, new) { renames((from, old), (to, new), 0) }
+    execl(path) { children::inherits(path) }
+    execlp(path) { children::inherits(path) }
+    system(command) { children::inherits(command) }
+    popen(command) { children::inherits(command) }
     renameat2(from, old, to, new, flags) { renames((from, old), (to, new), flags) }
 }
 

@@ -4,10 +4,11 @@
 //! `dlsym`, `dlvsym` and `dlopen`, so that a program that looks HIP up gets the wrappers too. The HSA
 //! runtime below HIP is watched in the same way (`beside`), and functions that no list names are not
 //! passed over in silence (`unlisted`). Calls of the C library that change which files there are, or open one to write, leave the
-//! path behind (`files`). What the wrappers do is the agent's. There is no constructor: until the program's first
+//! path behind (`files`), and those that start programs pass on what these are watched by (`children`). What the wrappers do is the agent's. There is no constructor: until the program's first
 //! call of HIP nothing else happens. `exports.txt` is the exact list of exports, `API.md` the table for people.
 
 mod beside;
+mod children;
 mod dynamic;
 mod exported;
 mod files;

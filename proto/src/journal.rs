@@ -35,6 +35,8 @@ pub enum Entry<'a> {
     Remove(Named<'a>),
     /// What has a name is about to get another.
     Rename(Renamed<'a>),
+    /// A program, as it was named, that is about to be started and will not be watched.
+    Unwatched(&'a [u8]),
     /// The name of a cut: all that stands behind was after it. What stands between it and another of the same name
     /// was under way at the cut.
     Cut(&'a [u8]),
@@ -95,6 +97,7 @@ const MAKE: u8 = b'+';
 const MAKE_FOLDER: u8 = b'/';
 const REMOVE: u8 = b'-';
 const RENAME: u8 = b'>';
+const UNWATCHED: u8 = b'!';
 const CUT: u8 = b'#';
 const RESTORED: u8 = b'<';
 
@@ -112,6 +115,7 @@ impl<'a> Entry<'a> {
             Self::Write(path) => plain(WRITE, path)?,
             Self::Make(path) => plain(MAKE, path)?,
             Self::MakeFolder(path) => plain(MAKE_FOLDER, path)?,
+            Self::Unwatched(program) => plain(UNWATCHED, program)?,
             Self::Cut(name) => plain(CUT, name)?,
             Self::Restored(name) => plain(RESTORED, name)?,
             Self::Remove(Named { path, node, link }) => {
@@ -153,6 +157,7 @@ impl<'a> Entry<'a> {
             WRITE => path().map(Self::Write),
             MAKE => path().map(Self::Make),
             MAKE_FOLDER => path().map(Self::MakeFolder),
+            UNWATCHED => (text.len() <= PATH_BYTES).then_some(Self::Unwatched(text)),
             CUT => name().map(Self::Cut),
             RESTORED => name().map(Self::Restored),
             REMOVE => {
@@ -279,6 +284,7 @@ mod tests {
             renamed(There::Replaced(NODE, b"")),
             renamed(There::Replaced(NODE, b"v1")),
             renamed(There::Exchanged(NODE)),
+            Entry::Unwatched(b"static"),
             Entry::Cut(b"12ab"),
             Entry::Restored(b"12ab"),
         ];

@@ -7,6 +7,7 @@
 
 mod byte_range;
 pub mod distrust;
+pub mod environment;
 pub mod files;
 pub mod frame;
 pub mod image;

@@ -287,6 +287,47 @@ fn what_commands_of_another_user_have_written_is_as_it_was_and_their_journal_goe
     assert!(!journals.join(name).exists());
 }
 
+/// Commands in environments of their own: `env -i` has emptied its own, Python gives another. One has too many variables.
+const OWN_ENVIRONMENTS: &str = r#"
+"$0" 1000000 log > /dev/null & program=$!
+mkdir at; cd at
+env -i /bin/sh -c 'echo first > kept; echo one > lines'
+own() { python3 -c 'import subprocess as s, sys; s.check_call(sys.argv[1:], env={"PATH": "/usr/bin:/bin"})' "$@"; }
+own sh -c 'echo text > given.tmp; mv given.tmp given'
+python3 -c 'import subprocess as s; s.check_call(["/bin/true"], env={f"V{i}": "" for i in range(1100)})'
+touch ../ready
+until [ -e ../go ]; do sleep 0.02; done
+env -i /bin/sh -c 'cat kept > seen; echo two >> lines; mkdir made'
+own sh -c 'mv kept other; rm given; echo second > other'
+touch ../over
+wait $program
+"#;
+
+#[test]
+fn what_commands_in_environments_of_their_own_have_written_is_as_it_was() {
+    let folder = Folder::new("own-environments");
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &["bash", "-c", OWN_ENVIRONMENTS, &program]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let exists = |name: &str| folder.join(name).exists();
+    wait_until("the script waits", || exists("ready").then_some(()));
+    let images = folder.join("images");
+    let taken = checkpoint(&session, &images, &[]).well();
+    let named = "is not known, and not put back: /bin/true (";
+    assert!(taken.stdout.contains(named), "{}", taken.stdout);
+    fs::write(folder.join("go"), "").expect("our folder");
+    wait_until("the script is done", || exists("over").then_some(()));
+    session.kill().expect("it dies");
+    let expected = tree(&folder.join("at"));
+    folder.rounds_enough();
+    for _ in 0..3 {
+        let ended = restore(&images).well();
+        assert_eq!(tree(&folder.join("at")), expected, "{}", ended.stderr);
+    }
+}
+
 /// What trainers and tools do to names. Each line of it fails, or does something else, where a name is not that of the
 /// cut; `unsaved` is too old and too large to be saved.
 const NAMES: &str = r#"

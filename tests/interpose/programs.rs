@@ -203,6 +203,39 @@ fn a_graph_does_what_was_captured_until_it_is_changed() {
 }
 
 #[test]
+fn children_in_an_environment_of_their_own_are_watched_and_errors_stay_what_they_are() {
+    let program = program("children.cpp");
+    for function in [
+        "execve",
+        "vfork",
+        "execv",
+        "execvp",
+        "execvpe",
+        "execveat",
+        "fexecve",
+        "posix_spawn",
+        "posix_spawnp",
+    ] {
+        let ended = run(&program, &[function]).well();
+        let stdout = ended.stdout();
+        let (variables, last) = stdout.trim_end().rsplit_once('\n').expect("two lines");
+        assert_eq!(last, "0 No such file or directory", "{function}");
+        let names = variables
+            .lines()
+            .map(|line| line.split_once('=').expect("a variable"));
+        let (names, values): (Vec<_>, Vec<_>) = names.unzip();
+        let expected = ["A", "LD_PRELOAD", "STROBE_JOURNAL", "STROBE_TREE"];
+        assert_eq!(names, expected, "{function}");
+        // The software GPU's library comes to nobody whose program has left it out.
+        assert!(
+            values[1].ends_with("libstrobe.so"),
+            "{function}: {}",
+            values[1]
+        );
+    }
+}
+
+#[test]
 fn forked_children_do_not_talk_for_us() {
     let ended = run(&program("forks.cpp"), &[]).well();
     assert_eq!(ended.stdout(), "child 0 exec 0 parent 2\n");

@@ -3,7 +3,7 @@
 //! May run in a handler of a signal, between fork and exec, and in a child that shares its parent's memory: nothing
 //! here waits, allocates or locks, and no descriptor is open behind it.
 
-mod given;
+pub(crate) mod given;
 mod users;
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
@@ -135,8 +135,25 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
     });
 }
 
+/// The program is about to start another, which nobody will watch.
+///
+/// # Safety
+/// Nobody changes the name meanwhile; null is none.
+pub(crate) unsafe fn note_unwatched(program: *const c_char) {
+    let program = match program.is_null() {
+        true => c"",
+        // SAFETY: the caller's promise.
+        false => unsafe { CStr::from_ptr(program) },
+    };
+    // With the zero, which no path of a file has.
+    if !KNOWN.knows(program.to_bytes_with_nul(), now()) {
+        let name = program.to_bytes();
+        append(Entry::Unwatched(&name[..name.len().min(PATH_BYTES)]));
+    }
+}
+
 /// Does something of which the program's call is to notice nothing.
-fn keep_errno(body: impl FnOnce() -> Option<()>) {
+pub(crate) fn keep_errno(body: impl FnOnce() -> Option<()>) {
     // SAFETY: the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };
     body();

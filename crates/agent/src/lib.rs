@@ -13,6 +13,7 @@ mod agent;
 mod attach;
 mod call;
 mod checkpoint;
+pub mod children;
 mod control;
 mod descriptor;
 mod device;

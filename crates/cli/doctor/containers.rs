@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use strobe_criu::run::preload;
+
 use super::check::Check;
 
 /// What starts a `criu`.
@@ -46,9 +48,10 @@ fn criu_by_name() -> Check {
 
 fn crun(path: &Path) -> Check {
     const NAME: &str = "crun";
-    let says = Command::new(path)
+    let mut version = Command::new(path);
+    preload(&mut version, []);
+    let says = version
         .arg("--version")
-        .env_remove("LD_PRELOAD")
         .output()
         .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         .unwrap_or_default();

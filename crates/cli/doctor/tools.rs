@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use strobe_criu::locate::{Criu, LocateError, find_plugin};
+use strobe_criu::run::preload;
 
 use super::check::Check;
 use crate::run::library;
@@ -75,11 +76,9 @@ fn criu() -> Vec<Check> {
         Err(error) => return vec![Check::bad("criu", error.to_string(), SETUP)],
     };
     let found = format!("{} at {}", criu.version, criu.path.display());
-    let works = match Command::new(&criu.path)
-        .arg("check")
-        .env_remove("LD_PRELOAD")
-        .output()
-    {
+    let mut check = Command::new(&criu.path);
+    preload(&mut check, []);
+    let works = match check.arg("check").output() {
         Ok(output) if output.status.success() => Check::ok("criu check", "looks good"),
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);

@@ -18,8 +18,9 @@ use strobe_program::namespaces;
 use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
+use strobe_program::unwatched::Watch;
 use strobe_program::zombies;
-use strobe_program::{events, sockets, unwatched};
+use strobe_program::{events, sockets};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, DrmBoEntry, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
@@ -90,6 +91,7 @@ pub(crate) struct Dump {
     terminals: Terminals,
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
+    watch: Watch,
     statistics: PluginStatistics,
     options: Options,
 }
@@ -117,6 +119,7 @@ impl Dump {
             pipes: Pipes::default(),
             terminals: Terminals::default(),
             warnings: Vec::new(),
+            watch: Watch::default(),
             statistics: PluginStatistics::default(),
         }
     }
@@ -195,7 +198,7 @@ impl Dump {
         self.warnings.extend(unread.iter().map(ToString::to_string));
         let lost = sockets::check(pid)?;
         self.warnings.extend(lost.iter().map(ToString::to_string));
-        let unwatched = unwatched::check(pid);
+        let unwatched = self.watch.add(pid);
         self.warnings
             .extend(unwatched.iter().map(ToString::to_string));
         self.pipes.add(pid)?;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io, iter};
 
+use crate::run::preload;
+
 /// Names a CRIU explicitly.
 pub const CRIU_VARIABLE: &str = "STROBE_CRIU";
 /// Set for a CRIU that is looked for or run: a `criu` that is this very command in disguise finds by it that it is
@@ -83,9 +85,10 @@ impl Criu {
     fn check(path: PathBuf) -> Result<Self, LocateError> {
         // An absolute path: CRIU is started in other folders and namespaces.
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let output = Command::new(&path)
+        let mut version = Command::new(&path);
+        preload(&mut version, []);
+        let output = version
             .arg("--version")
-            .env_remove("LD_PRELOAD")
             .env(WITHIN_VARIABLE, "1")
             .output()
             .map_err(|e| LocateError::Start(path.clone(), e))?;

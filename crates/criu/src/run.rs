@@ -11,6 +11,7 @@ use std::{io, iter, thread};
 use strobe_program::namespaces::{NamespaceError, Namespaces};
 use strobe_program::{maps, process};
 use strobe_proto::TcpConnections;
+use strobe_proto::environment::{PRELOAD, UNWATCHED};
 
 use crate::failure;
 use crate::locate::Criu;
@@ -60,11 +61,13 @@ pub fn softgpu_library(pid: u32) -> io::Result<Option<PathBuf>> {
 }
 
 /// Puts libraries into a command, and none besides.
-pub(crate) fn preload<'a>(command: &mut Command, libraries: impl IntoIterator<Item = &'a Path>) {
+pub fn preload<'a>(command: &mut Command, libraries: impl IntoIterator<Item = &'a Path>) {
     let libraries: Vec<_> = libraries.into_iter().map(Path::as_os_str).collect();
+    // Nor is ours given back where this command itself is part of a `strobe run`.
+    command.env(UNWATCHED, "1");
     match libraries.is_empty() {
-        true => command.env_remove("LD_PRELOAD"),
-        false => command.env("LD_PRELOAD", libraries.join(OsStr::new(":"))),
+        true => command.env_remove(PRELOAD),
+        false => command.env(PRELOAD, libraries.join(OsStr::new(":"))),
     };
 }
 

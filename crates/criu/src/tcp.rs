@@ -8,6 +8,7 @@ use strobe_proto::TcpConnections;
 
 use crate::locate::Criu;
 use crate::ports::{self, Inet};
+use crate::run::preload;
 
 impl Criu {
     /// Whether it can lock a program's network (keep packets away from connections that it saves): it needs
@@ -15,8 +16,8 @@ impl Criu {
     pub fn locks_networks(&self) -> bool {
         let mut check = Command::new(&self.path);
         check.args(["check", "--feature", "network_lock_nftables"]);
-        let output = check.env_remove("LD_PRELOAD").output();
-        output.is_ok_and(|output| output.status.success())
+        preload(&mut check, []);
+        check.output().is_ok_and(|output| output.status.success())
     }
 }
 

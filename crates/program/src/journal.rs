@@ -94,6 +94,16 @@ pub(crate) fn recent(journal: &Path) -> io::Result<Vec<PathBuf>> {
         .collect())
 }
 
+/// Programs that were started lately and are not watched, each once, as they were named.
+pub(crate) fn unwatched(journal: &Path) -> BTreeSet<String> {
+    let bytes = end_of(journal, END).unwrap_or_default();
+    let programs = entries(&bytes).filter_map(|entry| match entry {
+        Entry::Unwatched(program) => Some(String::from_utf8_lossy(program).into_owned()),
+        _ => None,
+    });
+    programs.take(FILES).collect()
+}
+
 /// The names of what is written, or gets a name.
 fn written(entry: Entry<'_>) -> impl Iterator<Item = &[u8]> {
     let (path, other) = match entry {
@@ -174,7 +184,7 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
         Entry::Make(path) | Entry::MakeFolder(path) => there(path).is_none(),
         Entry::Remove(Named { path, node, .. }) => is(path, node.inode),
         Entry::Rename(Renamed { old, node, .. }) => is(old, node.inode),
-        Entry::Write(_) | Entry::Cut(_) | Entry::Restored(_) => false,
+        Entry::Write(_) | Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => false,
     }
 }
 

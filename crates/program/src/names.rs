@@ -167,7 +167,7 @@ impl Names {
                 }
                 self.renames.note(node.inode, old, new);
             }
-            Entry::Cut(_) | Entry::Restored(_) => {}
+            Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => {}
         }
     }
 

@@ -1,11 +1,15 @@
 //! A process of which the journal does not tell what it writes ([`crate::journal`]).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::{journal, process};
+
+/// Programs that are named.
+const NAMED: usize = 8;
 
 /// Why, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,14 +32,43 @@ pub enum Unwatched {
         .journal.display()
     )]
     Gone { pid: u32, journal: PathBuf },
+    #[error(
+        "what these programs write, which the program has started in environments of their own, is not known, and \
+         not put back: {} (leave LD_PRELOAD, STROBE_JOURNAL and STROBE_TREE in their environments)",
+        .0.join(", ")
+    )]
+    Children(Vec<String>),
 }
 
-/// Looks whether a process can write the journal, or one of its user's.
-pub fn check(pid: u32) -> Option<Unwatched> {
-    let journal = journal::of(pid)?;
-    let root = PathBuf::from(format!("/proc/{pid}/root"));
-    let user = process::user(pid).ok()?;
-    look(pid, user, journal, &root)
+/// Looks at the processes of a tree, one after the other.
+#[derive(Debug, Default)]
+pub struct Watch(BTreeSet<PathBuf>);
+
+impl Watch {
+    /// Looks whether a process can write the journal, or one of its user's, and, once, what the journal itself says.
+    pub fn add(&mut self, pid: u32) -> Vec<Unwatched> {
+        let mut found = Vec::new();
+        if let Some(journal) = journal::of(pid)
+            && let Ok(user) = process::user(pid)
+        {
+            if self.0.insert(journal.clone()) {
+                found.extend(children(&journal));
+            }
+            let root = PathBuf::from(format!("/proc/{pid}/root"));
+            found.extend(look(pid, user, journal, &root));
+        }
+        found
+    }
+}
+
+fn children(journal: &Path) -> Option<Unwatched> {
+    let all = journal::all(journal);
+    let names: BTreeSet<_> = all.iter().flat_map(|one| journal::unwatched(one)).collect();
+    let mut named: Vec<_> = names.iter().take(NAMED).cloned().collect();
+    if names.len() > NAMED {
+        named.push(format!("and {} more", names.len() - NAMED));
+    }
+    (!named.is_empty()).then_some(Unwatched::Children(named))
 }
 
 fn look(pid: u32, user: u32, journal: PathBuf, root: &Path) -> Option<Unwatched> {
@@ -59,6 +92,24 @@ mod tests {
     use super::*;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn programs_that_nobody_watches_are_named_once() {
+        use strobe_proto::journal::Entry;
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        fs::write(&journal, "").unwrap();
+        assert_eq!(children(&journal), None);
+        let mut bytes = Vec::new();
+        for program in ["b", "a", "b", "1", "2", "3", "4", "5", "6", "7"] {
+            let entry = Entry::Unwatched(program.as_bytes());
+            entry.write(&mut bytes).unwrap();
+        }
+        fs::write(&journal, bytes).unwrap();
+        let named = ["1", "2", "3", "4", "5", "6", "7", "a", "and 1 more"];
+        let named = named.map(str::to_owned).to_vec();
+        assert_eq!(children(&journal), Some(Unwatched::Children(named)));
+    }
 
     #[test]
     fn whoever_has_no_place_for_a_journal_is_named() {

@@ -22,9 +22,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 use strobe_extent::{Access, Extent, Side};
+use strobe_proto::environment::LAUNCH_LOG;
 
-/// Names the file.
-const VARIABLE: &str = "STROBE_LAUNCH_LOG";
 /// Bytes that wait before they are written.
 const BATCH: usize = 1 << 16;
 
@@ -38,7 +37,7 @@ pub(crate) struct LaunchLog {
 impl LaunchLog {
     /// The log that the environment asks for, if it does.
     pub(crate) fn from_environment() -> Option<LaunchLog> {
-        let path = std::env::var_os(VARIABLE)?;
+        let path = std::env::var_os(LAUNCH_LOG)?;
         (path != OsStr::new("")).then(|| LaunchLog {
             path: path.into(),
             lines: String::new(),

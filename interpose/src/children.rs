@@ -1,0 +1,170 @@
+//! The C library's functions that start programs: a child gets what it is watched by, also where the program gives it an
+//! environment of its own ([`strobe_agent::children`]).
+//!
+//! Those that take no environment give on `environ`, which the program may have emptied. Of what starts a shell and of
+//! `execl`, whose arguments cannot be counted here, such a child is noted only.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::transmute;
+
+use strobe_agent::children::{note_unless_watched, watched};
+
+use crate::files::{Function, resolve};
+
+/// An array of strings that ends with a null.
+type Strings = *const *const c_char;
+
+unsafe extern "C" {
+    /// environ(7)
+    static environ: Strings;
+}
+
+/// As the C library reads it.
+pub(crate) fn inherited() -> Strings {
+    // SAFETY: a word; a program that changes it meanwhile has that race with the C library, too.
+    unsafe { (&raw const environ).read_volatile() }
+}
+
+/// The program starts another by `environ`, in a function to which nothing else can be passed.
+pub(crate) fn inherits(program: usize) {
+    // SAFETY: the C library is about to read both.
+    unsafe { note_unless_watched(program as *const c_char, inherited()) };
+}
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execve(
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    let go_on = |environment: Strings| {
+        // SAFETY: the program's call, of which the kernel checks all.
+        unsafe { libc::syscall(libc::SYS_execve, path, arguments, environment) as c_int }
+    };
+    // SAFETY: the program's strings.
+    unsafe { watched(path, environment, go_on) }
+}
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: passed on.
+    unsafe { execve(path, arguments, inherited()) }
+}
+
+/// As in the C library, which passes no null either.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: Strings) -> c_int {
+    if file < 0 || arguments.is_null() || environment.is_null() {
+        // SAFETY: the calling thread's own.
+        unsafe { *libc::__errno_location() = libc::EINVAL };
+        return -1;
+    }
+    // SAFETY: passed on.
+    unsafe {
+        execveat(
+            file,
+            c"".as_ptr(),
+            arguments,
+            environment,
+            libc::AT_EMPTY_PATH,
+        )
+    }
+}
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+    flags: c_int,
+) -> c_int {
+    let go_on = |environment: Strings| {
+        let number = libc::SYS_execveat;
+        // SAFETY: the program's call, of which the kernel checks all.
+        unsafe { libc::syscall(number, folder, path, arguments, environment, flags) as c_int }
+    };
+    // SAFETY: the program's strings.
+    unsafe { watched(path, environment, go_on) }
+}
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execvpe(
+    file: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    type Real = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+    resolve();
+    // SAFETY: the C library's function of this name.
+    let real: Real = unsafe { transmute(EXECVPE.real()) };
+    // SAFETY: the program's call and its strings.
+    unsafe { watched(file, environment, |given| real(file, arguments, given)) }
+}
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: passed on.
+    unsafe { execvpe(file, arguments, inherited()) }
+}
+
+type Spawn = unsafe extern "C" fn(
+    *mut libc::pid_t,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Strings,
+    Strings,
+) -> c_int;
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawn(
+    pid: *mut libc::pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    resolve();
+    // SAFETY: the C library's function of this name.
+    let real: Spawn = unsafe { transmute(POSIX_SPAWN.real()) };
+    let go_on = |given| {
+        // SAFETY: the program's call. The child has its own when this returns.
+        unsafe { real(pid, path, actions, attributes, arguments, given) }
+    };
+    // SAFETY: the program's strings.
+    unsafe { watched(path, environment, go_on) }
+}
+
+/// As in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawnp(
+    pid: *mut libc::pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    resolve();
+    // SAFETY: the C library's function of this name.
+    let real: Spawn = unsafe { transmute(POSIX_SPAWNP.real()) };
+    let go_on = |given| {
+        // SAFETY: as in `posix_spawn`.
+        unsafe { real(pid, file, actions, attributes, arguments, given) }
+    };
+    // SAFETY: the program's strings.
+    unsafe { watched(file, environment, go_on) }
+}
+
+static EXECVPE: Function = Function::new(c"execvpe");
+static POSIX_SPAWN: Function = Function::new(c"posix_spawn");
+static POSIX_SPAWNP: Function = Function::new(c"posix_spawnp");
+pub(crate) static FUNCTIONS: [&Function; 3] = [&EXECVPE, &POSIX_SPAWN, &POSIX_SPAWNP];
