@@ -171,7 +171,7 @@ fn names<'a>(entry: &Entry<'a>) -> impl Iterator<Item = &'a Path> + use<'a> {
         Entry::Write(path) | Entry::Make(path) | Entry::MakeFolder(path) => (Some(path), None),
         Entry::Remove(Named { path, .. }) => (Some(path), None),
         Entry::Rename(Renamed { old, new, .. }) => (Some(old), Some(new)),
-        Entry::Cut(_) | Entry::Restored(_) => (None, None),
+        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => (None, None),
     };
     let names = first.into_iter().chain(second);
     names.map(|name| Path::new(OsStr::from_bytes(name)))

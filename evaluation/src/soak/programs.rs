@@ -24,7 +24,7 @@ pub struct SoakProgram {
     /// Below `tests/programs`.
     pub source: &'static str,
     pub kind: ProgramKind,
-    /// [`ROUNDS`] stands for their number.
+    /// `ROUNDS` stands for their number.
     pub arguments: &'static [&'static str],
     /// How many last two seconds or more on a quiet machine.
     pub rounds: u32,

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use strobe_proto::journal::{Entry, FileNode, Named, PATH_BYTES, Renamed, There as Before};
@@ -116,7 +115,7 @@ impl Notes<'_> {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs::OpenOptions;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     use nix::sys::stat::Mode;
     use strobe_proto::{FileJournal, ProgramFile};

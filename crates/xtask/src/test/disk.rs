@@ -20,7 +20,7 @@ const SIZE: u64 = 8 << 30;
 /// Mounted where only this process and those that it starts see it: it goes with them.
 #[derive(Debug)]
 pub(super) struct Disk {
-    folder: PathBuf,
+    path: PathBuf,
 }
 
 impl Disk {
@@ -29,12 +29,11 @@ impl Disk {
         let none = None::<&str>;
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
             .context("keep mounts to ourselves")?;
-        let name = format!("strobe-tests-{}", std::process::id());
         let disk = Self {
-            folder: std::env::temp_dir().join(name),
+            path: std::env::temp_dir().join(format!("t{}", std::process::id())),
         };
         let memory = disk.memory();
-        for folder in [&memory, &disk.path()] {
+        for folder in [memory.as_path(), disk.path()] {
             std::fs::create_dir_all(folder)?;
         }
         let size = format!("size={SIZE}");
@@ -58,13 +57,13 @@ impl Disk {
         Ok(disk)
     }
 
-    /// For `TMPDIR`.
-    pub(super) fn path(&self) -> PathBuf {
-        self.folder.join("disk")
+    /// For `TMPDIR`: short, for sockets lie there, whose names may have 107 bytes.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn memory(&self) -> PathBuf {
-        self.folder.join("memory")
+        self.path.with_extension("memory")
     }
 }
 
@@ -72,10 +71,10 @@ impl Drop for Disk {
     fn drop(&mut self) {
         let unmount = |path: &Path| umount2(path, MntFlags::MNT_DETACH);
         // What is not removed now is an empty folder.
-        for path in [self.path(), self.memory()] {
-            let _ = unmount(&path);
+        let memory = self.memory();
+        for path in [self.path(), &memory] {
+            let _ = unmount(path);
             let _ = std::fs::remove_dir(path);
         }
-        let _ = std::fs::remove_dir(&self.folder);
     }
 }
