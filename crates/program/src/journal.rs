@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use strobe_proto::FileJournal;
 use strobe_proto::journal::{
@@ -25,6 +25,8 @@ use crate::program_files::Repaired;
 const END: u64 = 256 << 10;
 /// Files that are looked at, at a cut: those that were written last.
 const FILES: usize = 512;
+/// A call is made so long after its entry, or sooner. Where it takes longer, its work is kept instead of dropped.
+const CALL: Duration = Duration::from_millis(100);
 /// Of so many entries before a cut the call may not have been made at the cut.
 const UNDER_WAY: usize = 16;
 
@@ -273,7 +275,7 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
 pub struct Since {
     /// To names.
     pub names: Names,
-    /// When the last entry was made.
+    /// When the last call was made, at the latest: what is younger is somebody else's.
     pub last: SystemTime,
 }
 
@@ -322,7 +324,13 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     if !is_behind {
         return None;
     }
-    names.settle(|path| Some(fs::symlink_metadata(path).ok()?.ino()));
+    let last = last + CALL;
+    names.settle(|path| {
+        let meta = fs::symlink_metadata(path).ok()?;
+        // The number of what is gone may be somebody else's by now.
+        let may_be_its = meta.created().map_or(true, |born| born <= last);
+        may_be_its.then(|| meta.ino())
+    });
     Some(Since { names, last })
 }
 

@@ -75,9 +75,6 @@ struct View<'a> {
     last: SystemTime,
 }
 
-/// A call may take so long after its entry.
-const CALL: Duration = Duration::from_secs(2);
-
 impl<'a> View<'a> {
     fn new(
         journal: &FileJournal,
@@ -94,7 +91,7 @@ impl<'a> View<'a> {
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             records,
             spared,
-            last: since.last + CALL,
+            last: since.last,
         }
     }
 
@@ -670,6 +667,36 @@ mod tests {
         let later = place.look(&since, &records, myself());
         let now = later.places.now(&place.at("D/f"));
         assert_eq!(now, Some(place.at("D/f")));
+    }
+
+    /// By somebody who came when the program had ended.
+    #[test]
+    fn what_is_younger_than_the_journal_is_never_dropped() {
+        let mut place = Place::new(&["model", "first>mine"]);
+        place.2 = SystemTime::UNIX_EPOCH;
+        let mut since = Names::default();
+        since.made.insert(place.at("model"), Made::File);
+        let node = FileNode {
+            mode: libc::S_IFLNK,
+            owner: myself(),
+            ..FileNode::default()
+        };
+        let link = Some("1".into());
+        since
+            .removed
+            .insert(place.at("first"), Removed { node, link });
+        let mut repaired = place.apply(place.look(&since, &[], myself()));
+        for repaired in &mut repaired {
+            repaired.drop_kept().unwrap();
+        }
+        assert_eq!(
+            place.tree(),
+            [
+                "first.strobe-later-1>mine",
+                "first>1",
+                "model.strobe-later-1:model"
+            ]
+        );
     }
 
     #[test]
