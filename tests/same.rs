@@ -111,6 +111,10 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("closes.cpp", "goes on until it is told otherwise"),
     ("char_nodes.c", "is loaded into CRIU, and uses no GPU"),
     ("descriptors.cpp", "goes on until it is told otherwise"),
+    (
+        "interpose/children.cpp",
+        "starts programs, whose environment differs, and uses no GPU",
+    ),
     ("captures.cpp", "goes on for ever"),
     ("endless.cpp", "goes on until it is told otherwise"),
     ("lends.cpp", "wants a driver that has IPC handles"),

@@ -26,7 +26,7 @@ const END: u64 = 256 << 10;
 /// Files that are looked at, at a cut: those that were written last.
 const FILES: usize = 512;
 /// A call is made so long after its entry, or sooner. Where it takes longer, its work is kept instead of dropped.
-const CALL: Duration = Duration::from_millis(100);
+const CALL: Duration = Duration::from_millis(20);
 /// Of so many entries before a cut the call may not have been made at the cut.
 const UNDER_WAY: usize = 16;
 
