@@ -266,7 +266,7 @@ mod tests {
         let library = library.to_str().expect("a path of letters");
         let alone = format!("LD_PRELOAD={library}");
         let found = |variables: &[&'static CStr]| filled(variables, library).expect("it has room");
-        assert_eq!(found(&[]), [alone.clone()]);
+        assert_eq!(found(&[]), [alone.as_str()]);
         assert_eq!(found(&[c"A=b", c"LD_PRELOAD="]), ["A=b", &alone]);
         let both = format!("{alone}:/x.so");
         assert_eq!(found(&[c"LD_PRELOAD=/x.so", c"A=b"]), [&both, "A=b"]);
