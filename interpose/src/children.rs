@@ -122,6 +122,21 @@ type Spawn = unsafe extern "C" fn(
     Strings,
 ) -> c_int;
 
+/// # Safety
+/// `function` is one of the C library's two, and the program passes the strings to it.
+unsafe fn spawned(
+    function: &Function,
+    program: *const c_char,
+    environment: Strings,
+    spawn: impl FnOnce(Spawn, Strings) -> c_int,
+) -> c_int {
+    resolve();
+    // SAFETY: the caller's promise.
+    let real: Spawn = unsafe { transmute(function.real()) };
+    // SAFETY: likewise.
+    unsafe { watched(program, environment, |given| spawn(real, given)) }
+}
+
 /// As in the C library.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_spawn(
@@ -132,15 +147,12 @@ unsafe extern "C" fn posix_spawn(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    resolve();
-    // SAFETY: the C library's function of this name.
-    let real: Spawn = unsafe { transmute(POSIX_SPAWN.real()) };
-    let go_on = |given| {
+    let spawn = |real: Spawn, given| {
         // SAFETY: the program's call. The child has its own when this returns.
         unsafe { real(pid, path, actions, attributes, arguments, given) }
     };
     // SAFETY: the program's strings.
-    unsafe { watched(path, environment, go_on) }
+    unsafe { spawned(&POSIX_SPAWN, path, environment, spawn) }
 }
 
 /// As in the C library.
@@ -153,15 +165,12 @@ unsafe extern "C" fn posix_spawnp(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    resolve();
-    // SAFETY: the C library's function of this name.
-    let real: Spawn = unsafe { transmute(POSIX_SPAWNP.real()) };
-    let go_on = |given| {
-        // SAFETY: as in `posix_spawn`.
+    let spawn = |real: Spawn, given| {
+        // SAFETY: the program's call. The child has its own when this returns.
         unsafe { real(pid, file, actions, attributes, arguments, given) }
     };
     // SAFETY: the program's strings.
-    unsafe { watched(file, environment, go_on) }
+    unsafe { spawned(&POSIX_SPAWNP, file, environment, spawn) }
 }
 
 static EXECVPE: Function = Function::new(c"execvpe");

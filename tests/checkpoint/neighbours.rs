@@ -102,7 +102,7 @@ fn restores_of_several_programs_wait_for_none_of_them() {
     let strobe = strobe();
     // Its contents come back at a rate that takes minutes.
     let mut slow = strobe.command();
-    slow.args(["softgpu", "--link-rate", "5K", "--"]);
+    slow.args(["softgpu", "--link-rate", "50K", "--"]);
     slow.arg(strobe.path()).args(["restore", "--wait"]);
     slow.arg(folder.join("slow")).process_group(0);
     let mut slow = slow.stderr(Stdio::piped()).spawn().expect("strobe starts");

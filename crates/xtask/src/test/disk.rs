@@ -2,8 +2,8 @@
 //!
 //! What a machine for tests has is another matter. On an ext4 without a journal, which virtual machines of a day
 //! often have, a file is made after a look at every inode that was freed in the last minute (`find_inode_bit` in
-//! fs/ext4/ialloc.c), and a suite that makes and removes files by the thousand waits for hardly anything else:
-//! 40 s for the 600 files of one checkpoint.
+//! fs/ext4/ialloc.c). The suite makes and removes files by the thousand: 2000 files, made and removed three times, took
+//! 1.0, 2.2 and 2.6 s to make there, and 0.2 s or less in memory, on the same busy machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
