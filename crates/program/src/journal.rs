@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,6 +20,7 @@ use crate::names::Names;
 use crate::path_map::PathMap;
 use crate::process;
 use crate::program_files::Repaired;
+use crate::rights::Writer;
 
 /// Of a journal's end, what is looked through at a cut.
 const END: u64 = 256 << 10;
@@ -30,10 +31,12 @@ const CALL: Duration = Duration::from_millis(20);
 /// Of so many entries before a cut the call may not have been made at the cut.
 const UNDER_WAY: usize = 16;
 
-/// The journal that a process writes, if there is one.
+/// The journal that a process names, and writes if it may, if there is one. A program of more rights than who has started
+/// it has no library of ours, and a variable that somebody else has given it.
 pub fn of(pid: u32) -> Option<PathBuf> {
     let path = process::variable(pid, VARIABLE).ok()??;
-    path.starts_with('/').then(|| path.into())
+    let is_its = path.starts_with('/') && !process::is_secure(pid).ok()?;
+    is_its.then(|| path.into())
 }
 
 /// Where the older half of a journal is.
@@ -67,9 +70,18 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// The last bytes of a file, at most so many.
-fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    end(open(path, OpenOptions::new().read(true))?, most)
+/// Opens it by the word of a user, who can name anything: its own counts, and for the first user any.
+fn open_of(path: &Path, by: &Writer, options: &mut OpenOptions) -> io::Result<File> {
+    let file = by.run(|| open(path, options))??;
+    match by.user == 0 || file.metadata()?.uid() == by.user {
+        true => Ok(file),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// The last bytes of a file of a user's, at most so many.
+fn end_of(path: &Path, by: &Writer, most: u64) -> io::Result<Vec<u8>> {
+    end(open_of(path, by, OpenOptions::new().read(true))?, most)
 }
 
 fn end(mut file: File, most: u64) -> io::Result<Vec<u8>> {
@@ -80,10 +92,12 @@ fn end(mut file: File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The paths of files that were lately written, or got their names; the latest first, each once. To be asked while nobody writes it.
-pub(crate) fn recent(journal: &Path) -> io::Result<Vec<PathBuf>> {
-    let now = end_of(journal, END)?;
-    let before = end_of(&older(journal), END.saturating_sub(now.len() as u64)).unwrap_or_default();
+/// The paths of files that were lately written, or got their names, by the word of a user; the latest first, each once. To
+/// be asked while nobody writes it.
+pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<PathBuf>> {
+    let now = end_of(journal, by, END)?;
+    let rest = END.saturating_sub(now.len() as u64);
+    let before = end_of(&older(journal), by, rest).unwrap_or_default();
     let mut seen = BTreeSet::new();
     let written = entries(&before)
         .chain(entries(&now))
@@ -97,13 +111,13 @@ pub(crate) fn recent(journal: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Programs that were started lately and are not watched, each once, as they were named.
-pub(crate) fn unwatched(journal: &Path) -> BTreeSet<String> {
-    let bytes = end_of(journal, END).unwrap_or_default();
+pub(crate) fn unwatched(journal: &Path, by: &Writer) -> io::Result<BTreeSet<String>> {
+    let bytes = end_of(journal, by, END)?;
     let programs = entries(&bytes).filter_map(|entry| match entry {
         Entry::Unwatched(program) => Some(String::from_utf8_lossy(program).into_owned()),
         _ => None,
     });
-    programs.take(FILES).collect()
+    Ok(programs.take(FILES).collect())
 }
 
 /// The names of what is written, or gets a name.
@@ -121,15 +135,16 @@ fn written(entry: Entry<'_>) -> impl Iterator<Item = &[u8]> {
     path.into_iter().chain(other)
 }
 
-/// Makes an entry for a cut, and what a restore has to know of it. To be called while nobody writes the journal.
-pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
+/// Makes an entry for a cut in a journal that a user has named, and what a restore has to know of it. To be called while
+/// nobody writes the journal.
+pub(crate) fn cut(journal: &Path, by: &Writer) -> io::Result<FileJournal> {
     /// random(4)
     const UUID: &str = "/proc/sys/kernel/random/uuid";
     let name: String = fs::read_to_string(UUID)?
         .chars()
         .filter(char::is_ascii_hexdigit)
         .collect();
-    let end = end_of(journal, (UNDER_WAY * ENTRY_BYTES) as u64)?;
+    let end = end_of(journal, by, (UNDER_WAY * ENTRY_BYTES) as u64)?;
     let mut last: Vec<_> = entries(&end).rev().take(UNDER_WAY).collect();
     last.reverse();
     let under_way = under_way(&last);
@@ -139,7 +154,7 @@ pub(crate) fn cut(journal: &Path) -> io::Result<FileJournal> {
     for entry in all.chain([cut]) {
         entry.write(&mut bytes)?;
     }
-    let mut file = open(journal, OpenOptions::new().append(true))?;
+    let mut file = open_of(journal, by, OpenOptions::new().append(true))?;
     file.write_all(&bytes)?;
     Ok(FileJournal {
         path: journal.as_os_str().as_bytes().to_vec(),
@@ -193,7 +208,9 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
 /// Whether any checkpoint needs a journal.
 pub fn has_cut(journal: &Path) -> bool {
     all(journal).iter().flat_map(halves).any(|half| {
-        let bytes = end_of(&half, 2 * LIMIT).unwrap_or_default();
+        let file = open(&half, OpenOptions::new().read(true));
+        let bytes = file.and_then(|file| end(file, 2 * LIMIT));
+        let bytes = bytes.unwrap_or_default();
         entries(&bytes).any(|entry| matches!(entry, Entry::Cut(_)))
     })
 }
@@ -216,7 +233,7 @@ pub fn remove(journal: &Path) {
 /// What was noted of a restore, to be taken back should that fail.
 #[derive(Debug)]
 pub struct Noted {
-    journal: PathBuf,
+    file: File,
     len: u64,
     modified: SystemTime,
 }
@@ -224,29 +241,22 @@ pub struct Noted {
 impl Noted {
     /// Makes the journal what it was. To be called while the program does not run.
     pub fn undo(&self) -> io::Result<()> {
-        let file = open(&self.journal, OpenOptions::new().write(true))?;
-        file.set_len(self.len)?;
-        file.set_modified(self.modified)
+        self.file.set_len(self.len)?;
+        self.file.set_modified(self.modified)
     }
 }
 
 /// Notes that the program is restored, and what has been done to names for it, as if it had done that itself: so it is
 /// known at other cuts, too. The journal is made again where it is gone. To be called before the program runs.
 pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::Result<Noted> {
-    let path = journal.path();
+    let (path, owner) = (journal.path(), Writer::alone(journal.owner));
     if !fs::exists(path)? {
-        users::make_folder(path)?;
-        let held = users::hold(path)?;
-        let place = held.as_ref().map(|held| held.place(path));
-        let place = place.as_deref().unwrap_or(path);
-        let mut new = OpenOptions::new();
-        let file = new.write(true).create_new(true).mode(0o600).open(place)?;
-        fchown(file, Some(journal.owner), None)?;
+        owner.run(|| users::make(path))??;
     }
-    let mut file = open(path, OpenOptions::new().append(true))?;
+    let file = open_of(path, &owner, OpenOptions::new().append(true))?;
     let meta = file.metadata()?;
-    let noted = Noted {
-        journal: path.to_owned(),
+    let mut noted = Noted {
+        file,
         len: meta.len(),
         modified: meta.modified()?,
     };
@@ -255,7 +265,7 @@ pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::
         repaired.note(map, &mut bytes)?;
     }
     Entry::Restored(journal.cut.as_bytes()).write(&mut bytes)?;
-    match file.write_all(&bytes) {
+    match noted.file.write_all(&bytes) {
         Ok(()) => Ok(noted),
         Err(error) => noted.undo().and(Err(error)),
     }
@@ -267,7 +277,9 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
     for repaired in going {
         repaired.note_drop(map, &mut bytes)?;
     }
-    open(journal.path(), OpenOptions::new().append(true))?.write_all(&bytes)
+    let owner = Writer::alone(journal.owner);
+    let mut file = open_of(journal.path(), &owner, OpenOptions::new().append(true))?;
+    file.write_all(&bytes)
 }
 
 /// What was done after a cut, and until when the program is known to have done something.
@@ -282,11 +294,11 @@ pub struct Since {
 /// What was done after a cut, by the names that `map` gives; `None` if that is not known any more. Nobody but the
 /// journal's owner at the cut is believed.
 pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
-    let path = journal.path();
+    let (path, owner) = (journal.path(), Writer::alone(journal.owner));
     let mut bytes = Vec::new();
     let mut last = SystemTime::UNIX_EPOCH;
     for half in [older(path), path.to_owned()] {
-        let file = open(&half, OpenOptions::new().read(true)).ok();
+        let file = open_of(&half, &owner, OpenOptions::new().read(true)).ok();
         let meta = file.as_ref().and_then(|file| file.metadata().ok());
         let meta = meta.filter(|meta| meta.uid() == journal.owner);
         if let (Some(file), Some(meta)) = (file, meta) {
@@ -358,9 +370,13 @@ mod tests {
         note(Entry::Make, &there);
         note(Entry::Make, &gone);
         assert!(!has_cut(&journal));
-        let first = cut(&journal).unwrap();
+        let own = Writer::alone(0);
+        let first = cut(&journal, &own).unwrap();
         assert!(has_cut(&journal));
-        assert_eq!(recent(&journal).unwrap(), [gone.clone(), there.clone()]);
+        assert_eq!(
+            recent(&journal, &own).unwrap(),
+            [gone.clone(), there.clone()]
+        );
         // As if it was about to be made at the cut.
         let mut expected = Names::default();
         expected.made.insert(gone.clone(), Made::File);
@@ -387,7 +403,7 @@ mod tests {
         assert_eq!(names(&first), None);
         remove(&journal);
         restored(&first, &[], &PathMap::default()).unwrap();
-        assert_eq!(recent(&journal).unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(recent(&journal, &own).unwrap(), [] as [PathBuf; 0]);
         assert_eq!(names(&first), None);
     }
 
@@ -411,5 +427,43 @@ mod tests {
         assert_eq!(under_way(&past), []);
         let now = [past[0], past[1], removed(b"2")];
         assert_eq!(under_way(&now), [removed(b"2")]);
+    }
+
+    /// Any process of a user's can name any path, and put links where that leads.
+    #[test]
+    fn a_user_s_word_counts_for_the_user_s_own_journal() {
+        use std::fs::{Permissions, set_permissions};
+        use std::os::unix::fs::{PermissionsExt, chown};
+
+        let folder = tempfile::tempdir().unwrap();
+        set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        let journal = folder.path().join("journal");
+        let [user, other] = [1000, 1001].map(Writer::alone);
+        for (owner, is_its) in [(0, false), (1001, false), (1000, true)] {
+            fs::write(&journal, "").unwrap();
+            chown(&journal, Some(owner), None).expect("we are the first user");
+            assert_eq!(cut(&journal, &user).is_ok(), is_its, "of {owner}");
+            assert_eq!(recent(&journal, &user).is_ok(), is_its);
+            assert_eq!(fs::metadata(&journal).unwrap().len() > 0, is_its);
+        }
+        let its = cut(&journal, &user).unwrap();
+        assert!(since(&its, &PathMap::default()).is_some());
+        // What only the first user may write, and another's.
+        for owner in [None, Some(other.user)] {
+            fs::remove_dir_all(folder.path().join("to")).ok();
+            let to = folder.path().join("to/deeper");
+            fs::create_dir_all(&to).unwrap();
+            fs::write(to.join("journal"), "").unwrap();
+            chown(to.join("journal"), owner, None).unwrap();
+            let led = FileJournal {
+                path: to.join("journal").into_os_string().into_encoded_bytes(),
+                ..its.clone()
+            };
+            assert!(restored(&led, &[], &PathMap::default()).is_err());
+            assert!(dropping(&led, &[], &PathMap::default()).is_err());
+            fs::remove_file(to.join("journal")).unwrap();
+            assert!(restored(&led, &[], &PathMap::default()).is_err());
+            assert!(!to.join("journal").exists());
+        }
     }
 }

@@ -178,6 +178,35 @@ pub fn user(pid: u32) -> io::Result<u32> {
     effective.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
+/// The groups of a process, whose rights it has; first that which its new files get.
+pub(crate) fn groups(pid: u32) -> io::Result<Vec<u32>> {
+    let groups = status(pid, "Gid:")?;
+    let effective = groups.split_ascii_whitespace().nth(1);
+    let others = status(pid, "Groups:")?;
+    let all = effective.into_iter().chain(others.split_ascii_whitespace());
+    let all: Option<_> = all.map(|group| group.parse().ok()).collect();
+    all.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Whether a program was given more rights than who started it had: it has libraries of its own choice alone
+/// (getauxval(3), `AT_SECURE`).
+pub(crate) fn is_secure(pid: u32) -> io::Result<bool> {
+    let vector = fs::read(format!("/proc/{pid}/auxv"))?;
+    let words: Vec<_> = vector
+        .as_chunks()
+        .0
+        .iter()
+        .copied()
+        .map(u64::from_ne_bytes)
+        .collect();
+    let secure = words
+        .as_chunks()
+        .0
+        .iter()
+        .find(|[key, _]| *key == libc::AT_SECURE);
+    Ok(secure.is_some_and(|[_, value]| *value != 0))
+}
+
 /// Whether a process or a zombie has this number.
 pub fn exists(pid: u32) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap_or(false)

@@ -6,7 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::{journal, process};
+use crate::journal;
+use crate::rights::Writer;
 
 /// Programs that are named.
 const NAMED: usize = 8;
@@ -33,6 +34,17 @@ pub enum Unwatched {
     )]
     Gone { pid: u32, journal: PathBuf },
     #[error(
+        "process {pid} is user {user}'s, and no process of the user is left whose journal {} is: what the files were \
+         that it tells of is not put back (let the shell or `sudo` that wrote them wait, or write them before \
+         `strobe run`)",
+        .journal.display()
+    )]
+    Others {
+        pid: u32,
+        user: u32,
+        journal: PathBuf,
+    },
+    #[error(
         "what these programs write, which the program has started in environments of their own, is not known, and \
          not put back: {} (leave LD_PRELOAD, STROBE_JOURNAL and STROBE_TREE in their environments)",
         .0.join(", ")
@@ -42,38 +54,67 @@ pub enum Unwatched {
 
 /// Looks at the processes of a tree, one after the other.
 #[derive(Debug, Default)]
-pub struct Watch(BTreeSet<PathBuf>);
+pub struct Watch {
+    /// Journals that processes have named, and by whose word.
+    named: BTreeSet<(PathBuf, Writer)>,
+    /// Those whose word counts.
+    read: BTreeSet<PathBuf>,
+}
 
 impl Watch {
-    /// Looks whether a process can write the journal, or one of its user's, and, once, what the journal itself says.
+    /// Looks whether a process can write the journal, or one of its user's, and, once, what journals themselves say.
     pub fn add(&mut self, pid: u32) -> Vec<Unwatched> {
         let mut found = Vec::new();
         if let Some(journal) = journal::of(pid)
-            && let Ok(user) = process::user(pid)
+            && let Ok(by) = Writer::of(pid)
         {
-            if self.0.insert(journal.clone()) {
-                found.extend(children(&journal));
-            }
             let root = PathBuf::from(format!("/proc/{pid}/root"));
+            let user = by.user;
+            if self.named.insert((journal.clone(), by.clone())) {
+                found.extend(self.children(&journal, &by));
+                found.extend(self.others(pid, user, &journal, &root));
+            }
             found.extend(look(pid, user, journal, &root));
         }
         found
     }
+
+    fn children(&mut self, journal: &Path, by: &Writer) -> Option<Unwatched> {
+        let mut names = BTreeSet::new();
+        for one in journal::all(journal) {
+            let by = journal::user(&one).map_or_else(|| by.clone(), Writer::alone);
+            if !self.read.contains(&one)
+                && let Ok(unwatched) = journal::unwatched(&one, &by)
+            {
+                names.extend(unwatched);
+                self.read.insert(one);
+            }
+        }
+        let mut named: Vec<_> = names.iter().take(NAMED).cloned().collect();
+        if names.len() > NAMED {
+            named.push(format!("and {} more", names.len() - NAMED));
+        }
+        (!named.is_empty()).then_some(Unwatched::Children(named))
+    }
+
+    /// Whether a process names somebody else's journal, which tells of files.
+    fn others(&self, pid: u32, user: u32, journal: &Path, root: &Path) -> Option<Unwatched> {
+        if self.read.contains(journal) {
+            return None;
+        }
+        let written = journal::recent(&inside(journal, root), &Writer::alone(0));
+        let journal = journal.to_owned();
+        let is_one = written.is_ok_and(|written| !written.is_empty());
+        is_one.then_some(Unwatched::Others { pid, user, journal })
+    }
 }
 
-fn children(journal: &Path) -> Option<Unwatched> {
-    let all = journal::all(journal);
-    let names: BTreeSet<_> = all.iter().flat_map(|one| journal::unwatched(one)).collect();
-    let mut named: Vec<_> = names.iter().take(NAMED).cloned().collect();
-    if names.len() > NAMED {
-        named.push(format!("and {} more", names.len() - NAMED));
-    }
-    (!named.is_empty()).then_some(Unwatched::Children(named))
+fn inside(journal: &Path, root: &Path) -> PathBuf {
+    root.join(journal.strip_prefix("/").unwrap_or(journal))
 }
 
 fn look(pid: u32, user: u32, journal: PathBuf, root: &Path) -> Option<Unwatched> {
-    let inside = root.join(journal.strip_prefix("/").unwrap_or(&journal));
-    match fs::symlink_metadata(inside) {
+    match fs::symlink_metadata(inside(&journal, root)) {
         // The first user may write everybody's.
         Ok(meta) if user == 0 || meta.uid() == user => None,
         Ok(_) => {
@@ -99,7 +140,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("journal");
         fs::write(&journal, "").unwrap();
-        assert_eq!(children(&journal), None);
+        let mine = Writer::of(std::process::id()).unwrap();
+        let children = || Watch::default().children(&journal, &mine);
+        assert_eq!(children(), None);
         let mut bytes = Vec::new();
         for program in ["b", "a", "b", "1", "2", "3", "4", "5", "6", "7"] {
             let entry = Entry::Unwatched(program.as_bytes());
@@ -108,7 +151,31 @@ mod tests {
         fs::write(&journal, bytes).unwrap();
         let named = ["1", "2", "3", "4", "5", "6", "7", "a", "and 1 more"];
         let named = named.map(str::to_owned).to_vec();
-        assert_eq!(children(&journal), Some(Unwatched::Children(named)));
+        assert_eq!(children(), Some(Unwatched::Children(named)));
+    }
+
+    #[test]
+    fn whoever_names_another_s_journal_is_named_unless_that_counts() {
+        use strobe_proto::journal::Entry;
+        let root = tempfile::tempdir().unwrap();
+        let journal = root.path().join("journal");
+        let own = Writer::of(std::process::id()).unwrap();
+        let other = own.user + 1;
+        let mut watch = Watch::default();
+        fs::write(&journal, "").unwrap();
+        let found = |watch: &Watch| watch.others(1, other, &journal, Path::new("/"));
+        assert_eq!(found(&watch), None);
+        let mut bytes = Vec::new();
+        Entry::Write(b"/log").write(&mut bytes).unwrap();
+        fs::write(&journal, bytes).unwrap();
+        let others = Unwatched::Others {
+            pid: 1,
+            user: other,
+            journal: journal.clone(),
+        };
+        assert_eq!(found(&watch), Some(others));
+        watch.children(&journal, &own);
+        assert_eq!(found(&watch), None);
     }
 
     #[test]

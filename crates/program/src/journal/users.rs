@@ -5,7 +5,7 @@
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -81,18 +81,14 @@ fn is_folder_of(user: u32, meta: &Metadata) -> bool {
     meta.is_dir() && meta.uid() == user && meta.mode() & 0o022 == 0
 }
 
-/// Makes the folder of a journal where it is gone.
-pub(super) fn make_folder(journal: &Path) -> io::Result<()> {
+/// Makes a journal again that is gone, with the rights of its owner.
+pub(super) fn make(journal: &Path) -> io::Result<()> {
     let folder = journal.parent().unwrap_or(Path::new("/"));
-    let Some(user) = user(journal) else {
-        return fs::create_dir_all(folder);
-    };
-    match DirBuilder::new().mode(0o700).create(folder) {
-        // Nobody else gives it another name in `/var/tmp`.
-        Ok(()) => lchown(folder, Some(user), None),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
+    let mut new = DirBuilder::new();
+    new.recursive(true).mode(0o700).create(folder)?;
+    let mut new = OpenOptions::new();
+    new.write(true).create_new(true).mode(0o600).open(journal)?;
+    Ok(())
 }
 
 /// That a user can keep journals, or the folder in which the user cannot. `root` is the program's.

@@ -123,6 +123,7 @@ mod tests {
     use super::super::later;
     use super::*;
     use crate::journal;
+    use crate::rights::Writer;
 
     /// A program that does something to names, and writes its journal.
     struct Program {
@@ -297,7 +298,7 @@ mod tests {
                     program.act();
                 }
                 if cuts.is_empty() || program.below(3) == 0 {
-                    let cut = journal::cut(&program.journal()).unwrap();
+                    let cut = journal::cut(&program.journal(), &Writer::alone(0)).unwrap();
                     story.push(format!("cut {}", cuts.len()));
                     cuts.push((cut, program.tree()));
                     continue;
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn what_a_restore_that_fails_has_noted_is_taken_back() {
         let program = Program::new(1);
-        let cut = journal::cut(&program.journal()).unwrap();
+        let cut = journal::cut(&program.journal(), &Writer::alone(0)).unwrap();
         let before = fs::read(program.journal()).unwrap();
         let modified = fs::metadata(program.journal()).unwrap().modified().unwrap();
         let noted = journal::restored(&cut, &[], &PathMap::default()).unwrap();

@@ -12,6 +12,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 use super::error::ProgramFileError;
 use super::folders;
 use crate::process::Identity;
+use crate::rights::Writer;
 use crate::shared_memory::is_saved;
 use crate::{journal, maps, spool};
 
@@ -36,6 +37,8 @@ pub struct Recorder {
     files: BTreeMap<PathBuf, Found>,
     folders: BTreeSet<PathBuf>,
     journals: BTreeMap<PathBuf, FileJournal>,
+    /// Those that processes have named, and by whose word.
+    named: BTreeSet<(PathBuf, Writer)>,
     /// When the first of the processes began.
     started: Option<SystemTime>,
 }
@@ -117,20 +120,34 @@ impl Recorder {
         for way in descriptors.into_iter().chain(mappings) {
             self.add_way(way);
         }
-        if let Some(path) = journal::of(pid)
-            && !self.journals.contains_key(&path)
-        {
-            for path in journal::all(&path) {
-                if let Ok(written) = journal::recent(&path)
-                    && let Ok(cut) = journal::cut(&path)
-                {
-                    self.add_closed(&written, journal::user(&path));
-                    self.journals.insert(path, cut);
-                }
+        if let Some(named) = journal::of(pid) {
+            let by = Writer::of(pid).map_err(failed)?;
+            if self.named.insert((named.clone(), by.clone())) {
+                self.add_journals(&named, &by);
             }
         }
         self.folders.extend(folders::of(pid).map_err(failed)?);
         Ok(())
+    }
+
+    /// Adds a journal, if the user who names it has one there, and those of users beside it.
+    fn add_journals(&mut self, named: &Path, by: &Writer) {
+        for path in journal::all(named) {
+            let by = journal::user(&path).map_or_else(|| by.clone(), Writer::alone);
+            if !self.journals.contains_key(&path)
+                && let Ok(written) = journal::recent(&path, &by)
+                && let Ok(cut) = journal::cut(&path, &by)
+            {
+                // A journal says what its owner says.
+                let by = if by.user == cut.owner {
+                    by
+                } else {
+                    Writer::alone(cut.owner)
+                };
+                self.add_closed(&written, &by);
+                self.journals.insert(path, cut);
+            }
+        }
     }
 
     fn add_way(&mut self, way: Way) {
@@ -157,9 +174,8 @@ impl Recorder {
         }
     }
 
-    /// Adds what processes, also such as have ended, have written and closed. If it is a user who says so, of what
-    /// that user may write.
-    fn add_closed(&mut self, written: &[PathBuf], user: Option<u32>) {
+    /// Adds what processes, also such as have ended, have written and closed, of what the user who says so may write.
+    fn add_closed(&mut self, written: &[PathBuf], by: &Writer) {
         let mut small = 0;
         // The latest is taken first.
         let mut paths: Vec<_> = written
@@ -185,8 +201,7 @@ impl Recorder {
             let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
             let is_late = age.unwrap_or_default() < CLOSED_LATELY;
             let is_small = meta.len() <= SMALL && small + meta.len() <= SMALL_IN_ALL;
-            let may_write = |user| meta.uid() == user || meta.mode() & 0o002 != 0;
-            if meta.is_file() && user.is_none_or(may_write) && (is_late || is_small) {
+            if meta.is_file() && by.may_write(&meta) && (is_late || is_small) {
                 small += if is_late { 0 } else { meta.len() };
                 let way = Way {
                     link: path.clone(),
