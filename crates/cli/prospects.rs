@@ -10,7 +10,7 @@ use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::{events, process, sockets, threads, zombies};
+use strobe_program::{events, nameless, process, sockets, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -80,6 +80,9 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         }
         if let Some(lost) = note(findings, sockets::check(pid)) {
             warnings.extend(lost.iter().map(ToString::to_string));
+        }
+        if let Some(nameless) = note(findings, nameless::of(pid)) {
+            warnings.extend(nameless.iter().map(ToString::to_string));
         }
         warnings.extend(watch.add(pid).iter().map(ToString::to_string));
         note(findings, pipes.add(pid));

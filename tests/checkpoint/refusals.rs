@@ -327,13 +327,14 @@ fn descriptors_that_criu_would_bring_back_otherwise_are_refused_or_named() {
         ("semaphore", "is a semaphore (eventfd, EFD_SEMAPHORE)"),
         ("boottime", "is a timer (timerfd) of clock 7"),
         ("news", "has events that were not read yet"),
+        ("nameless", "is a file without a name (O_TMPFILE)"),
     ] {
         let session = environment.start_traced(kind, &[&program, kind]);
         session.says("ready");
         let images = folder.join(&format!("images-{kind}"));
         let ended = checkpoint_of(session.pid(), &images, &[]);
         match kind {
-            "news" => assert!(ended.well().stdout.contains(words)),
+            "news" | "nameless" => assert!(ended.well().stdout.contains(words)),
             _ => {
                 let refused = ended.badly(&[words]);
                 assert_eq!(refused.code, Some(3), "{}", refused.stderr);

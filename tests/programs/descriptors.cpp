@@ -2,6 +2,7 @@
 //   descriptors semaphore    an eventfd that counts down by one
 //   descriptors boottime     a timer of CLOCK_BOOTTIME
 //   descriptors news         an inotify that has something to tell
+//   descriptors nameless     a file without a name
 // It says "ready", runs until SIGTERM, and then ends well.
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -21,6 +22,7 @@ static volatile sig_atomic_t told = 0;
 static int descriptor(const char* kind) {
     if (!strcmp(kind, "semaphore")) return eventfd(3, EFD_SEMAPHORE);
     if (!strcmp(kind, "boottime")) return timerfd_create(CLOCK_BOOTTIME, 0);
+    if (!strcmp(kind, "nameless")) return open(".", O_TMPFILE | O_WRONLY, 0600);
     if (strcmp(kind, "news")) return -1;
     int inotify = inotify_init1(0);
     if (inotify_add_watch(inotify, ".", IN_CREATE) < 0) return -1;

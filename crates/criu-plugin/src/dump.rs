@@ -19,8 +19,7 @@ use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::zombies;
-use strobe_program::{events, sockets};
+use strobe_program::{events, nameless, sockets, zombies};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, DrmBoEntry, KfdBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
@@ -198,6 +197,9 @@ impl Dump {
         self.warnings.extend(unread.iter().map(ToString::to_string));
         let lost = sockets::check(pid)?;
         self.warnings.extend(lost.iter().map(ToString::to_string));
+        let nameless = nameless::of(pid).map_err(|error| DumpError::Descriptors { pid, error })?;
+        self.warnings
+            .extend(nameless.iter().map(ToString::to_string));
         let unwatched = self.watch.add(pid);
         self.warnings
             .extend(unwatched.iter().map(ToString::to_string));

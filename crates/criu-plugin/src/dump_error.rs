@@ -105,6 +105,8 @@ pub(crate) enum DumpError {
          cannot be streamed; dump it without --stream"
     )]
     NodeBeforeDriver(u32),
+    #[error("the descriptors of process {pid} cannot be looked at: {error}")]
+    Descriptors { pid: u32, error: io::Error },
     #[error("a descriptor of the program cannot be kept open: {0}")]
     Descriptor(io::Error),
     #[error("a thread that copies contents has failed")]

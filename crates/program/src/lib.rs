@@ -11,6 +11,7 @@
 //! | [`descriptor`] | its descriptors, and copies of them |
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
+//! | [`nameless`] | open files that never had a name |
 //! | [`unwatched`] | a process whose journal is not written |
 //! | [`unsaved`] | descriptors that CRIU does not save |
 //! | [`pipes`] | pipes whose other end is outside of the program |
@@ -30,6 +31,7 @@ pub mod events;
 pub mod journal;
 pub mod lease;
 pub mod maps;
+pub mod nameless;
 pub mod names;
 pub mod namespaces;
 pub mod path_map;
