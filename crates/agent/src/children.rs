@@ -74,7 +74,7 @@ impl Has {
             }
             has.may_be_without |= value(variable, UNWATCHED).is_some();
             for (given, name) in has.given.iter_mut().zip(GIVEN) {
-                *given |= value(variable, name).is_some();
+                *given |= value(variable, name).is_some_and(|value| !value.is_empty());
             }
         }
         has
@@ -203,14 +203,16 @@ impl Room {
                 self.used -= 1;
                 self.push(&[b":", before])?;
             }
-            self.variables[has.preload.unwrap_or(count)] = text;
+            // Another thread may have added some since they were counted.
+            *self.variables.get_mut(has.preload.unwrap_or(count))? = text;
             count += usize::from(has.preload.is_none());
         }
         for (name, _) in GIVEN.iter().zip(has.given).filter(|(_, has)| !has) {
             let mut value = [0; TEXT];
             // Not all are set.
             if let Some(len) = given::variable(name, &mut value) {
-                self.variables[count] = self.push(&[name.as_bytes(), b"=", &value[..len]])?;
+                let text = self.push(&[name.as_bytes(), b"=", &value[..len]])?;
+                *self.variables.get_mut(count)? = text;
                 count += 1;
             }
         }

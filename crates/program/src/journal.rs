@@ -92,12 +92,17 @@ fn end(mut file: File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What is looked through of both halves, if there is the newer one.
+fn ends(journal: &Path, by: &Writer) -> io::Result<[Vec<u8>; 2]> {
+    let now = end_of(journal, by, END)?;
+    let rest = END.saturating_sub(now.len() as u64);
+    Ok([end_of(&older(journal), by, rest).unwrap_or_default(), now])
+}
+
 /// The paths of files that were lately written, or got their names, by the word of a user; the latest first, each once. To
 /// be asked while nobody writes it.
 pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<PathBuf>> {
-    let now = end_of(journal, by, END)?;
-    let rest = END.saturating_sub(now.len() as u64);
-    let before = end_of(&older(journal), by, rest).unwrap_or_default();
+    let [before, now] = ends(journal, by)?;
     let mut seen = BTreeSet::new();
     let written = entries(&before)
         .chain(entries(&now))
@@ -112,8 +117,9 @@ pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<PathBuf>> {
 
 /// Programs that were started lately and are not watched, each once, as they were named.
 pub(crate) fn unwatched(journal: &Path, by: &Writer) -> io::Result<BTreeSet<String>> {
-    let bytes = end_of(journal, by, END)?;
-    let programs = entries(&bytes).filter_map(|entry| match entry {
+    let [before, now] = ends(journal, by)?;
+    let all = entries(&before).chain(entries(&now));
+    let programs = all.filter_map(|entry| match entry {
         Entry::Unwatched(program) => Some(String::from_utf8_lossy(program).into_owned()),
         _ => None,
     });
@@ -234,14 +240,21 @@ pub fn remove(journal: &Path) {
 #[derive(Debug)]
 pub struct Noted {
     file: File,
-    len: u64,
+    /// Its length before that, and behind.
+    len: [u64; 2],
     modified: SystemTime,
 }
 
 impl Noted {
-    /// Makes the journal what it was. To be called while the program does not run.
+    /// Makes the journal what it was, unless a process that is not of the program has added to it.
     pub fn undo(&self) -> io::Result<()> {
-        self.file.set_len(self.len)?;
+        let [before, behind] = self.len;
+        if self.file.metadata()?.len() > behind {
+            return Err(io::Error::other(
+                "somebody else has written there meanwhile",
+            ));
+        }
+        self.file.set_len(before)?;
         self.file.set_modified(self.modified)
     }
 }
@@ -255,16 +268,16 @@ pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::
     }
     let file = open_of(path, &owner, OpenOptions::new().append(true))?;
     let meta = file.metadata()?;
-    let mut noted = Noted {
-        file,
-        len: meta.len(),
-        modified: meta.modified()?,
-    };
     let mut bytes = Vec::new();
-    for repaired in done {
+    for repaired in done.iter().filter(|done| done.is_of(journal.owner)) {
         repaired.note(map, &mut bytes)?;
     }
     Entry::Restored(journal.cut.as_bytes()).write(&mut bytes)?;
+    let mut noted = Noted {
+        file,
+        len: [meta.len(), meta.len() + bytes.len() as u64],
+        modified: meta.modified()?,
+    };
     match noted.file.write_all(&bytes) {
         Ok(()) => Ok(noted),
         Err(error) => noted.undo().and(Err(error)),
@@ -274,7 +287,7 @@ pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::
 /// Notes that what was moved aside for a restore goes.
 pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io::Result<()> {
     let mut bytes = Vec::new();
-    for repaired in going {
+    for repaired in going.iter().filter(|going| going.is_of(journal.owner)) {
         repaired.note_drop(map, &mut bytes)?;
     }
     let owner = Writer::alone(journal.owner);

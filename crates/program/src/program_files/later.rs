@@ -44,6 +44,7 @@ pub fn later(
     map: &PathMap,
 ) -> Later {
     let mut found = Later::default();
+    let mut paths = BTreeSet::new();
     for journal in journals {
         match journal::since(journal, map) {
             Some(since) => {
@@ -51,9 +52,9 @@ pub fn later(
                 let view = View::new(journal, &since, records, spared);
                 found.look(&since.names, &view);
                 // Of what two journals tell, once is enough.
-                let new = found.repairs.split_off(before);
-                let is_new = |repair: &Repair| !found.repairs.contains(repair);
-                let new: Vec<_> = new.into_iter().filter(is_new).collect();
+                let mut new = found.repairs.split_off(before);
+                new.retain(|repair| !paths.contains(repair.path()));
+                paths.extend(new.iter().map(|repair| repair.path().to_owned()));
                 found.repairs.extend(new);
             }
             None => found.unknown.push(journal.path().to_owned()),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use strobe_proto::journal::{Entry, FileNode, Named, PATH_BYTES, Renamed, There as Before};
@@ -12,6 +13,16 @@ use super::repair::{Content, Repaired, There, node};
 use crate::path_map::PathMap;
 
 impl Repaired {
+    /// Whether a user's journal is to tell of it: to nobody else what only others may see.
+    pub(crate) fn is_of(&self, user: u32) -> bool {
+        let is_its = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.uid() == user);
+        user == 0
+            || [Some(self.path()), self.kept()]
+                .into_iter()
+                .flatten()
+                .any(is_its)
+    }
+
     /// Adds the entries of what was done. They are what a program would have written that did the same.
     pub(crate) fn note(&self, map: &PathMap, to: &mut Vec<u8>) -> io::Result<()> {
         let mut notes = Notes { map, to };
@@ -115,7 +126,7 @@ impl Notes<'_> {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs::OpenOptions;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use nix::sys::stat::Mode;
     use strobe_proto::{FileJournal, ProgramFile};

@@ -193,10 +193,12 @@ impl Repair {
                 (None, self.make_in_folder(make).map_err(failed)?)
             }
             Some(Content::Fifo) => {
-                let make = |path: &Path| Ok(mkfifo(path, Mode::from_bits_truncate(0o600))?);
-                let folders = self.make_in_folder(make).map_err(failed)?;
-                self.attributes.give(&self.path).map_err(failed)?;
-                (None, folders)
+                let make = |path: &Path| {
+                    mkfifo(path, Mode::from_bits_truncate(0o600))?;
+                    let given = self.attributes.give(path);
+                    given.or_else(|error| fs::remove_file(path).and(Err(error)))
+                };
+                (None, self.make_in_folder(make).map_err(failed)?)
             }
             Some(Content::Name { of, there }) => {
                 let link = |path: &Path| fs::hard_link(of, path);

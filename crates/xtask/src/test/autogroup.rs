@@ -8,31 +8,36 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 
 const SETTING: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// Off until it is dropped, if it was on. The setting is the machine's: where the suite is killed, it stays off.
+/// Off until it is dropped, if it was on; also where the suite is killed, for the setting is the machine's.
 #[derive(Debug)]
-pub(super) struct AutogroupOff {
-    was_on: bool,
-}
+pub(super) struct AutogroupOff(Option<Child>);
 
 impl AutogroupOff {
     pub(super) fn set() -> io::Result<Self> {
-        let was_on = fs::read_to_string(SETTING).is_ok_and(|text| text.trim() == "1");
-        if was_on {
-            fs::write(SETTING, "0")?;
+        if !fs::read_to_string(SETTING).is_ok_and(|text| text.trim() == "1") {
+            return Ok(Self(None));
         }
-        Ok(Self { was_on })
+        // Reads until our end of the pipe is gone, whatever becomes of us. No Ctrl-C reaches it.
+        let mut after = Command::new("sh");
+        after.args(["-c", &format!("read -r _; echo 1 > {SETTING}")]);
+        after.stdin(Stdio::piped()).process_group(0);
+        let after = Self(Some(after.spawn()?));
+        fs::write(SETTING, "0")?;
+        Ok(after)
     }
 }
 
 impl Drop for AutogroupOff {
     fn drop(&mut self) {
-        if self.was_on
-            && let Err(error) = fs::write(SETTING, "1")
-        {
-            eprintln!("xtask: {SETTING} stays 0: {error}");
+        // Waiting closes the pipe before.
+        let ended = self.0.as_mut().map(Child::wait);
+        if ended.is_some_and(|ended| !ended.is_ok_and(|status| status.success())) {
+            eprintln!("xtask: {SETTING} stays 0");
         }
     }
 }
