@@ -5,6 +5,7 @@
 
 use std::io::{self, BufReader};
 use std::os::unix::net::UnixStream;
+use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use serde::de::DeserializeOwned;
@@ -178,13 +179,14 @@ impl Plan<'_> {
         // One that cannot be made is missing, and CRIU says so.
         let make = |file: &ProgramFile| spool::make_again(file).is_ok();
         done.output = self.gone.into_iter().take_while(make).collect();
+        let begun = SystemTime::now();
         let repair = || {
             for repair in self.repairs {
                 done.repaired.push(repair.apply()?);
             }
             done.links = Links::make(self.all)?;
             for journal in self.journals.all {
-                match journal::restored(journal, &done.repaired, self.journals.map) {
+                match journal::restored(journal, &done.repaired, begun, self.journals.map) {
                     Ok(noted) => done.noted.push(noted),
                     // Without one less is known at the next restore.
                     Err(error) => tracing::warn!("{}: {error}", journal.path().display()),

@@ -40,8 +40,19 @@ pub enum Entry<'a> {
     /// The name of a cut: all that stands behind was after it. What stands between it and another of the same name
     /// was under way at the cut.
     Cut(&'a [u8]),
-    /// Likewise: the program has been restored to it, and all is as it was then.
-    Restored(&'a [u8]),
+    /// The program has been restored, and all is as it was at the cut.
+    Restored(Restored<'a>),
+}
+
+/// A restore. What was made between its two times is somebody else's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored<'a> {
+    /// The name of the cut.
+    pub cut: &'a [u8],
+    /// When the journal was last written before, in nanoseconds since 1970.
+    pub last_unix_ns: u64,
+    /// When the restore began.
+    pub begun_unix_ns: u64,
 }
 
 /// Something that has a name.
@@ -117,7 +128,15 @@ impl<'a> Entry<'a> {
             Self::MakeFolder(path) => plain(MAKE_FOLDER, path)?,
             Self::Unwatched(program) => plain(UNWATCHED, program)?,
             Self::Cut(name) => plain(CUT, name)?,
-            Self::Restored(name) => plain(RESTORED, name)?,
+            Self::Restored(Restored {
+                cut,
+                last_unix_ns,
+                begun_unix_ns,
+            }) => {
+                plain(RESTORED, b"")?;
+                write!(to, "{last_unix_ns:x}:{begun_unix_ns:x}:")?;
+                to.write_all(cut)?;
+            }
             Self::Remove(Named { path, node, link }) => {
                 plain(REMOVE, b"")?;
                 node.write(&mut to)?;
@@ -152,14 +171,22 @@ impl<'a> Entry<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let (letter, text) = bytes.split_first()?;
         let path = || is_path(text).then_some(text);
-        let name = || text.iter().all(u8::is_ascii_hexdigit).then_some(text);
+        let is_name = |text: &[u8]| text.iter().all(u8::is_ascii_hexdigit);
         match *letter {
             WRITE => path().map(Self::Write),
             MAKE => path().map(Self::Make),
             MAKE_FOLDER => path().map(Self::MakeFolder),
             UNWATCHED => (text.len() <= PATH_BYTES).then_some(Self::Unwatched(text)),
-            CUT => name().map(Self::Cut),
-            RESTORED => name().map(Self::Restored),
+            CUT => is_name(text).then_some(Self::Cut(text)),
+            RESTORED => {
+                let mut cut = text;
+                let restored = Restored {
+                    last_unix_ns: number(&mut cut)?,
+                    begun_unix_ns: number(&mut cut)?,
+                    cut,
+                };
+                is_name(cut).then_some(Self::Restored(restored))
+            }
             REMOVE => {
                 let mut rest = text;
                 let node = FileNode::read(&mut rest)?;
@@ -286,7 +313,11 @@ mod tests {
             renamed(There::Exchanged(NODE)),
             Entry::Unwatched(b"static"),
             Entry::Cut(b"12ab"),
-            Entry::Restored(b"12ab"),
+            Entry::Restored(Restored {
+                cut: b"12ab",
+                last_unix_ns: 1,
+                begun_unix_ns: u64::MAX,
+            }),
         ];
         let bytes = written(&all);
         assert_eq!(entries(&bytes).collect::<Vec<_>>(), all);
@@ -295,7 +326,7 @@ mod tests {
     #[test]
     fn what_is_not_whole_is_left_out() {
         let mut bytes =
-            b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
+            b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0<1:12ab\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
             >81a4:0:0:5:0:0:0:0:0:0:2:/a/b\0>81a4:0:0:5:3:0:0:0:0:0:2:/a/b\0-81a4:0:0::0:/b\0"
                 .to_vec();
         let renamed = Renamed {

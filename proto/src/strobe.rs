@@ -425,6 +425,9 @@ pub struct FileJournal {
     /// when the cut was
     #[prost(uint64, tag = "4")]
     pub cut_unix_ns: u64,
+    /// of the owner, as far as they are known
+    #[prost(uint32, repeated, tag = "5")]
+    pub groups: ::prost::alloc::vec::Vec<u32>,
 }
 /// ---- The residual: strobe-residual-ID-GPU.img, content the plugin copied itself. Header message, then the bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -620,6 +623,12 @@ pub struct ProgramFile {
     /// CRIU wants it under these names too while it restores
     #[prost(string, repeated, tag = "14")]
     pub links: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// by whose rights a restore makes it what it was
+    #[prost(uint32, tag = "15")]
+    pub user: u32,
+    /// first that which new files get
+    #[prost(uint32, repeated, tag = "16")]
+    pub groups: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -226,7 +226,12 @@ fn a_program_of_another_user_comes_back_as_that_user_with_its_files() {
             let users: Vec<&str> = users.split_whitespace().collect();
             assert_eq!(users, ["1000"; 4]);
         }
-        assert!(again.wait(LIMIT).expect("it ends").success());
+        let status = again.wait(LIMIT).expect("it ends");
+        assert!(
+            status.success(),
+            "{status}: {}",
+            session::said(folder.path())
+        );
         is_whole(&folder, rounds);
         let owner = fs::metadata(&log).expect("its log");
         assert_eq!((owner.uid(), owner.gid()), (USER, USER), "{removed}");

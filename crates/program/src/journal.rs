@@ -11,9 +11,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use nix::unistd::geteuid;
 use strobe_proto::FileJournal;
 use strobe_proto::journal::{
-    ENTRY_BYTES, Entry, LIMIT, Named, OLDER, Renamed, There, VARIABLE, entries,
+    ENTRY_BYTES, Entry, LIMIT, Named, OLDER, Renamed, Restored, There, VARIABLE, entries,
 };
 
 use crate::names::Names;
@@ -46,34 +47,22 @@ pub fn older(journal: &Path) -> PathBuf {
     name.into()
 }
 
-/// A journal, and those that users keep beside it who may not write it.
-pub(crate) fn all(journal: &Path) -> Vec<PathBuf> {
-    let mut all = vec![journal.to_owned()];
+/// A journal, as somebody names it, and those that users keep beside it who may not write it.
+pub(crate) fn all(journal: &Path, by: &Writer) -> Vec<(PathBuf, Writer)> {
+    let mut all = vec![(journal.to_owned(), by.clone())];
     all.extend(users::beside(journal));
     all
 }
 
-pub(crate) use users::{can_be_kept, user};
+pub(crate) use users::can_be_kept;
 
-/// Opens a regular file, or waits for nothing. Of a user's journal the folder and the file are that user's.
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// Opens a regular file, or waits for nothing, by the word of a user, who can name anything: its own counts, and for the
+/// first user any.
+fn open(path: &Path, by: &Writer, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let held = users::hold(path)?;
-    let place = held.as_ref().map(|held| held.place(path));
-    let file = options
-        .custom_flags(flags)
-        .open(place.as_deref().unwrap_or(path))?;
+    let file = by.run(|| options.custom_flags(flags).open(path))??;
     let meta = file.metadata()?;
-    match meta.is_file() && held.is_none_or(|held| held.is_its(&meta)) {
-        true => Ok(file),
-        false => Err(io::ErrorKind::InvalidInput.into()),
-    }
-}
-
-/// Opens it by the word of a user, who can name anything: its own counts, and for the first user any.
-fn open_of(path: &Path, by: &Writer, options: &mut OpenOptions) -> io::Result<File> {
-    let file = by.run(|| open(path, options))??;
-    match by.user == 0 || file.metadata()?.uid() == by.user {
+    match meta.is_file() && (by.user == 0 || meta.uid() == by.user) {
         true => Ok(file),
         false => Err(io::ErrorKind::PermissionDenied.into()),
     }
@@ -81,7 +70,7 @@ fn open_of(path: &Path, by: &Writer, options: &mut OpenOptions) -> io::Result<Fi
 
 /// The last bytes of a file of a user's, at most so many.
 fn end_of(path: &Path, by: &Writer, most: u64) -> io::Result<Vec<u8>> {
-    end(open_of(path, by, OpenOptions::new().read(true))?, most)
+    end(open(path, by, OpenOptions::new().read(true))?, most)
 }
 
 fn end(mut file: File, most: u64) -> io::Result<Vec<u8>> {
@@ -99,20 +88,24 @@ fn ends(journal: &Path, by: &Writer) -> io::Result<[Vec<u8>; 2]> {
     Ok([end_of(&older(journal), by, rest).unwrap_or_default(), now])
 }
 
-/// The paths of files that were lately written, or got their names, by the word of a user; the latest first, each once. To
-/// be asked while nobody writes it.
-pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<PathBuf>> {
+/// What was lately written, or got its name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) path: PathBuf,
+    /// With all that is in it, if it is a folder.
+    pub(crate) has_new_name: bool,
+}
+
+/// By the word of a user; the latest first, each once. To be asked while nobody writes it.
+pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<Written>> {
     let [before, now] = ends(journal, by)?;
     let mut seen = BTreeSet::new();
     let written = entries(&before)
         .chain(entries(&now))
         .rev()
         .flat_map(written);
-    let paths = written.filter(|path| seen.insert(path.to_vec()));
-    Ok(paths
-        .take(FILES)
-        .map(|path| OsStr::from_bytes(path).into())
-        .collect())
+    let each_once = written.filter(|written| seen.insert(written.path.clone()));
+    Ok(each_once.take(FILES).collect())
 }
 
 /// Programs that were started lately and are not watched, each once, as they were named.
@@ -127,7 +120,7 @@ pub(crate) fn unwatched(journal: &Path, by: &Writer) -> io::Result<BTreeSet<Stri
 }
 
 /// The names of what is written, or gets a name.
-fn written(entry: Entry<'_>) -> impl Iterator<Item = &[u8]> {
+fn written(entry: Entry<'_>) -> impl Iterator<Item = Written> {
     let (path, other) = match entry {
         Entry::Write(path) | Entry::Make(path) => (Some(path), None),
         Entry::Rename(Renamed {
@@ -138,7 +131,12 @@ fn written(entry: Entry<'_>) -> impl Iterator<Item = &[u8]> {
         ),
         _ => (None, None),
     };
-    path.into_iter().chain(other)
+    let has_new_name = matches!(entry, Entry::Rename(_));
+    let paths = path.into_iter().chain(other);
+    paths.map(move |path| Written {
+        path: OsStr::from_bytes(path).into(),
+        has_new_name,
+    })
 }
 
 /// Makes an entry for a cut in a journal that a user has named, and what a restore has to know of it. To be called while
@@ -160,16 +158,26 @@ pub(crate) fn cut(journal: &Path, by: &Writer) -> io::Result<FileJournal> {
     for entry in all.chain([cut]) {
         entry.write(&mut bytes)?;
     }
-    let mut file = open_of(journal, by, OpenOptions::new().append(true))?;
+    let mut file = open(journal, by, OpenOptions::new().append(true))?;
     file.write_all(&bytes)?;
+    let owner = file.metadata()?.uid();
     Ok(FileJournal {
         path: journal.as_os_str().as_bytes().to_vec(),
         cut: name,
-        owner: file.metadata()?.uid(),
-        cut_unix_ns: SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as u64),
+        owner,
+        cut_unix_ns: unix_ns(SystemTime::now()),
+        // A journal says what its owner says.
+        groups: if owner == by.user {
+            by.groups.clone()
+        } else {
+            Vec::new()
+        },
     })
+}
+
+fn unix_ns(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Which calls are still to come, or have failed, by what is there. Whoever tells of a name again, or of a folder that it is
@@ -213,26 +221,25 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
 
 /// Whether any checkpoint needs a journal.
 pub fn has_cut(journal: &Path) -> bool {
-    all(journal).iter().flat_map(halves).any(|half| {
-        let file = open(&half, OpenOptions::new().read(true));
+    let all = all(journal, &Writer::alone(geteuid().as_raw()));
+    all.iter().flat_map(halves).any(|(half, by)| {
+        let file = open(&half, by, OpenOptions::new().read(true));
         let bytes = file.and_then(|file| end(file, 2 * LIMIT));
         let bytes = bytes.unwrap_or_default();
         entries(&bytes).any(|entry| matches!(entry, Entry::Cut(_)))
     })
 }
 
-fn halves(journal: &PathBuf) -> [PathBuf; 2] {
-    [older(journal), journal.to_owned()]
+fn halves((journal, by): &(PathBuf, Writer)) -> [(PathBuf, &Writer); 2] {
+    [(older(journal), by), (journal.to_owned(), by)]
 }
 
 /// Removes a journal, and what users keep beside it.
 pub fn remove(journal: &Path) {
-    for half in all(journal).iter().flat_map(halves) {
+    let all = all(journal, &Writer::alone(geteuid().as_raw()));
+    for (half, by) in all.iter().flat_map(halves) {
         // There is mostly no older one, and what is no user's own stays.
-        let _ = users::hold(&half).and_then(|held| {
-            let place = held.as_ref().map(|held| held.place(&half));
-            fs::remove_file(place.as_deref().unwrap_or(&half))
-        });
+        let _ = by.run(|| fs::remove_file(&half));
     }
 }
 
@@ -259,24 +266,35 @@ impl Noted {
     }
 }
 
-/// Notes that the program is restored, and what has been done to names for it, as if it had done that itself: so it is
-/// known at other cuts, too. The journal is made again where it is gone. To be called before the program runs.
-pub fn restored(journal: &FileJournal, done: &[Repaired], map: &PathMap) -> io::Result<Noted> {
-    let (path, owner) = (journal.path(), Writer::alone(journal.owner));
+/// Notes that the program is restored, and what has been done to names for it since `begun`, as if it had done that itself:
+/// so it is known at other cuts, too. The journal is made again where it is gone. To be called before the program runs.
+pub fn restored(
+    journal: &FileJournal,
+    done: &[Repaired],
+    begun: SystemTime,
+    map: &PathMap,
+) -> io::Result<Noted> {
+    let (path, owner) = (journal.path(), Writer::of_journal(journal));
     if !fs::exists(path)? {
         owner.run(|| users::make(path))??;
     }
-    let file = open_of(path, &owner, OpenOptions::new().append(true))?;
+    let file = open(path, &owner, OpenOptions::new().append(true))?;
     let meta = file.metadata()?;
     let mut bytes = Vec::new();
     for repaired in done.iter().filter(|done| done.is_of(journal.owner)) {
         repaired.note(map, &mut bytes)?;
     }
-    Entry::Restored(journal.cut.as_bytes()).write(&mut bytes)?;
+    let modified = meta.modified()?;
+    let restored = Restored {
+        cut: journal.cut.as_bytes(),
+        last_unix_ns: unix_ns(modified),
+        begun_unix_ns: unix_ns(begun),
+    };
+    Entry::Restored(restored).write(&mut bytes)?;
     let mut noted = Noted {
         file,
         len: [meta.len(), meta.len() + bytes.len() as u64],
-        modified: meta.modified()?,
+        modified,
     };
     match noted.file.write_all(&bytes) {
         Ok(()) => Ok(noted),
@@ -290,8 +308,8 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
     for repaired in going.iter().filter(|going| going.is_of(journal.owner)) {
         repaired.note_drop(map, &mut bytes)?;
     }
-    let owner = Writer::alone(journal.owner);
-    let mut file = open_of(journal.path(), &owner, OpenOptions::new().append(true))?;
+    let owner = Writer::of_journal(journal);
+    let mut file = open(journal.path(), &owner, OpenOptions::new().append(true))?;
     file.write_all(&bytes)
 }
 
@@ -300,23 +318,49 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
 pub struct Since {
     /// To names.
     pub names: Names,
-    /// When the last call was made, at the latest: what is younger is somebody else's.
-    pub last: SystemTime,
+    /// When it was at work.
+    pub at_work: AtWork,
+}
+
+/// When a program may have made something.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct AtWork {
+    /// When the last call was made, at the latest, in nanoseconds since 1970: what is younger is somebody else's.
+    last: u64,
+    /// From a last call until a restore.
+    rests: Vec<(u64, u64)>,
+}
+
+impl AtWork {
+    #[cfg(test)]
+    pub(crate) fn until(last: SystemTime) -> Self {
+        Self {
+            last: unix_ns(last),
+            ..Self::default()
+        }
+    }
+
+    /// Whether what came to be then may be the program's work.
+    pub fn has_made(&self, born: SystemTime) -> bool {
+        let born = unix_ns(born);
+        let rests = |(from, to): &(u64, u64)| (*from < born) && born < *to;
+        born <= self.last && !self.rests.iter().any(rests)
+    }
 }
 
 /// What was done after a cut, by the names that `map` gives; `None` if that is not known any more. Nobody but the
 /// journal's owner at the cut is believed.
 pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
-    let (path, owner) = (journal.path(), Writer::alone(journal.owner));
+    let (path, owner) = (journal.path(), Writer::of_journal(journal));
     let mut bytes = Vec::new();
-    let mut last = SystemTime::UNIX_EPOCH;
+    let mut at_work = AtWork::default();
     for half in [older(path), path.to_owned()] {
-        let file = open_of(&half, &owner, OpenOptions::new().read(true)).ok();
+        let file = open(&half, &owner, OpenOptions::new().read(true)).ok();
         let meta = file.as_ref().and_then(|file| file.metadata().ok());
         let meta = meta.filter(|meta| meta.uid() == journal.owner);
         if let (Some(file), Some(meta)) = (file, meta) {
             bytes.extend(end(file, 2 * LIMIT).unwrap_or_default());
-            last = last.max(meta.modified().ok()?);
+            at_work.last = at_work.last.max(unix_ns(meta.modified().ok()? + CALL));
         }
     }
     let mut names = Names::default();
@@ -332,8 +376,12 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
                 under_way.insert(name, Vec::new());
                 open = Some(name);
             }
-            Entry::Restored(name) if is_behind => {
-                let again = under_way.get(name).into_iter().flatten();
+            Entry::Restored(restored) if is_behind => {
+                let call = CALL.as_nanos() as u64;
+                let from = restored.last_unix_ns.saturating_add(call);
+                let to = restored.begun_unix_ns.saturating_sub(call);
+                at_work.rests.push((from, to));
+                let again = under_way.get(restored.cut).into_iter().flatten();
                 again.for_each(|entry| names.play(entry, map));
             }
             _ => {
@@ -349,14 +397,13 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     if !is_behind {
         return None;
     }
-    let last = last + CALL;
     names.settle(|path| {
         let meta = fs::symlink_metadata(path).ok()?;
         // The number of what is gone may be somebody else's by now.
-        let may_be_its = meta.created().map_or(true, |born| born <= last);
+        let may_be_its = meta.created().map_or(true, |born| at_work.has_made(born));
         may_be_its.then(|| meta.ino())
     });
-    Some(Since { names, last })
+    Some(Since { names, at_work })
 }
 
 #[cfg(test)]
@@ -388,7 +435,10 @@ mod tests {
         assert!(has_cut(&journal));
         assert_eq!(
             recent(&journal, &own).unwrap(),
-            [gone.clone(), there.clone()]
+            [&gone, &there].map(|path| Written {
+                path: path.clone(),
+                has_new_name: false,
+            })
         );
         // As if it was about to be made at the cut.
         let mut expected = Names::default();
@@ -415,8 +465,8 @@ mod tests {
         fs::remove_file(older(&journal)).unwrap();
         assert_eq!(names(&first), None);
         remove(&journal);
-        restored(&first, &[], &PathMap::default()).unwrap();
-        assert_eq!(recent(&journal, &own).unwrap(), [] as [PathBuf; 0]);
+        restored(&first, &[], SystemTime::now(), &PathMap::default()).unwrap();
+        assert_eq!(recent(&journal, &own).unwrap(), []);
         assert_eq!(names(&first), None);
     }
 
@@ -440,6 +490,23 @@ mod tests {
         assert_eq!(under_way(&past), []);
         let now = [past[0], past[1], removed(b"2")];
         assert_eq!(under_way(&now), [removed(b"2")]);
+    }
+
+    #[test]
+    fn what_came_to_be_between_a_run_and_a_restore_is_nobody_s_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        fs::write(&journal, "").unwrap();
+        let cut = cut(&journal, &Writer::alone(0)).unwrap();
+        let now = SystemTime::now();
+        let ago = |seconds| now - Duration::from_secs(seconds);
+        let file = OpenOptions::new().append(true).open(&journal).unwrap();
+        file.set_modified(ago(100)).unwrap();
+        let map = PathMap::default();
+        let has_made = |seconds| since(&cut, &map).unwrap().at_work.has_made(ago(seconds));
+        assert!(has_made(101) && !has_made(50));
+        restored(&cut, &[], now, &map).unwrap();
+        assert!(has_made(101) && !has_made(50) && has_made(0));
     }
 
     /// Any process of a user's can name any path, and put links where that leads.
@@ -472,10 +539,10 @@ mod tests {
                 path: to.join("journal").into_os_string().into_encoded_bytes(),
                 ..its.clone()
             };
-            assert!(restored(&led, &[], &PathMap::default()).is_err());
+            assert!(restored(&led, &[], SystemTime::now(), &PathMap::default()).is_err());
             assert!(dropping(&led, &[], &PathMap::default()).is_err());
             fs::remove_file(to.join("journal")).unwrap();
-            assert!(restored(&led, &[], &PathMap::default()).is_err());
+            assert!(restored(&led, &[], SystemTime::now(), &PathMap::default()).is_err());
             assert!(!to.join("journal").exists());
         }
     }

@@ -93,10 +93,10 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    // The ninth and the last of 52 fields; the state is the third (proc_pid_stat(5)).
     // The group of one that is gone any moment is -1.
     let group = fields.next()?.parse::<i32>().ok()?.cast_unsigned();
     let session = fields.next()?.parse().ok()?;
+    // The ninth and the last of 52 fields; the session is the sixth (proc_pid_stat(5)).
     let flags = fields.nth(9 - 7)?.parse().ok()?;
     let status = fields.nth(52 - 10)?.parse().ok()?;
     Some(Stat {

@@ -81,8 +81,7 @@ impl Watch {
 
     fn children(&mut self, journal: &Path, by: &Writer) -> Option<Unwatched> {
         let mut names = BTreeSet::new();
-        for one in journal::all(journal) {
-            let by = journal::user(&one).map_or_else(|| by.clone(), Writer::alone);
+        for (one, by) in journal::all(journal, by) {
             if !self.read.contains(&one)
                 && let Ok(unwatched) = journal::unwatched(&one, &by)
             {

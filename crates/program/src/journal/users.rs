@@ -1,15 +1,15 @@
 //! The journals of users who may not write that of their `strobe run`, each in a folder of that user's
-//! ([`strobe_proto::journal::USERS`]). Anybody can make one: it counts only where folder and file are the user's of that
-//! number, and nothing is written or removed that a user has put in its place.
+//! ([`strobe_proto::journal::USERS`]). Anybody can make one: it counts only where it is the user's of that number, and is
+//! opened, made and removed with that user's rights.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::libc;
 use strobe_proto::journal::USERS;
+
+use crate::rights::Writer;
 
 /// Entries of `/var/tmp` that are looked at.
 const ENTRIES: usize = 1 << 16;
@@ -17,13 +17,13 @@ const ENTRIES: usize = 1 << 16;
 const MOST: usize = 64;
 
 /// The user whose journal this would be; `None` of that of a `strobe run`.
-pub(crate) fn user(journal: &Path) -> Option<u32> {
+fn user(journal: &Path) -> Option<u32> {
     let folder = journal.parent()?.to_str()?;
     folder.strip_prefix(USERS)?.parse().ok()
 }
 
-/// Those beside a journal.
-pub(super) fn beside(journal: &Path) -> Vec<PathBuf> {
+/// Those beside a journal, and whose they are.
+pub(super) fn beside(journal: &Path) -> Vec<(PathBuf, Writer)> {
     let folder = Path::new(USERS).parent();
     let (Some(folder), Some(_)) = (folder, journal.file_name()) else {
         return Vec::new();
@@ -31,50 +31,13 @@ pub(super) fn beside(journal: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let all = entries.take(ENTRIES).filter_map(|entry| {
         let found = entry.path().join(journal.file_name()?);
+        let by = Writer::alone(user(&found)?);
         let halves = [super::older(&found), found.clone()];
-        let is_one = user(&found).is_some() && found != journal;
-        let is_there = halves.iter().any(|half| is_user_s(half));
-        (is_one && is_there).then_some(found)
+        let is_there =
+            |half: &PathBuf| super::open(half, &by, OpenOptions::new().read(true)).is_ok();
+        (found != journal && halves.iter().any(is_there)).then_some((found, by))
     });
     all.take(MOST).collect()
-}
-
-/// Whether a journal of a user is there, and is the user's.
-fn is_user_s(journal: &Path) -> bool {
-    super::open(journal, OpenOptions::new().read(true)).is_ok()
-}
-
-/// The folder of a user's journal, which stays the one that was looked at.
-pub(super) struct Held {
-    folder: File,
-    user: u32,
-}
-
-/// Holds the folder of a user's journal. `None` of that of a `strobe run`.
-pub(super) fn hold(journal: &Path) -> io::Result<Option<Held>> {
-    let (Some(folder), Some(user)) = (journal.parent(), user(journal)) else {
-        return Ok(None);
-    };
-    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let mut options = OpenOptions::new();
-    let folder = options.read(true).custom_flags(flags).open(folder)?;
-    match is_folder_of(user, &folder.metadata()?) {
-        true => Ok(Some(Held { folder, user })),
-        false => Err(io::ErrorKind::PermissionDenied.into()),
-    }
-}
-
-impl Held {
-    /// A path of what has the journal's name there.
-    pub(super) fn place(&self, journal: &Path) -> PathBuf {
-        let folder = format!("/proc/self/fd/{}", self.folder.as_raw_fd());
-        Path::new(&folder).join(journal.file_name().unwrap_or_default())
-    }
-
-    /// Whether a file in it is the user's.
-    pub(super) fn is_its(&self, file: &Metadata) -> bool {
-        file.uid() == self.user
-    }
 }
 
 fn is_folder_of(user: u32, meta: &Metadata) -> bool {

@@ -14,9 +14,10 @@ use strobe_proto::{FileJournal, ProgramFile};
 use super::kept::{between, is_kept, on_their_way};
 use super::places::Places;
 use super::repair::{Content, Repair};
-use crate::journal::{self, Since};
+use crate::journal::{self, AtWork, Since};
 use crate::names::{Made, Moved, Names, Removed};
 use crate::path_map::PathMap;
+use crate::rights::Writer;
 use crate::shared_memory::is_saved;
 use crate::spool::is_spooled;
 
@@ -54,6 +55,8 @@ pub fn later(
                 // Of what two journals tell, once is enough.
                 let mut new = found.repairs.split_off(before);
                 new.retain(|repair| !paths.contains(repair.path()));
+                let by = Writer::of_journal(journal);
+                new.iter_mut().for_each(|repair| repair.is_by(&by));
                 paths.extend(new.iter().map(|repair| repair.path().to_owned()));
                 found.repairs.extend(new);
             }
@@ -72,14 +75,13 @@ struct View<'a> {
     /// The folders of what is recorded or spared, up to the root.
     around: BTreeSet<&'a Path>,
     spared: &'a [PathBuf],
-    /// What was made later was not made by who writes the journal.
-    last: SystemTime,
+    at_work: &'a AtWork,
 }
 
 impl<'a> View<'a> {
     fn new(
         journal: &FileJournal,
-        since: &Since,
+        since: &'a Since,
         records: &'a [ProgramFile],
         spared: &'a [PathBuf],
     ) -> Self {
@@ -92,7 +94,7 @@ impl<'a> View<'a> {
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             records,
             spared,
-            last: since.last,
+            at_work: &since.at_work,
         }
     }
 
@@ -117,7 +119,7 @@ impl<'a> View<'a> {
 
     /// Whether what is there may have been made by who writes the journal.
     fn may_be_its_work(&self, path: &Path) -> bool {
-        birth(path).is_none_or(|born| born <= self.last)
+        birth(path).is_none_or(|born| self.at_work.has_made(born))
     }
 
     /// What is there, if whoever writes the journal has a say about it: what others own is none of its business.
@@ -129,7 +131,7 @@ impl<'a> View<'a> {
     /// Whether it could give something a name there itself.
     fn may_name(&self, path: &Path) -> bool {
         let mut folders = path.ancestors().skip(1);
-        let meta = folders.find_map(|folder| fs::symlink_metadata(folder).ok());
+        let meta = folders.find_map(|folder| fs::metadata(folder).ok());
         self.owner == 0
             || meta.is_some_and(|meta| meta.uid() == self.owner || meta.mode() & 0o002 != 0)
     }
@@ -476,7 +478,7 @@ mod tests {
             let spared = [self.at("spared")];
             let since = Since {
                 names: since.clone(),
-                last: self.2,
+                at_work: AtWork::until(self.2),
             };
             let journal = FileJournal {
                 owner,

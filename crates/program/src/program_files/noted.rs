@@ -17,6 +17,7 @@ impl Repaired {
     pub(crate) fn is_of(&self, user: u32) -> bool {
         let is_its = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.uid() == user);
         user == 0
+            || self.renamed().is_some_and(|node| node.owner == user)
             || [Some(self.path()), self.kept()]
                 .into_iter()
                 .flatten()
@@ -126,7 +127,8 @@ impl Notes<'_> {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs::OpenOptions;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{chown, symlink};
+    use std::time::SystemTime;
 
     use nix::sys::stat::Mode;
     use strobe_proto::{FileJournal, ProgramFile};
@@ -139,20 +141,26 @@ mod tests {
     /// A program that does something to names, and writes its journal.
     struct Program {
         folder: tempfile::TempDir,
+        /// Whose program it is.
+        by: Writer,
         random: u64,
         count: u32,
     }
 
-    /// All there is, with where links lead to; but what restores have kept.
+    /// All there is, with whose it is and where links lead to; but what restores have kept.
     type Tree = BTreeMap<PathBuf, String>;
 
     impl Program {
-        fn new(seed: u64) -> Self {
+        fn new(seed: u64, user: u32) -> Self {
             let folder = tempfile::tempdir().unwrap();
             fs::create_dir(folder.path().join("run")).unwrap();
             fs::write(folder.path().join("journal"), "").unwrap();
+            for name in ["", "run", "journal"] {
+                chown(folder.path().join(name), Some(user), None).expect("we are the first user");
+            }
             Self {
                 folder,
+                by: Writer::alone(user),
                 random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
                 count: 0,
             }
@@ -198,6 +206,11 @@ mod tests {
         }
 
         fn act(&mut self) {
+            let by = self.by.clone();
+            by.run(|| self.act_here()).unwrap();
+        }
+
+        fn act_here(&mut self) {
             let path = self.name();
             let there = fs::symlink_metadata(&path).ok();
             let is_folder = there.as_ref().is_some_and(fs::Metadata::is_dir);
@@ -269,7 +282,8 @@ mod tests {
                     }
                     let link = fs::read_link(&path).map(|link| link.display().to_string());
                     let kind = format!("{:o}", meta.mode() & libc::S_IFMT);
-                    all.insert(path.clone(), link.unwrap_or(kind));
+                    let what = format!("{} of {}", link.unwrap_or(kind), meta.uid());
+                    all.insert(path.clone(), what);
                     if meta.is_dir() {
                         folders.push(path);
                     }
@@ -286,9 +300,10 @@ mod tests {
                 found.unknown.is_empty() && found.removed.is_empty(),
                 "{found:?}"
             );
+            let begun = SystemTime::now();
             let repairs = found.repairs.into_iter();
             let mut done: Vec<_> = repairs.map(|repair| repair.apply().unwrap()).collect();
-            journal::restored(cut, &done, &map).unwrap();
+            journal::restored(cut, &done, begun, &map).unwrap();
             if drop {
                 let going: Vec<_> = done.iter().collect();
                 journal::dropping(cut, &going, &map).unwrap();
@@ -301,7 +316,7 @@ mod tests {
     #[test]
     fn names_come_back_whichever_cut_was_restored_before() {
         for seed in 0..300 {
-            let mut program = Program::new(seed);
+            let mut program = Program::new(seed, [0, 1000][seed as usize % 2]);
             let mut cuts: Vec<(FileJournal, Tree)> = Vec::new();
             let mut story = Vec::new();
             for _ in 0..8 {
@@ -309,7 +324,7 @@ mod tests {
                     program.act();
                 }
                 if cuts.is_empty() || program.below(3) == 0 {
-                    let cut = journal::cut(&program.journal(), &Writer::alone(0)).unwrap();
+                    let cut = journal::cut(&program.journal(), &program.by).unwrap();
                     story.push(format!("cut {}", cuts.len()));
                     cuts.push((cut, program.tree()));
                     continue;
@@ -326,11 +341,11 @@ mod tests {
 
     #[test]
     fn what_a_restore_that_fails_has_noted_is_taken_back() {
-        let program = Program::new(1);
-        let cut = journal::cut(&program.journal(), &Writer::alone(0)).unwrap();
+        let program = Program::new(1, 0);
+        let cut = journal::cut(&program.journal(), &program.by).unwrap();
         let before = fs::read(program.journal()).unwrap();
         let modified = fs::metadata(program.journal()).unwrap().modified().unwrap();
-        let noted = journal::restored(&cut, &[], &PathMap::default()).unwrap();
+        let noted = journal::restored(&cut, &[], SystemTime::now(), &PathMap::default()).unwrap();
         assert_ne!(fs::read(program.journal()).unwrap(), before);
         noted.undo().unwrap();
         assert_eq!(fs::read(program.journal()).unwrap(), before);

@@ -1,9 +1,9 @@
 //! What is known of the program's files at the cut.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -11,6 +11,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 
 use super::error::ProgramFileError;
 use super::folders;
+use crate::journal::Written;
 use crate::process::Identity;
 use crate::rights::Writer;
 use crate::shared_memory::is_saved;
@@ -35,7 +36,8 @@ const HASHED_LIMIT: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub struct Recorder {
     files: BTreeMap<PathBuf, Found>,
-    folders: BTreeSet<PathBuf>,
+    /// And by whose rights they are made again.
+    folders: BTreeMap<PathBuf, Writer>,
     journals: BTreeMap<PathBuf, FileJournal>,
     /// Those that processes have named, and by whose word.
     named: BTreeSet<(PathBuf, Writer)>,
@@ -49,6 +51,7 @@ struct Found {
     /// A link to the file below `/proc/PID`, for as long as the process stands still.
     link: PathBuf,
     access: Access,
+    by: Writer,
 }
 
 /// What a process can do to a file.
@@ -114,43 +117,46 @@ impl Recorder {
     pub fn add(&mut self, pid: u32) -> Result<(), ProgramFileError> {
         let failed = |error| ProgramFileError::Record { pid, error };
         let started = started(pid).map_err(failed)?;
+        let by = Writer::of(pid).map_err(failed)?;
         self.started = Some(self.started.map_or(started, |first| first.min(started)));
         let descriptors = descriptors(pid).map_err(failed)?;
         let mappings = mappings(pid).map_err(failed)?;
         for way in descriptors.into_iter().chain(mappings) {
-            self.add_way(way);
+            self.add_way(way, &by);
         }
-        if let Some(named) = journal::of(pid) {
-            let by = Writer::of(pid).map_err(failed)?;
-            if self.named.insert((named.clone(), by.clone())) {
-                self.add_journals(&named, &by);
-            }
+        if let Some(named) = journal::of(pid)
+            && self.named.insert((named.clone(), by.clone()))
+        {
+            self.add_journals(&named, &by).map_err(failed)?;
         }
-        self.folders.extend(folders::of(pid).map_err(failed)?);
+        for folder in folders::of(pid).map_err(failed)? {
+            self.add_folder(&folder, &by);
+        }
         Ok(())
     }
 
     /// Adds a journal, if the user who names it has one there, and those of users beside it.
-    fn add_journals(&mut self, named: &Path, by: &Writer) {
-        for path in journal::all(named) {
-            let by = journal::user(&path).map_or_else(|| by.clone(), Writer::alone);
+    fn add_journals(&mut self, named: &Path, by: &Writer) -> io::Result<()> {
+        for (path, by) in journal::all(named, by) {
             if !self.journals.contains_key(&path)
                 && let Ok(written) = journal::recent(&path, &by)
                 && let Ok(cut) = journal::cut(&path, &by)
             {
-                // A journal says what its owner says.
-                let by = if by.user == cut.owner {
-                    by
-                } else {
-                    Writer::alone(cut.owner)
-                };
-                self.add_closed(&written, &by);
+                let by = Writer::of_journal(&cut);
+                by.run_anywhere(|| self.add_closed(&written, &by))?;
                 self.journals.insert(path, cut);
             }
         }
+        Ok(())
     }
 
-    fn add_way(&mut self, way: Way) {
+    fn add_folder(&mut self, folder: &Path, by: &Writer) {
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(folder.to_owned(), by.at(folder));
+        }
+    }
+
+    fn add_way(&mut self, way: Way, by: &Writer) {
         // A descriptor may be closed meanwhile when the process is not frozen.
         let (Ok(meta), Ok(path)) = (fs::metadata(&way.link), fs::read_link(&way.link)) else {
             return;
@@ -165,7 +171,7 @@ impl Recorder {
                 None => return,
             },
         };
-        let found = self.add_file(path, &meta, way);
+        let found = self.add_file(path, &meta, way, by);
         let known = found.map(|found| &mut found.record.opened_as);
         if let (Some(known), Some(gone)) = (known, opened_as)
             && !known.contains(&gone)
@@ -174,26 +180,27 @@ impl Recorder {
         }
     }
 
-    /// Adds what processes, also such as have ended, have written and closed, of what the user who says so may write.
-    fn add_closed(&mut self, written: &[PathBuf], by: &Writer) {
+    /// Adds what processes, also such as have ended, have written and closed. To be called with the rights of the user
+    /// who says so.
+    fn add_closed(&mut self, written: &[Written], by: &Writer) {
         let mut small = 0;
         // The latest is taken first.
         let mut paths: Vec<_> = written
             .iter()
             .rev()
-            .filter_map(|path| fs::canonicalize(path).ok())
+            .filter_map(|one| Some((fs::canonicalize(&one.path).ok()?, one.has_new_name)))
             .collect();
         let mut looked_into = 0;
-        while let Some(path) = paths.pop() {
+        while let Some((path, has_new_name)) = paths.pop() {
             let Ok(meta) = fs::symlink_metadata(&path) else {
                 continue;
             };
             // A folder that was renamed, with what is in it.
-            if meta.is_dir() && looked_into < FOLDER_ENTRIES {
+            if meta.is_dir() && has_new_name && looked_into < FOLDER_ENTRIES {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 let before = paths.len();
                 let most = FOLDER_ENTRIES - looked_into;
-                paths.extend(entries.map(|entry| entry.path()).take(most));
+                paths.extend(entries.map(|entry| (entry.path(), true)).take(most));
                 looked_into += paths.len() - before;
             }
             // Of the inode: a copy has its original's time of modification at will.
@@ -201,24 +208,37 @@ impl Recorder {
             let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
             let is_late = age.unwrap_or_default() < CLOSED_LATELY;
             let is_small = meta.len() <= SMALL && small + meta.len() <= SMALL_IN_ALL;
-            if meta.is_file() && by.may_write(&meta) && (is_late || is_small) {
+            // Of its own also where it cannot go to (any more).
+            let can_write = || {
+                let can = || Writer::can_write(&path);
+                meta.uid() == by.user && can() || by.run(can).unwrap_or(false)
+            };
+            if meta.is_file() && (is_late || is_small) && can_write() {
                 small += if is_late { 0 } else { meta.len() };
                 let way = Way {
                     link: path.clone(),
                     position: 0,
                     access: Access::Wrote,
                 };
-                self.add_file(path, &meta, way);
+                self.add_file(path, &meta, way, by);
             }
         }
     }
 
-    fn add_file(&mut self, path: PathBuf, meta: &fs::Metadata, way: Way) -> Option<&mut Found> {
+    fn add_file(
+        &mut self,
+        path: PathBuf,
+        meta: &fs::Metadata,
+        way: Way,
+        by: &Writer,
+    ) -> Option<&mut Found> {
         if is_saved(&path) {
             return None;
         }
         let is_young = self.is_young(meta);
+        let at = by.at(&path);
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
+            by: at.clone(),
             record: ProgramFile {
                 device: meta.dev(),
                 inode: meta.ino(),
@@ -233,6 +253,9 @@ impl Recorder {
             access: way.access,
         });
         found.access = found.access.max(way.access);
+        if at.user == 0 {
+            found.by = at;
+        }
         found.record.modified_ns = match found.access {
             Access::Appends => 0,
             _ => modified_ns(meta),
@@ -274,6 +297,7 @@ impl Recorder {
                 mut record,
                 link,
                 access,
+                by,
             },
         ) in found.into_iter().enumerate()
         {
@@ -286,15 +310,14 @@ impl Recorder {
                 // Of what has been passed on only the size matters.
             } else if size <= limit - stored {
                 stored += size;
-                let mut from = match File::open(&link) {
-                    // Nobody stands still who may remove it.
-                    Err(error)
-                        if access == Access::Wrote && error.kind() == io::ErrorKind::NotFound =>
-                    {
-                        continue;
-                    }
-                    from => from.map_err(failed)?.take(size),
+                let from = match access {
+                    Access::Wrote => match open_same(&record, &by).map_err(failed)? {
+                        Some(from) => from,
+                        None => continue,
+                    },
+                    _ => File::open(&link).map_err(failed)?,
                 };
+                let mut from = from.take(size);
                 let (name, mut to) = make(number).map_err(failed)?;
                 io::copy(&mut from, &mut to).map_err(failed)?;
                 record.stored = name;
@@ -319,16 +342,40 @@ impl Recorder {
             }
             // Made again where they are missing, as they are.
             if !record.foreign {
-                let folders = record.path().ancestors().skip(1);
-                self.folders.extend(folders.map(Path::to_owned));
+                for folder in record.path().ancestors().skip(1) {
+                    self.add_folder(folder, &by);
+                }
             }
+            by.note_in(&mut record);
             saved.files.push(record);
         }
         // One that is gone by now is gone for the program.
-        let folders = self.folders.iter().map(|folder| folders::record(folder));
+        let folders = self.folders.iter().map(|(folder, by)| {
+            let mut record = folders::record(folder)?;
+            by.note_in(&mut record);
+            Ok::<_, io::Error>(record)
+        });
         saved.files.extend(folders.filter_map(Result::ok));
         saved.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(saved)
+    }
+}
+
+/// Opens what was closed before the cut; nobody stands still who may have put something else there, or nothing.
+fn open_same(record: &ProgramFile, by: &Writer) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    match by.run_anywhere(|| options.open(record.path()))? {
+        Ok(file) => {
+            let meta = file.metadata()?;
+            let is_same = (meta.dev(), meta.ino()) == (record.device, record.inode);
+            Ok((meta.is_file() && is_same).then_some(file))
+        }
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Ok(None),
+            _ => Err(error),
+        },
     }
 }
 
@@ -478,4 +525,106 @@ pub(crate) fn parse_fdinfo(text: &str) -> Option<(u64, u64)> {
         field("pos:")?.parse().ok()?,
         u64::from_str_radix(field("flags:")?, 8).ok()?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    /// A folder of ours that everybody may look into, with files of somebody else's.
+    fn folder_with(names: &[(&str, u32, u32)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        for (name, owner, mode) in names {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, name).unwrap();
+            set_permissions(&path, Permissions::from_mode(*mode)).unwrap();
+            chown(&path, Some(*owner), None).expect("we are the first user");
+        }
+        folder
+    }
+
+    fn closed(folder: &Path, names: &[(&str, bool)], by: &Writer) -> Recorder {
+        let written = names.iter().map(|(name, has_new_name)| Written {
+            path: folder.join(name),
+            has_new_name: *has_new_name,
+        });
+        let written: Vec<_> = written.collect();
+        let mut recorder = Recorder::default();
+        by.run_anywhere(|| recorder.add_closed(&written, by))
+            .unwrap();
+        recorder
+    }
+
+    fn names(recorder: &Recorder) -> Vec<&str> {
+        let names = recorder.files.keys().map(|path| path.file_name());
+        names.map(|name| name.unwrap().to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn of_folders_only_those_with_a_new_name_are_looked_into() {
+        let folder = folder_with(&[("opened/others", 0, 0o644), ("renamed/own", 0, 0o644)]);
+        let named = [("opened", false), ("renamed", true)];
+        let recorder = closed(folder.path(), &named, &Writer::alone(0));
+        assert_eq!(names(&recorder), ["own"]);
+    }
+
+    #[test]
+    fn what_a_user_says_is_written_is_what_the_user_may_write() {
+        let all = [
+            ("hosts", 0, 0o644),
+            ("own", 1000, 0o644),
+            ("everybody's", 0, 0o666),
+            ("closed/everybody's too", 0, 0o666),
+            ("closed/own too", 1000, 0o600),
+        ];
+        let folder = folder_with(&all);
+        let closed_folder = folder.path().join("closed");
+        set_permissions(closed_folder, Permissions::from_mode(0o700)).unwrap();
+        let named = all.map(|(name, ..)| (name, false));
+        let recorder = closed(folder.path(), &named, &Writer::alone(1000));
+        assert_eq!(names(&recorder), ["own too", "everybody's", "own"]);
+        let recorder = closed(folder.path(), &named, &Writer::alone(0));
+        assert_eq!(recorder.files.len(), 5);
+    }
+
+    #[test]
+    fn what_has_taken_the_place_of_a_closed_file_is_not_saved_as_that() {
+        let folder = folder_with(&[("secret", 0, 0o600), ("a", 0, 0o644), ("b", 0, 0o644)]);
+        let recorder = closed(
+            folder.path(),
+            &[("a", false), ("b", false)],
+            &Writer::alone(0),
+        );
+        let place = |name: &str| folder.path().join(name);
+        fs::remove_file(place("a")).unwrap();
+        symlink(place("secret"), place("a")).unwrap();
+        fs::write(place("new"), "another").unwrap();
+        fs::rename(place("new"), place("b")).unwrap();
+        let saved = recorder.save(1 << 20, |_| Ok((String::new(), tempfile::tempfile()?)));
+        let files = saved.unwrap().files;
+        assert!(files.iter().all(folders::is_folder), "{files:?}");
+    }
+
+    /// A daemon opens its log, and becomes another user.
+    #[test]
+    fn a_restore_has_the_rights_of_whoever_has_a_say_about_the_place() {
+        let folder = folder_with(&[("ours/log", 1000, 0o644), ("its/log", 1000, 0o644)]);
+        chown(folder.path().join("its"), Some(1000), None).unwrap();
+        let user = Writer::alone(1000);
+        let at = |name: &str| user.at(&folder.path().join(name));
+        assert_eq!(at("ours/log"), Writer::alone(0));
+        assert_eq!(at("its/log"), user);
+        // Also by what lies above, and by a name in a folder of everybody's.
+        assert_eq!(at("its/deeper/log"), user);
+        let ours = folder.path().join("ours");
+        set_permissions(&ours, Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(at("ours/log"), user);
+        fs::create_dir(ours.join("root's")).unwrap();
+        assert_eq!(at("ours/root's/log"), Writer::alone(0));
+    }
 }

@@ -7,18 +7,21 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown, lchown, symlink};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::fcntl::{AT_FDCWD, AtFlags, RenameFlags, renameat2};
+use nix::libc;
 use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
+use nix::unistd::{fchownat, mkfifo};
 use strobe_proto::ProgramFile;
 use strobe_proto::journal::FileNode;
 
 use super::error::ProgramFileError;
 use super::kept::{LATER, TAIL, beside, new_beside};
+use crate::rights::{Writer, foreign_link};
 
 /// What one file needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Repair {
     modified_ns: i64,
     /// What has its name may be somebody else's: that is never dropped.
     spares: bool,
+    /// With whose rights it is done.
+    by: Writer,
 }
 
 /// What a file has beside contents and a name.
@@ -60,12 +65,30 @@ impl Attributes {
         }
     }
 
-    /// Not through a link.
+    /// To what has the name, a link itself too.
     fn give(self, path: &Path) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let it = options
+            .read(true)
+            .custom_flags(libc::O_PATH | libc::O_NOFOLLOW);
+        let it = it.open(path)?;
+        let meta = it.metadata()?;
         let (user, group) = self.owner;
-        lchown(path, Some(user), Some(group))?;
+        if (meta.uid(), meta.gid()) != self.owner {
+            fchownat(
+                &it,
+                "",
+                Some(user.into()),
+                Some(group.into()),
+                AtFlags::AT_EMPTY_PATH,
+            )?;
+        }
+        if meta.is_symlink() {
+            return Ok(());
+        }
         // Behind the owner, with whom bits of it go.
-        fs::set_permissions(path, Permissions::from_mode(self.mode & 0o7777))
+        let it = format!("/proc/self/fd/{}", it.as_raw_fd());
+        fs::set_permissions(it, Permissions::from_mode(self.mode & 0o7777))
     }
 }
 
@@ -119,6 +142,8 @@ pub struct Repaired {
     folders: Vec<PathBuf>,
     /// What got another name: it may get a third.
     renamed: Option<FileNode>,
+    /// The inode of what is there now.
+    made: Option<u64>,
 }
 
 impl Repair {
@@ -135,6 +160,7 @@ impl Repair {
             attributes_now,
             modified_ns: record.modified_ns,
             spares: false,
+            by: Writer::of_file(record),
         }
     }
 
@@ -144,6 +170,10 @@ impl Repair {
             spares: true,
             ..self
         }
+    }
+
+    pub(super) fn is_by(&mut self, by: &Writer) {
+        self.by.clone_from(by);
     }
 
     /// The file.
@@ -171,41 +201,57 @@ impl Repair {
 
     /// Does it, or nothing.
     pub fn apply(self) -> Result<Repaired, ProgramFileError> {
+        let (by, path) = (self.by.clone(), self.path.clone());
+        let failed = |error| ProgramFileError::Repair { path, error };
+        let stored = match &self.content {
+            Some(Content::Back { stored, .. }) => Some(File::open(stored)),
+            _ => None,
+        };
+        let done = stored.transpose();
+        let done = done.and_then(|stored| by.run_anywhere(|| self.apply_with(stored)));
+        done.map_err(failed)?
+    }
+
+    /// With the rights that we have; `stored` is what is to be put back.
+    fn apply_with(self, stored: Option<File>) -> Result<Repaired, ProgramFileError> {
         let failed = |error| ProgramFileError::Repair {
             path: self.path.clone(),
             error,
         };
-        let (kept, folders) = match &self.content {
-            Some(Content::CutBack { .. }) => (Some(self.cut_back().map_err(failed)?), Vec::new()),
-            Some(Content::Back {
-                stored,
-                there: There::Itself,
-            }) => (Some(self.rewrite(stored).map_err(failed)?), Vec::new()),
-            Some(Content::Back { stored, there }) => {
-                let replaces = *there == There::Another;
-                self.put_back(stored, replaces).map_err(failed)?
+        if self.by.user == 0
+            && let Some(link) = foreign_link(&self.path)
+        {
+            let text = format!("{} is a link that another user has made", link.display());
+            return Err(failed(io::Error::other(text)));
+        }
+        let (kept, folders) = match (&self.content, stored) {
+            (Some(Content::CutBack { .. }), _) => {
+                (Some(self.cut_back().map_err(failed)?), Vec::new())
             }
-            Some(Content::Folder) => (None, self.make_folder().map_err(failed)?),
-            Some(Content::Aside) => (Some(self.move_aside().map_err(failed)?), Vec::new()),
-            Some(Content::Moved { from, .. }) => (None, self.take_back(from).map_err(failed)?),
-            Some(Content::Link { target }) => {
+            (Some(Content::Back { there, .. }), Some(stored)) => match there {
+                There::Itself => (Some(self.rewrite(stored).map_err(failed)?), Vec::new()),
+                There::Another | There::Nothing => {
+                    let replaces = *there == There::Another;
+                    self.put_back(stored, replaces).map_err(failed)?
+                }
+            },
+            (Some(Content::Folder), _) => (None, self.make_folder().map_err(failed)?),
+            (Some(Content::Aside), _) => (Some(self.move_aside().map_err(failed)?), Vec::new()),
+            (Some(Content::Moved { from, .. }), _) => (None, self.take_back(from).map_err(failed)?),
+            (Some(Content::Link { target }), _) => {
                 let make = |path: &Path| symlink(target, path);
                 (None, self.make_in_folder(make).map_err(failed)?)
             }
-            Some(Content::Fifo) => {
-                let make = |path: &Path| {
-                    mkfifo(path, Mode::from_bits_truncate(0o600))?;
-                    let given = self.attributes.give(path);
-                    given.or_else(|error| fs::remove_file(path).and(Err(error)))
-                };
+            (Some(Content::Fifo), _) => {
+                let make = |path: &Path| Ok(mkfifo(path, Mode::from_bits_truncate(0o600))?);
                 (None, self.make_in_folder(make).map_err(failed)?)
             }
-            Some(Content::Name { of, there }) => {
+            (Some(Content::Name { of, there }), _) => {
                 let link = |path: &Path| fs::hard_link(of, path);
                 let replaces = *there == There::Another;
                 self.put(replaces, |_| Ok(link)).map_err(failed)?
             }
-            None => (None, Vec::new()),
+            (Some(Content::Back { .. }) | None, _) => (None, Vec::new()),
         };
         let new_name = match &self.content {
             Some(Content::Moved { .. }) => Some(&self.path),
@@ -213,7 +259,9 @@ impl Repair {
             _ => None,
         };
         let renamed = new_name.and_then(|path| fs::symlink_metadata(path).ok());
+        let made = fs::symlink_metadata(&self.path).ok();
         let repaired = Repaired {
+            made: made.map(|meta| meta.ino()),
             repair: self,
             kept,
             folders,
@@ -228,7 +276,8 @@ impl Repair {
             ..
         } = &repaired.repair;
         let rest = || {
-            if attributes_now.is_some() {
+            let is_new = matches!(content, Some(Content::Link { .. } | Content::Fifo));
+            if attributes_now.is_some() || is_new {
                 attributes.give(path)?;
             }
             match content {
@@ -254,7 +303,7 @@ impl Repair {
 
     /// Copies the tail aside, then cuts the file back; where the tail is.
     fn cut_back(&self) -> io::Result<PathBuf> {
-        let mut file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let mut file = open(&self.path)?;
         let (mut tail, kept) = new_beside(&self.path, TAIL)?;
         let mut cut = || {
             file.seek(SeekFrom::Start(self.size))?;
@@ -268,9 +317,8 @@ impl Repair {
     }
 
     /// Copies it aside, then writes what it was into it; where that copy is.
-    fn rewrite(&self, stored: &Path) -> io::Result<PathBuf> {
-        let mut file = OpenOptions::new().read(true).write(true).open(&self.path)?;
-        let mut stored = File::open(stored)?;
+    fn rewrite(&self, mut stored: File) -> io::Result<PathBuf> {
+        let mut file = open(&self.path)?;
         let (mut later, kept) = new_beside(&self.path, LATER)?;
         let mut keep = || {
             io::copy(&mut file, &mut later)?;
@@ -303,10 +351,7 @@ impl Repair {
 
     /// Gives back the name that it had; which folders were made for that, the outermost first.
     fn take_back(&self, from: &Path) -> io::Result<Vec<PathBuf>> {
-        self.make_in_folder(|path| {
-            let flags = RenameFlags::RENAME_NOREPLACE;
-            Ok(renameat2(AT_FDCWD, from, AT_FDCWD, path, flags)?)
-        })
+        self.make_in_folder(|path| rename_to_free(from, path))
     }
 
     /// Makes something under a name that is free; which folders were made for that, the outermost first.
@@ -327,13 +372,13 @@ impl Repair {
     /// outermost first.
     fn put_back(
         &self,
-        stored: &Path,
+        mut stored: File,
         replaces: bool,
     ) -> io::Result<(Option<PathBuf>, Vec<PathBuf>)> {
         self.put(replaces, |path| {
             let folder = path.parent().unwrap_or(Path::new("/"));
             let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
-            io::copy(&mut File::open(stored)?, fresh.as_file_mut())?;
+            io::copy(&mut stored, fresh.as_file_mut())?;
             self.attributes.give(fresh.path())?;
             fresh.as_file().sync_all()?;
             Ok(|path: &Path| match fresh.persist_noclobber(path) {
@@ -455,29 +500,38 @@ impl Repaired {
         if self.drops().is_none() {
             return Ok(());
         }
-        let removed = match self.kept.take() {
+        let kept = self.kept.take();
+        let removed = self.repair.by.run_anywhere(|| match kept {
             Some(kept) if !kept.is_symlink() && kept.is_dir() => fs::remove_dir_all(kept),
             Some(kept) => fs::remove_file(kept),
             None => Ok(()),
-        };
-        removed.map_err(|error| self.repair.failed(error))
+        });
+        removed.flatten().map_err(|error| self.repair.failed(error))
     }
 
     /// Makes the file again what it was before, because the restore has failed.
     pub fn undo(&self) -> Result<(), ProgramFileError> {
+        let undone = self.repair.by.run_anywhere(|| self.undo_here());
+        undone.flatten().map_err(|error| self.repair.failed(error))
+    }
+
+    fn undo_here(&self) -> io::Result<()> {
         let Repair {
             path,
             content,
             attributes_now,
             ..
         } = &self.repair;
-        let undone = match (content, &self.kept) {
-            (Some(Content::CutBack { .. }), Some(tail)) => self.append(tail),
+        match (content, &self.kept) {
+            (Some(Content::CutBack { .. }), Some(tail)) => self.append(tail)?,
             (Some(content @ Content::Back { .. }), Some(kept)) if content.keeps_file() => {
-                self.write_again(kept)
+                self.write_again(kept)?;
             }
-            (Some(Content::Back { .. } | Content::Name { .. } | Content::Aside), Some(kept)) => {
-                fs::rename(kept, path)
+            (Some(Content::Aside), Some(kept)) => rename_to_free(kept, path)?,
+            (Some(Content::Moved { from, .. }), _) => rename_to_free(path, from)?,
+            (Some(Content::Back { .. } | Content::Name { .. }), Some(kept)) => {
+                self.remove_made()?;
+                rename_to_free(kept, path)?;
             }
             (
                 Some(
@@ -487,18 +541,26 @@ impl Repaired {
                     | Content::Fifo,
                 ),
                 None,
-            ) => fs::remove_file(path),
-            (Some(Content::Moved { from, .. }), _) => fs::rename(path, from),
-            _ => Ok(()),
-        };
+            ) => self.remove_made()?,
+            _ => {}
+        }
         remove_folders(&self.folders);
-        undone
-            .and_then(|()| attributes_now.map_or(Ok(()), |now| now.give(path)))
-            .map_err(|error| self.repair.failed(error))
+        attributes_now.map_or(Ok(()), |now| now.give(path))
+    }
+
+    /// Removes what was put there, and nothing that somebody has put in its place.
+    fn remove_made(&self) -> io::Result<()> {
+        let path = self.path();
+        match fs::symlink_metadata(path) {
+            Ok(meta) if Some(meta.ino()) == self.made => fs::remove_file(path),
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn write_again(&self, kept: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).open(&self.repair.path)?;
+        let mut file = open(&self.repair.path)?;
         write_over(&mut file, &mut File::open(kept)?)?;
         fs::remove_file(kept)
     }
@@ -568,7 +630,11 @@ pub(super) fn node(meta: &fs::Metadata) -> FileNode {
 /// Gives a copy the owner and the mode of the file.
 fn make_like(copy: &File, file: &File) -> io::Result<()> {
     let meta = file.metadata()?;
-    fchown(copy, Some(meta.uid()), Some(meta.gid()))?;
+    match fchown(copy, Some(meta.uid()), Some(meta.gid())) {
+        // Of another's file it stays who made it, who alone reads it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        given => given?,
+    }
     copy.set_permissions(meta.permissions())
 }
 
@@ -590,10 +656,24 @@ fn set_modified(path: &Path, ns: i64) -> io::Result<()> {
         true => SystemTime::UNIX_EPOCH + since,
         false => SystemTime::UNIX_EPOCH - since,
     };
-    OpenOptions::new()
-        .write(true)
-        .open(path)?
-        .set_modified(time)
+    open(path)?.set_modified(time)
+}
+
+/// Opens a file, and nothing that a link leads to.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    options.read(true).write(true).open(path)
+}
+
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(renameat2(
+        AT_FDCWD,
+        from,
+        AT_FDCWD,
+        to,
+        RenameFlags::RENAME_NOREPLACE,
+    )?)
 }
 
 fn remove_unless<R>(done: io::Result<R>, path: &Path) -> io::Result<R> {
@@ -608,5 +688,93 @@ fn remove_unless<R>(done: io::Result<R>, path: &Path) -> io::Result<R> {
 fn remove_folders(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
         let _ = fs::remove_dir(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::lchown;
+
+    use super::*;
+
+    fn repair(path: PathBuf, content: Content) -> Repair {
+        Repair::new(&ProgramFile::at(path), Some(content), None)
+    }
+
+    #[test]
+    fn what_a_user_says_is_done_with_that_user_s_rights() {
+        let folder = tempfile::tempdir().unwrap();
+        let [ours, its] = ["ours", "its"].map(|name| folder.path().join(name));
+        fs::create_dir(&ours).unwrap();
+        fs::write(&its, "").unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        let target = PathBuf::from("evil");
+        let from = its.clone();
+        let was = None;
+        for (name, content) in [
+            ("link", Content::Link { target }),
+            ("fifo", Content::Fifo),
+            ("folder", Content::Folder),
+            ("moved", Content::Moved { from, was }),
+        ] {
+            let mut repair = repair(ours.join("new").join(name), content);
+            repair.is_by(&Writer::alone(1000));
+            assert!(repair.apply().is_err(), "{name}");
+        }
+        assert_eq!(fs::read_dir(&ours).unwrap().count(), 0);
+        assert!(its.exists());
+    }
+
+    #[test]
+    fn through_a_link_of_somebody_else_s_nothing_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("to")).unwrap();
+        symlink(at("to"), at("link")).unwrap();
+        let fifo = || repair(at("link").join("fifo"), Content::Fifo).apply();
+        fifo().unwrap().undo().unwrap();
+        lchown(at("link"), Some(1000), None).expect("we are the first user");
+        assert!(fifo().is_err());
+        assert_eq!(fs::read_dir(at("to")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_somebody_has_put_there_meanwhile_stays_when_a_restore_is_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("aside"), "ours").unwrap();
+        fs::write(at("stored"), "stored").unwrap();
+        fs::write(at("back"), "ours").unwrap();
+        fs::write(at("from"), "ours").unwrap();
+        let link = Content::Link {
+            target: "to".into(),
+        };
+        let back = Content::Back {
+            stored: at("stored"),
+            there: There::Another,
+        };
+        let moved = Content::Moved {
+            from: at("from"),
+            was: None,
+        };
+        let all = [
+            ("aside", Content::Aside),
+            ("link", link),
+            ("back", back),
+            ("moved", moved),
+        ];
+        let done = all.map(|(name, content)| repair(at(name), content).apply().unwrap());
+        let theirs = ["aside", "link", "back", "from"].map(at);
+        for path in &theirs {
+            fs::write(at("new"), "theirs").unwrap();
+            fs::rename(at("new"), path).unwrap();
+        }
+        for done in done {
+            assert!(done.undo().is_err(), "{done}");
+        }
+        for path in &theirs {
+            assert_eq!(fs::read(path).unwrap(), b"theirs", "{}", path.display());
+        }
+        assert_eq!(fs::read(at("moved")).unwrap(), b"ours");
     }
 }

@@ -107,6 +107,8 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
         files: vec![ProgramFile {
             path: "/a".into(),
             size: 10,
+            user: 1000,
+            groups: vec![7],
             ..ProgramFile::default()
         }],
         failure: "none".into(),
@@ -115,6 +117,7 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
             cut: "1f".into(),
             owner: 1,
             cut_unix_ns: 3,
+            groups: vec![7],
         }],
     };
     vec![
