@@ -159,6 +159,10 @@ const fn given(folder: Argument, path: Argument) -> Given {
 fn opens(folder: Argument, path: Argument, flags: Argument) {
     let flags = flags as c_int;
     let has = |flag: c_int| flags & flag != 0;
+    // The path is that of a folder, or nothing is opened.
+    if flags & libc::O_TMPFILE == libc::O_TMPFILE || has(libc::O_PATH) {
+        return;
+    }
     if has(libc::O_WRONLY | libc::O_RDWR) {
         let change = match has(libc::O_CREAT) {
             true => Change::WriteOrMake,

@@ -83,7 +83,7 @@ pub unsafe fn note(given: Given, change: Change) {
 pub unsafe fn note_removal(given: Given) {
     keep_errno(|| {
         // SAFETY: the caller's promise.
-        let there = unsafe { given.stat() }?;
+        let there = unsafe { given.stat(libc::AT_SYMLINK_NOFOLLOW) }?;
         // SAFETY: likewise; the kernel has read it.
         let path = unsafe { Absolute::of(given) }?;
         let link = path.link(&there);
@@ -105,7 +105,10 @@ pub unsafe fn note_removal(given: Given) {
 pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
     keep_errno(|| {
         // SAFETY: the caller's promise.
-        let (stat, there) = unsafe { (old.stat()?, new.stat()) };
+        let (stat, there) = unsafe {
+            let itself = libc::AT_SYMLINK_NOFOLLOW;
+            (old.stat(itself)?, new.stat(itself))
+        };
         let exchanges = flags & libc::RENAME_EXCHANGE != 0;
         let is_same =
             |there: &libc::stat| (there.st_dev, there.st_ino) == (stat.st_dev, stat.st_ino);
@@ -161,6 +164,10 @@ pub(crate) fn keep_errno(body: impl FnOnce() -> Option<()>) {
     unsafe { *libc::__errno_location() = errno };
 }
 
+fn is_file(stat: &libc::stat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFREG
+}
+
 fn is_folder(stat: &libc::stat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFDIR
 }
@@ -194,28 +201,29 @@ impl Given {
     /// # Safety
     /// Nobody changes the path meanwhile.
     unsafe fn is_there(self, change: Change) -> Option<bool> {
-        let (folder, path) = (self.folder, self.path);
-        let found = match change {
-            // SAFETY: the kernel says `EFAULT` of what is no string, and so the program's own call will.
-            Change::Write | Change::WriteOrMake => unsafe {
-                libc::syscall(libc::SYS_faccessat, folder, path, libc::F_OK) == 0
-            },
+        let flags = match change {
+            Change::Write | Change::WriteOrMake => 0,
             // A link is there, wherever it leads to.
-            // SAFETY: the caller's promise.
-            Change::Make | Change::MakeFolder => unsafe { self.stat() }.is_some(),
+            Change::Make | Change::MakeFolder => libc::AT_SYMLINK_NOFOLLOW,
         };
-        // SAFETY: the calling thread's own.
-        (found || unsafe { *libc::__errno_location() } == libc::ENOENT).then_some(found)
+        // SAFETY: the caller's promise.
+        match unsafe { self.stat(flags) } {
+            // A folder, a FIFO or a device that is opened is no file that is written.
+            Some(there) if flags == 0 && !is_file(&there) => None,
+            Some(_) => Some(true),
+            // SAFETY: the calling thread's own.
+            None => (unsafe { *libc::__errno_location() } == libc::ENOENT).then_some(false),
+        }
     }
 
-    /// Of what has the name, be it a link.
+    /// Of what has the name, or with `AT_SYMLINK_NOFOLLOW` of a link that has it.
     ///
     /// # Safety
     /// Nobody changes the path meanwhile.
-    unsafe fn stat(self) -> Option<libc::stat> {
+    unsafe fn stat(self, flags: c_int) -> Option<libc::stat> {
         // SAFETY: zeros are a value of it.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        let (folder, path, flags) = (self.folder, self.path, libc::AT_SYMLINK_NOFOLLOW);
+        let (folder, path) = (self.folder, self.path);
         // SAFETY: fills a local in; of what is no string the kernel says `EFAULT`.
         let found =
             unsafe { libc::syscall(libc::SYS_newfstatat, folder, path, &raw mut stat, flags) };
@@ -490,7 +498,7 @@ impl Descriptor {
     /// Of a regular file.
     fn len(&self) -> Option<u64> {
         let stat = self.stat()?;
-        (stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(stat.st_size as u64)
+        is_file(&stat).then_some(stat.st_size as u64)
     }
 
     /// Once for each journal: who has the lock of this one finds another there when it has been done.

@@ -1,0 +1,83 @@
+//! Calls that name files, under `libstrobe.so`: they end as without us, and the journal tells of what they are about to do.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use strobe_evaluation::compile;
+use strobe_proto::journal::{Entry, entries};
+
+/// What calls have said, and what was noted of them: the letter of each entry and its path in the folder.
+struct Made {
+    said: String,
+    noted: Vec<String>,
+}
+
+/// Makes calls in a folder that is filled by `fill`, once without us and once with us: they say the same.
+#[track_caller]
+fn made(fill: impl Fn(&Path), calls: &[&str]) -> Made {
+    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("programs");
+    let program = compile::host("interpose/files.c", &programs).expect("cc compiles it");
+    let run = |command: &mut Command| {
+        let folder = tempfile::tempdir().expect("a folder");
+        fill(folder.path());
+        let output = command
+            .args(calls)
+            .current_dir(folder.path())
+            .output()
+            .expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (said, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{}: {said}{errors}", output.status);
+        (said, folder)
+    };
+    let (alone, _) = run(&mut Command::new(&program));
+    let strobe = env!("CARGO_BIN_EXE_strobe");
+    let (said, folder) = run(Command::new(strobe).args(["run", "--"]).arg(&program));
+    assert_eq!(said, alone, "as without us");
+    let journal = fs::read(folder.path().join("journal")).expect("it was copied");
+    let noted = entries(&journal).filter_map(|entry| described(entry, folder.path()));
+    let noted = noted.collect();
+    Made { said, noted }
+}
+
+fn described(entry: Entry<'_>, folder: &Path) -> Option<String> {
+    let inside = |path: &[u8]| {
+        let path = String::from_utf8_lossy(path).into_owned();
+        let path = Path::new(&path).strip_prefix(folder).ok()?.to_owned();
+        Some(path.display().to_string())
+    };
+    Some(match entry {
+        Entry::Write(path) => format!("= {}", inside(path)?),
+        Entry::Make(path) => format!("+ {}", inside(path)?),
+        Entry::MakeFolder(path) => format!("/ {}", inside(path)?),
+        Entry::Remove(named) => format!("- {}", inside(named.path)?),
+        Entry::Rename(renamed) => format!("> {} {}", inside(renamed.old)?, inside(renamed.new)?),
+        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => return None,
+    })
+}
+
+#[test]
+fn what_is_no_file_is_not_written() {
+    let fill = |folder: &Path| {
+        fs::create_dir(folder.join("folder")).expect("room");
+        fs::write(folder.join("file"), "").expect("room");
+        std::os::unix::fs::symlink("file", folder.join("link")).expect("room");
+    };
+    let calls = [
+        "open . T+",
+        "open folder T+x",
+        "open folder +",
+        "open folder wct",
+        "creat folder",
+        "fopen folder w",
+        "mkfifo fifo",
+        "open fifo +n",
+        "open file P+",
+        "open link w",
+        "open none w",
+        "open made wc",
+    ];
+    let made = made(fill, &calls);
+    assert_eq!(made.noted, ["+ fifo", "= link", "+ made"], "{}", made.said);
+}
