@@ -81,3 +81,34 @@ fn what_is_no_file_is_not_written() {
     let made = made(fill, &calls);
     assert_eq!(made.noted, ["+ fifo", "= link", "+ made"], "{}", made.said);
 }
+
+#[test]
+fn a_thread_that_is_to_end_does_so_where_it_would_without_us() {
+    let fill = |folder: &Path| fs::write(folder.join("file"), "").expect("room");
+    let calls = [
+        "cancel",
+        "rename file other",
+        "unlink other",
+        "mkdir folder",
+        "rmdir folder",
+        "symlink to link",
+        "mkfifo fifo",
+        "link fifo second",
+        "execv /nowhere",
+        "open file wc",
+        "unlink fifo",
+    ];
+    let made = made(fill, &calls);
+    let expected = [
+        "> file other",
+        "- other",
+        "/ folder",
+        "- folder",
+        "+ link",
+        "+ fifo",
+        "+ second",
+        "+ file",
+    ];
+    assert_eq!(made.noted, expected, "{}", made.said);
+    assert!(made.said.ends_with("cancelled\n"), "{}", made.said);
+}

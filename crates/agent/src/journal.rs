@@ -438,7 +438,7 @@ fn append(entry: Entry<'_>) {
     };
     // All at once, behind what others write meanwhile.
     // SAFETY: reads our bytes.
-    unsafe { libc::write(file.0, bytes.as_ptr().cast(), size) };
+    unsafe { libc::syscall(libc::SYS_write, file.0, bytes.as_ptr(), size) };
     if len >= LIMIT {
         file.make_older(&journal);
     }
@@ -476,7 +476,8 @@ fn size_limit() -> u64 {
     limit.rlim_cur
 }
 
-/// By the kernel alone: the C library's functions are what is watched, and places where a thread is cancelled.
+/// By the kernel alone: the C library's functions are what is watched, and places where a thread is cancelled, which the
+/// program's call may be none of.
 struct Descriptor(c_int);
 
 impl Descriptor {

@@ -42,7 +42,7 @@ fn place() -> Option<(usize, usize)> {
     let file = Descriptor::open(c"/proc/self/stat", libc::O_RDONLY)?;
     let mut text = [0_u8; 1024];
     // SAFETY: fills our bytes in.
-    let got = unsafe { libc::read(file.0, text.as_mut_ptr().cast(), text.len()) };
+    let got = unsafe { libc::syscall(libc::SYS_read, file.0, text.as_mut_ptr(), text.len()) };
     let text = text.get(..usize::try_from(got).ok()?)?;
     // The second field is a name in parentheses, which may have spaces in it.
     let name = text.iter().rposition(|byte| *byte == b')')?;
