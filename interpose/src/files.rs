@@ -163,14 +163,20 @@ fn opens(folder: Argument, path: Argument, flags: Argument) {
     if flags & libc::O_TMPFILE == libc::O_TMPFILE || has(libc::O_PATH) {
         return;
     }
-    if has(libc::O_WRONLY | libc::O_RDWR) {
-        let change = match has(libc::O_CREAT) {
-            true => Change::WriteOrMake,
-            false => Change::Write,
-        };
-        changes(folder, path, change);
-    }
+    let writes = has(libc::O_WRONLY | libc::O_RDWR | libc::O_TRUNC);
+    let change = match (has(libc::O_CREAT), writes) {
+        // One that is there is somebody else's, and stays what it is.
+        (true, _) if has(libc::O_EXCL) => Change::Make,
+        (true, true) => Change::WriteOrMake,
+        (true, false) => Change::Make,
+        (false, true) => Change::Write,
+        (false, false) => return,
+    };
+    changes(folder, path, change);
 }
+
+/// The letters of a mode that the C library looks at.
+const MODE_LETTERS: usize = 7;
 
 fn opens_stream(path: Argument, mode: Argument) {
     if mode == 0 {
@@ -178,14 +184,23 @@ fn opens_stream(path: Argument, mode: Argument) {
     }
     // SAFETY: the C library reads the same string.
     let mode = unsafe { CStr::from_ptr(mode as *const c_char) }.to_bytes();
-    let has = |letters: &[u8]| mode.iter().any(|letter| letters.contains(letter));
-    if has(b"wa+") {
-        let change = match has(b"wa") {
-            true => Change::WriteOrMake,
-            false => Change::Write,
+    let Some((first, rest)) = mode[..mode.len().min(MODE_LETTERS)].split_first() else {
+        return;
+    };
+    let mut flags = match first {
+        b'r' => libc::O_RDONLY,
+        b'w' => libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC,
+        b'a' => libc::O_WRONLY | libc::O_CREAT,
+        _ => return,
+    };
+    for letter in rest {
+        flags |= match letter {
+            b'+' => libc::O_RDWR,
+            b'x' => libc::O_EXCL,
+            _ => 0,
         };
-        changes(CWD, path, change);
     }
+    opens(CWD, path, flags as Argument);
 }
 
 fn changes(folder: Argument, path: Argument, change: Change) {

@@ -112,3 +112,28 @@ fn a_thread_that_is_to_end_does_so_where_it_would_without_us() {
     assert_eq!(made.noted, expected, "{}", made.said);
     assert!(made.said.ends_with("cancelled\n"), "{}", made.said);
 }
+
+#[test]
+fn a_file_that_is_there_is_not_written_by_who_wants_to_make_it() {
+    let fill = |folder: &Path| {
+        for lock in ["lock", "stream", "flock"] {
+            fs::write(folder.join(lock), "").expect("room");
+        }
+    };
+    let calls = [
+        "open lock wcx",
+        "open lock rcx",
+        "fopen stream wx",
+        "fopen stream a+x",
+        "open flock rc",
+        "fopen flock r,ccs=wa+",
+        "open none rc",
+        "open new wcx",
+        "fopen third wx",
+        "open lock rt",
+        "fopen flock r+x",
+    ];
+    let made = made(fill, &calls);
+    let expected = ["+ none", "+ new", "+ third", "= lock", "= flock"];
+    assert_eq!(made.noted, expected, "{}", made.said);
+}
