@@ -1,8 +1,10 @@
 //! Calls that name files, under `libstrobe.so`: they end as without us, and the journal tells of what they are about to do.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use strobe_evaluation::compile;
 use strobe_proto::journal::{Entry, entries};
@@ -13,11 +15,18 @@ struct Made {
     noted: Vec<String>,
 }
 
+fn program() -> &'static Path {
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+        let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("programs");
+        compile::host("interpose/files.c", &programs).expect("cc compiles it")
+    });
+    &PROGRAM
+}
+
 /// Makes calls in a folder that is filled by `fill`, once without us and once with us: they say the same.
 #[track_caller]
 fn made(fill: impl Fn(&Path), calls: &[&str]) -> Made {
-    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("programs");
-    let program = compile::host("interpose/files.c", &programs).expect("cc compiles it");
+    let program = program();
     let run = |command: &mut Command| {
         let folder = tempfile::tempdir().expect("a folder");
         fill(folder.path());
@@ -31,9 +40,9 @@ fn made(fill: impl Fn(&Path), calls: &[&str]) -> Made {
         assert!(output.status.success(), "{}: {said}{errors}", output.status);
         (said, folder)
     };
-    let (alone, _) = run(&mut Command::new(&program));
+    let (alone, _) = run(&mut Command::new(program));
     let strobe = env!("CARGO_BIN_EXE_strobe");
-    let (said, folder) = run(Command::new(strobe).args(["run", "--"]).arg(&program));
+    let (said, folder) = run(Command::new(strobe).args(["run", "--"]).arg(program));
     assert_eq!(said, alone, "as without us");
     let journal = fs::read(folder.path().join("journal")).expect("it was copied");
     let noted = entries(&journal).filter_map(|entry| described(entry, folder.path()));
@@ -136,4 +145,65 @@ fn a_file_that_is_there_is_not_written_by_who_wants_to_make_it() {
     let made = made(fill, &calls);
     let expected = ["+ none", "+ new", "+ third", "= lock", "= flock"];
     assert_eq!(made.noted, expected, "{}", made.said);
+}
+
+#[test]
+fn what_the_kernel_will_refuse_is_not_noted() {
+    let fill = |folder: &Path| {
+        let make = |name: &str, mode| {
+            let path = folder.join(name);
+            match name.contains('.') {
+                true => fs::write(&path, "").expect("room"),
+                false => fs::create_dir_all(&path).expect("room"),
+            }
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(&path, mode).expect("it is ours");
+        };
+        make("", 0o755);
+        make("theirs", 0o755);
+        make("theirs/a.file", 0o644);
+        make("theirs/an.open", 0o666);
+        make("free", 0o777);
+        make("free/a.file", 0o644);
+    };
+    let calls = [
+        "user 65534",
+        "open theirs/a.file +",
+        "open theirs/a.file wc",
+        "open theirs/none wc",
+        "open none wc",
+        "open none wcx",
+        "mkdir theirs/folder/",
+        "symlink to theirs/link",
+        "unlink theirs/a.file",
+        "rename theirs/a.file free/other",
+        "open free/a.file w",
+        "open theirs/an.open w",
+        "open free/new wc",
+        "rename free/new theirs/new",
+        "rename free/new free/other",
+        "rename free/a.file free/theirs",
+        "unlink free/other",
+        "mkdir free/folder/",
+        "user 0",
+        "open theirs/a.file w",
+        "open /none/none wc",
+    ];
+    let made = made(fill, &calls);
+    let expected = [
+        "= theirs/an.open",
+        "+ free/new",
+        "> free/new free/other",
+        "> free/a.file free/theirs",
+        "- free/other",
+        "/ free/folder",
+        "= theirs/a.file",
+    ];
+    let sorted = |mut all: Vec<String>| {
+        // Two journals tell of it.
+        all.sort();
+        all
+    };
+    let expected = sorted(expected.map(str::to_owned).to_vec());
+    assert_eq!(sorted(made.noted), expected, "{}", made.said);
 }

@@ -67,9 +67,18 @@ pub unsafe fn note(given: Given, change: Change) {
         if change == Change::WriteOrMake && !is_there {
             path.follow();
         }
+        if is_there && matches!(change, Change::Write | Change::WriteOrMake) {
+            let known = KNOWN.place(path.bytes());
+            // SAFETY: likewise.
+            if known.is_fresh() || unsafe { is_refused(given, libc::W_OK) } {
+                return None;
+            }
+            known.learn();
+        } else if path.is_fixed() {
+            return None;
+        }
         let entry = change.entry(is_there, path.bytes())?;
-        let is_known = || KNOWN.knows(path.bytes(), now());
-        if is_worth_it(path.bytes()) && !(matches!(entry, Entry::Write(_)) && is_known()) {
+        if is_worth_it(path.bytes()) {
             append(entry);
         }
         Some(())
@@ -85,9 +94,9 @@ pub unsafe fn note_removal(given: Given) {
         // SAFETY: the caller's promise.
         let there = unsafe { given.stat(libc::AT_SYMLINK_NOFOLLOW) }?;
         // SAFETY: likewise; the kernel has read it.
-        let path = unsafe { Absolute::of(given) }?;
+        let mut path = unsafe { Absolute::of(given) }?;
         let link = path.link(&there);
-        if is_worth_it(path.bytes()) {
+        if is_worth_it(path.bytes()) && !path.is_fixed() {
             append(Entry::Remove(Named {
                 path: path.bytes(),
                 node: node(&there),
@@ -120,9 +129,9 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
             _ => {}
         }
         // SAFETY: likewise; the kernel has read them.
-        let (old, new) = unsafe { (Absolute::of(old)?, Absolute::of(new)?) };
+        let (mut old, mut new) = unsafe { (Absolute::of(old)?, Absolute::of(new)?) };
         let link = there.as_ref().map(|there| new.link(there));
-        if is_worth_it(new.bytes()) {
+        if is_worth_it(new.bytes()) && !old.is_fixed() && !new.is_fixed() {
             append(Entry::Rename(Renamed {
                 old: old.bytes(),
                 node: node(&stat),
@@ -149,7 +158,9 @@ pub(crate) unsafe fn note_unwatched(program: *const c_char) {
         false => unsafe { CStr::from_ptr(program) },
     };
     // With the zero, which no path of a file has.
-    if !KNOWN.knows(program.to_bytes_with_nul(), now()) {
+    let known = KNOWN.place(program.to_bytes_with_nul());
+    if !known.is_fresh() {
+        known.learn();
         let name = program.to_bytes();
         append(Entry::Unwatched(&name[..name.len().min(PATH_BYTES)]));
     }
@@ -179,6 +190,22 @@ fn node(stat: &libc::stat) -> FileNode {
         group: stat.st_gid,
         inode: stat.st_ino,
     }
+}
+
+/// Whether the kernel lets this process do nothing of the kind there. What it does not say is no refusal: a kernel before 5.8
+/// does not know the question, and a filter of system calls may not either.
+///
+/// # Safety
+/// Nobody changes the path meanwhile.
+unsafe fn is_refused(given: Given, access: c_int) -> bool {
+    let Given { folder, path } = given;
+    // By the user that the process acts as, which is not all that access(2) looks at.
+    let flags = libc::AT_EACCESS;
+    // SAFETY: of what is no string the kernel says `EFAULT`.
+    let found = unsafe { libc::syscall(libc::SYS_faccessat2, folder, path, access, flags) };
+    // SAFETY: the calling thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    found != 0 && !matches!(errno, libc::ENOSYS | libc::EPERM)
 }
 
 impl Given {
@@ -282,6 +309,31 @@ impl Absolute {
         Some(())
     }
 
+    /// Whether its folder is none in which this process may make or remove names.
+    fn is_fixed(&mut self) -> bool {
+        let is_refused = |folder: *const c_char| {
+            let given = Given {
+                folder: libc::AT_FDCWD,
+                path: folder,
+            };
+            // SAFETY: a string that ends with a zero, and is ours.
+            unsafe { is_refused(given, libc::W_OK | libc::X_OK) }
+        };
+        // A folder's own name may end with one.
+        let name = self.bytes().iter().rposition(|byte| *byte != b'/');
+        let slash = name.and_then(|end| self.room[..end].iter().rposition(|byte| *byte == b'/'));
+        match slash {
+            None => false,
+            Some(0) => is_refused(c"/".as_ptr()),
+            Some(slash) => {
+                self.room[slash] = 0;
+                let is_refused = is_refused(self.room.as_ptr().cast());
+                self.room[slash] = b'/';
+                is_refused
+            }
+        }
+    }
+
     /// Where a symbolic link leads to, as it says. `path` has a zero behind it.
     fn read_link(&mut self, path: *const c_char) -> Option<()> {
         let room = self.room.as_mut_ptr();
@@ -337,20 +389,36 @@ struct Known([AtomicU64; PLACES]);
 static KNOWN: Known = Known([const { AtomicU64::new(0) }; PLACES]);
 
 impl Known {
-    /// Whether it is known, as it is from now on. `now` in seconds.
-    fn knows(&self, path: &[u8], now: u32) -> bool {
+    fn place(&self, path: &[u8]) -> Place<'_> {
         // FNV-1a.
         let hash = path.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
         });
-        let place = &self.0[hash as usize % PLACES];
-        let known = place.load(Ordering::Relaxed);
-        let age = now.wrapping_sub(known as u32);
-        let is_known = known >> 32 == hash >> 32 && age < FRESH_SECONDS;
-        if !is_known {
-            place.store(hash >> 32 << 32 | u64::from(now), Ordering::Relaxed);
-        }
-        is_known
+        let known = &self.0[hash as usize % PLACES];
+        let now = now();
+        Place { known, hash, now }
+    }
+}
+
+/// Where a path is looked for.
+struct Place<'a> {
+    known: &'a AtomicU64,
+    hash: u64,
+    /// In seconds.
+    now: u32,
+}
+
+impl Place<'_> {
+    /// Whether it is known, and will be in the journal for a while.
+    fn is_fresh(&self) -> bool {
+        let known = self.known.load(Ordering::Relaxed);
+        let age = self.now.wrapping_sub(known as u32);
+        known >> 32 == self.hash >> 32 && age < FRESH_SECONDS
+    }
+
+    fn learn(&self) {
+        let known = self.hash >> 32 << 32 | u64::from(self.now);
+        self.known.store(known, Ordering::Relaxed);
     }
 }
 
@@ -542,11 +610,17 @@ mod tests {
     #[test]
     fn what_has_become_an_entry_is_known_for_a_while() {
         let known = Known([const { AtomicU64::new(0) }; PLACES]);
-        assert!(!known.knows(b"/a", 100));
-        assert!(known.knows(b"/a", 100 + FRESH_SECONDS - 1));
-        assert!(!known.knows(b"/b", 101));
-        assert!(!known.knows(b"/a", 100 + FRESH_SECONDS));
-        assert!(known.knows(b"/a", 101 + FRESH_SECONDS));
+        let at = |path, now| Place {
+            now,
+            ..known.place(path)
+        };
+        assert!(!at(b"/a", 100).is_fresh());
+        at(b"/a", 100).learn();
+        assert!(at(b"/a", 100 + FRESH_SECONDS - 1).is_fresh());
+        assert!(!at(b"/b", 101).is_fresh());
+        assert!(!at(b"/a", 100 + FRESH_SECONDS).is_fresh());
+        at(b"/a", 100 + FRESH_SECONDS).learn();
+        assert!(at(b"/a", 101 + FRESH_SECONDS).is_fresh());
     }
 
     #[test]

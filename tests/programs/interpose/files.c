@@ -42,6 +42,8 @@ static int bound(const char* path) {
     return bind(file, (void*)&address, offsetof(struct sockaddr_un, sun_path) + strlen(path));
 }
 
+static int other_user;
+
 static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "open")) return closed(open(one, flags(other), 0600));
     if (!strcmp(name, "creat")) return closed(creat(one, 0600));
@@ -58,7 +60,10 @@ static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "rename")) return rename(one, other);
     if (!strcmp(name, "bind")) return bound(one);
     if (!strcmp(name, "execv")) return execv(one, (char*[]){(char*)one, NULL});
-    if (!strcmp(name, "user")) return setresuid(-1, atoi(one), -1);
+    if (!strcmp(name, "user")) {
+        if (atoi(one)) other_user = atoi(one);
+        return setresuid(-1, atoi(one), -1);
+    }
     // Of this thread: it ends at the next place that is one to end at.
     if (!strcmp(name, "cancel")) return pthread_cancel(pthread_self());
     errno = ENOSYS;
@@ -80,14 +85,23 @@ static void* make_calls(void* unused) {
 }
 
 // By calls that nobody notes.
-static void copy_journal(void) {
+static void copy(const char* path) {
     static char bytes[1 << 20];
-    const char* path = getenv("STROBE_JOURNAL");
-    if (!path) return;
     int from = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
-    int to = syscall(SYS_openat, AT_FDCWD, "journal", O_WRONLY | O_CREAT, 0600);
+    if (from < 0) return;
+    int to = syscall(SYS_openat, AT_FDCWD, "journal", O_WRONLY | O_CREAT | O_APPEND, 0600);
     ssize_t length = read(from, bytes, sizeof bytes);
     if (length < 0 || write(to, bytes, length) != length) perror("the journal");
+}
+
+// And that of another user, whom the process had become.
+static void copy_journals(void) {
+    const char* path = getenv("STROBE_JOURNAL");
+    if (!path) return;
+    copy(path);
+    char other[256];
+    snprintf(other, sizeof other, "/var/tmp/strobe-%d%s", other_user, strrchr(path, '/'));
+    if (other_user) copy(other);
 }
 
 int main(int count, char** all) {
@@ -99,7 +113,6 @@ int main(int count, char** all) {
     pthread_join(thread, &result);
     fputs(said, stdout);
     if (result == PTHREAD_CANCELED) puts("cancelled");
-    if (seteuid(getuid())) perror("seteuid");
-    copy_journal();
+    copy_journals();
     return 0;
 }
