@@ -40,8 +40,19 @@ pub enum Entry<'a> {
     /// The name of a cut: all that stands behind was after it. What stands between it and another of the same name
     /// was under way at the cut.
     Cut(&'a [u8]),
+    /// What lay at one path lies at another for the program that is restored next.
+    Placed(Placed<'a>),
     /// The program has been restored, and all is as it was at the cut.
     Restored(Restored<'a>),
+}
+
+/// Where something lay, and lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed<'a> {
+    /// The path that the program knows.
+    pub old: &'a [u8],
+    /// That where it is.
+    pub new: &'a [u8],
 }
 
 /// A restore. What was made between its two times is somebody else's.
@@ -110,6 +121,7 @@ const REMOVE: u8 = b'-';
 const RENAME: u8 = b'>';
 const UNWATCHED: u8 = b'!';
 const CUT: u8 = b'#';
+const PLACED: u8 = b'@';
 const RESTORED: u8 = b'<';
 
 impl<'a> Entry<'a> {
@@ -128,6 +140,12 @@ impl<'a> Entry<'a> {
             Self::MakeFolder(path) => plain(MAKE_FOLDER, path)?,
             Self::Unwatched(program) => plain(UNWATCHED, program)?,
             Self::Cut(name) => plain(CUT, name)?,
+            Self::Placed(Placed { old, new }) => {
+                plain(PLACED, b"")?;
+                write!(to, "{:x}:", old.len())?;
+                to.write_all(old)?;
+                to.write_all(new)?;
+            }
             Self::Restored(Restored {
                 cut,
                 last_unix_ns,
@@ -178,6 +196,12 @@ impl<'a> Entry<'a> {
             MAKE_FOLDER => path().map(Self::MakeFolder),
             UNWATCHED => (text.len() <= PATH_BYTES).then_some(Self::Unwatched(text)),
             CUT => is_name(text).then_some(Self::Cut(text)),
+            PLACED => {
+                let mut rest = text;
+                let old = usize::try_from(number(&mut rest)?).ok()?;
+                let (old, new) = rest.split_at_checked(old)?;
+                (is_path(old) && is_path(new)).then_some(Self::Placed(Placed { old, new }))
+            }
             RESTORED => {
                 let mut cut = text;
                 let restored = Restored {
@@ -313,6 +337,10 @@ mod tests {
             renamed(There::Exchanged(NODE)),
             Entry::Unwatched(b"static"),
             Entry::Cut(b"12ab"),
+            Entry::Placed(Placed {
+                old: b"/o",
+                new: b"/new",
+            }),
             Entry::Restored(Restored {
                 cut: b"12ab",
                 last_unix_ns: 1,
@@ -326,7 +354,7 @@ mod tests {
     #[test]
     fn what_is_not_whole_is_left_out() {
         let mut bytes =
-            b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0<1:12ab\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
+            b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0<1:12ab\0@9:/a/b\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
             >81a4:0:0:5:0:0:0:0:0:0:2:/a/b\0>81a4:0:0:5:3:0:0:0:0:0:2:/a/b\0-81a4:0:0::0:/b\0"
                 .to_vec();
         let renamed = Renamed {

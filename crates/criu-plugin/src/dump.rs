@@ -240,8 +240,10 @@ impl Dump {
                 files,
                 left_out,
                 journals,
+                unknown,
             }) => {
                 let warnings = left_out.iter().map(ToString::to_string);
+                let warnings = warnings.chain(unknown.iter().map(ToString::to_string));
                 self.warnings.extend(warnings);
                 ProgramFiles {
                     files,

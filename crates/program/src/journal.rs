@@ -1,5 +1,6 @@
 //! The journal of the files that a program writes, from outside ([`strobe_proto::journal`]).
 
+mod elsewhere;
 mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,9 +15,11 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::geteuid;
 use strobe_proto::FileJournal;
 use strobe_proto::journal::{
-    ENTRY_BYTES, Entry, LIMIT, Named, OLDER, Renamed, Restored, There, VARIABLE, entries,
+    ENTRY_BYTES, Entry, LIMIT, Named, OLDER, PATH_BYTES, Placed, Renamed, Restored, There,
+    VARIABLE, entries,
 };
 
+use self::elsewhere::Whereabouts;
 use crate::names::Names;
 use crate::path_map::PathMap;
 use crate::process;
@@ -24,9 +27,9 @@ use crate::program_files::Repaired;
 use crate::rights::Writer;
 
 /// Of a journal's end, what is looked through at a cut.
-const END: u64 = 256 << 10;
-/// Files that are looked at, at a cut: those that were written last.
-const FILES: usize = 512;
+const END: u64 = 2 << 20;
+/// Programs that are told of.
+const PROGRAMS: usize = 512;
 /// A call is made so long after its entry, or sooner. Where it takes longer, its work is kept instead of dropped.
 const CALL: Duration = Duration::from_millis(20);
 /// Of so many entries before a cut the call may not have been made at the cut.
@@ -105,7 +108,7 @@ pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<Written>> {
         .rev()
         .flat_map(written);
     let each_once = written.filter(|written| seen.insert(written.path.clone()));
-    Ok(each_once.take(FILES).collect())
+    Ok(each_once.collect())
 }
 
 /// Programs that were started lately and are not watched, each once, as they were named.
@@ -116,7 +119,7 @@ pub(crate) fn unwatched(journal: &Path, by: &Writer) -> io::Result<BTreeSet<Stri
         Entry::Unwatched(program) => Some(String::from_utf8_lossy(program).into_owned()),
         _ => None,
     });
-    Ok(programs.take(FILES).collect())
+    Ok(programs.take(PROGRAMS).collect())
 }
 
 /// The names of what is written, or gets a name.
@@ -202,7 +205,7 @@ fn names<'a>(entry: &Entry<'a>) -> impl Iterator<Item = &'a Path> + use<'a> {
         Entry::Write(path) | Entry::Make(path) | Entry::MakeFolder(path) => (Some(path), None),
         Entry::Remove(Named { path, .. }) => (Some(path), None),
         Entry::Rename(Renamed { old, new, .. }) => (Some(old), Some(new)),
-        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => (None, None),
+        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => (None, None),
     };
     let names = first.into_iter().chain(second);
     names.map(|name| Path::new(OsStr::from_bytes(name)))
@@ -215,7 +218,11 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
         Entry::Make(path) | Entry::MakeFolder(path) => there(path).is_none(),
         Entry::Remove(Named { path, node, .. }) => is(path, node.inode),
         Entry::Rename(Renamed { old, node, .. }) => is(old, node.inode),
-        Entry::Write(_) | Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => false,
+        Entry::Write(_)
+        | Entry::Unwatched(_)
+        | Entry::Cut(_)
+        | Entry::Placed(_)
+        | Entry::Restored(_) => false,
     }
 }
 
@@ -274,7 +281,8 @@ pub fn restored(
     begun: SystemTime,
     map: &PathMap,
 ) -> io::Result<Noted> {
-    let (path, owner) = (journal.path(), Writer::of_journal(journal));
+    let path = &*map.outside_root(journal.path());
+    let owner = Writer::of_journal(journal);
     if !fs::exists(path)? {
         owner.run(|| users::make(path))??;
     }
@@ -283,6 +291,12 @@ pub fn restored(
     let mut bytes = Vec::new();
     for repaired in done.iter().filter(|done| done.is_of(journal.owner)) {
         repaired.note(map, &mut bytes)?;
+    }
+    for rule in map.rules() {
+        let [old, new] = [rule.old(), rule.place()].map(|path| path.as_os_str().as_bytes());
+        if old.len().max(new.len()) <= PATH_BYTES {
+            Entry::Placed(Placed { old, new }).write(&mut bytes)?;
+        }
     }
     let modified = meta.modified()?;
     let restored = Restored {
@@ -309,7 +323,8 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
         repaired.note_drop(map, &mut bytes)?;
     }
     let owner = Writer::of_journal(journal);
-    let mut file = open(journal.path(), &owner, OpenOptions::new().append(true))?;
+    let path = map.outside_root(journal.path());
+    let mut file = open(&path, &owner, OpenOptions::new().append(true))?;
     file.write_all(&bytes)
 }
 
@@ -351,7 +366,8 @@ impl AtWork {
 /// What was done after a cut, by the names that `map` gives; `None` if that is not known any more. Nobody but the
 /// journal's owner at the cut is believed.
 pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
-    let (path, owner) = (journal.path(), Writer::of_journal(journal));
+    let path = &*map.outside_root(journal.path());
+    let owner = Writer::of_journal(journal);
     let mut bytes = Vec::new();
     let mut at_work = AtWork::default();
     for half in [older(path), path.to_owned()] {
@@ -363,6 +379,8 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
             at_work.last = at_work.last.max(unix_ns(meta.modified().ok()? + CALL));
         }
     }
+    let whereabouts = Whereabouts::new(map, entries(&bytes));
+    let now = |path| whereabouts.now(path);
     let mut names = Names::default();
     let mut is_behind = false;
     // Calls that were under way at a cut are made again after a restore to it.
@@ -382,14 +400,14 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
                 let to = restored.begun_unix_ns.saturating_sub(call);
                 at_work.rests.push((from, to));
                 let again = under_way.get(restored.cut).into_iter().flatten();
-                again.for_each(|entry| names.play(entry, map));
+                again.for_each(|entry| names.play(entry, &now));
             }
             _ => {
                 if let Some(calls) = open.and_then(|name| under_way.get_mut(name)) {
                     calls.push(entry);
                 }
                 if is_behind {
-                    names.play(&entry, map);
+                    names.play(&entry, &now);
                 }
             }
         }

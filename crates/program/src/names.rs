@@ -13,8 +13,6 @@ use std::path::{Component, Path, PathBuf};
 
 use strobe_proto::journal::{Entry, FileNode, Named, Renamed, There};
 
-use crate::path_map::PathMap;
-
 /// See the module's documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -116,24 +114,28 @@ enum Origin {
 }
 
 impl Names {
-    /// Plays one entry, whose names are others now.
-    pub fn play(&mut self, entry: &Entry<'_>, map: &PathMap) {
-        let plain = |path| {
-            let path = plain(path);
-            map.moved(&path).unwrap_or(path)
-        };
+    /// Plays one entry. `now` says where what it names is now, or `None` where that is none of this restore's.
+    pub(crate) fn play(&mut self, entry: &Entry<'_>, now: &impl Fn(PathBuf) -> Option<PathBuf>) {
+        let _ = self.play_here(entry, |path| now(plain(path)));
+    }
+
+    fn play_here(
+        &mut self,
+        entry: &Entry<'_>,
+        plain: impl Fn(&[u8]) -> Option<PathBuf>,
+    ) -> Option<()> {
         match *entry {
             Entry::Write(path) => {
-                let path = plain(path);
+                let path = plain(path)?;
                 self.enter(&path);
                 if let Origin::At(origin) = self.origin(&path) {
                     self.written.insert(origin);
                 }
             }
-            Entry::Make(path) => self.make(plain(path), Made::File),
-            Entry::MakeFolder(path) => self.make(plain(path), Made::Folder),
+            Entry::Make(path) => self.make(plain(path)?, Made::File),
+            Entry::MakeFolder(path) => self.make(plain(path)?, Made::Folder),
             Entry::Remove(Named { path, node, link }) => {
-                let path = plain(path);
+                let path = plain(path)?;
                 self.find(&path, node.inode);
                 self.remove(&path, node, link, false);
             }
@@ -143,7 +145,7 @@ impl Names {
                 new,
                 there,
             }) => {
-                let (old, new) = (plain(old), plain(new));
+                let (old, new) = (plain(old)?, plain(new)?);
                 self.find(&old, node.inode);
                 self.enter(&new);
                 match there {
@@ -167,8 +169,9 @@ impl Names {
                 }
                 self.renames.note(node.inode, old, new);
             }
-            Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => {}
+            Entry::Unwatched(_) | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => {}
         }
+        Some(())
     }
 
     /// Nothing was there: what has last got this name has not got it.
@@ -392,7 +395,7 @@ mod tests {
                     (_, [b'=', path @ ..]) => Entry::Write(path),
                     (_, path) => Entry::MakeFolder(path),
                 },
-                &PathMap::default(),
+                &Some,
             );
         }
         names

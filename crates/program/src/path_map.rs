@@ -58,6 +58,11 @@ impl PathRule {
     pub fn old(&self) -> &Path {
         &self.old
     }
+
+    /// Where they lie.
+    pub(crate) fn place(&self) -> &Path {
+        &self.new
+    }
 }
 
 /// The path without what makes no difference.
@@ -105,6 +110,18 @@ impl PathMap {
     /// The directory that becomes the program's root.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
+    }
+
+    pub(crate) fn rules(&self) -> &[PathRule] {
+        &self.rules
+    }
+
+    /// Where that is which a program sees at a path that has the root.
+    pub(crate) fn outside_root<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        match (&self.root, path.strip_prefix("/")) {
+            (Some(root), Ok(rest)) => below(root, rest).into(),
+            _ => path.into(),
+        }
     }
 
     /// A path as a program sees it that has the root.

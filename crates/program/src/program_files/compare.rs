@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
 
+use super::attributes::Attributes;
 use super::error::ProgramFileError;
 use super::folders;
 use super::places::Places;
 use super::record::{hash, modified_ns};
-use super::repair::{Attributes, Content, Repair, There};
+use super::repair::{Content, Repair, There};
 use crate::path_map::PathMap;
 
 /// What a restore has to do with the program's files.

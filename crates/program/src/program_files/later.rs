@@ -4,9 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use strobe_proto::journal::FileNode;
 use strobe_proto::{FileJournal, ProgramFile};
@@ -14,12 +13,11 @@ use strobe_proto::{FileJournal, ProgramFile};
 use super::kept::{between, is_kept, on_their_way};
 use super::places::Places;
 use super::repair::{Content, Repair};
-use crate::journal::{self, AtWork, Since};
-use crate::names::{Made, Moved, Names, Removed};
+use super::view::View;
+use crate::journal::{self};
+use crate::names::{Moved, Names, Removed};
 use crate::path_map::PathMap;
 use crate::rights::Writer;
-use crate::shared_memory::is_saved;
-use crate::spool::is_spooled;
 
 /// What a restore finds that was not there, or not so, at the cut.
 #[derive(Debug, Default)]
@@ -50,7 +48,7 @@ pub fn later(
         match journal::since(journal, map) {
             Some(since) => {
                 let before = found.repairs.len();
-                let view = View::new(journal, &since, records, spared);
+                let view = View::new(journal, &since, records, spared, map);
                 found.look(&since.names, &view);
                 // Of what two journals tell, once is enough.
                 let mut new = found.repairs.split_off(before);
@@ -64,90 +62,6 @@ pub fn later(
         }
     }
     found
-}
-
-/// What is looked at, and by whose word.
-struct View<'a> {
-    owner: u32,
-    /// When the cut was.
-    cut: SystemTime,
-    records: BTreeSet<&'a Path>,
-    /// The folders of what is recorded or spared, up to the root.
-    around: BTreeSet<&'a Path>,
-    spared: &'a [PathBuf],
-    at_work: &'a AtWork,
-}
-
-impl<'a> View<'a> {
-    fn new(
-        journal: &FileJournal,
-        since: &'a Since,
-        records: &'a [ProgramFile],
-        spared: &'a [PathBuf],
-    ) -> Self {
-        let records: BTreeSet<&Path> = records.iter().map(ProgramFile::path).collect();
-        let spared_or_recorded = spared.iter().map(PathBuf::as_path);
-        let spared_or_recorded = spared_or_recorded.chain(records.iter().copied());
-        Self {
-            owner: journal.owner,
-            cut: SystemTime::UNIX_EPOCH + Duration::from_nanos(journal.cut_unix_ns),
-            around: spared_or_recorded.flat_map(Path::ancestors).collect(),
-            records,
-            spared,
-            at_work: &since.at_work,
-        }
-    }
-
-    /// What was made by no call that is watched (mkstemp(3)), and then renamed, is younger than the cut.
-    fn corrected(&self, since: &Names) -> Names {
-        let mut since = since.clone();
-        for (now, moved) in std::mem::take(&mut since.moved) {
-            let born = birth(&self.place(&now));
-            if born.is_some_and(|born| born > self.cut) {
-                since.made.insert(now, Made::File);
-            } else {
-                since.moved.insert(now, moved);
-            }
-        }
-        since
-    }
-
-    /// Where a path of the journal leads to, with no link or `..` in its folders. (A folder may be gone.)
-    fn place(&self, path: &Path) -> PathBuf {
-        real(path).unwrap_or_else(|| path.to_owned())
-    }
-
-    /// Whether what is there may have been made by who writes the journal.
-    fn may_be_its_work(&self, path: &Path) -> bool {
-        birth(path).is_none_or(|born| self.at_work.has_made(born))
-    }
-
-    /// What is there, if whoever writes the journal has a say about it: what others own is none of its business.
-    fn its(&self, path: &Path) -> Option<fs::Metadata> {
-        let meta = fs::symlink_metadata(path).ok()?;
-        (self.owner == 0 || meta.uid() == self.owner).then_some(meta)
-    }
-
-    /// Whether it could give something a name there itself.
-    fn may_name(&self, path: &Path) -> bool {
-        let mut folders = path.ancestors().skip(1);
-        let meta = folders.find_map(|folder| fs::metadata(folder).ok());
-        self.owner == 0
-            || meta.is_some_and(|meta| meta.uid() == self.owner || meta.mode() & 0o002 != 0)
-    }
-
-    fn is_spared(&self, path: &Path) -> bool {
-        is_kept(path) || self.is_spared_but_kept(path)
-    }
-
-    fn is_spared_but_kept(&self, path: &Path) -> bool {
-        is_saved(path)
-            || is_spooled(path)
-            || self
-                .spared
-                .iter()
-                .any(|spared| path.starts_with(spared) || spared.starts_with(path))
-    }
 }
 
 impl Later {
@@ -208,9 +122,11 @@ impl Later {
                 continue;
             }
             let Some(content) = content(removed) else {
-                let is_file = node.mode & libc::S_IFMT == libc::S_IFREG;
-                if is_file && there.is_none() && !view.records.contains(origin.as_path()) {
-                    self.removed.push(origin);
+                if is_file(removed) && !view.around.contains(origin.as_path()) {
+                    match there {
+                        Some(_) => self.written.push(origin),
+                        None => self.removed.push(origin),
+                    }
                 }
                 continue;
             };
@@ -311,7 +227,13 @@ fn movable(since: &Names, view: &View<'_>) -> BTreeMap<PathBuf, Moved> {
     let mut all = BTreeMap::new();
     for (now, Moved { origin, inode }) in &since.moved {
         let origin = view.place(origin);
-        let is_it = |path: &PathBuf| view.its(path).is_some_and(|meta| meta.ino() == *inode);
+        // In a copy all have other numbers: there it is whatever has the name, if nothing has the other.
+        let may_be_copy =
+            |path: &Path| view.map.leads_to(path) && fs::symlink_metadata(&origin).is_err();
+        let is_it = |path: &PathBuf| {
+            view.its(path)
+                .is_some_and(|meta| meta.ino() == *inode || may_be_copy(path))
+        };
         let now = Some(view.place(now)).filter(is_it);
         // A restore that was killed has left it in between.
         let Some(now) = now.or_else(|| on_their_way(&origin).find(is_it)) else {
@@ -358,7 +280,9 @@ fn made(since: &Names, leaving: &Leaving, view: &View<'_>) -> BTreeSet<PathBuf> 
         }
         // Where something recorded will be, it is compared with that; but not what a folder will come back in place of.
         let stays = !leaving.is_in_the_way(&place) && view.around.contains(place.as_path());
-        if view.its(&place).is_some() && !stays && !view.is_spared(&place) {
+        // A file was there, and is not saved: better a later one than none.
+        let was_file = since.removed.get(path).is_some_and(is_file);
+        if view.its(&place).is_some() && !stays && !was_file && !view.is_spared(&place) {
             made.insert(place);
         }
     }
@@ -372,9 +296,13 @@ fn content(removed: &Removed) -> Option<Content> {
             target: target.clone(),
         }),
         (libc::S_IFDIR, None) => Some(Content::Folder),
-        (libc::S_IFIFO, None) => Some(Content::Fifo),
+        (kind @ (libc::S_IFIFO | libc::S_IFSOCK), None) => Some(Content::Node { kind }),
         _ => None,
     }
+}
+
+fn is_file(removed: &Removed) -> bool {
+    removed.node.mode & libc::S_IFMT == libc::S_IFREG
 }
 
 /// Whether that is there which would be made.
@@ -385,7 +313,7 @@ fn is_again(path: &Path, content: &Content) -> bool {
     match content {
         Content::Link { target } => fs::read_link(path).is_ok_and(|found| found == *target),
         Content::Folder => meta.is_dir(),
-        Content::Fifo => meta.file_type().is_fifo(),
+        Content::Node { kind } => meta.mode() & libc::S_IFMT == *kind,
         _ => false,
     }
 }
@@ -397,17 +325,6 @@ fn record(path: &Path, node: FileNode) -> ProgramFile {
         group: node.group,
         ..ProgramFile::at(path.to_owned())
     }
-}
-
-/// When an inode was made, where the file system knows.
-fn birth(path: &Path) -> Option<SystemTime> {
-    fs::symlink_metadata(path).ok()?.created().ok()
-}
-
-/// With no link or `..` in its folders.
-fn real(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?;
-    Some(fs::canonicalize(path.parent()?).ok()?.join(name))
 }
 
 /// Whether all that is in a folder was made since, too, or leaves it.
@@ -440,16 +357,26 @@ fn holds_only(folder: &Path, made: &BTreeSet<PathBuf>, leaving: &Leaving) -> boo
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::super::repair::Repaired;
+    use super::super::repaired::Repaired;
+    use super::super::view::birth;
     use super::*;
+    use crate::journal::{AtWork, Since};
+    use crate::names::Made;
+    use std::time::SystemTime;
 
     /// A folder, when a cut was, and when the program has last done something.
-    struct Place(tempfile::TempDir, u64, SystemTime);
+    struct Place(tempfile::TempDir, u64, SystemTime, PathMap);
 
     impl Place {
         /// With these files, folders (`NAME/`) and links (`NAME>TARGET`).
         fn new(names: &[&str]) -> Self {
-            let place = Self(tempfile::tempdir().unwrap(), u64::MAX, SystemTime::now());
+            let map = PathMap::default();
+            let place = Self(
+                tempfile::tempdir().unwrap(),
+                u64::MAX,
+                SystemTime::now(),
+                map,
+            );
             for name in names {
                 match name.split_once('>') {
                     Some((name, target)) => symlink(target, place.at(name)).unwrap(),
@@ -487,7 +414,7 @@ mod tests {
             };
             later.look(
                 &since.names,
-                &View::new(&journal, &since, &records, &spared),
+                &View::new(&journal, &since, &records, &spared, &self.3),
             );
             later
         }
@@ -582,6 +509,47 @@ mod tests {
             later.repairs.is_empty() && later.written.is_empty(),
             "{later:?}"
         );
+    }
+
+    /// Too many were written to be looked at, or one was too large and too old.
+    #[test]
+    fn a_later_file_in_the_place_of_one_that_was_not_saved_stays() {
+        let place = Place::new(&["o"]);
+        let mut since = Names::default();
+        since.made.insert(place.at("o"), Made::File);
+        let node = FileNode {
+            mode: libc::S_IFREG | 0o644,
+            owner: myself(),
+            ..FileNode::default()
+        };
+        for name in ["o", "gone"] {
+            let removed = Removed { node, link: None };
+            since.removed.insert(place.at(name), removed);
+        }
+        let later = place.look(&since, &[], myself());
+        assert!(later.repairs.is_empty(), "{later:?}");
+        assert_eq!(later.written, [place.at("o")]);
+        assert_eq!(later.removed, [place.at("gone")]);
+    }
+
+    #[test]
+    fn what_was_renamed_gets_its_name_back_in_a_copy_too_unless_that_is_taken() {
+        let mut place = Place::new(&["done/", "done/part", "kept>x"]);
+        let mut since = Names::default();
+        let origin = place.at("work");
+        let moved = Moved { origin, inode: 1 };
+        since.moved.insert(place.at("done"), moved);
+        assert!(place.look(&since, &[], myself()).repairs.is_empty());
+        let mut rule = std::ffi::OsString::from("/elsewhere=");
+        rule.push(place.at(""));
+        let rule = crate::path_map::PathRule::parse(&rule).unwrap();
+        place.3 = PathMap::new(vec![rule], None);
+        for repair in place.look(&since, &[], myself()).repairs {
+            repair.apply().unwrap();
+        }
+        assert!(place.at("work/part").exists());
+        fs::create_dir(place.at("done")).unwrap();
+        assert!(place.look(&since, &[], myself()).repairs.is_empty());
     }
 
     /// After the cut with `ckpt/w`, `D/f`, `a`, `b`, `keep`, `latest>v1` and `lock/`, as the program has left them.

@@ -19,9 +19,11 @@ pub use later::{Later, later};
 pub use links::Links;
 pub use places::Places;
 pub(crate) use record::parse_fdinfo;
-pub use record::{LeftOut, Needs, Recorder, Saved, hash_foreign};
-pub use repair::{Repair, Repaired};
+pub use record::{LeftOut, Needs, Recorder, Saved, Unknown, hash_foreign};
+pub use repair::Repair;
+pub use repaired::Repaired;
 
+mod attributes;
 mod compare;
 mod error;
 mod folders;
@@ -32,6 +34,8 @@ mod noted;
 mod places;
 mod record;
 mod repair;
+mod repaired;
+mod view;
 
 /// Whether somebody has this file, which is open for reading here, open for writing: the kernel gives
 /// a lease for reading only where nobody has (fcntl(2)).

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::journal::{Entry, FileNode, Named, PATH_BYTES, Renamed, There as Before};
 
-use super::repair::{Content, Repaired, There, node};
+use super::repair::{Content, There, node};
+use super::repaired::Repaired;
 use crate::path_map::PathMap;
 
 impl Repaired {
@@ -34,7 +35,7 @@ impl Repaired {
         match (self.content(), self.kept()) {
             (Some(Content::Aside), Some(kept)) => notes.rename(path, kept, renamed),
             (Some(Content::Moved { from, .. }), _) => notes.rename(from, path, renamed),
-            (Some(Content::Link { .. } | Content::Fifo), _) => {
+            (Some(Content::Link { .. } | Content::Node { .. }), _) => {
                 notes.note(path, |path| Entry::Make(path))
             }
             (Some(Content::Name { there, .. } | Content::Back { there, .. }), kept) => {

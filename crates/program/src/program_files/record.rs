@@ -25,6 +25,8 @@ const CLOSED_LATELY: Duration = Duration::from_secs(60);
 const SMALL: u64 = 1 << 20;
 /// Of such files in all: of those that were written last.
 const SMALL_IN_ALL: u64 = 32 << 20;
+/// Files that are looked at: those that were written last.
+const FILES: usize = 4096;
 /// What is looked at, at most, of the folders that were lately renamed.
 const FOLDER_ENTRIES: usize = 1024;
 /// A file that is only read is hashed up to this length, while the program runs.
@@ -39,6 +41,7 @@ pub struct Recorder {
     /// And by whose rights they are made again.
     folders: BTreeMap<PathBuf, Writer>,
     journals: BTreeMap<PathBuf, FileJournal>,
+    unknown: Vec<Unknown>,
     /// Those that processes have named, and by whose word.
     named: BTreeSet<(PathBuf, Writer)>,
     /// When the first of the processes began.
@@ -83,6 +86,25 @@ pub struct Saved {
     pub left_out: Vec<LeftOut>,
     /// Of what the program writes after the cut.
     pub journals: Vec<FileJournal>,
+    /// What is not known of files that were closed.
+    pub unknown: Vec<Unknown>,
+}
+
+/// What nobody looks at of files that were written and closed before the cut.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says it")]
+pub enum Unknown {
+    #[error(
+        "{0} files that the program wrote and closed before many others are not in the checkpoint: a restored \
+         program finds them as they are then, or not at all"
+    )]
+    Earlier(usize),
+    #[error(
+        "{} cannot be read or written: what the program writes and closes is not put back, and what it makes after \
+         the checkpoint is not moved aside ({error})",
+        .journal.display()
+    )]
+    Journal { journal: PathBuf, error: String },
 }
 
 /// A file whose contents are not in the checkpoint.
@@ -138,13 +160,25 @@ impl Recorder {
     /// Adds a journal, if the user who names it has one there, and those of users beside it.
     fn add_journals(&mut self, named: &Path, by: &Writer) -> io::Result<()> {
         for (path, by) in journal::all(named, by) {
-            if !self.journals.contains_key(&path)
-                && let Ok(written) = journal::recent(&path, &by)
-                && let Ok(cut) = journal::cut(&path, &by)
-            {
-                let by = Writer::of_journal(&cut);
-                by.run_anywhere(|| self.add_closed(&written, &by))?;
-                self.journals.insert(path, cut);
+            if self.journals.contains_key(&path) {
+                continue;
+            }
+            let looked =
+                journal::recent(&path, &by).and_then(|all| Ok((all, journal::cut(&path, &by)?)));
+            match looked {
+                Ok((written, cut)) => {
+                    let by = Writer::of_journal(&cut);
+                    by.run_anywhere(|| self.add_closed(&written, &by))?;
+                    self.journals.insert(path, cut);
+                }
+                // That it is gone, or another user's, is said of the process.
+                Err(error) => match error.kind() {
+                    io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {}
+                    _ => self.unknown.push(Unknown::Journal {
+                        journal: path,
+                        error: error.to_string(),
+                    }),
+                },
             }
         }
         Ok(())
@@ -184,6 +218,8 @@ impl Recorder {
     /// who says so.
     fn add_closed(&mut self, written: &[Written], by: &Writer) {
         let mut small = 0;
+        let (written, earlier) = written.split_at(written.len().min(FILES));
+        let mut left_out = earlier.iter().filter(|one| one.path.is_file()).count();
         // The latest is taken first.
         let mut paths: Vec<_> = written
             .iter()
@@ -207,13 +243,18 @@ impl Recorder {
             let changed = Duration::from_secs(meta.ctime().max(0).cast_unsigned());
             let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
             let is_late = age.unwrap_or_default() < CLOSED_LATELY;
-            let is_small = meta.len() <= SMALL && small + meta.len() <= SMALL_IN_ALL;
+            let is_small = meta.len() <= SMALL;
+            let is_too_much = !is_late && small + meta.len() > SMALL_IN_ALL;
             // Of its own also where it cannot go to (any more).
             let can_write = || {
                 let can = || Writer::can_write(&path);
                 meta.uid() == by.user && can() || by.run(can).unwrap_or(false)
             };
             if meta.is_file() && (is_late || is_small) && can_write() {
+                if is_too_much {
+                    left_out += 1;
+                    continue;
+                }
                 small += if is_late { 0 } else { meta.len() };
                 let way = Way {
                     link: path.clone(),
@@ -222,6 +263,9 @@ impl Recorder {
                 };
                 self.add_file(path, &meta, way, by);
             }
+        }
+        if left_out > 0 {
+            self.unknown.push(Unknown::Earlier(left_out));
         }
     }
 
@@ -288,6 +332,7 @@ impl Recorder {
         let journals = std::mem::take(&mut self.journals).into_values();
         let mut saved = Saved {
             journals: journals.collect(),
+            unknown: std::mem::take(&mut self.unknown),
             ..Saved::default()
         };
         let (mut stored, mut hashed) = (0, 0);
@@ -571,6 +616,33 @@ mod tests {
         let named = [("opened", false), ("renamed", true)];
         let recorder = closed(folder.path(), &named, &Writer::alone(0));
         assert_eq!(names(&recorder), ["own"]);
+    }
+
+    #[test]
+    fn how_many_were_too_many_to_be_looked_at_is_known() {
+        let all: Vec<_> = (0..FILES + 3).map(|number| number.to_string()).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let new = |name: &String| fs::write(folder.path().join(name), "").unwrap();
+        all.iter().for_each(new);
+        let named: Vec<_> = all.iter().map(|name| (name.as_str(), false)).collect();
+        let recorder = closed(folder.path(), &named, &Writer::alone(0));
+        assert_eq!(recorder.files.len(), FILES);
+        assert_eq!(recorder.unknown, [Unknown::Earlier(3)]);
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let by = Writer::alone(0);
+        let mut recorder = Recorder::default();
+        recorder
+            .add_journals(&folder.path().join("gone"), &by)
+            .unwrap();
+        assert_eq!(recorder.unknown, []);
+        // As on a disk that is full or broken, the kernel says something else.
+        let not_one = folder.path().join("x".repeat(300));
+        recorder.add_journals(&not_one, &by).unwrap();
+        assert!(matches!(&recorder.unknown[..], [Unknown::Journal { .. }]));
     }
 
     #[test]

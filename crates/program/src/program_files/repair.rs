@@ -5,91 +5,40 @@
 //! has restored the program.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::{AT_FDCWD, AtFlags, RenameFlags, renameat2};
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use nix::libc;
-use nix::sys::stat::Mode;
-use nix::unistd::{fchownat, mkfifo};
+use nix::sys::stat::{Mode, SFlag, mknod};
 use strobe_proto::ProgramFile;
 use strobe_proto::journal::FileNode;
 
+use super::attributes::Attributes;
 use super::error::ProgramFileError;
 use super::kept::{LATER, TAIL, beside, new_beside};
+use super::repaired::Repaired;
 use crate::rights::{Writer, foreign_link};
 
 /// What one file needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    path: PathBuf,
-    content: Option<Content>,
+    pub(super) path: PathBuf,
+    pub(super) content: Option<Content>,
     /// Bytes at the cut.
-    size: u64,
-    attributes: Attributes,
+    pub(super) size: u64,
+    pub(super) attributes: Attributes,
     /// What it has now, if those are others.
-    attributes_now: Option<Attributes>,
+    pub(super) attributes_now: Option<Attributes>,
     /// Time of modification at the cut, in nanoseconds; 0 is not known.
-    modified_ns: i64,
+    pub(super) modified_ns: i64,
     /// What has its name may be somebody else's: that is never dropped.
-    spares: bool,
+    pub(super) spares: bool,
     /// With whose rights it is done.
-    by: Writer,
-}
-
-/// What a file has beside contents and a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attributes {
-    pub(super) mode: u32,
-    /// User and group.
-    pub(super) owner: (u32, u32),
-}
-
-impl Attributes {
-    pub(super) fn of(meta: &fs::Metadata) -> Self {
-        Self {
-            mode: meta.mode(),
-            owner: (meta.uid(), meta.gid()),
-        }
-    }
-
-    /// Those of the cut, where they are known.
-    pub(super) fn recorded(record: &ProgramFile) -> Self {
-        Self {
-            mode: record.mode,
-            owner: (record.owner, record.group),
-        }
-    }
-
-    /// To what has the name, a link itself too.
-    fn give(self, path: &Path) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let it = options
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_NOFOLLOW);
-        let it = it.open(path)?;
-        let meta = it.metadata()?;
-        let (user, group) = self.owner;
-        if (meta.uid(), meta.gid()) != self.owner {
-            fchownat(
-                &it,
-                "",
-                Some(user.into()),
-                Some(group.into()),
-                AtFlags::AT_EMPTY_PATH,
-            )?;
-        }
-        if meta.is_symlink() {
-            return Ok(());
-        }
-        // Behind the owner, with whom bits of it go.
-        let it = format!("/proc/self/fd/{}", it.as_raw_fd());
-        fs::set_permissions(it, Permissions::from_mode(self.mode & 0o7777))
-    }
+    pub(super) by: Writer,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,8 +53,8 @@ pub(super) enum Content {
     Moved { from: PathBuf, was: Option<PathBuf> },
     /// It is a symbolic link to this path, and gone.
     Link { target: PathBuf },
-    /// It is a FIFO, and gone.
-    Fifo,
+    /// It is a FIFO, or the name of a socket that is closed (`S_IFIFO`, `S_IFSOCK`), and gone.
+    Node { kind: u32 },
     /// It is the same file as this one.
     Name { of: PathBuf, there: There },
     /// It is not what it was, which comes from this file.
@@ -127,23 +76,10 @@ impl Content {
     pub(super) fn keeps_file(&self) -> bool {
         match self {
             Self::CutBack { .. } | Self::Folder | Self::Moved { .. } => true,
-            Self::Aside | Self::Link { .. } | Self::Fifo | Self::Name { .. } => false,
+            Self::Aside | Self::Link { .. } | Self::Node { .. } | Self::Name { .. } => false,
             Self::Back { there, .. } => *there == There::Itself,
         }
     }
-}
-
-/// A repair that was done.
-#[derive(Debug)]
-pub struct Repaired {
-    repair: Repair,
-    kept: Option<PathBuf>,
-    /// Folders that were made, the outermost first.
-    folders: Vec<PathBuf>,
-    /// What got another name: it may get a third.
-    renamed: Option<FileNode>,
-    /// The inode of what is there now.
-    made: Option<u64>,
 }
 
 impl Repair {
@@ -224,6 +160,7 @@ impl Repair {
             let text = format!("{} is a link that another user has made", link.display());
             return Err(failed(io::Error::other(text)));
         }
+        let before = fs::symlink_metadata(&self.path).ok();
         let (kept, folders) = match (&self.content, stored) {
             (Some(Content::CutBack { .. }), _) => {
                 (Some(self.cut_back().map_err(failed)?), Vec::new())
@@ -242,8 +179,9 @@ impl Repair {
                 let make = |path: &Path| symlink(target, path);
                 (None, self.make_in_folder(make).map_err(failed)?)
             }
-            (Some(Content::Fifo), _) => {
-                let make = |path: &Path| Ok(mkfifo(path, Mode::from_bits_truncate(0o600))?);
+            (Some(Content::Node { kind }), _) => {
+                let kind = SFlag::from_bits_truncate(*kind);
+                let make = |path: &Path| Ok(mknod(path, kind, Mode::from_bits_truncate(0o600), 0)?);
                 (None, self.make_in_folder(make).map_err(failed)?)
             }
             (Some(Content::Name { of, there }), _) => {
@@ -260,8 +198,14 @@ impl Repair {
         };
         let renamed = new_name.and_then(|path| fs::symlink_metadata(path).ok());
         let made = fs::symlink_metadata(&self.path).ok();
+        let is_copy = |meta: &&fs::Metadata| {
+            let node = renamed.as_ref().map(fs::Metadata::ino);
+            Some(meta.ino()) != node && matches!(self.content, Some(Content::Aside))
+        };
+        let copied = before.as_ref().filter(is_copy).map(fs::Metadata::ino);
         let repaired = Repaired {
             made: made.map(|meta| meta.ino()),
+            copied,
             repair: self,
             kept,
             folders,
@@ -276,7 +220,7 @@ impl Repair {
             ..
         } = &repaired.repair;
         let rest = || {
-            let is_new = matches!(content, Some(Content::Link { .. } | Content::Fifo));
+            let is_new = matches!(content, Some(Content::Link { .. } | Content::Node { .. }));
             if attributes_now.is_some() || is_new {
                 attributes.give(path)?;
             }
@@ -294,7 +238,7 @@ impl Repair {
         Ok(repaired)
     }
 
-    fn failed(&self, error: io::Error) -> ProgramFileError {
+    pub(super) fn failed(&self, error: io::Error) -> ProgramFileError {
         ProgramFileError::Repair {
             path: self.path.clone(),
             error,
@@ -410,9 +354,29 @@ impl Repair {
         Ok((kept, folders))
     }
 
+    /// One of several names of a file: as another name of it, it would not be what it is now when the program writes to
+    /// the file, and the program may count the names (as those do that take a lock by link(2)).
+    fn copy_aside(&self, meta: &fs::Metadata) -> io::Result<PathBuf> {
+        let (mut later, kept) = new_beside(&self.path, LATER)?;
+        let mut copy = || {
+            let mut file = open_to_read(&self.path)?;
+            io::copy(&mut file, &mut later)?;
+            make_like(&later, &file)?;
+            later.set_modified(meta.modified()?)?;
+            later.sync_all()?;
+            fs::remove_file(&self.path)
+        };
+        remove_unless(copy(), &kept)?;
+        Ok(kept)
+    }
+
     fn move_aside(&self) -> io::Result<PathBuf> {
+        let meta = fs::symlink_metadata(&self.path)?;
+        if meta.is_file() && meta.nlink() > 1 {
+            return self.copy_aside(&meta);
+        }
         // One of ours first, which is then replaced: nobody else's ever is.
-        if fs::symlink_metadata(&self.path)?.is_dir() {
+        if meta.is_dir() {
             let ((), kept) = beside(&self.path, LATER, |kept| fs::create_dir(kept))?;
             let moved = fs::rename(&self.path, &kept);
             return moved.map(|()| kept.clone()).inspect_err(|_| {
@@ -435,7 +399,7 @@ impl fmt::Display for Repair {
             Some(
                 Content::Folder
                 | Content::Link { .. }
-                | Content::Fifo
+                | Content::Node { .. }
                 | Content::Name {
                     there: There::Nothing,
                     ..
@@ -457,162 +421,6 @@ impl fmt::Display for Repair {
                 f,
                 "{path} has another owner or mode, and will have those it had"
             ),
-        }
-    }
-}
-
-impl Repaired {
-    /// The file that is now as it was.
-    pub fn path(&self) -> &Path {
-        &self.repair.path
-    }
-
-    /// Whether anybody is told of it.
-    pub fn is_told(&self) -> bool {
-        !matches!(self.repair.content, Some(Content::Moved { was: None, .. }))
-    }
-
-    /// Where that is kept which it was before.
-    pub fn kept(&self) -> Option<&Path> {
-        self.kept.as_deref()
-    }
-
-    pub(super) fn content(&self) -> Option<&Content> {
-        self.repair.content.as_ref()
-    }
-
-    /// Folders that were made, the outermost first.
-    pub(super) fn folders(&self) -> &[PathBuf] {
-        &self.folders
-    }
-
-    pub(super) fn renamed(&self) -> Option<FileNode> {
-        self.renamed
-    }
-
-    /// What [`Repaired::drop_kept`] removes.
-    pub(super) fn drops(&self) -> Option<&Path> {
-        self.kept().filter(|_| !self.repair.spares)
-    }
-
-    /// Removes what is kept: a file, or a folder in which all was made since. What may be somebody else's stays.
-    pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
-        if self.drops().is_none() {
-            return Ok(());
-        }
-        let kept = self.kept.take();
-        let removed = self.repair.by.run_anywhere(|| match kept {
-            Some(kept) if !kept.is_symlink() && kept.is_dir() => fs::remove_dir_all(kept),
-            Some(kept) => fs::remove_file(kept),
-            None => Ok(()),
-        });
-        removed.flatten().map_err(|error| self.repair.failed(error))
-    }
-
-    /// Makes the file again what it was before, because the restore has failed.
-    pub fn undo(&self) -> Result<(), ProgramFileError> {
-        let undone = self.repair.by.run_anywhere(|| self.undo_here());
-        undone.flatten().map_err(|error| self.repair.failed(error))
-    }
-
-    fn undo_here(&self) -> io::Result<()> {
-        let Repair {
-            path,
-            content,
-            attributes_now,
-            ..
-        } = &self.repair;
-        match (content, &self.kept) {
-            (Some(Content::CutBack { .. }), Some(tail)) => self.append(tail)?,
-            (Some(content @ Content::Back { .. }), Some(kept)) if content.keeps_file() => {
-                self.write_again(kept)?;
-            }
-            (Some(Content::Aside), Some(kept)) => rename_to_free(kept, path)?,
-            (Some(Content::Moved { from, .. }), _) => rename_to_free(path, from)?,
-            (Some(Content::Back { .. } | Content::Name { .. }), Some(kept)) => {
-                self.remove_made()?;
-                rename_to_free(kept, path)?;
-            }
-            (
-                Some(
-                    Content::Back { .. }
-                    | Content::Name { .. }
-                    | Content::Link { .. }
-                    | Content::Fifo,
-                ),
-                None,
-            ) => self.remove_made()?,
-            _ => {}
-        }
-        remove_folders(&self.folders);
-        attributes_now.map_or(Ok(()), |now| now.give(path))
-    }
-
-    /// Removes what was put there, and nothing that somebody has put in its place.
-    fn remove_made(&self) -> io::Result<()> {
-        let path = self.path();
-        match fs::symlink_metadata(path) {
-            Ok(meta) if Some(meta.ino()) == self.made => fs::remove_file(path),
-            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn write_again(&self, kept: &Path) -> io::Result<()> {
-        let mut file = open(&self.repair.path)?;
-        write_over(&mut file, &mut File::open(kept)?)?;
-        fs::remove_file(kept)
-    }
-
-    fn append(&self, tail: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().append(true).open(&self.repair.path)?;
-        if file.metadata()?.len() != self.repair.size {
-            let tail = tail.display();
-            return Err(io::Error::other(format!("its tail is in {tail}")));
-        }
-        io::copy(&mut File::open(tail)?, &mut file)?;
-        file.sync_all()?;
-        fs::remove_file(tail)
-    }
-}
-
-impl fmt::Display for Repaired {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.repair.path.display();
-        match &self.repair.content {
-            Some(Content::CutBack { grown }) => write!(
-                f,
-                "{path} was cut back to {} bytes; the {grown} bytes beyond",
-                self.repair.size
-            )?,
-            Some(
-                Content::Folder
-                | Content::Link { .. }
-                | Content::Fifo
-                | Content::Name {
-                    there: There::Nothing,
-                    ..
-                }
-                | Content::Back {
-                    there: There::Nothing,
-                    ..
-                },
-            ) => return write!(f, "{path}, which was gone, is there again"),
-            Some(Content::Moved { from, was }) => {
-                let was = was.as_ref().unwrap_or(from).display();
-                return write!(f, "{was} has its name of the checkpoint again: {path}");
-            }
-            Some(Content::Back { .. } | Content::Name { .. }) => write!(
-                f,
-                "{path} is again what it was at the checkpoint; what it was since"
-            )?,
-            Some(Content::Aside) => write!(f, "{path} was not there at the checkpoint; it")?,
-            None => return write!(f, "{path} has its owner and mode of the checkpoint again"),
-        }
-        match &self.kept {
-            Some(kept) => write!(f, ": {}", kept.display()),
-            None => write!(f, " was dropped"),
         }
     }
 }
@@ -639,7 +447,7 @@ fn make_like(copy: &File, file: &File) -> io::Result<()> {
 }
 
 /// Makes a file's contents those of another.
-fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
+pub(super) fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     file.set_len(0)?;
     io::copy(from, file)?;
@@ -660,13 +468,21 @@ fn set_modified(path: &Path, ns: i64) -> io::Result<()> {
 }
 
 /// Opens a file, and nothing that a link leads to.
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
-    options.read(true).write(true).open(path)
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    as_it_is().read(true).write(true).open(path)
 }
 
-fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+fn open_to_read(path: &Path) -> io::Result<File> {
+    as_it_is().read(true).open(path)
+}
+
+fn as_it_is() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    options
+}
+
+pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     Ok(renameat2(
         AT_FDCWD,
         from,
@@ -685,7 +501,7 @@ fn remove_unless<R>(done: io::Result<R>, path: &Path) -> io::Result<R> {
 }
 
 /// Those that are empty still.
-fn remove_folders(folders: &[PathBuf]) {
+pub(super) fn remove_folders(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
         let _ = fs::remove_dir(folder);
     }
@@ -693,9 +509,14 @@ fn remove_folders(folders: &[PathBuf]) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::lchown;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, lchown};
 
     use super::*;
+
+    const FIFO: Content = Content::Node {
+        kind: libc::S_IFIFO,
+    };
 
     fn repair(path: PathBuf, content: Content) -> Repair {
         Repair::new(&ProgramFile::at(path), Some(content), None)
@@ -713,7 +534,7 @@ mod tests {
         let was = None;
         for (name, content) in [
             ("link", Content::Link { target }),
-            ("fifo", Content::Fifo),
+            ("fifo", FIFO),
             ("folder", Content::Folder),
             ("moved", Content::Moved { from, was }),
         ] {
@@ -731,11 +552,27 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("to")).unwrap();
         symlink(at("to"), at("link")).unwrap();
-        let fifo = || repair(at("link").join("fifo"), Content::Fifo).apply();
+        let fifo = || repair(at("link").join("fifo"), FIFO).apply();
         fifo().unwrap().undo().unwrap();
         lchown(at("link"), Some(1000), None).expect("we are the first user");
         assert!(fifo().is_err());
         assert_eq!(fs::read_dir(at("to")).unwrap().count(), 0);
+    }
+
+    /// Whoever takes a lock by link(2) counts the names.
+    #[test]
+    fn what_is_moved_aside_is_no_name_of_the_program_s_file_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, lock] = ["own", "lock"].map(|name| folder.path().join(name));
+        fs::write(&own, "text").unwrap();
+        fs::hard_link(&own, &lock).unwrap();
+        let names = || fs::metadata(&own).unwrap().nlink();
+        let done = repair(lock.clone(), Content::Aside).apply().unwrap();
+        let kept = done.kept().unwrap().to_owned();
+        assert_eq!((fs::read(&kept).unwrap(), names()), (b"text".to_vec(), 1));
+        assert!(!lock.exists());
+        done.undo().unwrap();
+        assert_eq!((lock.exists(), kept.exists(), names()), (true, false, 2));
     }
 
     #[test]
