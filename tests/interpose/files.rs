@@ -62,7 +62,7 @@ fn described(entry: Entry<'_>, folder: &Path) -> Option<String> {
         Entry::MakeFolder(path) => format!("/ {}", inside(path)?),
         Entry::Remove(named) => format!("- {}", inside(named.path)?),
         Entry::Rename(renamed) => format!("> {} {}", inside(renamed.old)?, inside(renamed.new)?),
-        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Restored(_) => return None,
+        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => return None,
     })
 }
 
@@ -88,7 +88,40 @@ fn what_is_no_file_is_not_written() {
         "open made wc",
     ];
     let made = made(fill, &calls);
-    assert_eq!(made.noted, ["+ fifo", "= link", "+ made"], "{}", made.said);
+    assert_eq!(made.noted, ["+ fifo", "= file", "+ made"], "{}", made.said);
+}
+
+/// A link may lead elsewhere later.
+#[test]
+fn names_are_those_that_links_lead_to_now() {
+    let fill = |folder: &Path| {
+        fs::create_dir(folder.join("run")).expect("room");
+        fs::write(folder.join("run/log"), "").expect("room");
+        for (link, target) in [("cur", "run"), ("log", "cur/log"), ("again", "cur")] {
+            std::os::unix::fs::symlink(target, folder.join(link)).expect("room");
+        }
+    };
+    let calls = [
+        "mkdir cur/made/",
+        "open log w",
+        "open again/log wc",
+        "open cur/new wc",
+        "rename again/new ./cur/../cur/moved",
+        "unlink run/../cur/moved",
+        "rmdir cur/made//",
+        "unlink cur",
+    ];
+    let made = made(fill, &calls);
+    let expected = [
+        "/ run/made",
+        "= run/log",
+        "+ run/new",
+        "> run/new run/moved",
+        "- run/moved",
+        "- run/made",
+        "- cur",
+    ];
+    assert_eq!(made.noted, expected, "{}", made.said);
 }
 
 #[test]

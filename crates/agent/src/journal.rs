@@ -62,12 +62,18 @@ pub unsafe fn note(given: Given, change: Change) {
     keep_errno(|| {
         // SAFETY: the caller's promise.
         let is_there = unsafe { given.is_there(change) }?;
+        let is_written = is_there && matches!(change, Change::Write | Change::WriteOrMake);
         // SAFETY: likewise; the kernel has read it.
-        let mut path = unsafe { Absolute::of(given) }?;
+        let mut path = unsafe {
+            match is_written {
+                true => Absolute::leads_to(given),
+                false => Absolute::of(given),
+            }
+        }?;
         if change == Change::WriteOrMake && !is_there {
             path.follow();
         }
-        if is_there && matches!(change, Change::Write | Change::WriteOrMake) {
+        if is_written {
             let known = KNOWN.place(path.bytes());
             // SAFETY: likewise.
             if known.is_fresh() || unsafe { is_refused(given, libc::W_OK) } {
@@ -270,28 +276,67 @@ impl Absolute {
         len: 0,
     };
 
+    /// A name, in the folder that it is in now: links on the way there may lead elsewhere later.
+    ///
     /// # Safety
     /// The kernel has read the path, and nobody changes it meanwhile.
     unsafe fn of(given: Given) -> Option<Self> {
         // SAFETY: the caller's promise.
         let path = unsafe { CStr::from_ptr(given.path) }.to_bytes();
+        // A folder's own name may end with one.
+        let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
+        let slash = path[..end].iter().rposition(|byte| *byte == b'/');
+        let (folder, name) = path[..end].split_at(slash.map_or(0, |slash| slash + 1));
         let mut all = Self::NONE;
-        if path.is_empty() {
-            return None;
+        if folder.is_empty() {
+            all.read_descriptor(given.folder)?;
+        } else {
+            let mut place = Self::NONE;
+            place.push(folder)?;
+            let path = place.room.as_ptr().cast();
+            let folder = given.folder;
+            // SAFETY: a string that ends with a zero, and is ours.
+            unsafe { all.open_and_read(Given { folder, path }, libc::O_DIRECTORY) }?;
         }
-        if !path.starts_with(b"/") {
-            let mut link = [0_u8; 32];
-            let mut rest = &mut link[..31];
-            match given.folder {
-                libc::AT_FDCWD => rest.write_all(b"/proc/self/cwd"),
-                number => write!(rest, "/proc/self/fd/{number}"),
-            }
-            .ok()?;
-            all.read_link(link.as_ptr().cast())?;
+        if all.bytes() != b"/" {
             all.push(b"/")?;
         }
-        all.push(path)?;
+        all.push(name)?;
         Some(all)
+    }
+
+    /// What is there now, by a path without links.
+    ///
+    /// # Safety
+    /// As of [`Absolute::of`].
+    unsafe fn leads_to(given: Given) -> Option<Self> {
+        let mut all = Self::NONE;
+        // SAFETY: the caller's promise.
+        unsafe { all.open_and_read(given, 0) }?;
+        Some(all)
+    }
+
+    /// # Safety
+    /// The path is a string that ends with a zero, and nobody changes it meanwhile.
+    unsafe fn open_and_read(&mut self, given: Given, flags: c_int) -> Option<()> {
+        let Given { folder, path } = given;
+        let flags = libc::O_PATH | libc::O_CLOEXEC | flags;
+        // SAFETY: the caller's promise.
+        let opened = unsafe { libc::syscall(libc::SYS_openat, folder, path, flags) };
+        let file = Descriptor(c_int::try_from(opened).ok().filter(|fd| *fd >= 0)?);
+        self.read_descriptor(file.0)
+    }
+
+    /// The path of what is open as this, or of the working directory (`AT_FDCWD`).
+    fn read_descriptor(&mut self, number: c_int) -> Option<()> {
+        let mut link = [0_u8; 32];
+        let mut rest = &mut link[..31];
+        match number {
+            libc::AT_FDCWD => rest.write_all(b"/proc/self/cwd"),
+            number => write!(rest, "/proc/self/fd/{number}"),
+        }
+        .ok()?;
+        self.read_link(link.as_ptr().cast())
     }
 
     fn bytes(&self) -> &[u8] {
@@ -319,10 +364,7 @@ impl Absolute {
             // SAFETY: a string that ends with a zero, and is ours.
             unsafe { is_refused(given, libc::W_OK | libc::X_OK) }
         };
-        // A folder's own name may end with one.
-        let name = self.bytes().iter().rposition(|byte| *byte != b'/');
-        let slash = name.and_then(|end| self.room[..end].iter().rposition(|byte| *byte == b'/'));
-        match slash {
+        match self.bytes().iter().rposition(|byte| *byte == b'/') {
             None => false,
             Some(0) => is_refused(c"/".as_ptr()),
             Some(slash) => {
@@ -656,8 +698,9 @@ mod tests {
         assert_eq!(found.as_deref(), Some(here.as_os_str().as_encoded_bytes()));
         assert_eq!(absolute(-1, "x"), None);
         assert_eq!(absolute(0, ""), None);
-        assert_eq!(absolute(0, &"/".repeat(PATH_BYTES + 1)), None);
-        assert!(absolute(0, &"/".repeat(PATH_BYTES)).is_some());
+        let long = |bytes: usize| format!("/{}", "x".repeat(bytes - 1));
+        assert_eq!(absolute(0, &long(PATH_BYTES + 1)), None);
+        assert!(absolute(0, &long(PATH_BYTES)).is_some());
     }
 
     #[test]
