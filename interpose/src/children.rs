@@ -7,12 +7,10 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 
-use strobe_agent::children::{note_unless_watched, watched};
+use strobe_agent::children::{NewProgram, Strings, note_unless_watched, watched};
+use strobe_agent::journal::Given;
 
 use crate::files::{Function, resolve};
-
-/// An array of strings that ends with a null.
-type Strings = *const *const c_char;
 
 unsafe extern "C" {
     /// environ(7)
@@ -26,9 +24,22 @@ pub(crate) fn inherited() -> Strings {
 }
 
 /// The program starts another by `environ`, in a function to which nothing else can be passed.
-pub(crate) fn inherits(program: usize) {
+pub(crate) fn inherits(program: NewProgram) {
     // SAFETY: the C library is about to read both.
-    unsafe { note_unless_watched(program as *const c_char, inherited()) };
+    unsafe { note_unless_watched(program, inherited()) };
+}
+
+/// The file of a path.
+pub(crate) const fn file(path: *const c_char) -> NewProgram {
+    NewProgram::File(Given {
+        folder: libc::AT_FDCWD,
+        path,
+    })
+}
+
+/// What the C library finds by a name.
+pub(crate) fn searched(name: *const c_char) -> NewProgram {
+    NewProgram::Searched(name, inherited())
 }
 
 /// As in the C library.
@@ -43,7 +54,7 @@ unsafe extern "C" fn execve(
         unsafe { libc::syscall(libc::SYS_execve, path, arguments, environment) as c_int }
     };
     // SAFETY: the program's strings.
-    unsafe { watched(path, environment, go_on) }
+    unsafe { watched(file(path), environment, go_on) }
 }
 
 /// As in the C library.
@@ -82,13 +93,14 @@ unsafe extern "C" fn execveat(
     environment: Strings,
     flags: c_int,
 ) -> c_int {
+    let program = NewProgram::File(Given { folder, path });
     let go_on = |environment: Strings| {
         let number = libc::SYS_execveat;
         // SAFETY: the program's call, of which the kernel checks all.
         unsafe { libc::syscall(number, folder, path, arguments, environment, flags) as c_int }
     };
     // SAFETY: the program's strings.
-    unsafe { watched(path, environment, go_on) }
+    unsafe { watched(program, environment, go_on) }
 }
 
 /// As in the C library.
@@ -103,7 +115,11 @@ unsafe extern "C" fn execvpe(
     // SAFETY: the C library's function of this name.
     let real: Real = unsafe { transmute(EXECVPE.real()) };
     // SAFETY: the program's call and its strings.
-    unsafe { watched(file, environment, |given| real(file, arguments, given)) }
+    unsafe {
+        watched(searched(file), environment, |given| {
+            real(file, arguments, given)
+        })
+    }
 }
 
 /// As in the C library.
@@ -126,7 +142,7 @@ type Spawn = unsafe extern "C" fn(
 /// `function` is one of the C library's two, and the program passes the strings to it.
 unsafe fn spawned(
     function: &Function,
-    program: *const c_char,
+    program: NewProgram,
     environment: Strings,
     spawn: impl FnOnce(Spawn, Strings) -> c_int,
 ) -> c_int {
@@ -152,7 +168,7 @@ unsafe extern "C" fn posix_spawn(
         unsafe { real(pid, path, actions, attributes, arguments, given) }
     };
     // SAFETY: the program's strings.
-    unsafe { spawned(&POSIX_SPAWN, path, environment, spawn) }
+    unsafe { spawned(&POSIX_SPAWN, file(path), environment, spawn) }
 }
 
 /// As in the C library.
@@ -170,7 +186,7 @@ unsafe extern "C" fn posix_spawnp(
         unsafe { real(pid, file, actions, attributes, arguments, given) }
     };
     // SAFETY: the program's strings.
-    unsafe { spawned(&POSIX_SPAWNP, file, environment, spawn) }
+    unsafe { spawned(&POSIX_SPAWNP, searched(file), environment, spawn) }
 }
 
 static EXECVPE: Function = Function::new(c"execvpe");

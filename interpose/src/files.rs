@@ -9,7 +9,10 @@ use crate::{children, glibc};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use strobe_agent::children::NewProgram;
+use strobe_agent::given::look_up;
 use strobe_agent::journal::{Change, Given, note, note_removal, note_renaming};
+use strobe_agent::kernel::keep_errno;
 
 /// An argument of whichever function it is.
 type Argument = usize;
@@ -47,11 +50,16 @@ pub(crate) fn resolve() {
     if RESOLVED.load(Ordering::Acquire) {
         return;
     }
-    for function in FUNCTIONS.iter().copied().chain(children::FUNCTIONS) {
-        if let Some(real) = glibc::dlsym(libc::RTLD_NEXT, function.name) {
-            function.real.store(real, Ordering::Release);
+    keep_errno(|| {
+        for function in FUNCTIONS.iter().copied().chain(children::FUNCTIONS) {
+            if let Some(real) = glibc::dlsym(libc::RTLD_NEXT, function.name) {
+                function.real.store(real, Ordering::Release);
+            }
         }
-    }
+        Some(())
+    });
+    // Before the program writes something else over it.
+    look_up();
     RESOLVED.store(true, Ordering::Release);
 }
 
@@ -139,10 +147,10 @@ noted! {
     rmdir(path) { removes(CWD, path) }
     rename(old, new) { renames((CWD, old), (CWD, new), 0) }
     renameat(from, old, to, new) { renames((from, old), (to, new), 0) }
-    execl(path) { children::inherits(path) }
-    execlp(path) { children::inherits(path) }
-    system(command) { children::inherits(command) }
-    popen(command) { children::inherits(command) }
+    execl(path) { children::inherits(children::file(path as *const c_char)) }
+    execlp(file) { children::inherits(children::searched(file as *const c_char)) }
+    system(command) { children::inherits(NewProgram::Command(command as *const c_char)) }
+    popen(command) { children::inherits(NewProgram::Command(command as *const c_char)) }
     renameat2(from, old, to, new, flags) { renames((from, old), (to, new), flags) }
 }
 

@@ -15,12 +15,17 @@ pub const VARIABLE: &str = "STROBE_JOURNAL";
 pub const USERS: &str = "/var/tmp/strobe-";
 /// Bytes of a path in an entry; what has a longer one is not remembered.
 pub const PATH_BYTES: usize = 1016;
+/// Bytes of what is before the paths of an entry, at most.
+pub const HEAD_BYTES: usize = 120;
 /// No entry is longer.
-pub const ENTRY_BYTES: usize = 3 * PATH_BYTES + 128;
+pub const ENTRY_BYTES: usize = HEAD_BYTES + 3 * PATH_BYTES + 1;
 /// A journal of so many bytes becomes [`OLDER`], in place of the one before it.
 pub const LIMIT: u64 = 8 << 20;
 /// Follows the journal's name where its older half is.
 pub const OLDER: &str = ".older";
+
+/// An entry's bytes, one part behind the other.
+pub type Parts<'a> = [&'a [u8]; 5];
 
 /// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,11 +135,26 @@ impl<'a> Entry<'a> {
     /// # Errors
     /// Those of `to`.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
-        let mut plain = |letter: u8, text: &[u8]| {
+        let mut head = [0; HEAD_BYTES];
+        self.parts(&mut head)?
+            .into_iter()
+            .try_for_each(|part| to.write_all(part))
+    }
+
+    /// The same in parts, of which the first is made in a room for it.
+    ///
+    /// # Errors
+    /// None: it has room.
+    pub fn parts<'b>(&self, head: &'b mut [u8; HEAD_BYTES]) -> io::Result<Parts<'b>>
+    where
+        'a: 'b,
+    {
+        let mut to = &mut head[..];
+        let mut plain = |letter: u8, text: &'a [u8]| {
             to.write_all(&[letter])?;
-            to.write_all(text)
+            Ok::<_, io::Error>([text, b"", b""])
         };
-        match self {
+        let paths = match *self {
             Self::Write(path) => plain(WRITE, path)?,
             Self::Make(path) => plain(MAKE, path)?,
             Self::MakeFolder(path) => plain(MAKE_FOLDER, path)?,
@@ -143,8 +163,7 @@ impl<'a> Entry<'a> {
             Self::Placed(Placed { old, new }) => {
                 plain(PLACED, b"")?;
                 write!(to, "{:x}:", old.len())?;
-                to.write_all(old)?;
-                to.write_all(new)?;
+                [old, new, b""]
             }
             Self::Restored(Restored {
                 cut,
@@ -153,14 +172,13 @@ impl<'a> Entry<'a> {
             }) => {
                 plain(RESTORED, b"")?;
                 write!(to, "{last_unix_ns:x}:{begun_unix_ns:x}:")?;
-                to.write_all(cut)?;
+                [cut, b"", b""]
             }
             Self::Remove(Named { path, node, link }) => {
                 plain(REMOVE, b"")?;
                 node.write(&mut to)?;
                 write!(to, "{:x}:", link.len())?;
-                to.write_all(link)?;
-                to.write_all(path)?;
+                [link, path, b""]
             }
             Self::Rename(Renamed {
                 old,
@@ -170,7 +188,7 @@ impl<'a> Entry<'a> {
             }) => {
                 plain(RENAME, b"")?;
                 node.write(&mut to)?;
-                let (how, there, link): (u8, FileNode, &[u8]) = match *there {
+                let (how, there, link): (u8, FileNode, &[u8]) = match there {
                     There::Nothing => (0, FileNode::default(), b""),
                     There::Replaced(node, link) => (1, node, link),
                     There::Exchanged(node) => (2, node, b""),
@@ -178,12 +196,12 @@ impl<'a> Entry<'a> {
                 write!(to, "{how:x}:")?;
                 there.write(&mut to)?;
                 write!(to, "{:x}:{:x}:", link.len(), old.len())?;
-                to.write_all(link)?;
-                to.write_all(old)?;
-                to.write_all(new)?;
+                [link, old, new]
             }
-        }
-        to.write_all(&[0])
+        };
+        let used = HEAD_BYTES - to.len();
+        let [first, second, third] = paths;
+        Ok([&head[..used], first, second, third, b"\0"])
     }
 
     fn read(bytes: &'a [u8]) -> Option<Self> {
@@ -389,12 +407,14 @@ mod tests {
             group: u32::MAX,
             inode: u64::MAX,
         };
-        let longest = written(&[Entry::Rename(Renamed {
+        let entry = Entry::Rename(Renamed {
             old: &path,
             node,
             new: &path,
             there: There::Replaced(node, &path),
-        })]);
+        });
+        let longest = written(&[entry]);
         assert!(longest.len() <= ENTRY_BYTES, "{}", longest.len());
+        assert_eq!(entries(&longest).next(), Some(entry));
     }
 }

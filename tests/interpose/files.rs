@@ -62,7 +62,8 @@ fn described(entry: Entry<'_>, folder: &Path) -> Option<String> {
         Entry::MakeFolder(path) => format!("/ {}", inside(path)?),
         Entry::Remove(named) => format!("- {}", inside(named.path)?),
         Entry::Rename(renamed) => format!("> {} {}", inside(renamed.old)?, inside(renamed.new)?),
-        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => return None,
+        Entry::Unwatched(program) => format!("! {}", String::from_utf8_lossy(program)),
+        Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => return None,
     })
 }
 
@@ -239,4 +240,58 @@ fn what_the_kernel_will_refuse_is_not_noted() {
     };
     let expected = sorted(expected.map(str::to_owned).to_vec());
     assert_eq!(sorted(made.noted), expected, "{}", made.said);
+}
+
+#[test]
+fn a_small_stack_is_room_enough() {
+    let fill = |folder: &Path| {
+        std::os::unix::fs::symlink("made", folder.join("link")).expect("room");
+        std::os::unix::fs::symlink("to", folder.join("other")).expect("room");
+    };
+    // `SIGSTKSZ`, which handlers of signals have.
+    let calls = [
+        "stack 8192",
+        "execv /nowhere",
+        "execvp nowhere",
+        "open link wc",
+        "rename made renamed",
+        "rename renamed other",
+        "mkdir folder",
+        "unlink link",
+        "crowd",
+        "execv /nowhere",
+    ];
+    let made = made(fill, &calls);
+    let expected = [
+        "+ made",
+        "> made renamed",
+        "> renamed other",
+        "/ folder",
+        "- link",
+    ];
+    assert_eq!(made.noted, expected, "{}", made.said);
+}
+
+#[test]
+fn who_is_started_unwatched_is_named_and_nobody_else() {
+    let fill = |folder: &Path| {
+        fs::write(folder.join("no-program"), "").expect("room");
+        fs::write(folder.join("file"), "").expect("room");
+    };
+    let calls = [
+        "crowd",
+        "spawn /nowhere/true",
+        "spawn no-program",
+        "spawn file/true",
+        "execv /nowhere/false",
+        "execvp nobody-has-this",
+        "execvp ./no-program",
+        "spawnp nobody-has-this",
+        "spawnp true",
+        "spawn /bin/true",
+        "system :",
+    ];
+    let made = made(fill, &calls);
+    let expected = ["! true", "! /bin/true", "! :"];
+    assert_eq!(made.noted, expected, "{}", made.said);
 }

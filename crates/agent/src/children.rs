@@ -3,37 +3,59 @@
 //!
 //! Runs between fork and exec, and in children that share their parent's memory: nothing here waits, allocates or locks.
 
+mod program;
+
 use std::ffi::{CStr, c_char};
 
 use strobe_proto::environment::{GIVEN, LIBRARY, PRELOAD, TREE, UNWATCHED};
+use strobe_proto::journal;
 
-use crate::journal::{given, keep_errno, note_unwatched};
+use crate::given::{self, Variable};
+use crate::kernel::keep_errno;
+use crate::readable::Reader;
 
-/// Variables of a child's; one that has more is left alone.
-const MOST: usize = 1024;
-/// Bytes of what it gets.
-const TEXT: usize = 4096;
+pub use program::NewProgram;
 
-/// The variables of an environment, as a program passes them to `execve`.
+/// An array of strings that ends with a null.
+pub type Strings = *const *const c_char;
+
+/// Variables that a child may get more.
+const MORE: usize = GIVEN.len() + 1;
+/// A word holds the address of a variable, or eight bytes of text. What needs more than the largest is left alone.
+const ROOMS: [usize; 3] = [1 << 7, 1 << 9, 3 << 9];
+
+/// The variables of an environment, as a program passes them to `execve`: null or what is to be one, and anything in it.
 #[derive(Clone, Copy)]
-struct Variables(*const *const c_char);
+struct Variables(Strings);
 
 impl Variables {
+    /// Ends with `None` where it leads to what cannot be read.
+    ///
     /// # Safety
-    /// It is null, or leads to strings and a null behind them.
-    unsafe fn each(self) -> impl Iterator<Item = &'static CStr> {
+    /// Nobody unmaps it while the results are in use.
+    unsafe fn each<'a>(self) -> impl Iterator<Item = Option<&'a CStr>> {
         let mut next = self.0;
+        let (mut array, mut strings) = (Reader::new(), Reader::new());
         std::iter::from_fn(move || {
-            // SAFETY: the caller's promise; the null is not passed.
-            let string = unsafe { if next.is_null() { next.cast() } else { *next } };
+            if next.is_null() {
+                return None;
+            }
+            if !array.can_read(next as usize, size_of::<*const c_char>()) {
+                next = std::ptr::null();
+                return Some(None);
+            }
+            // SAFETY: the kernel has read it, and the caller's promise.
+            let string = unsafe { next.read_unaligned() };
             if string.is_null() {
                 return None;
             }
-            // SAFETY: likewise.
-            unsafe {
-                next = next.add(1);
-                Some(CStr::from_ptr(string))
+            next = next.wrapping_add(1);
+            // SAFETY: the caller's promise.
+            let string = unsafe { strings.string(string) };
+            if string.is_none() {
+                next = std::ptr::null();
             }
+            Some(string)
         })
     }
 }
@@ -43,223 +65,273 @@ fn value<'a>(variable: &'a CStr, name: &str) -> Option<&'a [u8]> {
     rest.strip_prefix(b"=")
 }
 
-/// Our library in a list of libraries to preload.
-fn ours(list: &[u8]) -> Option<&[u8]> {
-    let is_ours = |path: &&[u8]| {
+/// Whether our library is in a list of libraries to preload.
+fn is_preloaded(list: &[u8]) -> bool {
+    let is_ours = |path: &[u8]| {
         let name = path.rsplit(|byte| *byte == b'/').next();
         name == Some(LIBRARY.as_bytes())
     };
-    list.split(|byte| matches!(byte, b':' | b' ')).find(is_ours)
+    list.split(|byte| matches!(byte, b':' | b' ')).any(is_ours)
 }
 
 /// What is in an environment of that which we give.
 #[derive(Default)]
-struct Has {
+struct Has<'a> {
     library: bool,
     given: [bool; GIVEN.len()],
     may_be_without: bool,
-    /// The place of the list of libraries, of which the last counts.
-    preload: Option<usize>,
+    /// The list of libraries and its place; the last one counts.
+    preload: Option<(usize, &'a [u8])>,
     variables: usize,
 }
 
-impl Has {
-    fn look(variables: impl Iterator<Item = &'static CStr>) -> Self {
+impl<'a> Has<'a> {
+    /// `None` where it cannot be read.
+    fn look(variables: impl Iterator<Item = Option<&'a CStr>>) -> Option<Self> {
         let mut has = Self::default();
         for (at, variable) in variables.enumerate() {
+            let variable = variable?;
             has.variables += 1;
             if let Some(list) = value(variable, PRELOAD) {
-                has.preload = Some(at);
-                has.library = ours(list).is_some();
+                has.preload = Some((at, list));
+                has.library = is_preloaded(list);
             }
             has.may_be_without |= value(variable, UNWATCHED).is_some();
             for (given, name) in has.given.iter_mut().zip(GIVEN) {
                 *given |= value(variable, name).is_some_and(|value| !value.is_empty());
             }
         }
-        has
+        Some(has)
     }
 
     /// The log of launches is there only if somebody has asked for one.
     fn is_whole(&self) -> bool {
         self.may_be_without || self.library && self.given[..2] == [true; 2]
     }
+
+    /// What else is preloaded.
+    fn others(&self) -> Option<&'a [u8]> {
+        let (_, list) = self.preload?;
+        Some(list).filter(|list| !list.is_empty())
+    }
 }
 
 /// Passes on what a program is about to give a child as its environment, with what it lacks.
 ///
 /// # Safety
-/// The program is about to pass both to the C library.
+/// The program is about to pass both to the C library, or to the kernel.
 pub unsafe fn watched<R>(
-    program: *const c_char,
-    environment: *const *const c_char,
-    go_on: impl FnOnce(*const *const c_char) -> R,
+    program: NewProgram,
+    environment: Strings,
+    go_on: impl FnOnce(Strings) -> R,
 ) -> R {
     let variables = Variables(environment);
-    // SAFETY: the caller's promise.
-    let has = Has::look(unsafe { variables.each() });
-    if has.is_whole() {
-        return go_on(environment);
-    }
-    let mut room = Room::EMPTY;
-    let mut instead = environment;
+    let mut has = None;
     keep_errno(|| {
-        // SAFETY: likewise.
-        match unsafe { room.fill(variables, &has) } {
-            Filled::Watched => instead = room.variables.as_ptr(),
-            // SAFETY: likewise.
-            Filled::Unwatched => unsafe { note_unwatched(program) },
-            Filled::NotOurs => {}
-        }
+        // SAFETY: the caller's promise.
+        has = Some(Has::look(unsafe { variables.each() })?);
         Some(())
     });
-    go_on(instead)
+    match has {
+        Some(has) if !has.is_whole() => {
+            // SAFETY: likewise.
+            unsafe { with_what_it_lacks(program, variables, &has, go_on) }
+        }
+        // Of what cannot be read the kernel says `EFAULT`.
+        _ => go_on(environment),
+    }
 }
 
 /// The program is about to give a child an environment in a call that cannot be given another.
 ///
 /// # Safety
 /// As of [`watched`].
-pub unsafe fn note_unless_watched(program: *const c_char, environment: *const *const c_char) {
-    // SAFETY: the caller's promise.
-    let has = Has::look(unsafe { Variables(environment).each() });
-    if !has.is_whole() {
-        keep_errno(|| {
-            let mut value = [0; TEXT];
-            given::variable(TREE, &mut value)?;
-            // SAFETY: the caller's promise.
-            unsafe { note_unwatched(program) };
-            Some(())
-        });
-    }
-}
-
-/// What has become of a child's environment.
-enum Filled {
-    Watched,
-    /// It has no room, or the library is not there for it.
-    Unwatched,
-    /// Nobody watches this process either.
-    NotOurs,
-}
-
-/// An environment on the stack.
-struct Room {
-    variables: [*const c_char; MOST + GIVEN.len() + 2],
-    text: [u8; TEXT],
-    used: usize,
-}
-
-impl Room {
-    const EMPTY: Self = Self {
-        variables: [std::ptr::null(); _],
-        text: [0; TEXT],
-        used: 0,
-    };
-
-    /// # Safety
-    /// As of [`watched`].
-    unsafe fn fill(&mut self, variables: Variables, has: &Has) -> Filled {
-        let mut list = [0; TEXT];
-        if given::variable(TREE, &mut list).is_none() {
-            return Filled::NotOurs;
-        }
-        let Some(len) = given::variable(PRELOAD, &mut list) else {
-            return Filled::NotOurs;
-        };
-        let Some(library) = ours(&list[..len]) else {
-            return Filled::NotOurs;
-        };
+pub unsafe fn note_unless_watched(program: NewProgram, environment: Strings) {
+    keep_errno(|| {
         // SAFETY: the caller's promise.
-        match unsafe { self.add(variables, has, library) } {
-            Some(()) => Filled::Watched,
-            None => Filled::Unwatched,
-        }
-    }
-
-    /// # Safety
-    /// As of [`watched`].
-    unsafe fn add(&mut self, variables: Variables, has: &Has, library: &[u8]) -> Option<()> {
-        if has.variables > MOST {
+        let has = Has::look(unsafe { Variables(environment).each() })?;
+        if has.is_whole() || given::variable(journal::VARIABLE).is_none() {
             return None;
         }
-        // SAFETY: the caller's promise.
-        let all = || unsafe { variables.each() };
-        let mut count = 0;
-        for (place, variable) in self.variables.iter_mut().zip(all()) {
-            *place = variable.as_ptr();
-            count += 1;
-        }
-        if !has.library {
-            let before = has.preload.and_then(|at| value(all().nth(at)?, PRELOAD));
-            let before = before.filter(|list| !list.is_empty());
-            let place = self.used + PRELOAD.len() + 1;
-            let text = self.push(&[PRELOAD.as_bytes(), b"=", library])?;
-            // The program has become a user who may not read it, or has another root: the linker would complain.
-            if !is_readable(&self.text[place..self.used]) {
-                return None;
-            }
-            if let Some(before) = before {
-                self.used -= 1;
-                self.push(&[b":", before])?;
-            }
-            // Another thread may have added some since they were counted.
-            *self.variables.get_mut(has.preload.unwrap_or(count))? = text;
-            count += usize::from(has.preload.is_none());
-        }
-        for (name, _) in GIVEN.iter().zip(has.given).filter(|(_, has)| !has) {
-            let mut value = [0; TEXT];
-            // Not all are set.
-            if let Some(len) = given::variable(name, &mut value) {
-                let text = self.push(&[name.as_bytes(), b"=", &value[..len]])?;
-                *self.variables.get_mut(count)? = text;
-                count += 1;
-            }
-        }
-        Some(())
-    }
+        // SAFETY: likewise.
+        unsafe { program.note() }
+    });
+}
 
-    /// Adds a string.
-    fn push(&mut self, parts: &[&[u8]]) -> Option<*const c_char> {
-        let start = self.used;
-        for part in parts.iter().chain([&&b"\0"[..]]) {
-            let end = self.used + part.len();
-            self.text.get_mut(self.used..end)?.copy_from_slice(part);
-            self.used = end;
+/// # Safety
+/// As of [`watched`].
+#[cold]
+#[inline(never)]
+unsafe fn with_what_it_lacks<R>(
+    program: NewProgram,
+    variables: Variables,
+    has: &Has<'_>,
+    go_on: impl FnOnce(Strings) -> R,
+) -> R {
+    // Nobody watches this process either.
+    if given::variable(journal::VARIABLE).is_none() {
+        return go_on(variables.0);
+    }
+    let gift = Gift::find();
+    let needs = gift.as_ref().map_or(usize::MAX, |gift| gift.words(has));
+    let what = (program, variables, has, gift);
+    // SAFETY: likewise.
+    unsafe {
+        match needs {
+            _ if needs <= ROOMS[0] => in_room::<{ ROOMS[0] }, R>(what, go_on),
+            _ if needs <= ROOMS[1] => in_room::<{ ROOMS[1] }, R>(what, go_on),
+            _ if needs <= ROOMS[2] => in_room::<{ ROOMS[2] }, R>(what, go_on),
+            _ => in_room::<0, R>(what, go_on),
         }
-        Some(self.text[start..].as_ptr().cast())
     }
 }
 
-/// `path` has a zero behind it.
-fn is_readable(path: &[u8]) -> bool {
-    let path = CStr::from_bytes_until_nul(path).unwrap_or_default();
-    let (folder, path) = (libc::AT_FDCWD, path.as_ptr());
-    // SAFETY: a string that ends with a zero.
-    unsafe { libc::syscall(libc::SYS_faccessat, folder, path, libc::R_OK) == 0 }
+/// The environment is on the stack, which may be a small one: so it takes no more than it needs.
+///
+/// # Safety
+/// As of [`watched`].
+#[inline(never)]
+unsafe fn in_room<const WORDS: usize, R>(
+    (program, variables, has, gift): (NewProgram, Variables, &Has<'_>, Option<Gift>),
+    go_on: impl FnOnce(Strings) -> R,
+) -> R {
+    let mut room = [std::ptr::null(); WORDS];
+    let mut instead = variables.0;
+    keep_errno(|| {
+        // SAFETY: the caller's promise.
+        match unsafe { gift.and_then(|gift| gift.add(&mut room, variables, has)) } {
+            Some(()) => instead = room.as_ptr(),
+            // SAFETY: likewise.
+            None => unsafe { program.note()? },
+        }
+        Some(())
+    });
+    go_on(instead)
+}
+
+/// What a child gets.
+#[derive(Clone, Copy)]
+struct Gift {
+    library: Variable,
+    /// Not all are set.
+    others: [Option<Variable>; GIVEN.len()],
+}
+
+impl Gift {
+    /// `None` where it was written over.
+    fn find() -> Option<Self> {
+        given::variable(TREE)?;
+        Some(Self {
+            library: given::variable(PRELOAD)?,
+            others: GIVEN.map(given::variable),
+        })
+    }
+
+    /// How many are needed for all variables and the text.
+    fn words(&self, has: &Has<'_>) -> usize {
+        let text = match has.others() {
+            Some(others) if !has.library => self.library.bytes().len() + 1 + others.len() + 1,
+            _ => 0,
+        };
+        has.variables + MORE + 1 + text.div_ceil(size_of::<*const c_char>())
+    }
+
+    /// Fills a room with the variables and what they lack. `None` without room, or where the library is not there for a
+    /// child.
+    ///
+    /// # Safety
+    /// Nobody unmaps the variables meanwhile.
+    unsafe fn add(
+        &self,
+        room: &mut [*const c_char],
+        variables: Variables,
+        has: &Has<'_>,
+    ) -> Option<()> {
+        let (names, text) = room.split_at_mut_checked(has.variables + MORE + 1)?;
+        for (at, place) in names[..has.variables].iter_mut().enumerate() {
+            // SAFETY: it was read before, and the caller's promise.
+            *place = unsafe { variables.0.add(at).read_unaligned() };
+        }
+        let mut count = has.variables;
+        let mut put = |at: Option<usize>, string: *const c_char| {
+            *names.get_mut(at.unwrap_or(count))? = string;
+            count += usize::from(at.is_none());
+            Some(())
+        };
+        if !has.library {
+            // The program has become a user who may not read it, or has another root: the linker would complain.
+            if !is_readable(self.library.value()) {
+                return None;
+            }
+            let list = match has.others() {
+                Some(others) => preloaded(text, self.library, others)?,
+                None => self.library.as_ptr(),
+            };
+            put(has.preload.map(|(at, _)| at), list)?;
+        }
+        for (variable, has) in self.others.iter().zip(has.given) {
+            if let (Some(variable), false) = (variable, has) {
+                put(None, variable.as_ptr())?;
+            }
+        }
+        put(None, std::ptr::null())
+    }
+}
+
+/// The library before others in a list, as a variable.
+fn preloaded(
+    room: &mut [*const c_char],
+    library: Variable,
+    others: &[u8],
+) -> Option<*const c_char> {
+    let (start, len) = (room.as_mut_ptr().cast::<u8>(), size_of_val(room));
+    // SAFETY: the same bytes, of which all may be anything.
+    let room = unsafe { std::slice::from_raw_parts_mut(start, len) };
+    let others = others.iter().copied();
+    let all = library.bytes().chain([b':']).chain(others).chain([0]);
+    for (at, byte) in all.enumerate() {
+        *room.get_mut(at)? = byte;
+    }
+    Some(start.cast())
+}
+
+fn is_readable(path: *const c_char) -> bool {
+    // SAFETY: of what is no string the kernel says `EFAULT`.
+    unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, path, libc::R_OK) == 0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use std::sync::atomic::AtomicU8;
+
     fn strings(all: &[*const c_char]) -> Vec<String> {
         // SAFETY: strings of this test, and a null.
         let all = unsafe { Variables(all.as_ptr()).each() };
-        all.map(|text| text.to_string_lossy().into_owned())
-            .collect()
+        let text = |text: Option<&CStr>| text.expect("it is there").to_string_lossy().into_owned();
+        all.map(text).collect()
     }
 
-    fn filled(variables: &[&'static CStr], library: &str) -> Option<Vec<String>> {
+    fn filled(variables: &[&'static CStr], library: &str, words: usize) -> Option<Vec<String>> {
         let mut all: Vec<_> = variables.iter().map(|text| text.as_ptr()).collect();
         all.push(std::ptr::null());
         let all = Variables(all.as_ptr());
         // SAFETY: strings, and a null.
-        let has = Has::look(unsafe { all.each() });
-        let mut room = Room::EMPTY;
+        let has = Has::look(unsafe { all.each() }).expect("they are there");
+        let library = format!("{PRELOAD}={library}\0");
+        let text: Vec<_> = library.bytes().map(AtomicU8::new).collect();
+        let gift = Gift {
+            library: Variable {
+                text: text.leak(),
+                before: PRELOAD.len() + 1,
+            },
+            others: [None; _],
+        };
+        let mut room = vec![std::ptr::null(); gift.words(&has).min(words)];
         // SAFETY: likewise.
-        unsafe { room.add(all, &has, library.as_bytes()) }?;
-        Some(strings(&room.variables))
+        unsafe { gift.add(&mut room, all, &has) }?;
+        Some(strings(&room))
     }
 
     #[test]
@@ -267,22 +339,28 @@ mod tests {
         let library = std::env::current_exe().expect("it is there");
         let library = library.to_str().expect("a path of letters");
         let alone = format!("LD_PRELOAD={library}");
-        let found = |variables: &[&'static CStr]| filled(variables, library).expect("it has room");
+        let found = |variables: &[&'static CStr]| {
+            filled(variables, library, ROOMS[2]).expect("it has room")
+        };
         assert_eq!(found(&[]), [alone.as_str()]);
         assert_eq!(found(&[c"A=b", c"LD_PRELOAD="]), ["A=b", &alone]);
         let both = format!("{alone}:/x.so");
         assert_eq!(found(&[c"LD_PRELOAD=/x.so", c"A=b"]), [&both, "A=b"]);
         let ours = [c"LD_PRELOAD=/x.so:/at/libstrobe.so"];
         assert_eq!(found(&ours), ["LD_PRELOAD=/x.so:/at/libstrobe.so"]);
-        assert_eq!(filled(&[], "/nowhere/libstrobe.so"), None);
+        assert_eq!(filled(&[], "/nowhere/libstrobe.so", ROOMS[2]), None);
+        const MOST: usize = ROOMS[2] - MORE - 1;
         assert_eq!(found(&[c"A=b"; MOST]).len(), MOST + 1);
-        assert_eq!(filled(&[c"A=b"; MOST + 1], library), None);
-        assert_eq!(filled(&[], &"/".repeat(TEXT)), None);
+        assert_eq!(filled(&[c"A=b"; MOST + 1], library, ROOMS[2]), None);
+        assert_eq!(filled(&[c"LD_PRELOAD=/x.so"], library, MORE + 3), None);
     }
 
     #[test]
     fn what_is_whole_or_wants_nothing_is_left_alone() {
-        let is_whole = |all: &[&'static CStr]| Has::look(all.iter().copied()).is_whole();
+        let is_whole = |all: &[&'static CStr]| {
+            let has = Has::look(all.iter().copied().map(Some));
+            has.expect("they are there").is_whole()
+        };
         let given = [
             c"LD_PRELOAD=/x.so /at/libstrobe.so",
             c"STROBE_JOURNAL=/j",

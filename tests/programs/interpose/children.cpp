@@ -1,7 +1,7 @@
 // Starts env(1) in an environment of its own, A=b, by one of the C library's functions; then it says how a program that is
-// not there is answered.
+// not there is answered, and environments that are none.
 //
-//   children FUNCTION
+//   children FUNCTION [overwrite]    the latter writes over what it was started with, as setproctitle(3) does
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 static char variable[] = "A=b";
-static char* own[] = {variable, nullptr};
+static char* const nowhere = (char*)16;
+static char* whole[] = {variable, nullptr};
+static char* broken[] = {variable, nowhere, nullptr};
+static char** own = whole;
 
 static int start(const char* how, const char* program) {
     char* arguments[] = {(char*)program, nullptr};
@@ -44,7 +47,15 @@ static int start(const char* how, const char* program) {
 }
 
 int main(int, char** arguments) {
-    int found = start(arguments[1], "/usr/bin/env");
+    fclose(fopen("/dev/null", "w"));
+    if (arguments[2])
+        for (char** variable = environ; *variable; variable++) memset(*variable, 'x', strlen(*variable));
+    const char* env = "/usr/bin/env";
+    int found = start(arguments[1], env);
     printf("%d %s\n", found, strerror(start(arguments[1], "/nowhere/env")));
+    for (char** none : {broken, (char**)nowhere}) {
+        own = none;
+        puts(strerror(start(arguments[1], env)));
+    }
     return 0;
 }

@@ -1,18 +1,25 @@
 // Makes calls, each of them an argument, and says how each has ended; at the end it copies the journal to `journal`.
 //
 //   files 'open PATH FLAGS' 'fopen PATH MODE' 'unlink PATH' ...
+//
+// `user N` becomes another user, `cancel` asks the thread that makes the calls to end, `crowd` gives it a large environment,
+// `stack N` makes all that follow on a stack of so many bytes.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static int flags(const char* letters) {
@@ -42,7 +49,22 @@ static int bound(const char* path) {
     return bind(file, (void*)&address, offsetof(struct sockaddr_un, sun_path) + strlen(path));
 }
 
+static int spawned(__typeof__(posix_spawn)* spawn, const char* program) {
+    pid_t child;
+    errno = spawn(&child, program, NULL, NULL, (char*[]){(char*)program, NULL}, environ);
+    return errno ? -1 : waitpid(child, NULL, 0) != child;
+}
+
+static int crowd(void) {
+    static char* variables[2001];
+    for (int i = 0; i < 2000; i++) variables[i] = "A=b";
+    variables[0] = "PATH=/nowhere:/usr/bin:/bin";
+    environ = variables;
+    return 0;
+}
+
 static int other_user;
+static size_t stack_bytes;
 
 static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "open")) return closed(open(one, flags(other), 0600));
@@ -60,6 +82,12 @@ static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "rename")) return rename(one, other);
     if (!strcmp(name, "bind")) return bound(one);
     if (!strcmp(name, "execv")) return execv(one, (char*[]){(char*)one, NULL});
+    if (!strcmp(name, "execvp")) return execvp(one, (char*[]){(char*)one, NULL});
+    if (!strcmp(name, "spawn")) return spawned(posix_spawn, one);
+    if (!strcmp(name, "spawnp")) return spawned(posix_spawnp, one);
+    if (!strcmp(name, "system")) return system(one);
+    if (!strcmp(name, "crowd")) return crowd();
+    if (!strcmp(name, "stack")) return stack_bytes = atoi(one), 0;
     if (!strcmp(name, "user")) {
         if (atoi(one)) other_user = atoi(one);
         return setresuid(-1, atoi(one), -1);
@@ -70,6 +98,33 @@ static int call(const char* name, const char* one, const char* other) {
     return -1;
 }
 
+static struct {
+    const char *name, *one, *other;
+    int result;
+    ucontext_t here;
+} now;
+
+static void call_now(void) {
+    now.result = call(now.name, now.one, now.other);
+}
+
+// Nothing is mapped below it.
+static int call_on_stack(const char* name, const char* one, const char* other) {
+    static ucontext_t there;
+    size_t all = stack_bytes + 65536;
+    char* start = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED || mprotect(start + 65536, stack_bytes, PROT_READ | PROT_WRITE)) return -1;
+    getcontext(&there);
+    there.uc_stack.ss_sp = start + 65536;
+    there.uc_stack.ss_size = stack_bytes;
+    there.uc_link = &now.here;
+    makecontext(&there, call_now, 0);
+    now.name = name, now.one = one, now.other = other;
+    swapcontext(&now.here, &there);
+    munmap(start, all);
+    return now.result;
+}
+
 static char said[1 << 16];
 static char** arguments;
 
@@ -78,7 +133,7 @@ static void* make_calls(void* unused) {
         char name[16] = "", one[256] = "", other[256] = "";
         sscanf(*argument, "%15s %255s %255s", name, one, other);
         errno = 0;
-        int result = call(name, one, other);
+        int result = stack_bytes ? call_on_stack(name, one, other) : call(name, one, other);
         sprintf(said + strlen(said), "%s: %d %s\n", *argument, result, strerror(errno));
     }
     return unused;
@@ -95,8 +150,7 @@ static void copy(const char* path) {
 }
 
 // And that of another user, whom the process had become.
-static void copy_journals(void) {
-    const char* path = getenv("STROBE_JOURNAL");
+static void copy_journals(const char* path) {
     if (!path) return;
     copy(path);
     char other[256];
@@ -107,12 +161,13 @@ static void copy_journals(void) {
 int main(int count, char** all) {
     (void)count;
     arguments = all + 1;
+    const char* journal = getenv("STROBE_JOURNAL");
     pthread_t thread;
     if (pthread_create(&thread, NULL, make_calls, NULL)) return 1;
     void* result;
     pthread_join(thread, &result);
     fputs(said, stdout);
     if (result == PTHREAD_CANCELED) puts("cancelled");
-    copy_journals();
+    copy_journals(journal);
     return 0;
 }

@@ -4,7 +4,9 @@ use std::io::Write;
 
 use strobe_proto::journal::{OLDER, USERS};
 
-use super::{Descriptor, JOURNAL_BYTES, JournalPath, as_string};
+use crate::kernel::Descriptor;
+
+use super::{JOURNAL_BYTES, JournalPath, as_string};
 
 /// The path of the user's, in a folder that is there then, and is nobody else's to write.
 pub(super) fn path(journal: &JournalPath) -> Option<JournalPath> {
