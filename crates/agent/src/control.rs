@@ -70,7 +70,7 @@ extern "C" fn at_exit() {
         let thread = agent.control.thread.lock().take();
         let deadline = Instant::now() + EXIT_PATIENCE;
         // One that is not over by then is left alone.
-        let _ = thread.map(|thread| thread.join(deadline));
+        let _ = thread.map(|thread| thread.join(deadline, || false));
         let reports = Wanted::from_environment().phases();
         if reports || agent.trace.lock().has_log() {
             agent.drain_ring(usize::MAX);

@@ -12,21 +12,17 @@ use crate::control::own_thread::OwnThread;
 use crate::fault::guarded;
 use crossbeam::channel;
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use strobe_hip::{CAPTURE_MODE_RELAXED, next};
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor {
-    calls: Mutex<Calls>,
-}
-
-#[derive(Debug, Default)]
-struct Calls {
     /// Runs the last call, and is on its way out or left alone when that has been answered.
-    thread: Option<OwnThread>,
+    thread: Mutex<Option<OwnThread>>,
     /// No other may begin.
-    are_over: bool,
+    are_over: AtomicBool,
 }
 
 /// It has not come back in time, or the program exits.
@@ -41,12 +37,14 @@ impl Supervisor {
         call: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, Stuck> {
         let received = {
-            let mut calls = self.calls.lock();
-            if let Some(Err(before)) = calls.thread.take().map(|before| before.join(deadline)) {
-                calls.thread = Some(before);
+            let mut last = self.thread.lock();
+            // An exit wants the lock, and has a patience of its own.
+            let are_over = || self.are_over.load(Ordering::SeqCst);
+            if let Some(Err(before)) = last.take().map(|before| before.join(deadline, are_over)) {
+                *last = Some(before);
                 return Err(Stuck);
             }
-            if calls.are_over {
+            if are_over() {
                 return Err(Stuck);
             }
             let (result, received) = channel::bounded(1);
@@ -58,7 +56,7 @@ impl Supervisor {
                     let _ = result.send(value);
                 }
             });
-            calls.thread = Some(OwnThread::new(started.map_err(|_| Stuck)?));
+            *last = Some(OwnThread::new(started.map_err(|_| Stuck)?));
             received
         };
         received.recv_deadline(deadline).map_err(|_| Stuck)
@@ -67,11 +65,11 @@ impl Supervisor {
     /// The program exits: lets no other call begin, and waits for the one under way until it has taken
     /// `patience`. One that takes longer may never come back.
     pub(crate) fn end(&self, patience: Duration) {
-        let mut calls = self.calls.lock();
-        calls.are_over = true;
-        if let Some(thread) = calls.thread.take() {
+        self.are_over.store(true, Ordering::SeqCst);
+        let mut last = self.thread.lock();
+        if let Some(thread) = last.take() {
             let deadline = thread.started() + patience;
-            calls.thread = thread.join(deadline).err();
+            *last = thread.join(deadline, || false).err();
         }
     }
 }
@@ -88,7 +86,6 @@ pub(crate) fn prepare_own_thread() {
 mod tests {
     use super::*;
     use std::cell::Cell;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn after(milliseconds: u64) -> Instant {
         Instant::now() + Duration::from_millis(milliseconds)
@@ -157,5 +154,23 @@ mod tests {
         let before = Instant::now();
         supervisor.end(Duration::from_millis(20));
         assert!(before.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn an_exit_does_not_wait_for_who_waits_for_a_call_that_hangs() {
+        let supervisor = Supervisor::default();
+        let (_release, released) = channel::bounded::<()>(0);
+        let hangs = move || {
+            let _ = released.recv();
+        };
+        assert_eq!(supervisor.run(after(1), hangs), Err(Stuck));
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| supervisor.run(after(20_000), || 7));
+            std::thread::sleep(Duration::from_millis(50));
+            let before = Instant::now();
+            supervisor.end(Duration::from_millis(20));
+            assert!(before.elapsed() < Duration::from_secs(5));
+            assert_eq!(next.join().expect("it does not panic"), Err(Stuck));
+        });
     }
 }

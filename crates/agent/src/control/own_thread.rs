@@ -30,12 +30,19 @@ impl OwnThread {
         self.started
     }
 
-    /// Waits for its end until `deadline`. The thread itself where it is not over by then.
-    pub(crate) fn join(self, deadline: Instant) -> Result<(), OwnThread> {
+    /// Waits for its end until `deadline`, and no longer once `given_up` says so. The thread itself where it is not over
+    /// by then.
+    pub(crate) fn join(
+        self,
+        deadline: Instant,
+        given_up: impl Fn() -> bool,
+    ) -> Result<(), OwnThread> {
         loop {
             // SAFETY: a thread that was not joined before: that takes this object, and forgets it.
             match unsafe { libc::pthread_tryjoin_np(self.thread, std::ptr::null_mut()) } {
-                libc::EBUSY if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
+                libc::EBUSY if Instant::now() < deadline && !given_up() => {
+                    std::thread::sleep(LOOK_AGAIN)
+                }
                 libc::EBUSY => return Err(self),
                 // Joined. It fails otherwise for a thread that is not there.
                 _ => return Ok(()),
