@@ -85,7 +85,8 @@ impl Action {
 /// Run a program so that it can be checkpointed.
 ///
 /// The program leads a session of its own. Output to a terminal or a pipe passes through a file, as
-/// CRIU cannot save the other end of those.
+/// CRIU cannot save the other end of those. Within a program of another `strobe run`, which is saved as
+/// one with all that it starts, it just becomes the program.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

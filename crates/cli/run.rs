@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -17,6 +17,7 @@ use crate::journal::Journal;
 use crate::outcome::{Outcome, of_program};
 use crate::signals;
 use crate::spool::{Spool, is_needed, is_same};
+use crate::tree;
 
 /// The library that is preloaded, with its path.
 pub(crate) fn library(name: &str) -> anyhow::Result<PathBuf> {
@@ -46,13 +47,14 @@ pub(crate) fn preload_list() -> anyhow::Result<OsString> {
 
 pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     library(LIBRARY)?;
+    let own = std::process::id();
+    if tree::root_of(own) != own {
+        return within(arguments);
+    }
     let held = Held::hold()?;
     let mut command = Command::new(env::current_exe()?);
     command.arg("session").arg("--").args(&arguments.command);
-    if let Some(path) = &arguments.launch_log {
-        let path = std::path::absolute(path).context("cannot tell where the launch log is")?;
-        command.env(LAUNCH_LOG, path);
-    }
+    log_launches(arguments, &mut command)?;
     let journal = Journal::create()
         .inspect_err(|error| tracing::warn!("what the program writes will not be known: {error}"));
     if let Ok(journal) = &journal {
@@ -81,10 +83,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     let mut child = command.spawn().context("cannot start the program")?;
     // It has the files of the output open for writing.
     drop(command);
-    if let Some(path) = &arguments.pid_file {
-        write_whole(path, &format!("{}\n", child.id()))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    write_pid(arguments, child.id())?;
     if let Some(spool) = &spool {
         spool.is_for(child.id());
     }
@@ -105,6 +104,36 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
         wrapper::end_by(signal);
     }
     Ok(of_program(status))
+}
+
+/// A program of another `strobe run` is saved with that, whole: there is nothing to do but to become it.
+fn within(arguments: &RunArguments) -> Outcome {
+    let (program, rest) = arguments
+        .command
+        .split_first()
+        .context("no program is named")?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    log_launches(arguments, &mut command)?;
+    write_pid(arguments, std::process::id())?;
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot run {}", program.display()))
+}
+
+fn log_launches(arguments: &RunArguments, command: &mut Command) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.launch_log {
+        let path = std::path::absolute(path).context("cannot tell where the launch log is")?;
+        command.env(LAUNCH_LOG, path);
+    }
+    Ok(())
+}
+
+fn write_pid(arguments: &RunArguments, pid: u32) -> anyhow::Result<()> {
+    let Some(path) = &arguments.pid_file else {
+        return Ok(());
+    };
+    write_whole(path, &format!("{pid}\n"))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Readers see the whole text or no file.

@@ -231,6 +231,52 @@ fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_l
     }
 }
 
+/// Jobs that are begun by `strobe run`, below another; one is at work at the cut.
+const JOBS: &str = r#"
+"$0" 1000000 log > /dev/null & program=$!
+job() { "$STROBE" run --pid-file "pid$1" -- sh -c 'echo "$$" > "own$0"; mkdir "job$0"; echo done' "$1" | cat >> said; }
+job 1
+"$STROBE" run -- sh -c 'echo begun; touch ready; until [ -e go ]; do sleep 0.02; done; mkdir inner; echo ended' | cat >> said
+job 2
+touch over
+wait $program
+"#;
+
+#[test]
+fn what_runs_within_another_run_is_that_run_s() {
+    let folder = Folder::new("nested");
+    let program = hip_program("mixed.cpp");
+    let variable = format!("STROBE={}", env!("CARGO_BIN_EXE_strobe"));
+    let words = ["env", &variable, "bash", "-c", JOBS, &program];
+    let mut session = start(&folder, &words);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let exists = |name: &str| folder.join(name).exists();
+    wait_until("the second job is at work", || {
+        exists("ready").then_some(())
+    });
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    fs::write(folder.join("go"), "").expect("our folder");
+    wait_until("all jobs are done", || exists("over").then_some(()));
+    session.kill().expect("it dies");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    assert_eq!(read("pid1"), read("own1"), "it became the program");
+    assert_eq!(read("said"), "done\nbegun\nended\ndone\n");
+    folder.rounds_enough();
+    for _ in 0..3 {
+        let ended = restore(&images).well();
+        assert_eq!(
+            read("said"),
+            "done\nbegun\nended\ndone\n",
+            "{}",
+            ended.stderr
+        );
+        assert!(exists("job2") && exists("inner"), "{}", ended.stderr);
+    }
+}
+
 /// Commands of another user, who may not write the journal of a `strobe run` of root's.
 const OTHER_USER: &str = r#"
 "$0" 1000000 log > /dev/null & program=$!
