@@ -63,6 +63,24 @@ impl Renames {
         self.of.insert(inode, (old, new));
     }
 
+    /// A folder has another name: so have those in it.
+    fn relocate(&mut self, old: &Path, new: &Path) {
+        for (path, inode) in take_within(&mut self.to, old) {
+            let path = under(&path, old, new);
+            if let Some((_, to)) = self.of.get_mut(&inode) {
+                to.clone_from(&path);
+            }
+            self.to.insert(path, inode);
+        }
+        for (path, inode) in take_within(&mut self.from, old) {
+            let path = under(&path, old, new);
+            if let Some((from, _)) = self.of.get_mut(&inode) {
+                from.clone_from(&path);
+            }
+            self.from.insert(path, inode);
+        }
+    }
+
     fn take_of(&mut self, inode: u64) -> Option<(PathBuf, PathBuf)> {
         let (old, new) = self.of.remove(&inode)?;
         self.to.remove(&new);
@@ -291,6 +309,7 @@ impl Names {
     }
 
     fn rename(&mut self, old: &Path, new: &Path, inode: u64) {
+        self.renames.relocate(old, new);
         let origin = self.origin(old);
         for (path, mut gone) in take_below(&mut self.gone, old) {
             for (made, _) in &mut gone.made {
@@ -322,6 +341,14 @@ impl Names {
             _ => _ = self.moved.insert(now, moved),
         }
     }
+}
+
+/// Takes what lies below a path.
+fn take_within<T>(all: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T)> {
+    let own = all.remove_entry(path);
+    let within = take_below(all, path);
+    all.extend(own);
+    within
 }
 
 /// Takes what lies at or below a path.

@@ -15,7 +15,7 @@ use super::places::Places;
 use super::repair::{Content, Repair};
 use super::view::View;
 use crate::journal::{self};
-use crate::names::{Moved, Names, Removed};
+use crate::names::{Moved, Names, Removed, under};
 use crate::path_map::PathMap;
 use crate::rights::Writer;
 
@@ -68,18 +68,22 @@ impl Later {
     fn look(&mut self, since: &Names, view: &View<'_>) {
         let since = &view.corrected(since);
         let mut leaving = Leaving::new(movable(since, view));
+        let mut homeless = BTreeSet::new();
         // What can neither go nor be gone around stays, and what had its name does not get it back.
         let aside = loop {
-            let made = made(since, &leaving, view);
+            let mut made = made(since, &leaving, view);
+            made.extend(homeless.iter().cloned());
             let aside = to_be_moved_aside(&made, &leaving);
             let before = leaving.moved.len();
-            let is_free = |origin: &Path| {
-                fs::symlink_metadata(origin).is_err()
-                    || aside.contains(origin)
-                    || leaving.moved.contains_key(origin)
-            };
+            let is_free = |origin: &Path| leaving.is_free(origin, &aside);
             let mut moved = leaving.moved.clone();
             moved.retain(|_, moved| is_free(&moved.origin));
+            // What was kept at the cut, as another restore had left it, is kept under another name.
+            let left = leaving.moved.iter().filter(|(now, moved)| {
+                let stays = view.is_spared(now) || view.around.contains(now.as_path());
+                !is_free(&moved.origin) && is_kept(&moved.origin) && !stays
+            });
+            homeless.extend(left.map(|(now, _)| now.clone()));
             if moved.len() == before {
                 break aside;
             }
@@ -209,6 +213,22 @@ impl Leaving {
             origins: origins.collect(),
             moved,
         }
+    }
+
+    /// Whether nothing will have a name when all has left that leaves, and come that comes.
+    fn is_free(&self, origin: &Path, aside: &BTreeSet<PathBuf>) -> bool {
+        let leaves = |path: &Path| aside.contains(path) || self.moved.contains_key(path);
+        for folder in origin.ancestors().skip(1) {
+            let comes = |(_, moved): &(&PathBuf, &Moved)| moved.origin == folder;
+            if let Some((now, _)) = self.moved.iter().find(comes) {
+                let place = under(origin, folder, now);
+                return fs::symlink_metadata(&place).is_err() || leaves(&place);
+            }
+            if leaves(folder) {
+                return true;
+            }
+        }
+        fs::symlink_metadata(origin).is_err() || leaves(origin)
     }
 
     /// Whether a path is one of these, or in one.

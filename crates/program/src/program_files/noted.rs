@@ -316,7 +316,8 @@ mod tests {
     /// Checkpoints restored in any order, of a program that makes, removes and renames folders, links and FIFOs.
     #[test]
     fn names_come_back_whichever_cut_was_restored_before() {
-        for seed in 0..300 {
+        // The last three have found what the others do not.
+        for seed in (0..300).chain([1298, 1628, 2913]) {
             let mut program = Program::new(seed, [0, 1000][seed as usize % 2]);
             let mut cuts: Vec<(FileJournal, Tree)> = Vec::new();
             let mut story = Vec::new();
