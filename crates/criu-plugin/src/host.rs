@@ -92,7 +92,7 @@ pub(crate) struct PhaseLog;
 impl io::Write for PhaseLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
-        write(Level::Info, strobe_criu::phases::PREFIX, line.trim_end());
+        write(Level::Info, strobe_criu::said::PHASE, line.trim_end());
         Ok(bytes.len())
     }
 

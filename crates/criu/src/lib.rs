@@ -8,7 +8,7 @@
 //! | [`run`] | spawn `criu dump` and `criu restore` |
 //! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
-//! | [`phases`] | what the plugin says of its phases there |
+//! | [`said`] | what the plugin says there for the command |
 //! | [`guard`] | a process that puts in order what a killed command has left |
 //! | [`left_over`] | what a killed restore has left |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
@@ -39,13 +39,13 @@ pub mod numbers;
 mod pagemap;
 pub mod pagemaps;
 pub mod paths;
-pub mod phases;
 pub mod plain;
 pub mod plugin_folder;
 pub mod ports;
 pub mod release;
 pub mod remapped;
 pub mod run;
+pub mod said;
 pub mod stand_in;
 pub mod statistics;
 pub mod tcp;

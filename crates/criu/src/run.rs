@@ -15,7 +15,7 @@ use strobe_proto::environment::{PRELOAD, UNWATCHED};
 
 use crate::failure;
 use crate::locate::Criu;
-use crate::{phases, tcp};
+use crate::{said, tcp};
 
 /// File name of the library that puts the software GPU under a process.
 const SOFTGPU_LIBRARY: &str = "libsoftgpu.so";
@@ -143,12 +143,17 @@ impl Setting<'_> {
 
     /// How long the plugin's phases of a dump took so far, if it was asked to report that.
     pub fn dump_phases(&self) -> Vec<String> {
-        phases::of(&self.work.join(DUMP_LOG))
+        said::of(&self.work.join(DUMP_LOG), said::PHASE)
     }
 
     /// The same of a restore.
     pub fn restore_phases(&self) -> Vec<String> {
-        phases::of(&self.work.join(RESTORE_LOG))
+        said::of(&self.work.join(RESTORE_LOG), said::PHASE)
+    }
+
+    /// What a restored program did not get, a sentence each.
+    pub fn restore_remarks(&self) -> Vec<String> {
+        said::of(&self.work.join(RESTORE_LOG), said::REMARK)
     }
 
     /// Starts a restore; the program becomes a child of ours ([`Self::restored_pid`]).
