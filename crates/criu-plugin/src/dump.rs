@@ -1,15 +1,12 @@
 //! A dump: the gate, the driver's state, contents, and letting everything run again.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
-use strobe_kfd::client::compute::{self, ProcessInfo, ProcessState};
+use strobe_kfd::client::compute::{self, ProcessState};
 use strobe_kfd::client::gem as handles;
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
@@ -20,7 +17,7 @@ use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
 use strobe_program::{events, nameless, sockets, zombies};
-use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, DrmBoEntry, KfdBoEntry, KfdDeviceEntry};
+use strobe_proto::amdgpu::{CriuRenderNode, DrmBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
 use strobe_store::contents;
@@ -31,7 +28,7 @@ use crate::gem::{self, Held, HeldError};
 use crate::hand_over::{self, AtCut, GateError, now_ns};
 use crate::host::{self, Level};
 use crate::images::Images;
-use crate::links;
+use crate::kfd_image::kfd_image;
 use crate::open_files;
 use crate::options::Options;
 use crate::promise;
@@ -39,11 +36,6 @@ use crate::save::{self, Job};
 use crate::sharing::{Sharing, SharingError};
 use crate::signals::without_signals;
 use crate::topology;
-
-/// The thunk's file whose size and first word upstream's image records.
-const SHARED_MEMORY: &str = "/dev/shm/hsakmt_shared_mem";
-/// A GEM handle that names nothing.
-const NO_HANDLE: u32 = u32::MAX;
 
 /// A process that has one of the driver's files open, if one is found, and the id of a GPU here.
 type GpuOf = (Option<u32>, u32);
@@ -720,77 +712,4 @@ fn has_no_device_memory(pid: u32) -> Result<(), DumpError> {
         }),
         None => Ok(()),
     }
-}
-
-fn kfd_image(
-    info: &ProcessInfo,
-    state: &ProcessState,
-    present: &[KfdDeviceEntry],
-) -> Result<CriuKfd, DumpError> {
-    let mut entries = Vec::new();
-    for node in present {
-        let mut entry = node.clone();
-        if node.gpu_id != 0 {
-            // A program may see only some of the machine's GPUs.
-            let Some(device) = state
-                .devices
-                .iter()
-                .find(|d| d.actual_gpu_id == node.gpu_id)
-            else {
-                continue;
-            };
-            entry.gpu_id = device.user_gpu_id;
-        }
-        entries.push(entry);
-    }
-    let there = entries.clone();
-    for entry in &mut entries {
-        entry.iolinks.retain(|link| links::counts(link, &there));
-    }
-    for device in &state.devices {
-        if topology::render_minor(present, device.actual_gpu_id).is_none() {
-            return Err(DumpError::UnknownGpu(device.actual_gpu_id));
-        }
-    }
-    let bo_entries = state
-        .bos
-        .iter()
-        .map(|bo| bo_entry(&bo.bucket))
-        .collect::<Vec<_>>();
-    let (shared_mem_size, shared_mem_magic) = shared_memory();
-    let gpus = state.devices.len();
-    Ok(CriuKfd {
-        pid: info.pid,
-        num_of_gpus: gpus as u32,
-        num_of_cpus: (entries.len() - gpus) as u32,
-        device_entries: entries,
-        num_of_bos: bo_entries.len() as u64,
-        bo_entries,
-        num_of_objects: info.objects,
-        shared_mem_size,
-        shared_mem_magic,
-        priv_data: state.private.clone(),
-    })
-}
-
-fn bo_entry(bo: &BoBucket) -> KfdBoEntry {
-    KfdBoEntry {
-        addr: bo.addr,
-        size: bo.size,
-        offset: bo.offset,
-        alloc_flags: bo.alloc_flags,
-        gpu_id: bo.gpu_id,
-        handle: Some(NO_HANDLE),
-    }
-}
-
-/// Size and first word of the thunk's file; zeros where there is none.
-fn shared_memory() -> (u64, u32) {
-    let read = || {
-        let file = File::open(SHARED_MEMORY)?;
-        let mut magic = [0; 4];
-        file.read_exact_at(&mut magic, 0)?;
-        Ok::<_, io::Error>((file.metadata()?.len(), u32::from_le_bytes(magic)))
-    };
-    read().unwrap_or((0, 0))
 }

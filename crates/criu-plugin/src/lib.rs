@@ -11,6 +11,7 @@
 //! | `devices` | which descriptors and mappings are the GPU's |
 //! | `hand_over` | the agent's gate and its promise |
 //! | `dump`, `restore` | the flow of each |
+//! | `kfd_image` | the image of the compute driver's file |
 //! | `dump_error`, `restore_error` | why one fails |
 //! | `sharing`, `exchange` | memory that processes share: which it is, and how it comes back as one |
 //! | `gem` | buffer objects that the program itself holds at render nodes |
@@ -47,6 +48,7 @@ mod hooks;
 mod host;
 mod images;
 mod interrupted;
+mod kfd_image;
 mod limits;
 mod links;
 mod mapping;
