@@ -2,6 +2,7 @@
 //!
 //! | module | what must hold |
 //! |---|---|
+//! | `attributes` | threads run where and how they did, or it is said |
 //! | `captures` | a stream capture is under way when HIP says so |
 //! | `unseen` | what passes by the wrappers is refused by its name, and what is not known waits |
 //! | `round_trip` | what comes back goes on as if nothing had been |
@@ -30,6 +31,8 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "checkpoint/attributes.rs"]
+mod attributes;
 #[path = "checkpoint/captures.rs"]
 mod captures;
 #[path = "checkpoint/containers.rs"]

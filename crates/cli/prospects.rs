@@ -10,7 +10,7 @@ use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::{events, nameless, process, sockets, threads, zombies};
+use strobe_program::{attributes, events, nameless, process, sockets, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -75,6 +75,8 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     for pid in process::tree(root).unwrap_or_default() {
         note(findings, threads::check(pid));
         note(findings, zombies::check(pid));
+        let lost = attributes::read(pid).lost;
+        warnings.extend(lost.iter().map(ToString::to_string));
         if let Some(unread) = note(findings, events::check(pid)) {
             warnings.extend(unread.iter().map(ToString::to_string));
         }

@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         files: program_files,
         gone,
         repairs,
-        remarks,
+        mut remarks,
     } = readiness::look(&checkpoint, &arguments.allow_changed, &map)
         .map_err(|findings| refused(findings.join("; ")))?;
     // From here on there is something to take back.
@@ -92,7 +92,9 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     };
     let files = Entrusted::new(&work, &program_files, gone, repairs, journals)
         .context("the program's files cannot be kept")?;
-    let (pid, files) = bring_back(&checkpoint, &tools, &map, &work, files, &interrupts)?;
+    let (back, files) = bring_back(&checkpoint, &tools, &map, &work, files, &interrupts)?;
+    let pid = back.pid;
+    remarks.extend(back.remarks);
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
         pid,
@@ -184,7 +186,7 @@ fn bring_back(
     work: &WorkFolder,
     files: Entrusted,
     interrupts: &Deferred,
-) -> anyhow::Result<(u32, Entrusted)> {
+) -> anyhow::Result<(Restored, Entrusted)> {
     let attempt = Attempt {
         checkpoint,
         tools,
@@ -195,13 +197,13 @@ fn bring_back(
     };
     let restored = || {
         files.repair()?;
-        let pid = attempt.once_or_twice()?;
-        let answered = wait_for_agents(pid, checkpoint.manifest());
-        answered.inspect_err(|_| attempt.end_tree(pid))?;
-        Ok(pid)
+        let back = attempt.once_or_twice()?;
+        let answered = wait_for_agents(back.pid, checkpoint.manifest());
+        answered.inspect_err(|_| attempt.end_tree(back.pid))?;
+        Ok(back)
     };
     match restored() {
-        Ok(pid) => Ok((pid, files)),
+        Ok(back) => Ok((back, files)),
         Err(error) => {
             if interrupts.is_interrupted() {
                 notice("interrupted; the program does not come back");
@@ -210,6 +212,13 @@ fn bring_back(
             Err(error)
         }
     }
+}
+
+/// A program that CRIU has brought back.
+struct Restored {
+    pid: u32,
+    /// What of it was not, a sentence each.
+    remarks: Vec<String>,
 }
 
 /// What CRIU is run with.
@@ -224,7 +233,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Once more where a stand-in is in the way that a killed restore has left: the first attempt removes it.
-    fn once_or_twice(&self) -> anyhow::Result<u32> {
+    fn once_or_twice(&self) -> anyhow::Result<Restored> {
         let in_the_way = |error: &anyhow::Error| format!("{error:#}").contains(STALE_STAND_IN);
         match self.once() {
             Err(error) if in_the_way(&error) => self.once(),
@@ -232,7 +241,7 @@ impl Attempt<'_> {
         }
     }
 
-    fn once(&self) -> anyhow::Result<u32> {
+    fn once(&self) -> anyhow::Result<Restored> {
         let _phase = tracing::debug_span!("criu").entered();
         let (checkpoint, tools, work) = (self.checkpoint, self.tools, self.work);
         let mut plugins = vec![tools.plugin.as_path()];
@@ -260,12 +269,13 @@ impl Attempt<'_> {
             // A report that nobody can read changes nothing.
             pass_on(phase);
         }
+        let remarks = setting.restore_remarks();
         let pid = checkpoint.manifest().pid;
         if let Err(error) = result {
             // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.
             let restored = matches!(&error, RunError::Failed(why) if why.contains(CANNOT_LET_GO));
             if restored && has_run_to_its_end(pid) && is_alone(checkpoint) {
-                return Ok(pid);
+                return Ok(Restored { pid, remarks });
             }
             self.end_tree(pid);
             work.remove_ghosts();
@@ -274,9 +284,9 @@ impl Attempt<'_> {
                 error => error.into(),
             });
         }
-        setting
-            .restored_pid()
-            .context("CRIU does not say which process it restored")
+        let pid = setting.restored_pid();
+        let pid = pid.context("CRIU does not say which process it restored")?;
+        Ok(Restored { pid, remarks })
     }
 
     /// Ends what a failed restore made.

@@ -18,6 +18,8 @@ pub const STATISTICS: &str = "strobe-plugin.img";
 pub const PROGRAM_FILES: &str = "strobe-files.img";
 /// In the folder of images: [`crate::SharedBuffers`], where buffer objects share memory.
 pub const SHARED_BUFFERS: &str = "strobe-shared.img";
+/// In the folder of images: [`crate::Attributes`].
+pub const ATTRIBUTES: &str = "strobe-attributes.img";
 /// In the folder of images: the contents of one of the program's files, [`crate::ProgramFile::stored`].
 pub fn contents(number: usize) -> String {
     format!("strobe-file-{number}.img")

@@ -1,7 +1,7 @@
 //! Which messages stand in image files, and what each has much of.
 
 use crate::amdgpu::{CriuDmabufNode, CriuKfd, CriuRenderNode};
-use crate::{LaunchWindow, PluginStatistics, ProgramFiles, Residual, SharedBuffers};
+use crate::{Attributes, LaunchWindow, PluginStatistics, ProgramFiles, Residual, SharedBuffers};
 
 /// A message that an image file holds.
 pub trait Image: prost::Message + Default {
@@ -47,6 +47,13 @@ impl Image for PluginStatistics {
 impl Image for ProgramFiles {
     fn parts(&self) -> String {
         format!("{} files", self.files.len())
+    }
+}
+
+impl Image for Attributes {
+    fn parts(&self) -> String {
+        let threads: usize = self.processes.iter().map(|one| one.threads.len()).sum();
+        format!("{threads} threads")
     }
 }
 

@@ -429,6 +429,35 @@ pub struct FileJournal {
     #[prost(uint32, repeated, tag = "5")]
     pub groups: ::prost::alloc::vec::Vec<u32>,
 }
+/// ---- What CRIU does not save of threads and processes: strobe-attributes.img, absent in older checkpoints. Numbers are
+/// those that the program knows.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Attributes {
+    #[prost(message, repeated, tag = "1")]
+    pub processes: ::prost::alloc::vec::Vec<ProcessAttributes>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProcessAttributes {
+    #[prost(uint32, tag = "1")]
+    pub pid: u32,
+    #[prost(uint32, optional, tag = "2")]
+    pub coredump_filter: ::core::option::Option<u32>,
+    #[prost(message, repeated, tag = "3")]
+    pub threads: ::prost::alloc::vec::Vec<ThreadAttributes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ThreadAttributes {
+    #[prost(uint32, tag = "1")]
+    pub thread: u32,
+    /// A bit for each that it is bound to, the first of the first byte the lowest; empty where it may run on all.
+    #[prost(bytes = "vec", tag = "2")]
+    pub cpus: ::prost::alloc::vec::Vec<u8>,
+    /// As ioprio_get(2) gives it; 0 where none was chosen.
+    #[prost(uint32, optional, tag = "3")]
+    pub io_priority: ::core::option::Option<u32>,
+    #[prost(uint64, optional, tag = "4")]
+    pub timer_slack_ns: ::core::option::Option<u64>,
+}
 /// ---- The residual: strobe-residual-ID-GPU.img, content the plugin copied itself. Header message, then the bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Residual {

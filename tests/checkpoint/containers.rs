@@ -291,6 +291,9 @@ fn a_container_comes_back_from_runcs_own_checkpoint_by_the_plugin() {
             .arg(folder.join("criu-work"));
     };
     let pid = number_of(&container, &program);
+    let mut bind = Command::new("taskset");
+    bind.args(["-cp", "1", &pid.to_string()]);
+    Ended::new(&bind.output().expect("taskset starts")).well();
     let mut dump = Command::new("nsenter");
     dump.args([
         "-m",
@@ -310,12 +313,17 @@ fn a_container_comes_back_from_runcs_own_checkpoint_by_the_plugin() {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let restored = restore.spawn().expect("strobe starts");
-    number_of(&restored, &program);
+    let pid = number_of(&restored, &program);
     wait_until("container that runs", || {
         let state = bundle.runc().args(["state", NAME]).output().ok()?;
         String::from_utf8_lossy(&state.stdout)
             .contains("running")
             .then_some(())
+    });
+    // CRIU may hold it still.
+    wait_until("thread on the CPU that it was bound to", || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.contains("\nCpus_allowed_list:\t1\n").then_some(())
     });
     assert!(
         bundle

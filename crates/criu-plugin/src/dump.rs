@@ -10,6 +10,7 @@ use strobe_kfd::client::compute::{self, ProcessState};
 use strobe_kfd::client::gem as handles;
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
+use strobe_program::attributes::{self, Found};
 use strobe_program::maps;
 use strobe_program::namespaces;
 use strobe_program::pipes::Pipes;
@@ -19,7 +20,9 @@ use strobe_program::unwatched::Watch;
 use strobe_program::{events, nameless, sockets, zombies};
 use strobe_proto::amdgpu::{CriuRenderNode, DrmBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files};
+use strobe_proto::{
+    Attributes, DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files,
+};
 use strobe_store::contents;
 
 use crate::devices::{self, Device, Devices};
@@ -80,6 +83,7 @@ pub(crate) struct Dump {
     saving: Option<JoinHandle<Result<Saved, ProgramFileError>>>,
     pipes: Pipes,
     terminals: Terminals,
+    attributes: Attributes,
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
     watch: Watch,
@@ -109,6 +113,7 @@ impl Dump {
             saving: None,
             pipes: Pipes::default(),
             terminals: Terminals::default(),
+            attributes: Attributes::default(),
             warnings: Vec::new(),
             watch: Watch::default(),
             statistics: PluginStatistics::default(),
@@ -175,6 +180,8 @@ impl Dump {
     /// All processes are frozen.
     pub(crate) fn frozen(&mut self, pid: u32) -> Result<(), DumpError> {
         self.tree.push(pid);
+        let Found { kept, lost } = attributes::read(pid);
+        self.attributes.processes.push(kept);
         if self.agents.is_empty() {
             return Ok(());
         }
@@ -185,6 +192,7 @@ impl Dump {
             has_no_device_memory(pid)?;
         }
         zombies::check(pid)?;
+        self.warnings.extend(lost.iter().map(ToString::to_string));
         let unread = events::check(pid)?;
         self.warnings.extend(unread.iter().map(ToString::to_string));
         let lost = sockets::check(pid)?;
@@ -643,6 +651,18 @@ impl Dump {
         })
     }
 
+    /// For the plugin of a restore, which there is only where this one has had a part.
+    fn write_attributes(&mut self) -> Result<(), DumpError> {
+        let attributes = mem::take(&mut self.attributes);
+        let is_needed = self.noted;
+        let images = self.images()?;
+        // The streamer's restore knows what it is asked for, and in which order.
+        if is_needed && !images.is_stream() {
+            images.write(files::ATTRIBUTES, &attributes)?;
+        }
+        Ok(())
+    }
+
     /// The last word, with the processes still frozen: queues run again, agents learn the verdict.
     pub(crate) fn finish(mut self, succeeded: bool) {
         let complain = |what: &str, error: &dyn std::fmt::Display| {
@@ -654,14 +674,21 @@ impl Dump {
             }
         }
         let files = self.saved_files();
+        let kept = match succeeded {
+            true => self.write_attributes(),
+            false => Ok(()),
+        };
         if self.agents.is_empty() {
+            if let Err(error) = kept {
+                complain("attributes of threads will not be put back", &error);
+            }
             return;
         }
         self.statistics.finished_ns = now_ns();
         if succeeded {
             let mut statistics = mem::take(&mut self.statistics);
             statistics.warnings = mem::take(&mut self.warnings);
-            let written = self.images().and_then(|images| {
+            let written = kept.and_then(|()| self.images()).and_then(|images| {
                 images.write(files::STATISTICS, &statistics)?;
                 let whole = images.write(files::PROGRAM_FILES, &files);
                 Ok(whole.or_else(|error| {

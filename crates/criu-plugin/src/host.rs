@@ -71,6 +71,11 @@ pub(crate) fn log(level: Level, line: &str) {
     write(level, prefix, line);
 }
 
+/// Writes what a restored program does not get, for whoever has started CRIU.
+pub(crate) fn remark(line: &str) {
+    write(Level::Warning, strobe_criu::said::REMARK, line);
+}
+
 fn write(level: Level, prefix: &str, line: &str) {
     type Print = unsafe extern "C" fn(u32, *const c_char, ...);
     // SAFETY: the signature is CRIU's.

@@ -13,11 +13,12 @@ use strobe_kfd::client::compute::{self, Bo};
 use strobe_kfd::criu::DeviceBucket;
 use strobe_kfd::memory::{DOORBELL, GTT, MMIO_REMAP, VRAM};
 use strobe_program::agent::{AgentError, RemoteAgent};
+use strobe_program::attributes;
 use strobe_program::process::Identity;
 use strobe_program::shared_memory::{self, SharedMemoryError};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
-use strobe_proto::files;
 use strobe_proto::page::Verdict;
+use strobe_proto::{Attributes, files};
 
 use crate::checkpoint::open_checkpoint;
 use crate::devices::{self, Device};
@@ -51,6 +52,7 @@ pub(crate) struct Restore {
     options: Options,
     /// Where there is none, each process fills its buffer objects itself.
     filler: Option<Filler>,
+    attributes: Attributes,
 }
 
 /// What a render node was opened for.
@@ -83,9 +85,14 @@ impl Restore {
                 filler = Filler::start(&images, &present, options.staging)?;
             }
         }
+        let attributes = match images.is_stream() {
+            true => None,
+            false => images.read(files::ATTRIBUTES)?,
+        };
         Ok(Self {
             options,
             filler,
+            attributes: attributes.unwrap_or_default(),
             exchange: Exchange::prepare(&images)?,
             ..Self::default()
         })
@@ -418,12 +425,15 @@ fn make_shared_memory(image: &CriuKfd) -> Result<(), SharedMemoryError> {
 }
 
 impl Restore {
-    /// Lets a restored process's queues run, and tells its agent where it is, once all buffer objects are filled of
+    /// Gives a restored process the attributes that it had, lets its queues run, and tells its agent where it is, once all buffer objects are filled of
     /// all processes. The process has not run yet. Runs in CRIU's main process.
     ///
     /// A process that cannot go on as it was does not go on at all: whatever this answers, CRIU may let
     /// it run, and it would write to its files.
     pub(crate) fn resume(&mut self, pid: u32) -> Result<(), RestoreError> {
+        for lost in attributes::put_back(pid, &self.attributes.processes) {
+            host::remark(&lost.to_string());
+        }
         let filled = self.filler.as_mut().map_or(Ok(()), Filler::wait);
         let result = filled.and_then(|()| let_go(pid));
         host::log(Level::Info, &left_over::whole(pid));

@@ -200,8 +200,9 @@ impl<'a> Images<'a> {
             if !name.ends_with(".img") {
                 continue;
             }
-            // That one is also of a dump in which no agent had a part.
-            if files::is_strobe(&name) && name != files::SHARED_BUFFERS {
+            // Those are also of a dump in which no agent had a part.
+            let is_of_any = [files::SHARED_BUFFERS, files::ATTRIBUTES].contains(&name.as_str());
+            if files::is_strobe(&name) && !is_of_any {
                 return Err(PlainError::OfStrobe(name));
             }
             let meta = entry.metadata().map_err(failed)?;

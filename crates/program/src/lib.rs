@@ -3,6 +3,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`agent`] | the agent's page in another process |
+//! | [`attributes`] | attributes of threads and processes that CRIU does not save |
 //! | [`journal`] | the journal of the files that it writes |
 //! | [`lease`] | one checkpoint of a program at a time |
 //! | [`process`], [`maps`] | facts of /proc/PID |
@@ -25,6 +26,7 @@
 //! What must hold: nothing here runs CRIU or knows how it is run.
 
 pub mod agent;
+pub mod attributes;
 pub mod awaited;
 pub mod descriptor;
 pub mod events;

@@ -63,6 +63,8 @@ pub struct Stat {
 
 /// The thread has begun to end.
 const PF_EXITING: u32 = 4;
+/// It has chosen what an error of its memory does (`PR_MCE_KILL`).
+const PF_MCE_PROCESS: u32 = 0x80;
 
 impl Stat {
     /// By a signal, or by a tracer.
@@ -73,6 +75,11 @@ impl Stat {
     /// By a tracer alone.
     pub fn is_traced(&self) -> bool {
         self.state == 't'
+    }
+
+    /// By prctl(2), `PR_MCE_KILL`, for itself or for those that it has started since.
+    pub(crate) fn has_chosen_machine_checks(&self) -> bool {
+        self.flags & PF_MCE_PROCESS != 0
     }
 
     /// A zombie, or gone any moment.

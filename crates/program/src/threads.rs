@@ -58,7 +58,8 @@ pub fn check(pid: u32) -> Result<(), ThreadError> {
     Ok(())
 }
 
-fn threads(pid: u32) -> io::Result<Vec<u32>> {
+/// The numbers of all threads of a process.
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
     let names = tasks.filter_map(|task| task.ok()?.file_name().into_string().ok());
     Ok(names.filter_map(|name| name.parse().ok()).collect())

@@ -43,7 +43,7 @@ pub fn check(parent: u32) -> Result<(), ZombieError> {
 }
 
 /// None of what has gone since it was listed.
-fn still_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+pub(crate) fn still_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -8,9 +8,10 @@ use strobe_proto::amdgpu::{
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::image::Image;
 use strobe_proto::{
-    AsideRange, Begin, ByteRange, ChunkReady, DeviceHandOver, FileJournal, FillRequest, FromAgent,
-    HandOver, Hello, Missed, PluginStatistics, ProgramFile, ProgramFiles, Residual, ResidualRange,
-    SetAsideAnswer, StandIn, Statistics, Suspect, Suspects, ToAgent, from_agent, to_agent,
+    AsideRange, Attributes, Begin, ByteRange, ChunkReady, DeviceHandOver, FileJournal, FillRequest,
+    FromAgent, HandOver, Hello, Missed, PluginStatistics, ProcessAttributes, ProgramFile,
+    ProgramFiles, Residual, ResidualRange, SetAsideAnswer, StandIn, Statistics, Suspect, Suspects,
+    ThreadAttributes, ToAgent, from_agent, to_agent,
 };
 
 /// Reads an image of CRIU's folder as each kind that there is.
@@ -21,6 +22,7 @@ pub fn amdgpu_images(bytes: &[u8]) {
     let _ = read_image::<Residual>(&mut &bytes[..]);
     let _ = read_image::<PluginStatistics>(&mut &bytes[..]);
     let _ = read_image::<ProgramFiles>(&mut &bytes[..]);
+    let _ = read_image::<Attributes>(&mut &bytes[..]);
 }
 
 /// Reads a list of CRIU's as each kind that an import looks into.
@@ -130,6 +132,18 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
             ..PluginStatistics::default()
         }),
         image(&files),
+        image(&Attributes {
+            processes: vec![ProcessAttributes {
+                pid: 7,
+                coredump_filter: Some(0x33),
+                threads: vec![ThreadAttributes {
+                    thread: 7,
+                    cpus: vec![0b101],
+                    io_priority: Some(0),
+                    timer_slack_ns: Some(50_000),
+                }],
+            }],
+        }),
     ]
 }
 
