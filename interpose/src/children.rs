@@ -29,16 +29,25 @@ pub(crate) fn inherits(program: NewProgram) {
     unsafe { note_unless_watched(program, inherited()) };
 }
 
-/// The file of a path.
-pub(crate) const fn file(path: *const c_char) -> NewProgram {
-    NewProgram::File(Given {
+/// A path of the process's.
+const fn here(path: *const c_char) -> Given {
+    Given {
         folder: libc::AT_FDCWD,
         path,
-    })
+    }
+}
+
+/// A path of a child's, which may go to another folder before.
+fn there(path: *const c_char, actions: *const c_void) -> Given {
+    let folder = match actions.is_null() {
+        true => libc::AT_FDCWD,
+        false => -1,
+    };
+    Given { folder, path }
 }
 
 /// What the C library finds by a name.
-pub(crate) fn searched(name: *const c_char) -> NewProgram {
+pub(crate) fn searched(name: Given) -> NewProgram {
     NewProgram::Searched(name, inherited())
 }
 
@@ -54,7 +63,7 @@ unsafe extern "C" fn execve(
         unsafe { libc::syscall(libc::SYS_execve, path, arguments, environment) as c_int }
     };
     // SAFETY: the program's strings.
-    unsafe { watched(file(path), environment, go_on) }
+    unsafe { watched(NewProgram::File(here(path)), environment, go_on) }
 }
 
 /// As in the C library.
@@ -116,7 +125,7 @@ unsafe extern "C" fn execvpe(
     let real: Real = unsafe { transmute(EXECVPE.real()) };
     // SAFETY: the program's call and its strings.
     unsafe {
-        watched(searched(file), environment, |given| {
+        watched(searched(here(file)), environment, |given| {
             real(file, arguments, given)
         })
     }
@@ -168,7 +177,14 @@ unsafe extern "C" fn posix_spawn(
         unsafe { real(pid, path, actions, attributes, arguments, given) }
     };
     // SAFETY: the program's strings.
-    unsafe { spawned(&POSIX_SPAWN, file(path), environment, spawn) }
+    unsafe {
+        spawned(
+            &POSIX_SPAWN,
+            NewProgram::File(there(path, actions)),
+            environment,
+            spawn,
+        )
+    }
 }
 
 /// As in the C library.
@@ -186,7 +202,14 @@ unsafe extern "C" fn posix_spawnp(
         unsafe { real(pid, file, actions, attributes, arguments, given) }
     };
     // SAFETY: the program's strings.
-    unsafe { spawned(&POSIX_SPAWNP, searched(file), environment, spawn) }
+    unsafe {
+        spawned(
+            &POSIX_SPAWNP,
+            searched(there(file, actions)),
+            environment,
+            spawn,
+        )
+    }
 }
 
 static EXECVPE: Function = Function::new(c"execvpe");

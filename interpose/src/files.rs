@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use strobe_agent::children::NewProgram;
 use strobe_agent::given::look_up;
-use strobe_agent::journal::{Change, Given, note, note_removal, note_renaming};
+use strobe_agent::journal::{Change, Given, note, note_binding, note_removal, note_renaming};
 use strobe_agent::kernel::keep_errno;
 
 /// An argument of whichever function it is.
@@ -147,8 +147,8 @@ noted! {
     rmdir(path) { removes(CWD, path) }
     rename(old, new) { renames((CWD, old), (CWD, new), 0) }
     renameat(from, old, to, new) { renames((from, old), (to, new), 0) }
-    execl(path) { children::inherits(children::file(path as *const c_char)) }
-    execlp(file) { children::inherits(children::searched(file as *const c_char)) }
+    execl(path) { children::inherits(NewProgram::File(given(CWD, path))) }
+    execlp(file) { children::inherits(children::searched(given(CWD, file))) }
     system(command) { children::inherits(NewProgram::Command(command as *const c_char)) }
     popen(command) { children::inherits(NewProgram::Command(command as *const c_char)) }
     renameat2(from, old, to, new, flags) { renames((from, old), (to, new), flags) }
@@ -216,20 +216,9 @@ fn changes(folder: Argument, path: Argument, change: Change) {
     unsafe { note(given(folder, path), change) };
 }
 
-/// A unix socket's name is a file.
 fn binds(address: Argument, len: Argument) {
-    let path = std::mem::offset_of!(libc::sockaddr_un, sun_path);
-    let given = given(CWD, address + path);
-    if len <= path || !given.is_readable() {
-        return;
-    }
-    let address = address as *const libc::sockaddr_un;
-    // SAFETY: the kernel has read what is behind it.
-    let family = unsafe { (&raw const (*address).sun_family).read_unaligned() };
-    if c_int::from(family) == libc::AF_UNIX {
-        // SAFETY: the program is about to pass it to the kernel.
-        unsafe { note(given, Change::Make) };
-    }
+    // SAFETY: the program is about to pass it to the kernel.
+    unsafe { note_binding(address, len as c_uint as usize) };
 }
 
 fn removes(folder: Argument, path: Argument) {

@@ -258,6 +258,7 @@ fn a_small_stack_is_room_enough() {
         "rename renamed other",
         "mkdir folder",
         "unlink link",
+        "bind socket",
         "crowd",
         "execv /nowhere",
     ];
@@ -268,6 +269,7 @@ fn a_small_stack_is_room_enough() {
         "> renamed other",
         "/ folder",
         "- link",
+        "+ socket",
     ];
     assert_eq!(made.noted, expected, "{}", made.said);
 }
@@ -289,9 +291,38 @@ fn who_is_started_unwatched_is_named_and_nobody_else() {
         "spawnp nobody-has-this",
         "spawnp true",
         "spawn /bin/true",
+        "spawn ./echo /bin",
+        "spawn /nowhere/echo /bin",
         "system :",
     ];
     let made = made(fill, &calls);
-    let expected = ["! true", "! /bin/true", "! :"];
+    let expected = ["! true", "! /bin/true", "! ./echo", "! :"];
     assert_eq!(made.noted, expected, "{}", made.said);
+}
+
+#[test]
+fn a_path_begins_where_the_calling_thread_is() {
+    let fill = |folder: &Path| fs::create_dir(folder.join("inside")).expect("room");
+    let calls = ["mkdir one", "chdir inside", "mkdir two", "bind socket"];
+    let made = made(fill, &calls);
+    let expected = ["/ one", "/ inside/two", "+ inside/socket"];
+    assert_eq!(made.noted, expected, "{}", made.said);
+}
+
+#[test]
+fn what_could_not_be_noted_is_the_next_time() {
+    let fill = |folder: &Path| fs::write(folder.join("file"), "").expect("room");
+    let calls = [
+        "descriptors 3",
+        "mkdir first",
+        "descriptors 100",
+        "mkdir second",
+        "bytes 0",
+        "open file w",
+        "bytes 1000000",
+        "open file w",
+        "open file w",
+    ];
+    let made = made(fill, &calls);
+    assert_eq!(made.noted, ["/ second", "= file"], "{}", made.said);
 }

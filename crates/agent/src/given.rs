@@ -70,8 +70,12 @@ impl Variable {
 /// Looks, unless that was done.
 pub fn look_up() {
     if !FOUND.is_known.load(Ordering::Acquire) {
-        keep_errno(|| FOUND.fill(&environment()?));
-        FOUND.is_known.store(true, Ordering::Release);
+        keep_errno(|| {
+            // There may be no descriptor left just now.
+            FOUND.fill(&environment()?);
+            FOUND.is_known.store(true, Ordering::Release);
+            Some(())
+        });
     }
 }
 
@@ -90,7 +94,7 @@ pub(crate) fn variable(name: &str) -> Option<Variable> {
 impl Found {
     #[cold]
     #[inline(never)]
-    fn fill(&self, environment: &Bytes) -> Option<()> {
+    fn fill(&self, environment: &Bytes) {
         let mut used = 0;
         for (name, place) in NAMES.iter().zip(&self.places) {
             let Some(value) = environment.variable(name) else {
@@ -115,7 +119,6 @@ impl Found {
             place.store((used as u64) << 32 | len as u64, Ordering::Relaxed);
             used += len;
         }
-        Some(())
     }
 }
 

@@ -15,6 +15,7 @@ use strobe_proto::journal::{
 
 use crate::given::{self, Variable};
 use crate::kernel::{Descriptor, is_file, keep_errno};
+use crate::readable::Reader;
 
 pub(crate) use absolute::Absolute;
 
@@ -88,11 +89,39 @@ pub unsafe fn note(given: Given, change: Change) {
             if known.is_fresh() || is_refused(given, libc::W_OK) {
                 return None;
             }
+            append(change.entry(is_there, path.bytes())?)?;
             known.learn();
-        } else if path.is_fixed() {
+        } else if !path.is_fixed() {
+            append(change.entry(is_there, path.bytes())?)?;
+        }
+        Some(())
+    });
+}
+
+/// The program is about to give a socket an address, of which that of a unix socket may be a name.
+///
+/// # Safety
+/// Nobody changes it meanwhile.
+pub unsafe fn note_binding(address: usize, len: usize) {
+    const PATH: usize = std::mem::offset_of!(libc::sockaddr_un, sun_path);
+    const ROOM: usize = size_of::<libc::sockaddr_un>();
+    keep_errno(|| {
+        if !(PATH + 1..=ROOM).contains(&len) || !Reader::new().can_read(address, len) {
             return None;
         }
-        append(change.entry(is_there, path.bytes())?);
+        // The name ends with the address, if there is no zero in it.
+        let mut bytes = [0_u8; ROOM + 1];
+        // SAFETY: the kernel has read so many bytes, and there is room for them.
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), len) };
+        let family = libc::sa_family_t::from_ne_bytes([bytes[0], bytes[1]]);
+        if c_int::from(family) == libc::AF_UNIX {
+            let given = Given {
+                folder: libc::AT_FDCWD,
+                path: bytes[PATH..].as_ptr().cast(),
+            };
+            // SAFETY: a string of our own.
+            unsafe { note(given, Change::Make) };
+        }
         Some(())
     });
 }
@@ -114,7 +143,7 @@ pub unsafe fn note_removal(given: Given) {
                 path: path.bytes(),
                 node: node(&there),
                 link: link.bytes(),
-            }));
+            }))?;
         }
         Some(())
     });
@@ -162,7 +191,7 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
                 node: node(&stat),
                 new: after.bytes(),
                 there,
-            }));
+            }))?;
         }
         Some(())
     });
@@ -173,9 +202,8 @@ pub(crate) fn note_unwatched(program: &[u8]) {
     let program = &program[..program.len().min(PATH_BYTES)];
     // A hash that no path of a file has.
     let known = KNOWN.place_of(program.iter().chain(b"\0"));
-    if !known.is_fresh() {
+    if !known.is_fresh() && append(Entry::Unwatched(program)).is_some() {
         known.learn();
-        append(Entry::Unwatched(program));
     }
 }
 
@@ -193,7 +221,7 @@ fn node(stat: &libc::stat) -> FileNode {
 }
 
 /// Whether the kernel lets this process do nothing of the kind there. What it does not say is no refusal: a kernel before 5.8
-/// does not know the question, and a filter of system calls may not either.
+/// does not know the question, a filter of system calls may not either, and where a relative path begins may not be known.
 pub(crate) fn is_refused(given: Given, access: c_int) -> bool {
     let Given { folder, path } = given;
     // By the user that the process acts as, which is not all that access(2) looks at.
@@ -202,24 +230,10 @@ pub(crate) fn is_refused(given: Given, access: c_int) -> bool {
     let found = unsafe { libc::syscall(libc::SYS_faccessat2, folder, path, access, flags) };
     // SAFETY: the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };
-    found != 0 && !matches!(errno, libc::ENOSYS | libc::EPERM)
+    found != 0 && !matches!(errno, libc::ENOSYS | libc::EPERM | libc::EBADF)
 }
 
 impl Given {
-    /// Whether the kernel can read it.
-    pub fn is_readable(self) -> bool {
-        let mut is_readable = false;
-        keep_errno(|| {
-            // SAFETY: of what is no string the kernel says `EFAULT`.
-            let found =
-                unsafe { libc::syscall(libc::SYS_faccessat, self.folder, self.path, libc::F_OK) };
-            // SAFETY: the calling thread's own.
-            is_readable = found == 0 || unsafe { *libc::__errno_location() } != libc::EFAULT;
-            Some(())
-        });
-        is_readable
-    }
-
     /// Whether there is something already; `None` where that is none of this call's business.
     ///
     /// # Safety
@@ -335,11 +349,11 @@ fn path(journal: Variable) -> JournalPath {
     path
 }
 
-fn append(entry: Entry<'_>) {
+/// `None` where it cannot be written.
+fn append(entry: Entry<'_>) -> Option<()> {
+    let journal = given()?;
     let mut head = [0; HEAD_BYTES];
-    let (Some(journal), Ok(parts)) = (given(), entry.parts(&mut head)) else {
-        return;
-    };
+    let parts = entry.parts(&mut head).ok()?;
     match open(journal.value()) {
         Some(file) => write(&file, &parts, || path(journal)),
         None => append_to_users(journal, &parts),
@@ -349,15 +363,14 @@ fn append(entry: Entry<'_>) {
 /// That of the user, where the other is not the user's to write.
 #[cold]
 #[inline(never)]
-fn append_to_users(journal: Variable, parts: &Parts<'_>) {
+fn append_to_users(journal: Variable, parts: &Parts<'_>) -> Option<()> {
     // SAFETY: the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };
-    if let libc::EACCES | libc::EPERM = errno
-        && let Some(path) = users::path(&path(journal))
-        && let Some(file) = open(path.as_ptr().cast())
-    {
-        write(&file, parts, || path);
+    if !matches!(errno, libc::EACCES | libc::EPERM) {
+        return None;
     }
+    let path = users::path(&path(journal))?;
+    write(&open(path.as_ptr().cast())?, parts, || path)
 }
 
 fn as_string(path: &JournalPath) -> &CStr {
@@ -383,24 +396,22 @@ fn open(path: *const c_char) -> Option<Descriptor> {
 }
 
 /// An entry, all at once, behind what others write meanwhile.
-fn write(file: &Descriptor, parts: &Parts<'_>, path: impl FnOnce() -> JournalPath) {
+fn write(file: &Descriptor, parts: &Parts<'_>, path: impl FnOnce() -> JournalPath) -> Option<()> {
     let size: usize = parts.iter().map(|part| part.len()).sum();
     // Beyond a limit of the program's the kernel would end it.
-    let Some(len) = file
+    let len = file
         .len()
-        .filter(|len| len.saturating_add(size as u64) < size_limit())
-    else {
-        return;
-    };
+        .filter(|len| len.saturating_add(size as u64) < size_limit())?;
     let parts = parts.map(|part| libc::iovec {
         iov_base: part.as_ptr().cast_mut().cast(),
         iov_len: part.len(),
     });
     // SAFETY: reads our bytes.
-    unsafe { libc::syscall(libc::SYS_writev, file.0, parts.as_ptr(), parts.len()) };
+    let written = unsafe { libc::syscall(libc::SYS_writev, file.0, parts.as_ptr(), parts.len()) };
     if len >= LIMIT {
         make_older(file, path);
     }
+    (usize::try_from(written) == Ok(size)).then_some(())
 }
 
 /// Once for each journal: who has the lock of this one finds another there when it has been done.

@@ -3,17 +3,20 @@
 //   files 'open PATH FLAGS' 'fopen PATH MODE' 'unlink PATH' ...
 //
 // `user N` becomes another user, `cancel` asks the thread that makes the calls to end, `crowd` gives it a large environment,
-// `stack N` makes all that follow on a stack of so many bytes.
+// `stack N` makes all that follow on a stack of so many bytes, `chdir PATH` goes elsewhere with that thread alone, `bytes N`
+// and `descriptors N` are limits of files.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -46,13 +49,24 @@ static int bound(const char* path) {
     address.sun_family = AF_UNIX;
     memcpy(address.sun_path, path, strlen(path));
     int file = socket(AF_UNIX, SOCK_STREAM, 0);
-    return bind(file, (void*)&address, offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    return bind(file, (void*)&address, offsetof(struct sockaddr_un, sun_path) + strlen(path)) | close(file);
 }
 
-static int spawned(__typeof__(posix_spawn)* spawn, const char* program) {
+static int spawned(__typeof__(posix_spawn)* spawn, const char* program, const char* folder) {
     pid_t child;
-    errno = spawn(&child, program, NULL, NULL, (char*[]){(char*)program, NULL}, environ);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    if (*folder) posix_spawn_file_actions_addchdir_np(&actions, folder);
+    char* arguments[] = {(char*)program, NULL};
+    errno = spawn(&child, program, *folder ? &actions : NULL, NULL, arguments, environ);
     return errno ? -1 : waitpid(child, NULL, 0) != child;
+}
+
+static int limited(int what, const char* most) {
+    struct rlimit limit;
+    getrlimit(what, &limit);
+    limit.rlim_cur = atoi(most);
+    return setrlimit(what, &limit);
 }
 
 static int crowd(void) {
@@ -83,9 +97,12 @@ static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "bind")) return bound(one);
     if (!strcmp(name, "execv")) return execv(one, (char*[]){(char*)one, NULL});
     if (!strcmp(name, "execvp")) return execvp(one, (char*[]){(char*)one, NULL});
-    if (!strcmp(name, "spawn")) return spawned(posix_spawn, one);
-    if (!strcmp(name, "spawnp")) return spawned(posix_spawnp, one);
+    if (!strcmp(name, "spawn")) return spawned(posix_spawn, one, other);
+    if (!strcmp(name, "spawnp")) return spawned(posix_spawnp, one, other);
     if (!strcmp(name, "system")) return system(one);
+    if (!strcmp(name, "chdir")) return unshare(CLONE_FS) || chdir(one);
+    if (!strcmp(name, "bytes")) return limited(RLIMIT_FSIZE, one);
+    if (!strcmp(name, "descriptors")) return limited(RLIMIT_NOFILE, one);
     if (!strcmp(name, "crowd")) return crowd();
     if (!strcmp(name, "stack")) return stack_bytes = atoi(one), 0;
     if (!strcmp(name, "user")) {

@@ -10,10 +10,10 @@ use super::{Strings, Variables, value};
 /// What a program is about to start.
 #[derive(Clone, Copy, Debug)]
 pub enum NewProgram {
-    /// A file; with an empty path the one that is open as `folder`.
+    /// A file; with an empty path the one that is open as `folder`, which is -1 where a relative path begins elsewhere.
     File(Given),
     /// One of this name, in a folder of `PATH` in this environment unless it has a slash.
-    Searched(*const c_char, Strings),
+    Searched(Given, Strings),
     /// What a shell is told.
     Command(*const c_char),
 }
@@ -25,15 +25,11 @@ impl NewProgram {
     #[inline(never)]
     pub(super) unsafe fn note(self) -> Option<()> {
         let name = match self {
-            Self::File(given) => given.path,
-            Self::Searched(name, _) | Self::Command(name) => name,
+            Self::File(given) | Self::Searched(given, _) => given.path,
+            Self::Command(text) => text,
         };
         // SAFETY: the caller's promise.
         let name = unsafe { Reader::new().string(name) }?;
-        let here = |path: &CStr| Given {
-            folder: libc::AT_FDCWD,
-            path: path.as_ptr(),
-        };
         match self {
             Self::File(given) if name.is_empty() => {
                 let mut file = Absolute::NONE;
@@ -42,8 +38,8 @@ impl NewProgram {
                 return Some(());
             }
             Self::File(given) if is_refused(given, libc::X_OK) => return None,
-            Self::Searched(..) if name.to_bytes().contains(&b'/') => {
-                if is_refused(here(name), libc::X_OK) {
+            Self::Searched(given, _) if name.to_bytes().contains(&b'/') => {
+                if is_refused(given, libc::X_OK) {
                     return None;
                 }
             }

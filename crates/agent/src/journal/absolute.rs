@@ -39,7 +39,7 @@ impl Absolute {
             let folder = given.folder;
             self.set_opened(Given { folder, path }, libc::O_DIRECTORY)?;
         } else if given.folder == libc::AT_FDCWD {
-            self.read_link(c"/proc/self/cwd".as_ptr())?;
+            self.read_current()?;
         } else {
             self.read_descriptor(given.folder)?;
         }
@@ -59,10 +59,20 @@ impl Absolute {
         self.read_descriptor(opened.0)
     }
 
-    /// Of what is open.
+    /// Of the calling thread's folder, which may be its own.
+    fn read_current(&mut self) -> Option<()> {
+        let room = self.room.as_mut_ptr();
+        // SAFETY: room for as much as said.
+        let found = unsafe { libc::syscall(libc::SYS_getcwd, room, PATH_BYTES) };
+        // With a zero.
+        self.len = usize::try_from(found).ok()?.checked_sub(1)?;
+        Some(())
+    }
+
+    /// Of what is open, to the calling thread.
     pub(crate) fn read_descriptor(&mut self, number: c_int) -> Option<()> {
-        let mut link = [0_u8; 32];
-        write!(&mut link[..31], "/proc/self/fd/{number}").ok()?;
+        let mut link = [0_u8; 48];
+        write!(&mut link[..47], "/proc/thread-self/fd/{number}").ok()?;
         self.read_link(link.as_ptr().cast())
     }
 
