@@ -21,8 +21,10 @@ pub type Strings = *const *const c_char;
 
 /// Variables that a child may get more.
 const MORE: usize = GIVEN.len() + 1;
-/// A word holds the address of a variable, or eight bytes of text. What needs more than the largest is left alone.
-const ROOMS: [usize; 3] = [1 << 7, 1 << 9, 3 << 9];
+/// Variables of a child's; one that has more is left alone.
+const MOST: usize = 1024;
+/// A word holds the address of a variable, or eight bytes of text. What needs more than the largest is left alone, too.
+const ROOMS: [usize; 3] = [1 << 7, 1 << 9, MOST + (1 << 9)];
 
 /// The variables of an environment, as a program passes them to `execve`: null or what is to be one, and anything in it.
 #[derive(Clone, Copy)]
@@ -230,6 +232,7 @@ impl Gift {
     /// How many are needed for all variables and the text.
     fn words(&self, has: &Has<'_>) -> usize {
         let text = match has.others() {
+            _ if has.variables > MOST => return usize::MAX,
             Some(others) if !has.library => self.library.bytes().len() + 1 + others.len() + 1,
             _ => 0,
         };
@@ -328,7 +331,8 @@ mod tests {
             },
             others: [None; _],
         };
-        let mut room = vec![std::ptr::null(); gift.words(&has).min(words)];
+        let needs = Some(gift.words(&has)).filter(|needs| *needs < usize::MAX)?;
+        let mut room = vec![std::ptr::null(); needs.min(words)];
         // SAFETY: likewise.
         unsafe { gift.add(&mut room, all, &has) }?;
         Some(strings(&room))
@@ -349,7 +353,6 @@ mod tests {
         let ours = [c"LD_PRELOAD=/x.so:/at/libstrobe.so"];
         assert_eq!(found(&ours), ["LD_PRELOAD=/x.so:/at/libstrobe.so"]);
         assert_eq!(filled(&[], "/nowhere/libstrobe.so", ROOMS[2]), None);
-        const MOST: usize = ROOMS[2] - MORE - 1;
         assert_eq!(found(&[c"A=b"; MOST]).len(), MOST + 1);
         assert_eq!(filled(&[c"A=b"; MOST + 1], library, ROOMS[2]), None);
         assert_eq!(filled(&[c"LD_PRELOAD=/x.so"], library, MORE + 3), None);
