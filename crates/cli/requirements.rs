@@ -7,7 +7,7 @@ use anyhow::bail;
 use strobe_criu::locate::Criu;
 use strobe_program::awaited::Standstill;
 use strobe_program::unsaved::{self, Unsaved};
-use strobe_program::{namespaces, process};
+use strobe_program::{apart, namespaces, process};
 use strobe_proto::TcpConnections;
 
 use crate::outcome::Refused;
@@ -46,21 +46,12 @@ pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// CRIU saves a PID namespace with the process that began it, and needs each session's leader beside the session; its
-/// network locks go through the loopback interface.
+/// CRIU saves the namespaces of a tree's root, and needs each session's leader beside the session; its network locks go
+/// through the loopback interface.
 pub(crate) fn check_namespaces(root: u32) -> anyhow::Result<()> {
-    let (namespace, _) = process::number_inside(root)?;
     for pid in process::tree(root)? {
+        apart::check(root, pid).map_err(refused)?;
         // A child may end meanwhile.
-        let Ok((inner, _)) = process::number_inside(pid) else {
-            continue;
-        };
-        if inner != namespace {
-            return Err(refused(format!(
-                "process {pid} is in a PID namespace of its own, and {root}, which is saved with it, is not: \
-                 start `strobe run` in that namespace (unshare .. strobe run .., not strobe run unshare ..)"
-            )));
-        }
         if process::session_inside(pid).is_ok_and(|session| session == 0) {
             return Err(refused(format!(
                 "the session of process {pid} was begun outside of its PID namespace: start `strobe run` in \

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use strobe_program::process;
 
 use crate::harness::environment::{number_of, wait_until};
-use crate::harness::{Ended, Folder, hip_program, run, strobe, verify};
+use crate::harness::{Ended, Folder, LIMIT, checkpoint, hip_program, run, start, strobe, verify};
 
 const ROUNDS: &str = "200";
 /// Processes, mounts, inter-process communication and host name.
@@ -113,11 +113,53 @@ fn namespaces_that_criu_does_not_save_are_refused_before_the_program_is_stopped(
         if number == 0 {
             // The one that has begun the namespace is not in there.
             let outer = process::stat(pid).expect("it runs").parent;
-            refused(outer, &folder, "in a PID namespace of its own");
+            refused(outer, &folder, "in a PID namespace of its own, and");
         }
         strobe_evaluation::session::signal(pid, "KILL").expect("it runs");
         child.wait().expect("it was ours");
     }
+}
+
+/// CRIU refuses some of these in its words when it has stopped the program, some only in a restore, and of some it
+/// brings back another program.
+#[test]
+fn a_child_in_a_namespace_of_its_own_is_refused_by_name_until_it_has_ended() {
+    let program = hip_program("mixed.cpp");
+    let folder = Folder::new("child-apart");
+    // Runs what it is told to, beside the program.
+    let script = "\"$0\" 1000000 log & while read words < told; do $words & done";
+    let told = folder.join("told");
+    nix::unistd::mkfifo(&told, nix::sys::stat::Mode::S_IRWXU).expect("a folder of ours");
+    let mut session = start(&folder, &["sh", "-c", script, &program]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    for (options, reason) in [
+        ("-m", "is in a mount namespace of its own"),
+        ("-n", "is in a network namespace of its own"),
+        ("-i", "is in an IPC namespace of its own"),
+        ("-u", "is in a UTS namespace of its own"),
+        ("-C", "is in a cgroup namespace of its own"),
+        ("-U", "is in a user namespace of its own"),
+        ("-p", "puts new children in a PID namespace of its own"),
+        // By the kernel's age, it or its children.
+        ("-T", "in a time namespace of its own"),
+    ] {
+        fs::write(&told, format!("unshare {options} sleep 1000\n")).expect("it reads");
+        let child = wait_until("child", || {
+            let mut below = process::tree(session.pid()).ok()?.into_iter();
+            below.find(|pid| {
+                let line = process::command_line(*pid).unwrap_or_default();
+                line.first().is_some_and(|name| name == "sleep")
+            })
+        });
+        refused(session.pid(), &folder, reason);
+        strobe_evaluation::session::signal(child, "KILL").expect("it sleeps");
+        // The shell waits for none of them.
+        wait_until("end", || process::is_ending(child).then_some(()));
+    }
+    checkpoint(&session, &folder.join("images"), &[]).well();
+    session.kill().expect("it runs");
 }
 
 fn refused(pid: u32, folder: &Folder, reason: &str) {

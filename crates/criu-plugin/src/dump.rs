@@ -17,7 +17,7 @@ use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::{events, nameless, sockets, zombies};
+use strobe_program::{apart, events, nameless, sockets, zombies};
 use strobe_proto::amdgpu::{CriuRenderNode, DrmBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{
@@ -191,6 +191,8 @@ impl Dump {
             }
             has_no_device_memory(pid)?;
         }
+        // The first is the root.
+        apart::check(self.tree[0], pid)?;
         zombies::check(pid)?;
         self.warnings.extend(lost.iter().map(ToString::to_string));
         let unread = events::check(pid)?;

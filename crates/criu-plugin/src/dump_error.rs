@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use strobe_criu::failure::{PASSING, REFUSAL};
 use strobe_kfd::client::copier::SdmaError;
+use strobe_program::apart::Apart;
 use strobe_program::events::EventError;
 use strobe_program::namespaces::NamespaceError;
 use strobe_program::pipes::PipeError;
@@ -48,6 +49,8 @@ pub(crate) enum DumpError {
     Pipe(#[from] PipeError),
     #[error(transparent)]
     Zombie(#[from] ZombieError),
+    #[error(transparent)]
+    Apart(#[from] Apart),
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     #[error("CRIU's image folder cannot be used: {0}")]
@@ -136,6 +139,7 @@ impl DumpError {
                 | HeldError::Streamed(_),
             )
             | Self::OldDriver(..)
+            | Self::Apart(_)
             | Self::Namespace(NamespaceError::OtherUser { .. })
             | Self::Twice(_)
             | Self::Streamed

@@ -118,7 +118,7 @@ pub fn read(pid: u32) -> Found {
     let mut found = Found::default();
     let mut lose = |what| found.lost.push(LostAttribute { pid, what });
     let inside = Inside::of(pid);
-    let all = threads::threads(pid).unwrap_or_default();
+    let all = threads::of(pid).unwrap_or_default();
     if all.len() > THREADS {
         lose(What::Threads);
     }
@@ -169,7 +169,7 @@ pub fn put_back(pid: u32, all: &[ProcessAttributes]) -> Vec<NotPutBack> {
     }
     let threads = kept.threads.iter().map(|kept| (kept.thread, kept));
     let threads: BTreeMap<_, _> = threads.collect();
-    for thread in threads::threads(pid).unwrap_or_default() {
+    for thread in threads::of(pid).unwrap_or_default() {
         let Some(kept) = inside
             .number(thread)
             .and_then(|number| threads.get(&number))

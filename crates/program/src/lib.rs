@@ -9,6 +9,7 @@
 //! | [`process`], [`maps`] | facts of /proc/PID |
 //! | [`awaited`] | a process that may end or be stopped while somebody waits for it |
 //! | [`namespaces`] | enter the program's namespaces |
+//! | [`apart`] | processes and threads in namespaces of their own |
 //! | [`descriptor`] | its descriptors, and copies of them |
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
@@ -26,6 +27,7 @@
 //! What must hold: nothing here runs CRIU or knows how it is run.
 
 pub mod agent;
+pub mod apart;
 pub mod attributes;
 pub mod awaited;
 pub mod descriptor;

@@ -37,7 +37,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub fn check(pid: u32) -> Result<(), ThreadError> {
     let deadline = Instant::now() + ENDING;
     let threads = loop {
-        let threads = threads(pid).unwrap_or_default();
+        let threads = of(pid).unwrap_or_default();
         let is_dead = process::stat(pid).is_ok_and(|stat| stat.is_dead());
         match is_dead && threads.iter().any(|thread| !process::is_ending(*thread)) {
             false => break threads,
@@ -58,8 +58,8 @@ pub fn check(pid: u32) -> Result<(), ThreadError> {
     Ok(())
 }
 
-/// The numbers of all threads of a process.
-pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+/// The numbers of a process's threads, its own among them.
+pub(crate) fn of(pid: u32) -> io::Result<Vec<u32>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
     let names = tasks.filter_map(|task| task.ok()?.file_name().into_string().ok());
     Ok(names.filter_map(|name| name.parse().ok()).collect())
