@@ -1,6 +1,6 @@
 //! What this command may do: root often lacks some capabilities in a container.
 
-use std::fs;
+use strobe_proto::kernel_text;
 
 use strobe_proto::TcpConnections;
 
@@ -113,7 +113,7 @@ fn names(bits: u64) -> Vec<String> {
 }
 
 fn effective() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = kernel_text::read("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .unwrap_or(0)

@@ -1,6 +1,7 @@
 //! Ctrl-C and its kin while a program is brought back: what is half made goes first, then we do.
 
-use std::{fs, io};
+use std::io;
+use strobe_proto::kernel_text;
 
 use nix::sys::signal::{SigSet, Signal};
 
@@ -16,7 +17,7 @@ pub(crate) struct Deferred {
 impl Deferred {
     /// Call before any other thread or child exists: they inherit it.
     pub(crate) fn begin() -> io::Result<Self> {
-        let status = fs::read_to_string("/proc/self/status")?;
+        let status = kernel_text::read("/proc/self/status")?;
         // One that is ignored waits too while it is blocked, and is to be ignored all the same.
         let ignored = of_status(&status, "SigIgn:");
         let awaited = INTERRUPTS
@@ -31,7 +32,7 @@ impl Deferred {
 
     /// Whether one waits.
     pub(crate) fn is_interrupted(&self) -> bool {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = kernel_text::read("/proc/self/status").unwrap_or_default();
         let pending = of_status(&status, "ShdPnd:") | of_status(&status, "SigPnd:");
         pending & self.awaited != 0
     }

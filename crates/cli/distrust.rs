@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use strobe_proto::kernel_text;
 
 use anyhow::Context;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
@@ -77,7 +78,7 @@ struct Owner {
 
 impl Owner {
     fn of(pid: u32) -> anyhow::Result<Self> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let status = kernel_text::read(format!("/proc/{pid}/status"))?;
         let id = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             // Real, effective, saved, of the file system.

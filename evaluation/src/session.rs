@@ -292,7 +292,7 @@ fn send(to: &str, name: &str) -> anyhow::Result<()> {
 
 /// Whether a process runs (a zombie does not).
 pub fn is_alive(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = strobe_proto::kernel_text::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
         .rsplit(')')
         .next()

@@ -12,6 +12,7 @@ pub mod files;
 pub mod frame;
 pub mod image;
 pub mod journal;
+pub mod kernel_text;
 pub mod page;
 mod program_file;
 pub mod start_time;

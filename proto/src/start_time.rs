@@ -5,7 +5,8 @@
 //! on each other. By rounding they may differ by a tick (10 ms), in which no process number is used
 //! again.
 
-use std::{fs, io};
+use crate::kernel_text;
+use std::io;
 
 const NANOSECONDS_PER_TICK: i64 = 10_000_000;
 
@@ -14,8 +15,8 @@ const NANOSECONDS_PER_TICK: i64 = 10_000_000;
 /// # Errors
 /// There is no such process.
 pub fn start_time(pid: u32) -> io::Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    let stat = kernel_text::read(format!("/proc/{pid}/stat"))?;
+    let offsets = kernel_text::read("/proc/self/timens_offsets").unwrap_or_default();
     shown(&stat)
         .map(|ticks| unshift(ticks, &offsets))
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat")))

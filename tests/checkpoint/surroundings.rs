@@ -14,7 +14,7 @@ use strobe_program::process;
 
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint_of, hip_program, restore, run, start, strobe,
+    Ended, Folder, LIMIT, checkpoint, checkpoint_of, hip_program, restore, run, start, strobe,
 };
 
 /// Rounds that no program makes; `Folder::rounds_enough` ends it.
@@ -374,4 +374,25 @@ fn limits_of_the_shell_are_raised_or_named_and_the_program_keeps_its_own() {
     assert_eq!(of_program(), before);
     folder.rounds_enough();
     assert!(back.wait().expect("it ends").success());
+}
+
+/// The kernel keeps 15 bytes of a program's name for that of its threads.
+#[test]
+fn a_program_whose_name_is_cut_within_a_letter_comes_back() {
+    let folder = Folder::new("cut-name");
+    let program = folder.join("aaaaaaaaaaaaaa\u{e9}");
+    fs::copy(hip_program("mixed.cpp"), &program).expect("room for it");
+    let name = program.to_str().expect("a path in UTF-8");
+    let mut session = start(&folder, &[name, MANY, "log"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let comm = format!("/proc/{}/comm", session.pid());
+    assert_eq!(fs::read(comm).expect("it runs"), b"aaaaaaaaaaaaaa\xc3\n");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    let rounds = folder.rounds_enough();
+    restore(&images).well();
+    is_whole(&folder, rounds);
 }

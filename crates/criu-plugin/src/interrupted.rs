@@ -15,6 +15,7 @@
 //! fs/eventpoll.c, kernel/signal.c of Linux 6.1.
 
 use std::ffi::{c_int, c_void};
+use strobe_proto::kernel_text;
 
 use libc::{iovec, pid_t, user_regs_struct};
 
@@ -85,7 +86,7 @@ fn is_to_be_made_again(registers: &user_regs_struct, has_signal: impl Fn() -> bo
 
 /// Whether a thread has a signal to take, which may be why its call has ended.
 fn has_signal(thread: pid_t) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let status = kernel_text::read(format!("/proc/{thread}/status")).unwrap_or_default();
     // Of a thread that nothing is known of, nothing is changed.
     takes_signal(&status).unwrap_or(true)
 }

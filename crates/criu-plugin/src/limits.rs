@@ -6,7 +6,7 @@
 
 use std::arch::asm;
 use std::ffi::{c_int, c_long};
-use std::fs;
+use strobe_proto::kernel_text;
 
 use libc::rlimit64;
 use nix::errno::Errno;
@@ -63,7 +63,7 @@ pub(crate) unsafe extern "C" fn syscall(
 
 /// A limit of a process, as the kernel lists it.
 fn read(pid: u32, resource: u32) -> Option<rlimit64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let text = kernel_text::read(format!("/proc/{pid}/limits")).ok()?;
     parse(&text, resource)
 }
 

@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use strobe_proto::kernel_text;
 
 use libc::{pid_t, rusage, siginfo_t};
 use nix::errno::Errno;
@@ -334,14 +335,14 @@ fn goes_on_as_before(pid: pid_t, stop: Stop) -> bool {
 }
 
 fn process_of(thread: pid_t) -> pid_t {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let status = kernel_text::read(format!("/proc/{thread}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok())
         .unwrap_or(thread)
 }
 
 fn has_pending(pid: pid_t, signal: Signal) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = kernel_text::read(format!("/proc/{pid}/status")).unwrap_or_default();
     is_pending(&status, signal)
 }
 

@@ -2,9 +2,9 @@
 //! all. What they are stands in `/proc/PID/fdinfo` (the kernel's Documentation/filesystems/proc.rst).
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
+use strobe_proto::kernel_text;
 
 use nix::libc;
 
@@ -64,7 +64,7 @@ pub fn check(pid: u32) -> Result<Vec<UnreadNews>, EventError> {
             continue;
         }
         // Of one that runs, it may have been closed.
-        let Ok(info) = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")) else {
+        let Ok(info) = kernel_text::read(format!("/proc/{pid}/fdinfo/{number}")) else {
             continue;
         };
         match kind(&link, &info) {
@@ -114,6 +114,7 @@ fn has_news(pid: u32, number: i32) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::fd::{FromRawFd, OwnedFd};
 
     fn made(number: libc::c_int) -> OwnedFd {
@@ -125,7 +126,7 @@ mod tests {
     fn of(fd: &OwnedFd) -> Option<Kind> {
         let number = fd.as_raw_fd();
         let link = fs::read_link(format!("/proc/self/fd/{number}")).expect("a link");
-        let info = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).expect("a text");
+        let info = kernel_text::read(format!("/proc/self/fdinfo/{number}")).expect("a text");
         kind(&link.to_string_lossy(), &info)
     }
 

@@ -22,6 +22,7 @@
 //! | [`path_map`] | where a restore looks for what had another path |
 //! | `rights` | the rights of a user, where that user chooses the place |
 //! | [`sockets`] | what IP sockets have that CRIU does not save |
+//! | `unix_sockets` | the names of unix sockets |
 //! | [`spool`] | files that its output goes through |
 //!
 //! What must hold: nothing here runs CRIU or knows how it is run.
@@ -48,6 +49,7 @@ pub mod sockets;
 pub mod spool;
 pub mod terminals;
 pub mod threads;
+mod unix_sockets;
 pub mod unsaved;
 pub mod unwatched;
 pub mod zombies;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use strobe_proto::kernel_text;
 
 use nix::libc;
 
@@ -38,7 +39,7 @@ pub fn of(pid: u32) -> io::Result<Vec<Nameless>> {
         let has_no_name = fs::metadata(format!("/proc/{pid}/fd/{number}"))
             .is_ok_and(|meta| meta.is_file() && meta.nlink() == 0);
         if has_no_name
-            && let Ok(info) = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}"))
+            && let Ok(info) = kernel_text::read(format!("/proc/{pid}/fdinfo/{number}"))
             && flags(&info).is_some_and(|flags| flags & libc::O_TMPFILE == libc::O_TMPFILE)
         {
             found.push(Nameless { pid, number });

@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
+use strobe_proto::kernel_text;
 
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -112,7 +113,7 @@ fn pipe_of(pid: u32, number: i32) -> io::Result<Option<(u64, u64)>> {
         .to_str()
         .and_then(|link| link.strip_prefix("pipe:[")?.strip_suffix(']')?.parse().ok());
     let Some(inode) = inode else { return Ok(None) };
-    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}"))?;
+    let info = kernel_text::read(format!("/proc/{pid}/fdinfo/{number}"))?;
     Ok(parse_fdinfo(&info).map(|(_, flags)| (inode, flags)))
 }
 

@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use std::{fs, io};
+use strobe_proto::kernel_text;
 
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
@@ -90,7 +91,7 @@ impl Stat {
 
 /// Reads `/proc/PID/stat`.
 pub fn stat(pid: u32) -> io::Result<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let text = kernel_text::read(format!("/proc/{pid}/stat"))?;
     parse_stat(&text)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat")))
 }
@@ -125,14 +126,14 @@ pub fn of_thread(thread: u32) -> io::Result<u32> {
 /// A process as its own PID namespace knows it: the inode of that namespace, and its number there.
 pub fn number_inside(pid: u32) -> io::Result<(u64, u32)> {
     let namespace = fs::metadata(format!("/proc/{pid}/ns/pid"))?.ino();
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let status = kernel_text::read(format!("/proc/{pid}/status"))?;
     let number = innermost_number(&status).ok_or(io::ErrorKind::InvalidData)?;
     Ok((namespace, number))
 }
 
 /// The session of a process as its own PID namespace knows it; 0 if that was begun outside.
 pub fn session_inside(pid: u32) -> io::Result<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let status = kernel_text::read(format!("/proc/{pid}/status"))?;
     innermost(&status, "NSsid:").ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
@@ -170,7 +171,7 @@ pub fn tracer(pid: u32) -> Option<u32> {
 
 /// A line of `/proc/PID/status`, without its name.
 fn status(pid: u32, name: &str) -> io::Result<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let text = kernel_text::read(format!("/proc/{pid}/status"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.map(|line| line.trim().to_owned())
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -269,7 +270,7 @@ pub fn variable(pid: u32, name: &str) -> io::Result<Option<String>> {
 
 /// Bytes to which the process may make a file (`RLIMIT_FSIZE`); `None` without a limit.
 pub fn file_size_limit(pid: u32) -> io::Result<Option<u64>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/limits"))?;
+    let text = kernel_text::read(format!("/proc/{pid}/limits"))?;
     parse_file_size_limit(&text)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/limits")))
 }

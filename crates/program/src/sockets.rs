@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use strobe_proto::kernel_text;
 
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -294,8 +295,7 @@ impl Group {
 
     /// Those of a process's network namespace, as far as the kernel tells.
     fn all(pid: u32) -> Vec<Self> {
-        let table =
-            |name| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+        let table = |name| kernel_text::read(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
         let mut groups = Self::of_v4(&table("igmp"));
         groups.extend(table("igmp6").lines().filter_map(Self::of_v6));
         groups.truncate(Self::LIMIT);

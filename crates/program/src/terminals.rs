@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
 use std::io;
+use strobe_proto::kernel_text;
 
 use crate::descriptor::links;
 
@@ -46,7 +46,7 @@ impl Terminals {
     pub fn add(&mut self, pid: u32) -> io::Result<()> {
         for (number, path) in links(pid)? {
             if path == "/dev/ptmx" || path == "/dev/pts/ptmx" {
-                let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}"));
+                let info = kernel_text::read(format!("/proc/{pid}/fdinfo/{number}"));
                 self.masters.extend(slave(&info.unwrap_or_default()));
             } else if is_terminal(&path) {
                 self.open.entry(path).or_insert((pid, number));

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use strobe_proto::kernel_text;
 
 use nix::libc;
 
@@ -28,7 +29,7 @@ pub fn check(parent: u32) -> Result<(), ZombieError> {
     let look = |error| ZombieError::Look { parent, error };
     for task in fs::read_dir(format!("/proc/{parent}/task")).map_err(look)? {
         let children = task.map_err(look)?.path().join("children");
-        let children = still_there(fs::read_to_string(children)).map_err(look)?;
+        let children = still_there(kernel_text::read(children)).map_err(look)?;
         for pid in children.unwrap_or_default().split_ascii_whitespace() {
             let Ok(pid) = pid.parse() else { continue };
             let Some(stat) = still_there(process::stat(pid)).map_err(look)? else {

@@ -3,8 +3,8 @@
 //! HIP is given the address of an image and no length. The length comes from the image's own
 //! headers, and never reaches beyond the readable mappings that the address lies in.
 
-use std::fs;
 use strobe_code_object::bundle_len;
+use strobe_proto::kernel_text;
 
 const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
@@ -14,7 +14,7 @@ const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 /// Nobody unmaps or writes the image while the result is in use.
 pub(crate) unsafe fn at<'a>(address: *const u8) -> Option<&'a [u8]> {
     let start = address as usize;
-    let end = readable_end(&fs::read_to_string("/proc/self/maps").ok()?, start)?;
+    let end = readable_end(&kernel_text::read("/proc/self/maps").ok()?, start)?;
     // SAFETY: mapped and readable up to `end`, now and (the caller's promise) later.
     let bytes = unsafe { std::slice::from_raw_parts(address, end - start) };
     let len = if bytes.starts_with(ELF_MAGIC) {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_length_of_an_elf_file_is_that_of_the_file() {
-        let file = fs::read("/proc/self/exe").unwrap();
+        let file = std::fs::read("/proc/self/exe").unwrap();
         assert_eq!(elf_len(&file), Some(file.len()));
         let mut longer = file.clone();
         longer.extend([0; 5000]);

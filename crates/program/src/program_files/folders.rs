@@ -2,12 +2,16 @@
 //! open, and those of its sockets' names.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
+
+use crate::unix_sockets;
 
 /// Of a process; each is there now.
 pub(super) fn of(pid: u32) -> io::Result<BTreeSet<PathBuf>> {
@@ -22,21 +26,25 @@ pub(super) fn of(pid: u32) -> io::Result<BTreeSet<PathBuf>> {
         let Ok(path) = fs::read_link(&link) else {
             continue;
         };
-        let socket = path
-            .to_str()
-            .and_then(|path| path.strip_prefix("socket:[")?.strip_suffix(']'));
+        let socket = path.to_str().and_then(|path| {
+            path.strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .parse::<u64>()
+                .ok()
+        });
         if let Some(inode) = socket {
-            sockets.insert(inode.to_owned());
+            sockets.insert(inode);
         } else if is_same_folder(&link, &path) {
             folders.insert(path);
         }
     }
     if !sockets.is_empty() {
-        let table = fs::read_to_string(process.join("net/unix"))?;
-        let bound = table.lines().filter_map(bound);
-        let ours = bound.filter(|(inode, _)| sockets.contains(*inode));
-        let parents = ours.filter_map(|(_, path)| Path::new(path).parent());
-        folders.extend(parents.filter(|folder| folder.is_dir()).map(Path::to_owned));
+        let bound = unix_sockets::bound(pid)?.into_iter();
+        let ours = bound.filter(|bound| sockets.contains(&bound.inode));
+        let paths = ours.map(|bound| PathBuf::from(OsString::from_vec(bound.name)));
+        let absolute = paths.filter(|path| path.is_absolute());
+        let parents = absolute.filter_map(|path| path.parent().map(Path::to_owned));
+        folders.extend(parents.filter(|folder| folder.is_dir()));
     }
     Ok(folders)
 }
@@ -47,20 +55,6 @@ fn is_same_folder(link: &Path, path: &Path) -> bool {
         return false;
     };
     there.is_dir() && (there.dev(), there.ino()) == (named.dev(), named.ino())
-}
-
-/// Inode and path of a line of `/proc/PID/net/unix`, where the socket has a path (proc_pid_net(5)).
-fn bound(line: &str) -> Option<(&str, &str)> {
-    // Seven fields, and the path, which may hold blanks.
-    let mut rest = line;
-    let mut inode = "";
-    for _ in 0..7 {
-        rest = rest.trim_start();
-        let end = rest.find(' ')?;
-        (inode, rest) = rest.split_at(end);
-    }
-    let path = rest.trim_start();
-    path.starts_with('/').then_some((inode, path))
 }
 
 /// What is recorded of a folder.
@@ -81,6 +75,8 @@ pub fn is_folder(record: &ProgramFile) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::UnixListener;
 
     use super::*;
@@ -88,7 +84,8 @@ mod tests {
     #[test]
     fn folders_of_sockets_and_folders_that_are_open_are_found() {
         let folder = tempfile::tempdir().unwrap();
-        let names = ["a socket", "open", "neither"].map(|name| folder.path().join(name));
+        let names: [&[u8]; 3] = [b"a caf\xe9", b"open", b"neither"];
+        let names = names.map(|name| folder.path().join(OsStr::from_bytes(name)));
         names.iter().for_each(|name| fs::create_dir(name).unwrap());
         let _socket = UnixListener::bind(names[0].join("a name")).unwrap();
         let _open = fs::File::open(&names[1]).unwrap();
@@ -100,20 +97,5 @@ mod tests {
         assert!(!found.contains(&names[2]), "{found:?}");
         assert!(found.contains(&std::env::current_dir().unwrap()));
         assert!(is_folder(&record(&names[1]).unwrap()));
-    }
-
-    #[test]
-    fn lines_are_read_as_the_kernel_prints_them() {
-        let line = "0000000000000000: 00000002 00000000 00010000 0001 01 30129 /tmp/a b/l";
-        assert_eq!(bound(line), Some(("30129", "/tmp/a b/l")));
-        assert_eq!(bound(&line.replace("/tmp/a b/l", "@abstract")), None);
-        assert_eq!(
-            bound("0000000000000000: 00000002 00000000 00010000 0001 01 30129"),
-            None
-        );
-        assert_eq!(
-            bound("Num       RefCount Protocol Flags    Type St Inode Path"),
-            None
-        );
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use strobe_proto::kernel_text;
 
 use strobe_proto::{FileJournal, ProgramFile};
 
@@ -444,7 +445,7 @@ fn descriptors(pid: u32) -> io::Result<Vec<Way>> {
             .join(pid.to_string())
             .join("fdinfo")
             .join(number);
-        let info = match fs::read_to_string(info) {
+        let info = match kernel_text::read(info) {
             Ok(info) => info,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),

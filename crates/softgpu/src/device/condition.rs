@@ -1,6 +1,7 @@
 //! Whether the kernel lets a thread run.
 
 use std::{fmt, io};
+use strobe_proto::kernel_text;
 
 use super::process_id::{number_inside, own_namespace, own_pid, seen_as};
 
@@ -98,7 +99,7 @@ impl fmt::Display for Owner {
 }
 
 fn condition(pid: u32, tid: u32) -> Condition {
-    match std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) {
+    match kernel_text::read(format!("/proc/{pid}/task/{tid}/stat")) {
         // The state stands behind the name, which is in parentheses and may hold some.
         Ok(text) => match text
             .rsplit_once(") ")
@@ -127,7 +128,7 @@ fn condition(pid: u32, tid: u32) -> Condition {
 /// The time stands first in `schedstat` (kernel: Documentation/scheduler/sched-stats.rst). A kernel without it
 /// says nothing of what was between two looks.
 fn stopped(pid: u32, tid: u32) -> Condition {
-    let schedstat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"));
+    let schedstat = kernel_text::read(format!("/proc/{pid}/task/{tid}/schedstat"));
     let ran = schedstat.unwrap_or_default();
     let ran = ran.split(' ').next().and_then(|ran| ran.parse().ok());
     Condition::Stopped {
@@ -136,7 +137,7 @@ fn stopped(pid: u32, tid: u32) -> Condition {
 }
 
 fn is_traced(pid: u32, tid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"));
+    let status = kernel_text::read(format!("/proc/{pid}/task/{tid}/status"));
     let tracer = status.as_deref().unwrap_or_default().lines();
     let tracer = tracer.filter_map(|line| line.strip_prefix("TracerPid:"));
     tracer.map(str::trim).any(|tracer| tracer != "0")

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, io};
+use strobe_proto::kernel_text;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -114,7 +115,7 @@ pub(super) fn seen_as(pid: u32, is_its: impl Fn(u32) -> bool) -> io::Result<Opti
 
 /// The number of a process or thread in its own namespace; none of one that has ended.
 pub(super) fn number_inside(status: &Path) -> io::Result<Option<u32>> {
-    let text = match fs::read_to_string(status) {
+    let text = match kernel_text::read(status) {
         Ok(text) => text,
         Err(error) if has_ended(&error) => return Ok(None),
         Err(error) => return Err(error),

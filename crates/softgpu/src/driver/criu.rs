@@ -6,6 +6,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use strobe_proto::kernel_text;
 
 use nix::errno::Errno;
 use strobe_kfd::criu::{
@@ -125,7 +126,7 @@ fn is_privileged() -> bool {
     if !namespace.is_ok_and(|file| file.ino() == INITIAL) {
         return false;
     }
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let status = kernel_text::read("/proc/thread-self/status").unwrap_or_default();
     let effective = status
         .lines()
         .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
@@ -144,7 +145,7 @@ fn target(caller: &Caller) -> Result<(usize, ProcessId), Errno> {
 }
 
 fn tracer(pid: u32) -> Option<i32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = kernel_text::read(format!("/proc/{pid}/status")).ok()?;
     status
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"))?

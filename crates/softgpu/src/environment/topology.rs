@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use strobe_proto::kernel_text;
 
 use crate::device::{self, geometry};
 use crate::options::{Interconnect, Options};
@@ -303,7 +304,7 @@ fn cache(gpu: usize, level: u32, kib: u32) -> String {
 }
 
 fn host_memory() -> u64 {
-    std::fs::read_to_string("/proc/meminfo")
+    kernel_text::read("/proc/meminfo")
         .ok()
         .and_then(|text| {
             let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
