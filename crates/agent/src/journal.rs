@@ -19,6 +19,8 @@ use crate::readable::Reader;
 
 pub(crate) use absolute::Absolute;
 
+pub use crate::kernel::Given;
+
 /// With the zero behind it, and behind [`OLDER`].
 const JOURNAL_BYTES: usize = 512;
 /// Paths that a process knows to be in the journal.
@@ -48,15 +50,6 @@ impl Change {
             (Self::Write, false) | (Self::Make | Self::MakeFolder, true) => None,
         }
     }
-}
-
-/// A path as a program passes it to the kernel; a relative one begins at `folder`, a descriptor or `AT_FDCWD`.
-#[derive(Clone, Copy, Debug)]
-pub struct Given {
-    /// Where a relative path begins.
-    pub folder: c_int,
-    /// Whatever a program may pass to the kernel as a path.
-    pub path: *const c_char,
 }
 
 /// The program is about to change what has a path.

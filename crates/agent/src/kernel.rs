@@ -1,8 +1,15 @@
 //! What is asked of the kernel inside calls of the program, which notices nothing of it.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
-use crate::journal::Given;
+/// A path as a program passes it to the kernel; a relative one begins at `folder`, a descriptor or `AT_FDCWD`.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// Where a relative path begins.
+    pub folder: c_int,
+    /// Whatever a program may pass to the kernel as a path.
+    pub path: *const c_char,
+}
 
 /// Does something of which the program's call is to notice nothing.
 pub fn keep_errno(body: impl FnOnce() -> Option<()>) {

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use strobe_proto::journal::PATH_BYTES;
 
-use super::{Given, is_refused};
-use crate::kernel::Descriptor;
+use super::is_refused;
+use crate::kernel::{Descriptor, Given};
 
 /// A path that is not too long, with a zero behind it. It is filled where it is: the stack that a handler of a signal has
 /// may be a small one.
