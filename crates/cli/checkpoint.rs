@@ -44,7 +44,7 @@ use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::requirements::{
-    check_descriptors, check_file_size_limits, check_namespaces, check_network_lock, check_runs,
+    check_all_run, check_descriptors, check_file_size_limits, check_namespaces, check_network_lock,
 };
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
@@ -348,9 +348,7 @@ fn unless_passing(tree: &Tree, error: anyhow::Error) -> anyhow::Error {
 fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Preparation> {
     let _phase = tracing::debug_span!("prepare").entered();
     let root = tree.root.pid;
-    for agent in &tree.agents {
-        check_runs(agent.identity().pid)?;
-    }
+    check_all_run(root)?;
     check_namespaces(root)?;
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
@@ -468,7 +466,10 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
             RunError::Refused(why) => refused(why),
             RunError::NotNow(why) => Passing(why).into(),
             // CRIU's words for it are many.
-            RunError::Failed(_) if is_stopped(pid) => refused(Standstill::Stopped(pid)),
+            error @ RunError::Failed(_) => match stopped(pid) {
+                Some(stopped) => refused(Standstill::Stopped(stopped)),
+                None => error.into(),
+            },
             error => error.into(),
         };
         freed(pid, &staging, error)
@@ -522,11 +523,13 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     Ok(dumped)
 }
 
-/// Whether a program is stopped, or about to be.
-fn is_stopped(pid: u32) -> bool {
-    (0..50).any(|_| {
+/// A process of a tree that is stopped, or about to be.
+fn stopped(root: u32) -> Option<u32> {
+    let is_stopped = |pid: &u32| process::stat(*pid).is_ok_and(|stat| stat.is_stopped());
+    (0..50).find_map(|_| {
         thread::sleep(Duration::from_millis(1));
-        process::stat(pid).is_ok_and(|stat| stat.is_stopped())
+        let tree = process::tree(root).unwrap_or_default();
+        tree.into_iter().find(is_stopped)
     })
 }
 

@@ -73,6 +73,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     let (mut pipes, mut terminals) = (Pipes::default(), Terminals::default());
     let mut watch = Watch::default();
     for pid in process::tree(root).unwrap_or_default() {
+        note(findings, requirements::check_runs(pid));
         note(findings, threads::check(pid));
         note(findings, zombies::check(pid));
         let lost = attributes::read(pid).lost;
@@ -96,8 +97,8 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     let foreign = terminals.that_are_foreign();
     warnings.extend(foreign.iter().map(ToString::to_string));
     for agent in &tree.agents {
-        let pid = agent.identity().pid;
-        if note(findings, requirements::check_runs(pid)).is_some() {
+        // Of one that is stopped it has been said.
+        if requirements::check_runs(agent.identity().pid).is_ok() {
             note(findings, rehearse(agent));
         }
     }

@@ -19,6 +19,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// mapping; a smaller limit would end the program by SIGXFSZ.
 const CRIU_FILE_BYTES: u64 = 64 << 20;
 
+/// CRIU moves each process of a tree, whether it uses a GPU or not.
+pub(crate) fn check_all_run(root: u32) -> anyhow::Result<()> {
+    process::tree(root)?.into_iter().try_for_each(check_runs)
+}
+
 /// A CRIU whose command was killed may still have it in its hands, for a moment.
 pub(crate) fn check_runs(pid: u32) -> anyhow::Result<()> {
     let deadline = Instant::now() + TRACED;

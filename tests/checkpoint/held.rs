@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use strobe_evaluation::Session;
+use strobe_evaluation::{Session, session};
 use strobe_program::agent::RemoteAgent;
+use strobe_program::process;
 use strobe_proto::page::Phase;
 
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint_of, hip_program, restore, start, strobe, verify,
+    Ended, Folder, LIMIT, checkpoint_of, hip_program, restore, run, start, strobe, verify,
 };
 
 /// `strobe checkpoint` that has reached the copying of contents.
@@ -112,12 +113,12 @@ fn a_checkpoint_that_holds_the_program_back_gives_up_in_time() {
     let command = copying(&session, &images, &["--max-hold", "2"]);
     // Nobody takes away what arrives: the command stands still, and is not gone.
     let pid = command.id();
-    strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
+    session::signal(pid, "STOP").expect("it runs");
     session.signal("USR1").expect("it runs");
     session
         .wait_for("stdout", "through", LIMIT)
         .expect("what was enqueued runs to its end");
-    strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
+    session::signal(pid, "CONT").expect("it stands still");
     ended(command).badly(&["held back", "--max-hold"]);
     assert!(!images.exists());
     // And nothing of it is left.
@@ -139,12 +140,12 @@ fn given_back(how: &str, device: &[&str]) -> Session {
     let command = copying(&session, &images, &[]);
     // Nobody takes away what arrives, so that it is under way for as long as it takes.
     let pid = command.id();
-    strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
+    session::signal(pid, "STOP").expect("it runs");
     session.signal("USR1").expect("it runs");
     session
         .wait_for("stdout", "got", LIMIT)
         .unwrap_or_else(|error| panic!("{how}: there is memory for it: {error}"));
-    strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
+    session::signal(pid, "CONT").expect("it stands still");
     assert!(
         !session.output().contains("changed"),
         "{how}: the program saw that memory was borrowed"
@@ -180,12 +181,12 @@ fn an_allocation_that_no_memory_of_ours_could_help_costs_no_checkpoint() {
         let images = folder.join("images");
         let command = copying(&session, &images, &[]);
         let pid = command.id();
-        strobe_evaluation::session::signal(pid, "STOP").expect("it runs");
+        session::signal(pid, "STOP").expect("it runs");
         session.signal("USR1").expect("it runs");
         session
             .wait_for("stdout", "none", LIMIT)
             .expect("no device has so much");
-        strobe_evaluation::session::signal(pid, "CONT").expect("it stands still");
+        session::signal(pid, "CONT").expect("it stands still");
         ended(command).well();
         verify(&images).well();
         // Nor is what it did not get taken for memory.
@@ -225,6 +226,42 @@ fn a_program_that_is_stopped_costs_its_checkpoint_and_nobody_waits_for_it() {
     }
     checkpoint_of(session.pid(), &images, &["--mode", "stop"]).well();
     verify(&images).well();
+}
+
+/// CRIU would say that it cannot move it, and not which one that is.
+#[test]
+fn a_child_that_is_stopped_and_uses_no_gpu_is_refused_by_name() {
+    let folder = Folder::new("stopped-child");
+    let script = "sleep 1000 & echo $! > child.part; mv child.part child; exec \"$0\" 1000000 log";
+    let mut session = start(&folder, &["sh", "-c", script, &hip_program("mixed.cpp")]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let child = fs::read_to_string(folder.join("child")).expect("its number");
+    let child: u32 = child.trim().parse().expect("a number");
+    let images = folder.join("images");
+    for stop in ["STOP", "TSTP"] {
+        session::signal(child, stop).expect("it sleeps");
+        wait_until("stop", || {
+            let stat = process::stat(child).ok()?;
+            stat.is_stopped().then_some(())
+        });
+        let words = [
+            &*format!("process {child} is stopped"),
+            &format!("kill -CONT {child}"),
+        ];
+        let prospects = run(["checkpoint", "--check", &session.pid().to_string()]);
+        assert_eq!(prospects.code, Some(3), "{}", prospects.stdout);
+        for word in words {
+            assert!(prospects.stdout.contains(word), "{}", prospects.stdout);
+        }
+        let refused = checkpoint_of(session.pid(), &images, &[]).badly(&words);
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        session::signal(child, "CONT").expect("it is stopped");
+    }
+    checkpoint_of(session.pid(), &images, &[]).well();
+    session.kill().expect("it runs");
+    session::signal(child, "KILL").expect("it sleeps");
 }
 
 #[test]
