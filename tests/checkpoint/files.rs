@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::harness::environment::wait_until;
 use crate::harness::{
-    Ended, Folder, LIMIT, check, checkpoint, hip_program, restore, start, strobe,
+    Ended, Folder, LIMIT, check, checkpoint, hip_program, restore, run, start, strobe,
 };
 
 const ROUNDS: &str = "100000";
@@ -623,4 +623,50 @@ fn a_full_file_system_of_the_program_is_named_before_anything_is_changed() {
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     refused.badly(&["0 B left", "small"]);
     assert!(before == after, "the log was changed");
+}
+
+/// Who reads the file of a lease for writing breaks it, which ends a program that does not expect that.
+#[test]
+fn a_lease_for_writing_is_refused_unbroken_and_one_for_reading_comes_back() {
+    const LEASES: &str = "\
+import ctypes, fcntl, os, time
+hip = ctypes.CDLL('libamdhip64.so.5')
+place = ctypes.c_void_p()
+hip.hipMalloc(ctypes.byref(place), ctypes.c_size_t(4096))
+file = open('leased')
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('ready', flush=True)
+while not os.path.exists('change'):
+    time.sleep(.01)
+kept = fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+print('changed', kept, flush=True)
+while not os.path.exists('end'):
+    time.sleep(.01)
+print('end', fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_RDLCK, flush=True)
+";
+    let folder = Folder::new("leases");
+    fs::write(folder.join("leased"), "hello").expect("our folder");
+    let mut session = start(&folder, &["python3", "-c", LEASES]);
+    session
+        .wait_for("stdout", "ready", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let pid = session.pid().to_string();
+    let words = ["a file with a lease for writing", "F_UNLCK"];
+    let prospects = run(["checkpoint", "--check", &pid]);
+    assert_eq!(prospects.code, Some(3), "{}", prospects.stdout);
+    assert!(prospects.stdout.contains(words[0]), "{}", prospects.stdout);
+    let refused = checkpoint(&session, &images, &[]).badly(&words);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    fs::write(folder.join("change"), "").expect("our folder");
+    session
+        .wait_for("stdout", "changed True", LIMIT)
+        .expect("its lease was not broken");
+    checkpoint(&session, &images, &["--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    fs::write(folder.join("end"), "").expect("our folder");
+    restore(&images).well();
+    let said = fs::read_to_string(folder.join("stdout")).expect("its output");
+    assert!(said.ends_with("end True\n"), "{said}");
 }

@@ -17,11 +17,12 @@ use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::{apart, events, nameless, sockets, zombies};
+use strobe_program::{apart, events, nameless, sockets, unsaved, zombies};
 use strobe_proto::amdgpu::{CriuRenderNode, DrmBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{
-    Attributes, DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, files,
+    Attributes, DeviceHandOver, PluginStatistics, ProgramFiles, Promise, Residual, TcpConnections,
+    files,
 };
 use strobe_store::contents;
 
@@ -193,6 +194,12 @@ impl Dump {
         }
         // The first is the root.
         apart::check(self.tree[0], pid)?;
+        // Before files are read. What becomes of connections is not known here.
+        let unsaved = unsaved::of(pid, TcpConnections::Closed);
+        let unsaved = unsaved.map_err(|error| DumpError::Descriptors { pid, error })?;
+        if let Some(first) = unsaved.into_iter().next() {
+            return Err(first.into());
+        }
         zombies::check(pid)?;
         self.warnings.extend(lost.iter().map(ToString::to_string));
         let unread = events::check(pid)?;

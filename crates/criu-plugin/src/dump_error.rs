@@ -11,6 +11,7 @@ use strobe_program::namespaces::NamespaceError;
 use strobe_program::pipes::PipeError;
 use strobe_program::program_files::ProgramFileError;
 use strobe_program::sockets::SocketError;
+use strobe_program::unsaved::Unsaved;
 use strobe_program::zombies::ZombieError;
 
 use crate::gem::HeldError;
@@ -47,6 +48,8 @@ pub(crate) enum DumpError {
     Socket(#[from] SocketError),
     #[error(transparent)]
     Pipe(#[from] PipeError),
+    #[error(transparent)]
+    Unsaved(#[from] Unsaved),
     #[error(transparent)]
     Zombie(#[from] ZombieError),
     #[error(transparent)]
@@ -140,6 +143,7 @@ impl DumpError {
             )
             | Self::OldDriver(..)
             | Self::Apart(_)
+            | Self::Unsaved(_)
             | Self::Namespace(NamespaceError::OtherUser { .. })
             | Self::Twice(_)
             | Self::Streamed
