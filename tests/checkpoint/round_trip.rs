@@ -47,6 +47,26 @@ fn a_program_comes_back_from_a_stop_the_world_checkpoint() {
     comes_back("stop");
 }
 
+/// The driver drops what the first image had, also where that was restored.
+#[test]
+fn a_restored_program_that_becomes_another_by_exec_finds_its_gpu() {
+    let folder = Folder::new("replaced");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/replaced.py");
+    let mut session = start(&folder, &["python3", script, "0"]);
+    session.wait_for("log", "image 0", LIMIT).expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
+    fs::write(folder.join("go"), "").expect("our folder");
+    let image = |number: &u32| format!("image {number}: 1 GPU, errors [0, 0, 0, 0]\n");
+    let expected: String = [0, 3, 1, 3, 2, 3].iter().map(image).collect();
+    for _ in 0..2 {
+        restore(&images).well();
+        let log = fs::read_to_string(folder.join("log")).expect("its log");
+        assert_eq!(log, expected);
+    }
+}
+
 /// Which each version of CRIU reads through links.
 #[test]
 fn no_restore_writes_anything_into_the_checkpoint() {

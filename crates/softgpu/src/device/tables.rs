@@ -11,7 +11,7 @@ use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;
@@ -219,9 +219,8 @@ pub(crate) struct Process {
     /// Nobody: free.
     pub(crate) id: ProcessId,
     pub(crate) devices: [ProcessDevice; GPUS],
-    /// Tells program images of one process apart; 0: not known yet (restored).
-    pub(crate) image: u64,
-    pub(crate) xnack: u32,
+    /// Tells program images of one process apart.
+    pub(crate) image: u32,
     pub(crate) next_queue: u32,
     /// How often its queues were evicted; they run when it is 0.
     pub(crate) evictions: u32,

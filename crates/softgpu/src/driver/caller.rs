@@ -130,21 +130,18 @@ pub(crate) fn dma_buf_object(
 }
 
 /// A number of this program image: other after exec, which replaces the address space and with it
-/// everything the driver held for the process.
-fn image_token() -> u64 {
-    static TOKEN: OnceLock<u64> = OnceLock::new();
-    *TOKEN.get_or_init(|| crate::clock::cpu_ns() | 1)
+/// everything the driver held for the process. It lies in the program's memory: a restored program has the one
+/// that it had.
+fn image_token() -> u32 {
+    static TOKEN: OnceLock<u32> = OnceLock::new();
+    *TOKEN.get_or_init(|| crate::clock::cpu_ns() as u32)
 }
 
 /// The slot of the calling process, made when there is none.
 pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize, Errno> {
     let own = ProcessId::own()?;
     if let Some(slot) = tables.slot_of(own.pid)? {
-        let process = &mut tables.processes[slot];
-        if process.image == 0 {
-            process.image = image_token();
-        }
-        if process.image == image_token() {
+        if tables.processes[slot].image == image_token() {
             return Ok(slot);
         }
         clear(device, tables, slot);

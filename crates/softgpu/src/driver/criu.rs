@@ -31,7 +31,7 @@ use crate::report::report;
 /// over may not get a core for seconds.
 const DRAIN: Duration = Duration::from_secs(5);
 
-const BLOB_VERSION: u32 = 2;
+const BLOB_VERSION: u32 = 3;
 const TYPE_QUEUE: u32 = 0;
 const TYPE_EVENT: u32 = 1;
 
@@ -39,7 +39,8 @@ const TYPE_EVENT: u32 = 1;
 #[repr(C)]
 struct ProcessBlob {
     version: u32,
-    xnack: u32,
+    /// The program's, which has its token in its memory: exec after a restore makes another.
+    image: u32,
 }
 
 #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -268,7 +269,7 @@ unsafe fn checkpoint(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     blob.extend(
         ProcessBlob {
             version: BLOB_VERSION,
-            xnack: process.xnack,
+            image: process.image,
         }
         .as_bytes(),
     );
@@ -481,9 +482,8 @@ unsafe fn restore(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
         return Err(Errno::EINVAL);
     }
     entry.devices = devices;
-    entry.xnack = process.xnack;
     // The program whose memory comes back is another image than the restorer's.
-    entry.image = 0;
+    entry.image = process.image;
     caller.device.state().live[slot]
         .pause
         .store(0, Ordering::SeqCst);
