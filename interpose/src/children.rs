@@ -7,10 +7,10 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 
-use strobe_agent::children::{NewProgram, Strings, note_unless_watched, watched};
+use strobe_agent::children::{NewProgram, Strings, each_opening, note_unless_watched, watched};
 use strobe_agent::journal::Given;
 
-use crate::files::{Function, resolve};
+use crate::files::{Function, opens, resolve};
 
 unsafe extern "C" {
     /// environ(7)
@@ -148,14 +148,17 @@ type Spawn = unsafe extern "C" fn(
 ) -> c_int;
 
 /// # Safety
-/// `function` is one of the C library's two, and the program passes the strings to it.
+/// `function` is one of the C library's two, and the program passes the strings and the actions to it.
 unsafe fn spawned(
     function: &Function,
     program: NewProgram,
+    actions: *const c_void,
     environment: Strings,
     spawn: impl FnOnce(Spawn, Strings) -> c_int,
 ) -> c_int {
     resolve();
+    // SAFETY: the caller's promise.
+    unsafe { each_opening(actions, |file, flags| opens(file, flags)) };
     // SAFETY: the caller's promise.
     let real: Spawn = unsafe { transmute(function.real()) };
     // SAFETY: likewise.
@@ -181,6 +184,7 @@ unsafe extern "C" fn posix_spawn(
         spawned(
             &POSIX_SPAWN,
             NewProgram::File(there(path, actions)),
+            actions,
             environment,
             spawn,
         )
@@ -206,6 +210,7 @@ unsafe extern "C" fn posix_spawnp(
         spawned(
             &POSIX_SPAWNP,
             searched(there(file, actions)),
+            actions,
             environment,
             spawn,
         )

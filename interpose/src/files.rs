@@ -120,10 +120,10 @@ macro_rules! noted {
 }
 
 noted! {
-    open(path, flags) { opens(CWD, path, flags) }
-    open64(path, flags) { opens(CWD, path, flags) }
-    openat(folder, path, flags) { opens(folder, path, flags) }
-    openat64(folder, path, flags) { opens(folder, path, flags) }
+    open(path, flags) { opens(given(CWD, path), flags as c_int) }
+    open64(path, flags) { opens(given(CWD, path), flags as c_int) }
+    openat(folder, path, flags) { opens(given(folder, path), flags as c_int) }
+    openat64(folder, path, flags) { opens(given(folder, path), flags as c_int) }
     creat(path) { changes(CWD, path, Change::WriteOrMake) }
     creat64(path) { changes(CWD, path, Change::WriteOrMake) }
     fopen(path, mode) { opens_stream(path, mode) }
@@ -164,8 +164,8 @@ const fn given(folder: Argument, path: Argument) -> Given {
     }
 }
 
-fn opens(folder: Argument, path: Argument, flags: Argument) {
-    let flags = flags as c_int;
+/// The program opens a file with these flags of open(2), or has a child do it.
+pub(crate) fn opens(file: Given, flags: c_int) {
     let has = |flag: c_int| flags & flag != 0;
     // The path is that of a folder, or nothing is opened.
     if flags & libc::O_TMPFILE == libc::O_TMPFILE || has(libc::O_PATH) {
@@ -180,7 +180,8 @@ fn opens(folder: Argument, path: Argument, flags: Argument) {
         (false, true) => Change::Write,
         (false, false) => return,
     };
-    changes(folder, path, change);
+    // SAFETY: the program is about to pass it to the kernel.
+    unsafe { note(file, change) };
 }
 
 /// The letters of a mode that the C library looks at.
@@ -208,7 +209,7 @@ fn opens_stream(path: Argument, mode: Argument) {
             _ => 0,
         };
     }
-    opens(CWD, path, flags as Argument);
+    opens(given(CWD, path), flags);
 }
 
 fn changes(folder: Argument, path: Argument, change: Change) {

@@ -274,6 +274,34 @@ fn a_small_stack_is_room_enough() {
     assert_eq!(made.noted, expected, "{}", made.said);
 }
 
+/// When it is started, and not when that is prepared.
+#[test]
+fn what_a_child_opens_before_its_program_begins_is_noted() {
+    let fill = |folder: &Path| {
+        fs::create_dir(folder.join("folder")).expect("room");
+        fs::write(folder.join("file"), "").expect("room");
+    };
+    let calls = [
+        "to prepared wc",
+        "never",
+        "to made wcx",
+        "mkdir first",
+        "spawn /bin/true",
+        "to file wct",
+        "to made r",
+        "in folder",
+        "to inside wc",
+        "to ../beside wc",
+        "spawnp true",
+        "to file wcx",
+        "spawn /bin/true",
+        "spawn /bin/true",
+    ];
+    let made = made(fill, &calls);
+    let expected = ["/ first", "+ made", "= file", "+ folder/inside", "+ beside"];
+    assert_eq!(made.noted, expected, "{}", made.said);
+}
+
 #[test]
 fn who_is_started_unwatched_is_named_and_nobody_else() {
     let fill = |folder: &Path| {

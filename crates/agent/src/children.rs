@@ -3,6 +3,7 @@
 //!
 //! Runs between fork and exec, and in children that share their parent's memory: nothing here waits, allocates or locks.
 
+mod actions;
 mod program;
 
 use std::ffi::{CStr, c_char};
@@ -14,6 +15,7 @@ use crate::given::{self, Variable};
 use crate::kernel::keep_errno;
 use crate::readable::Reader;
 
+pub use actions::each_opening;
 pub use program::NewProgram;
 
 /// An array of strings that ends with a null.

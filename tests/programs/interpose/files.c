@@ -2,6 +2,7 @@
 //
 //   files 'open PATH FLAGS' 'fopen PATH MODE' 'unlink PATH' ...
 //
+// `to PATH FLAGS` and `in FOLDER` are what the next child begins with, `never` takes them back.
 // `user N` becomes another user, `cancel` asks the thread that makes the calls to end, `crowd` gives it a large environment,
 // `stack N` makes all that follow on a stack of so many bytes, `chdir PATH` goes elsewhere with that thread alone, `bytes N`
 // and `descriptors N` are limits of files.
@@ -52,13 +53,20 @@ static int bound(const char* path) {
     return bind(file, (void*)&address, offsetof(struct sockaddr_un, sun_path) + strlen(path)) | close(file);
 }
 
+static posix_spawn_file_actions_t* actions;
+
+static posix_spawn_file_actions_t* all_actions(void) {
+    static posix_spawn_file_actions_t all;
+    if (!actions) posix_spawn_file_actions_init(&all);
+    return actions = &all;
+}
+
+// With what `to` and `in` have asked for, once.
 static int spawned(__typeof__(posix_spawn)* spawn, const char* program, const char* folder) {
     pid_t child;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    if (*folder) posix_spawn_file_actions_addchdir_np(&actions, folder);
-    char* arguments[] = {(char*)program, NULL};
-    errno = spawn(&child, program, *folder ? &actions : NULL, NULL, arguments, environ);
+    if (*folder) posix_spawn_file_actions_addchdir_np(all_actions(), folder);
+    errno = spawn(&child, program, actions, NULL, (char*[]){(char*)program, NULL}, environ);
+    actions = NULL;
     return errno ? -1 : waitpid(child, NULL, 0) != child;
 }
 
@@ -99,6 +107,9 @@ static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "execvp")) return execvp(one, (char*[]){(char*)one, NULL});
     if (!strcmp(name, "spawn")) return spawned(posix_spawn, one, other);
     if (!strcmp(name, "spawnp")) return spawned(posix_spawnp, one, other);
+    if (!strcmp(name, "to")) return posix_spawn_file_actions_addopen(all_actions(), 1, one, flags(other), 0600);
+    if (!strcmp(name, "in")) return posix_spawn_file_actions_addchdir_np(all_actions(), one);
+    if (!strcmp(name, "never")) return actions = NULL, 0;
     if (!strcmp(name, "system")) return system(one);
     if (!strcmp(name, "chdir")) return unshare(CLONE_FS) || chdir(one);
     if (!strcmp(name, "bytes")) return limited(RLIMIT_FSIZE, one);
