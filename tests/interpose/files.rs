@@ -303,6 +303,18 @@ fn what_a_child_opens_before_its_program_begins_is_noted() {
 }
 
 #[test]
+fn who_is_watched_by_another_run_is_named() {
+    let calls = [
+        "spawn /bin/true",
+        "setenv STROBE_JOURNAL /nowhere/journal",
+        "spawn /bin/true",
+        "system :",
+    ];
+    let made = made(|_| {}, &calls);
+    assert_eq!(made.noted, ["! /bin/true", "! :"], "{}", made.said);
+}
+
+#[test]
 fn who_is_started_unwatched_is_named_and_nobody_else() {
     let fill = |folder: &Path| {
         fs::write(folder.join("no-program"), "").expect("room");

@@ -78,11 +78,20 @@ fn is_preloaded(list: &[u8]) -> bool {
     list.split(|byte| matches!(byte, b':' | b' ')).any(is_ours)
 }
 
+/// Whether it is another journal than that of this process.
+fn is_anothers(journal: &[u8]) -> bool {
+    let own = given::variable(journal::VARIABLE);
+    let is_same = |own: Variable| own.value_bytes().eq(journal.iter().copied());
+    !journal.is_empty() && !own.is_none_or(is_same)
+}
+
 /// What is in an environment of that which we give.
 #[derive(Default)]
 struct Has<'a> {
     library: bool,
     given: [bool; GIVEN.len()],
+    /// Its journal is that of another `strobe run`.
+    is_anothers: bool,
     may_be_without: bool,
     /// The list of libraries and its place; the last one counts.
     preload: Option<(usize, &'a [u8])>,
@@ -101,6 +110,7 @@ impl<'a> Has<'a> {
                 has.library = is_preloaded(list);
             }
             has.may_be_without |= value(variable, UNWATCHED).is_some();
+            has.is_anothers |= value(variable, journal::VARIABLE).is_some_and(is_anothers);
             for (given, name) in has.given.iter_mut().zip(GIVEN) {
                 *given |= value(variable, name).is_some_and(|value| !value.is_empty());
             }
@@ -110,7 +120,8 @@ impl<'a> Has<'a> {
 
     /// The log of launches is there only if somebody has asked for one.
     fn is_whole(&self) -> bool {
-        self.may_be_without || self.library && self.given[..2] == [true; 2]
+        let is_watched = self.library && self.given[..2] == [true; 2] && !self.is_anothers;
+        self.may_be_without || is_watched
     }
 
     /// What else is preloaded.
@@ -176,7 +187,8 @@ unsafe fn with_what_it_lacks<R>(
     if given::variable(journal::VARIABLE).is_none() {
         return go_on(variables.0);
     }
-    let gift = Gift::find();
+    // What another run watches is left to that, and not put back by ours.
+    let gift = Gift::find().filter(|_| !has.is_anothers);
     let needs = gift.as_ref().map_or(usize::MAX, |gift| gift.words(has));
     let what = (program, variables, has, gift);
     // SAFETY: likewise.

@@ -110,6 +110,7 @@ static int call(const char* name, const char* one, const char* other) {
     if (!strcmp(name, "to")) return posix_spawn_file_actions_addopen(all_actions(), 1, one, flags(other), 0600);
     if (!strcmp(name, "in")) return posix_spawn_file_actions_addchdir_np(all_actions(), one);
     if (!strcmp(name, "never")) return actions = NULL, 0;
+    if (!strcmp(name, "setenv")) return setenv(one, other, 1);
     if (!strcmp(name, "system")) return system(one);
     if (!strcmp(name, "chdir")) return unshare(CLONE_FS) || chdir(one);
     if (!strcmp(name, "bytes")) return limited(RLIMIT_FSIZE, one);
