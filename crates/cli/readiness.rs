@@ -94,6 +94,8 @@ pub(crate) fn look(
     findings.extend(refusals.iter().map(ToString::to_string));
     let remarks = remarks(&later);
     let repairs: Vec<Repair> = later.repairs.into_iter().chain(repairs).collect();
+    let sealed: BTreeSet<_> = repairs.iter().filter_map(Repair::sealed).collect();
+    findings.extend(sealed.iter().map(ToString::to_string));
     if let Err(error) = room::check(&repairs) {
         findings.push(error.to_string());
     }

@@ -250,9 +250,11 @@ impl Dump {
                 left_out,
                 journals,
                 unknown,
+                sealed,
             }) => {
                 let warnings = left_out.iter().map(ToString::to_string);
                 let warnings = warnings.chain(unknown.iter().map(ToString::to_string));
+                let warnings = warnings.chain(sealed.iter().map(ToString::to_string));
                 self.warnings.extend(warnings);
                 ProgramFiles {
                     files,

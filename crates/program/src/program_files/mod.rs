@@ -22,6 +22,7 @@ pub(crate) use record::parse_fdinfo;
 pub use record::{LeftOut, Needs, Recorder, Saved, Unknown, hash_foreign};
 pub use repair::Repair;
 pub use repaired::Repaired;
+pub use sealed::Sealed;
 
 mod attributes;
 mod compare;
@@ -35,6 +36,7 @@ mod places;
 mod record;
 mod repair;
 mod repaired;
+mod sealed;
 mod view;
 
 /// Whether somebody has this file, which is open for reading here, open for writing: the kernel gives

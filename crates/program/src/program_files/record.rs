@@ -12,6 +12,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 
 use super::error::ProgramFileError;
 use super::folders;
+use super::sealed::Sealed;
 use crate::journal::Written;
 use crate::process::Identity;
 use crate::rights::Writer;
@@ -89,6 +90,8 @@ pub struct Saved {
     pub journals: Vec<FileJournal>,
     /// What is not known of files that were closed.
     pub unknown: Vec<Unknown>,
+    /// What the program may write to, and a restore may not.
+    pub sealed: Vec<Sealed>,
 }
 
 /// What nobody looks at of files that were written and closed before the cut.
@@ -391,6 +394,9 @@ impl Recorder {
                 for folder in record.path().ancestors().skip(1) {
                     self.add_folder(folder, &by);
                 }
+            }
+            if !record.foreign && access != Access::Reads {
+                saved.sealed.extend(Sealed::of(record.path()));
             }
             by.note_in(&mut record);
             saved.files.push(record);

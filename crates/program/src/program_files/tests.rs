@@ -2,6 +2,7 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use strobe_proto::ProgramFile;
@@ -432,6 +433,50 @@ fn small_files_are_saved_first_and_those_left_out_are_named() {
     let left_out = saved.left_out.iter().find(|file| file.path == path);
     let sentence = left_out.expect("it is named").to_string();
     assert!(sentence.contains("as it is now, or longer"), "{sentence}");
+}
+
+#[test]
+fn what_nobody_may_change_is_named_with_the_remedy() {
+    let place = Place::new();
+    let path = place.path("log");
+    let chattr = |change, path: &Path| {
+        let done = Command::new("chattr").arg(change).arg(path).status();
+        assert!(done.expect("chattr starts").success());
+    };
+    let mut options = OpenOptions::new();
+    let mut log = options.append(true).create(true).open(&path).unwrap();
+    log.write_all(b"12345").unwrap();
+    chattr("+a", &path);
+    let saved = place.saved(PLENTY);
+    log.write_all(b"6").unwrap();
+    let mut records = saved.files;
+    records.retain(|file| file.path() == path);
+    let repairs = || place.compare(&records).repairs;
+    let sealed = || {
+        let sealed: Vec<_> = repairs().iter().filter_map(Repair::sealed).collect();
+        sealed.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let appended = sealed();
+    let refused = repairs().remove(0).apply();
+    chattr("-a", &path);
+    let free = sealed();
+    // What comes after the cut is kept beside it.
+    let folder = path.parent().unwrap();
+    chattr("+i", folder);
+    let shut = sealed();
+    chattr("-i", folder);
+    let remedy = |change, path: &Path| format!("`chattr {change} {}`", path.display());
+    let names = |said: &[String], remedy: &str| said.iter().all(|said| said.contains(remedy));
+    let remedies = remedy("-a", &path);
+    let at_the_cut: Vec<_> = saved.sealed.iter().map(ToString::to_string).collect();
+    assert_eq!((at_the_cut.len(), appended.len(), shut.len()), (1, 1, 1));
+    assert!(names(&at_the_cut, &remedies), "{at_the_cut:?}");
+    assert!(names(&appended, &remedies), "{appended:?}");
+    assert!(refused.is_err());
+    assert_eq!(free, [""; 0]);
+    assert!(names(&shut, &remedy("-i", folder)), "{shut:?}");
+    place.repair(&records);
+    assert_eq!(fs::read(&path).unwrap(), b"12345");
 }
 
 #[test]
