@@ -158,7 +158,7 @@ unsafe fn spawned(
 ) -> c_int {
     resolve();
     // SAFETY: the caller's promise.
-    unsafe { each_opening(actions, |file, flags| opens(file, flags)) };
+    unsafe { each_opening(actions, opens) };
     // SAFETY: the caller's promise.
     let real: Spawn = unsafe { transmute(function.real()) };
     // SAFETY: likewise.
