@@ -116,6 +116,15 @@ const NOT_HERE: &[(&str, &str)] = &[
         "starts programs, whose environment differs, and uses no GPU",
     ),
     ("captures.cpp", "goes on for ever"),
+    ("ends.cpp", "ends when it is told to"),
+    (
+        "replaced.py",
+        "becomes itself again, and checks what it finds",
+    ),
+    (
+        "interpose/files.c",
+        "makes the calls that it is told, and uses no GPU",
+    ),
     ("endless.cpp", "goes on until it is told otherwise"),
     ("lends.cpp", "wants a driver that has IPC handles"),
     ("lethal.c", "is the end of others, and uses no GPU"),

@@ -5,7 +5,7 @@
 //! is between the program and it.
 
 use crate::dynamic::is_own;
-use crate::{children, glibc};
+use crate::{children, ending, glibc};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -51,7 +51,8 @@ pub(crate) fn resolve() {
         return;
     }
     keep_errno(|| {
-        for function in FUNCTIONS.iter().copied().chain(children::FUNCTIONS) {
+        let others = children::FUNCTIONS.into_iter().chain(ending::FUNCTIONS);
+        for function in FUNCTIONS.iter().copied().chain(others) {
             if let Some(real) = glibc::dlsym(libc::RTLD_NEXT, function.name) {
                 function.real.store(real, Ordering::Release);
             }

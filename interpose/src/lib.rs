@@ -5,11 +5,12 @@
 //! runtime below HIP is watched in the same way (`beside`), and functions that no list names are not
 //! passed over in silence (`unlisted`). Calls of the C library that change which files there are, or open one to write, leave the
 //! path behind (`files`), and those that start programs pass on what these are watched by (`children`). What the wrappers do is the agent's. There is no constructor: until the program's first
-//! call of HIP nothing else happens. `exports.txt` is the exact list of exports, `API.md` the table for people.
+//! call of HIP nothing else happens, and its end is met where it begins (`ending`). `exports.txt` is the exact list of exports, `API.md` the table for people.
 
 mod beside;
 mod children;
 mod dynamic;
+mod ending;
 mod exported;
 mod files;
 mod glibc;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use strobe_evaluation::{Session, session};
 
+use crate::harness::environment::Environment;
 use crate::harness::{
     Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify,
 };
@@ -16,11 +17,11 @@ use crate::harness::{
 const POINTS: [u64; 12] = [0, 10, 25, 50, 75, 100, 140, 180, 230, 300, 400, 600];
 
 /// `strobe checkpoint`, not waited for.
-fn begin(session: &Session, images: &Path) -> Child {
+fn begin(pid: u32, images: &Path) -> Child {
     let mut command = strobe().command();
     command
         .arg("checkpoint")
-        .arg(session.pid().to_string())
+        .arg(pid.to_string())
         .arg("-o")
         .arg(images);
     command
@@ -49,7 +50,7 @@ fn killing_the_command_leaves_the_old_checkpoint_and_a_program_that_runs() {
     checkpoint(&session, &old, &[]).well();
     for point in POINTS {
         let images = folder.join(&format!("images-{point}"));
-        let mut command = begin(&session, &images);
+        let mut command = begin(session.pid(), &images);
         sleep(Duration::from_millis(point));
         // It may have ended before.
         let _ = command.kill();
@@ -82,7 +83,7 @@ fn killing_the_program_ends_the_command_and_leaves_nothing_half() {
         let mut session = start(&folder, &[&program, "100000", &log]);
         session.wait_for(&log, "round 1 ", LIMIT).expect("it works");
         let images = folder.join(&format!("images-{point}"));
-        let command = begin(&session, &images);
+        let command = begin(session.pid(), &images);
         sleep(Duration::from_millis(point));
         session.kill().expect("it dies");
         let output = command.wait_with_output().expect("it ends");
@@ -107,7 +108,7 @@ fn leaving(way: &str, code: i32) -> Vec<String> {
             .wait_for("stdout", "ready", LIMIT)
             .expect("it works");
         let images = folder.join(&format!("images-{point}"));
-        let command = begin(&session, &images);
+        let command = begin(session.pid(), &images);
         sleep(Duration::from_millis(point));
         session.signal("USR1").expect("it runs");
         let status = session.wait(LIMIT).expect("it leaves");
@@ -214,7 +215,7 @@ fn of_two_commands_at_once_one_takes_its_checkpoint_and_the_other_says_why_not()
         .expect("it works");
     for turn in 0..4 {
         let places = ["a", "b"].map(|name| folder.join(&format!("{name}-{turn}")));
-        let commands = places.clone().map(|images| begin(&session, &images));
+        let commands = places.clone().map(|images| begin(session.pid(), &images));
         let ended = commands.map(|command| {
             let output = command.wait_with_output().expect("it ends");
             Ended::new(&output)
@@ -233,4 +234,24 @@ fn of_two_commands_at_once_one_takes_its_checkpoint_and_the_other_says_why_not()
         assert!(complete > 0, "both gave way");
     }
     checkpoint(&session, &folder.join("last"), &[]).well();
+}
+
+/// The first checkpoint of a program has HIP compile kernels of its own, and that takes a while.
+#[test]
+fn a_program_that_ends_during_a_checkpoint_ends_as_it_would_without_one() {
+    let folder = Folder::new("ends");
+    let program = hip_program("ends.cpp");
+    let mut environment = Environment::new(&folder, &[]);
+    let ways = ["main", "exit", "thread"];
+    for (number, way) in ways.iter().cycle().take(9).enumerate() {
+        let (name, go) = (format!("{way}-{number}"), format!("go-{number}"));
+        let session = environment.start_traced(&name, &[&program, way, &go]);
+        session.says("ready");
+        let images = folder.join(&format!("images-{number}"));
+        let mut command = begin(session.pid(), &images);
+        sleep(Duration::from_millis(60 * number as u64));
+        fs::write(folder.join(&go), "").expect("our folder");
+        assert_eq!(session.code(), 7, "{way}, {number}: {}", session.output());
+        command.wait().expect("it ends");
+    }
 }

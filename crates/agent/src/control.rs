@@ -52,25 +52,36 @@ pub(crate) fn start(agent: &'static Agent) {
             return;
         }
     }
-    // Handlers run last in, first out: ours, of the first GPU call, comes before those that HIP
-    // registered when it was loaded.
+    // For exits that nobody announces (err(3)). Handlers run last in, first out: ours, of the first GPU call, comes before
+    // those that HIP registered when it was loaded.
     // SAFETY: the handler does not unwind.
     unsafe { libc::atexit(at_exit) };
 }
 
+/// The program is about to exit: no thread of ours is in HIP when this returns, and none will be.
+pub fn before_exit() {
+    guarded(end);
+}
+
+/// Where there is an agent.
+fn end() -> Option<&'static Agent> {
+    if crate::wire::page::state() != crate::wire::page::State::Live {
+        return None;
+    }
+    let agent = existing()?;
+    agent.control.exiting.store(true, Ordering::Release);
+    // In this order: the thread may wait for the call.
+    agent.control.supervisor.end(CALL_PATIENCE);
+    let thread = agent.control.thread.lock().take();
+    let deadline = Instant::now() + EXIT_PATIENCE;
+    // One that is not over by then is left alone.
+    let _ = thread.map(|thread| thread.join(deadline, || false));
+    Some(agent)
+}
+
 extern "C" fn at_exit() {
     guarded(|| {
-        if crate::wire::page::state() != crate::wire::page::State::Live {
-            return;
-        }
-        let Some(agent) = existing() else { return };
-        agent.control.exiting.store(true, Ordering::Release);
-        // In this order: the thread may wait for the call.
-        agent.control.supervisor.end(CALL_PATIENCE);
-        let thread = agent.control.thread.lock().take();
-        let deadline = Instant::now() + EXIT_PATIENCE;
-        // One that is not over by then is left alone.
-        let _ = thread.map(|thread| thread.join(deadline, || false));
+        let Some(agent) = end() else { return };
         let reports = Wanted::from_environment().phases();
         if reports || agent.trace.lock().has_log() {
             agent.drain_ring(usize::MAX);

@@ -28,6 +28,7 @@ mod seen;
 mod wire;
 
 pub use call::{Call, CallOutcome, enter, gives_way, leave};
+pub use control::before_exit;
 pub use fault::note_stderr;
 pub use refused::{RefusedFunctions, watch_refused};
 pub use wire::page;

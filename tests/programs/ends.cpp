@@ -1,0 +1,23 @@
+// A program that ends with code 7 when there is a file, in one of these ways:
+//   ends main FILE      returns from main
+//   ends exit FILE      calls exit
+//   ends thread FILE    calls exit on another thread
+// It says "ready" before.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "check.h"
+
+int main(int argc, char** argv) {
+    if (argc < 3) return 2;
+    void* memory;
+    CHECK(hipMalloc(&memory, 4096));
+    say("ready");
+    while (access(argv[2], F_OK)) usleep(500);
+    if (!strcmp(argv[1], "exit")) exit(7);
+    if (!strcmp(argv[1], "thread")) std::thread([] { exit(7); }).join();
+    return 7;
+}
