@@ -47,11 +47,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What was made by no call that is watched (mkstemp(3)), and then renamed, is younger than the cut.
+    /// What was made by no call that is watched (mkstemp(3)), and then renamed, is younger than the cut. (So is all of a
+    /// copy.)
     pub(super) fn corrected(&self, since: &Names) -> Names {
         let mut since = since.clone();
         for (now, moved) in std::mem::take(&mut since.moved) {
-            let born = birth(&self.place(&now));
+            let born = birth(&self.place(&now)).filter(|_| !self.map.leads_to(&now));
             if born.is_some_and(|born| born > self.cut) {
                 since.made.insert(now, Made::File);
             } else {
