@@ -5,7 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
 use strobe_program::journal;
+
+/// Bytes that are set aside for it: of hundreds of entries.
+const ROOM: i64 = 64 << 10;
 
 /// Removed again unless a checkpoint was taken.
 #[derive(Debug)]
@@ -18,7 +23,12 @@ impl Journal {
         let lasting = state.filter(|folder| fs::create_dir_all(folder).is_ok());
         let new = |folder: &Path| {
             let mut name = tempfile::Builder::new();
-            name.prefix("").rand_bytes(12).tempfile_in(folder)
+            let file = name.prefix("").rand_bytes(12).tempfile_in(folder)?;
+            // On a full disk nobody would notice before a checkpoint.
+            match fallocate(file.as_file(), FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, ROOM) {
+                Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(file),
+                Err(error) => Err(io::Error::from(error)),
+            }
         };
         let file = lasting
             .and_then(|folder| new(&folder).ok())

@@ -590,11 +590,7 @@ fn a_full_file_system_of_the_program_is_named_before_anything_is_changed() {
     let folder = Folder::new("full-file-system");
     let small = folder.join("small");
     fs::create_dir(&small).expect("a directory");
-    let mount = |arguments: &[&str]| {
-        let mut command = Command::new(arguments[0]);
-        let status = command.args(&arguments[1..]).arg(&small).status();
-        assert!(status.expect("it starts").success(), "{arguments:?}");
-    };
+    let mount = |arguments: &[&str]| mount_at(&small, arguments);
     mount(&["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs"]);
     let program = hip_program("mixed.cpp");
     let session = start(&folder, &[&program, ROUNDS, "small/log"]);
@@ -609,11 +605,7 @@ fn a_full_file_system_of_the_program_is_named_before_anything_is_changed() {
     wait_until("rounds", || (lines() > saved + 3).then_some(()));
     session.kill().expect("it dies");
     let before = fs::read(small.join("log")).expect("its log");
-    let full = Command::new("dd")
-        .args(["if=/dev/zero", "bs=4096"])
-        .arg(format!("of={}", small.join("other").display()))
-        .output();
-    assert!(!full.expect("dd starts").status.success(), "it is full");
+    fill(&small);
     let checked = check(&images);
     let refused = restore(&images);
     let after = fs::read(small.join("log")).expect("its log");
@@ -623,6 +615,54 @@ fn a_full_file_system_of_the_program_is_named_before_anything_is_changed() {
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     refused.badly(&["0 B left", "small"]);
     assert!(before == after, "the log was changed");
+}
+
+fn mount_at(folder: &Path, arguments: &[&str]) {
+    let mut command = Command::new(arguments[0]);
+    let status = command.args(&arguments[1..]).arg(folder).status();
+    assert!(status.expect("it starts").success(), "{arguments:?}");
+}
+
+fn fill(folder: &Path) {
+    let full = Command::new("dd")
+        .args(["if=/dev/zero", "bs=4096"])
+        .arg(format!("of={}", folder.join("other").display()))
+        .output();
+    assert!(!full.expect("dd starts").status.success(), "it is full");
+}
+
+#[test]
+fn where_the_disk_of_the_journal_is_full_it_is_kept_elsewhere() {
+    let folder = Folder::new("full-state");
+    let state = folder.join("state");
+    fs::create_dir(&state).expect("a directory");
+    mount_at(&state, &["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+    let journal = || {
+        let mut command = strobe().command();
+        command.env("XDG_STATE_HOME", &state);
+        command.args([
+            "run",
+            "--",
+            "sh",
+            "-c",
+            "echo $STROBE_JOURNAL; touch made; stat -c %s $STROBE_JOURNAL",
+        ]);
+        let output = command.current_dir(folder.path()).output();
+        String::from_utf8(output.expect("it starts").stdout).expect("paths")
+    };
+    let lasting = journal();
+    fill(&state);
+    let elsewhere = journal();
+    mount_at(&state, &["umount", "--lazy"]);
+    let is_inside = |said: &str| said.starts_with(&*state.to_string_lossy());
+    assert!(is_inside(&lasting), "{lasting}");
+    assert!(
+        elsewhere.starts_with('/') && !is_inside(&elsewhere),
+        "{elsewhere}"
+    );
+    for said in [lasting, elsewhere] {
+        assert_ne!(said.lines().nth(1), Some("0"), "{said}");
+    }
 }
 
 /// Who reads the file of a lease for writing breaks it, which ends a program that does not expect that.
