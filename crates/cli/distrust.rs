@@ -5,18 +5,22 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use strobe_proto::kernel_text;
 
 use anyhow::Context;
-use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use strobe_program::process;
+use strobe_program::rights::Writer;
 use strobe_proto::Suspect;
 use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
 
 /// Notes the suspects where the agent of the user's next program looks.
 pub(crate) fn note(pid: u32, suspects: &[Suspect]) -> anyhow::Result<()> {
     let folder = cache_folder(pid)?;
-    let _owner = Owner::of(pid)?;
+    // It is the user's, and may lead anywhere.
+    let user = Writer::of(pid).context("whose program it is")?;
+    user.run(|| add_all(&folder, suspects))?
+}
+
+fn add_all(folder: &Path, suspects: &[Suspect]) -> anyhow::Result<()> {
     for code_object in suspects.iter().map(|s| &s.code_object) {
         let Ok(hash) = <&[u8; 16]>::try_from(code_object.as_slice()) else {
             continue;
@@ -67,36 +71,6 @@ fn cache_folder(pid: u32) -> anyhow::Result<PathBuf> {
         .context("the program has no home")?;
     let inside = folder.strip_prefix("/").unwrap_or(&folder);
     Ok(Path::new(&format!("/proc/{pid}/root")).join(inside))
-}
-
-/// As long as it lives, files are opened and made with the rights of a process's user only: its
-/// cache folder is its own, and may lead anywhere.
-struct Owner {
-    uid: Uid,
-    gid: Gid,
-}
-
-impl Owner {
-    fn of(pid: u32) -> anyhow::Result<Self> {
-        let status = kernel_text::read(format!("/proc/{pid}/status"))?;
-        let id = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            // Real, effective, saved, of the file system.
-            line.split_whitespace().nth(3)?.parse().ok()
-        };
-        let (uid, gid) = id("Uid:").zip(id("Gid:")).context("whose program it is")?;
-        // The group first: afterwards it could not be changed.
-        let gid = setfsgid(Gid::from_raw(gid));
-        let uid = setfsuid(Uid::from_raw(uid));
-        Ok(Self { uid, gid })
-    }
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        setfsuid(self.uid);
-        setfsgid(self.gid);
-    }
 }
 
 #[cfg(test)]

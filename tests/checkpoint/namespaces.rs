@@ -126,8 +126,8 @@ fn namespaces_that_criu_does_not_save_are_refused_before_the_program_is_stopped(
 fn a_child_in_a_namespace_of_its_own_is_refused_by_name_until_it_has_ended() {
     let program = hip_program("mixed.cpp");
     let folder = Folder::new("child-apart");
-    // Runs what it is told to, beside the program.
-    let script = "\"$0\" 1000000 log & while read words < told; do $words & done";
+    // Runs what it is told to, beside the program. (Who opens it before the last writer has closed it reads nothing.)
+    let script = "\"$0\" 1000000 log & while :; do read words < told || continue; $words & done";
     let told = folder.join("told");
     nix::unistd::mkfifo(&told, nix::sys::stat::Mode::S_IRWXU).expect("a folder of ours");
     let mut session = start(&folder, &["sh", "-c", script, &program]);

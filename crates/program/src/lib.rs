@@ -20,7 +20,7 @@
 //! | [`terminals`] | terminals whose other side is outside of the program |
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`path_map`] | where a restore looks for what had another path |
-//! | `rights` | the rights of a user, where that user chooses the place |
+//! | [`rights`] | the rights of a user, where that user chooses the place |
 //! | [`sockets`] | what IP sockets have that CRIU does not save |
 //! | `unix_sockets` | the names of unix sockets |
 //! | [`spool`] | files that its output goes through |
@@ -43,7 +43,7 @@ pub mod path_map;
 pub mod pipes;
 pub mod process;
 pub mod program_files;
-mod rights;
+pub mod rights;
 pub mod shared_memory;
 pub mod sockets;
 pub mod spool;

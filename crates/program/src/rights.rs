@@ -19,7 +19,7 @@ const NO_GROUP: u32 = 65534;
 
 /// A user with groups, by whose word or with whose rights something is done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Writer {
+pub struct Writer {
     pub(crate) user: u32,
     /// First that which new files get.
     pub(crate) groups: Vec<u32>,
@@ -56,7 +56,10 @@ impl Writer {
     }
 
     /// The user of a process.
-    pub(crate) fn of(pid: u32) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(pid: u32) -> io::Result<Self> {
         let user = process::user(pid)?;
         let groups = process::groups(pid)?;
         Ok(Self { user, groups })
@@ -101,7 +104,7 @@ impl Writer {
     ///
     /// # Errors
     /// Where this process may not take them.
-    pub(crate) fn run<T: Send>(&self, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+    pub fn run<T: Send>(&self, act: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.run_after(false, act)
     }
 
