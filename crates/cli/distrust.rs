@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use strobe_program::process;
-use strobe_program::rights::Writer;
+use strobe_program::rights::Rights;
 use strobe_proto::Suspect;
 use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
 
@@ -16,7 +16,7 @@ use strobe_proto::distrust::{MOST_BYTES, format, parse, relative_path};
 pub(crate) fn note(pid: u32, suspects: &[Suspect]) -> anyhow::Result<()> {
     let folder = cache_folder(pid)?;
     // It is the user's, and may lead anywhere.
-    let user = Writer::of(pid).context("whose program it is")?;
+    let user = Rights::of(pid).context("whose program it is")?;
     user.run(|| add_all(&folder, suspects))?
 }
 

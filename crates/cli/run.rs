@@ -108,16 +108,25 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
 
 /// A program of another `strobe run` is saved with that, whole: there is nothing to do but to become it.
 fn within(arguments: &RunArguments) -> Outcome {
-    let (program, rest) = arguments
-        .command
-        .split_first()
-        .context("no program is named")?;
-    let mut command = Command::new(program);
-    command.args(rest);
+    let mut command = program(&arguments.command)?;
     log_launches(arguments, &mut command)?;
     write_pid(arguments, std::process::id())?;
+    become_it(command)
+}
+
+/// The program of a command line.
+pub(crate) fn program(words: &[OsString]) -> anyhow::Result<Command> {
+    let (program, rest) = words.split_first().context("no program is named")?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    Ok(command)
+}
+
+/// This process is that program from now on.
+pub(crate) fn become_it(mut command: Command) -> Outcome {
     let error = command.exec();
-    Err(error).with_context(|| format!("cannot run {}", program.display()))
+    let program = command.get_program().display().to_string();
+    Err(error).with_context(|| format!("cannot run {program}"))
 }
 
 fn log_launches(arguments: &RunArguments, command: &mut Command) -> anyhow::Result<()> {

@@ -1,22 +1,16 @@
 //! `strobe softgpu`: a program on software GPUs.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::Context;
 use strobe_softgpu::environment;
 use strobe_softgpu::options::{DEFAULT_GPU_IDS, Options, TimeModel};
 
 use crate::arguments::SoftgpuArguments;
 use crate::outcome::Outcome;
-use crate::run::library;
+use crate::run::{library, program};
 
 pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
-    let (program, rest) = arguments
-        .command
-        .split_first()
-        .context("no program is named")?;
-    let mut command = Command::new(program);
-    command.args(rest);
+    let command = program(&arguments.command)?;
     let options = Options {
         vram_bytes: arguments.vram,
         large_bar: !arguments.private_vram,

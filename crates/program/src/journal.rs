@@ -24,7 +24,7 @@ use crate::names::Names;
 use crate::path_map::PathMap;
 use crate::process;
 use crate::program_files::Repaired;
-use crate::rights::Writer;
+use crate::rights::Rights;
 
 /// Of a journal's end, what is looked through at a cut.
 const END: u64 = 2 << 20;
@@ -51,7 +51,7 @@ pub fn older(journal: &Path) -> PathBuf {
 }
 
 /// A journal, as somebody names it, and those that users keep beside it who may not write it.
-pub(crate) fn all(journal: &Path, by: &Writer) -> Vec<(PathBuf, Writer)> {
+pub(crate) fn all(journal: &Path, by: &Rights) -> Vec<(PathBuf, Rights)> {
     let mut all = vec![(journal.to_owned(), by.clone())];
     all.extend(users::beside(journal));
     all
@@ -61,7 +61,7 @@ pub(crate) use users::can_be_kept;
 
 /// Opens a regular file, or waits for nothing, by the word of a user, who can name anything: its own counts, and for the
 /// first user any.
-fn open(path: &Path, by: &Writer, options: &mut OpenOptions) -> io::Result<File> {
+fn open(path: &Path, by: &Rights, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = by.run(|| options.custom_flags(flags).open(path))??;
     let meta = file.metadata()?;
@@ -72,7 +72,7 @@ fn open(path: &Path, by: &Writer, options: &mut OpenOptions) -> io::Result<File>
 }
 
 /// The last bytes of a file of a user's, at most so many.
-fn end_of(path: &Path, by: &Writer, most: u64) -> io::Result<Vec<u8>> {
+fn end_of(path: &Path, by: &Rights, most: u64) -> io::Result<Vec<u8>> {
     end(open(path, by, OpenOptions::new().read(true))?, most)
 }
 
@@ -85,7 +85,7 @@ fn end(mut file: File, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// What is looked through of both halves, if there is the newer one.
-fn ends(journal: &Path, by: &Writer) -> io::Result<[Vec<u8>; 2]> {
+fn ends(journal: &Path, by: &Rights) -> io::Result<[Vec<u8>; 2]> {
     let now = end_of(journal, by, END)?;
     let rest = END.saturating_sub(now.len() as u64);
     Ok([end_of(&older(journal), by, rest).unwrap_or_default(), now])
@@ -100,7 +100,7 @@ pub(crate) struct Written {
 }
 
 /// By the word of a user; the latest first, each once. To be asked while nobody writes it.
-pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<Written>> {
+pub(crate) fn recent(journal: &Path, by: &Rights) -> io::Result<Vec<Written>> {
     let [before, now] = ends(journal, by)?;
     let mut seen = BTreeSet::new();
     let written = entries(&before)
@@ -112,7 +112,7 @@ pub(crate) fn recent(journal: &Path, by: &Writer) -> io::Result<Vec<Written>> {
 }
 
 /// Programs that were started lately and are not watched, each once, as they were named.
-pub(crate) fn unwatched(journal: &Path, by: &Writer) -> io::Result<BTreeSet<String>> {
+pub(crate) fn unwatched(journal: &Path, by: &Rights) -> io::Result<BTreeSet<String>> {
     let [before, now] = ends(journal, by)?;
     let all = entries(&before).chain(entries(&now));
     let programs = all.filter_map(|entry| match entry {
@@ -144,7 +144,7 @@ fn written(entry: Entry<'_>) -> impl Iterator<Item = Written> {
 
 /// Makes an entry for a cut in a journal that a user has named, and what a restore has to know of it. To be called while
 /// nobody writes the journal.
-pub(crate) fn cut(journal: &Path, by: &Writer) -> io::Result<FileJournal> {
+pub(crate) fn cut(journal: &Path, by: &Rights) -> io::Result<FileJournal> {
     /// random(4)
     const UUID: &str = "/proc/sys/kernel/random/uuid";
     let name: String = fs::read_to_string(UUID)?
@@ -228,7 +228,7 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
 
 /// Whether any checkpoint needs a journal.
 pub fn has_cut(journal: &Path) -> bool {
-    let all = all(journal, &Writer::alone(geteuid().as_raw()));
+    let all = all(journal, &Rights::alone(geteuid().as_raw()));
     all.iter().flat_map(halves).any(|(half, by)| {
         let file = open(&half, by, OpenOptions::new().read(true));
         let bytes = file.and_then(|file| end(file, 2 * LIMIT));
@@ -237,13 +237,13 @@ pub fn has_cut(journal: &Path) -> bool {
     })
 }
 
-fn halves((journal, by): &(PathBuf, Writer)) -> [(PathBuf, &Writer); 2] {
+fn halves((journal, by): &(PathBuf, Rights)) -> [(PathBuf, &Rights); 2] {
     [(older(journal), by), (journal.to_owned(), by)]
 }
 
 /// Removes a journal, and what users keep beside it.
 pub fn remove(journal: &Path) {
-    let all = all(journal, &Writer::alone(geteuid().as_raw()));
+    let all = all(journal, &Rights::alone(geteuid().as_raw()));
     for (half, by) in all.iter().flat_map(halves) {
         // There is mostly no older one, and what is no user's own stays.
         let _ = by.run(|| fs::remove_file(&half));
@@ -282,7 +282,7 @@ pub fn restored(
     map: &PathMap,
 ) -> io::Result<Noted> {
     let path = &*map.outside_root(journal.path());
-    let owner = Writer::of_journal(journal);
+    let owner = Rights::of_journal(journal);
     if !fs::exists(path)? {
         owner.run(|| users::make(path))??;
     }
@@ -322,7 +322,7 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
     for repaired in going.iter().filter(|going| going.is_of(journal.owner)) {
         repaired.note_drop(map, &mut bytes)?;
     }
-    let owner = Writer::of_journal(journal);
+    let owner = Rights::of_journal(journal);
     let path = map.outside_root(journal.path());
     let mut file = open(&path, &owner, OpenOptions::new().append(true))?;
     file.write_all(&bytes)
@@ -367,7 +367,7 @@ impl AtWork {
 /// journal's owner at the cut is believed.
 pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     let path = &*map.outside_root(journal.path());
-    let owner = Writer::of_journal(journal);
+    let owner = Rights::of_journal(journal);
     let mut bytes = Vec::new();
     let mut at_work = AtWork::default();
     for half in [older(path), path.to_owned()] {
@@ -448,7 +448,7 @@ mod tests {
         note(Entry::Make, &there);
         note(Entry::Make, &gone);
         assert!(!has_cut(&journal));
-        let own = Writer::alone(0);
+        let own = Rights::alone(0);
         let first = cut(&journal, &own).unwrap();
         assert!(has_cut(&journal));
         assert_eq!(
@@ -515,7 +515,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("journal");
         fs::write(&journal, "").unwrap();
-        let cut = cut(&journal, &Writer::alone(0)).unwrap();
+        let cut = cut(&journal, &Rights::alone(0)).unwrap();
         let now = SystemTime::now();
         let ago = |seconds| now - Duration::from_secs(seconds);
         let file = OpenOptions::new().append(true).open(&journal).unwrap();
@@ -536,7 +536,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let journal = folder.path().join("journal");
-        let [user, other] = [1000, 1001].map(Writer::alone);
+        let [user, other] = [1000, 1001].map(Rights::alone);
         for (owner, is_its) in [(0, false), (1001, false), (1000, true)] {
             fs::write(&journal, "").unwrap();
             chown(&journal, Some(owner), None).expect("we are the first user");

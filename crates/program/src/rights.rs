@@ -19,13 +19,13 @@ const NO_GROUP: u32 = 65534;
 
 /// A user with groups, by whose word or with whose rights something is done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Writer {
+pub struct Rights {
     pub(crate) user: u32,
     /// First that which new files get.
     pub(crate) groups: Vec<u32>,
 }
 
-impl Writer {
+impl Rights {
     /// One of whom no groups are known.
     pub(crate) fn alone(user: u32) -> Self {
         let groups = Vec::new();
@@ -66,8 +66,8 @@ impl Writer {
     }
 
     /// By whose rights something is to be made what it was: its own, or ours where it can change nothing that the path
-    /// leads through (a daemon has opened its log before it became another user), or where it could not write the file
-    /// (a shell has opened that for it).
+    /// leads through (a daemon has opened its log before it became another user), or where it could not open the file to
+    /// write (a shell has opened that for it, or it is read-only by now).
     pub(crate) fn at(&self, path: &Path) -> Self {
         let places = path.ancestors().zip(path.ancestors().skip(1));
         let is_its = |meta: &Metadata| meta.uid() == self.user;
@@ -80,8 +80,9 @@ impl Writer {
             let inside = || fs::symlink_metadata(inside).is_ok_and(|meta| is_its(&meta));
             self.may_write(&meta) && (is_its(&meta) || is_open(&meta) || inside())
         };
-        let is_another_s =
-            fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && !self.may_write(&meta));
+        let is_another_s = fs::symlink_metadata(path).is_ok_and(|meta| {
+            meta.is_file() && !(self.may_write(&meta) && meta.mode() & 0o222 != 0)
+        });
         match self.user == 0 || !is_another_s && places.into_iter().any(has_a_say) {
             true => self.clone(),
             false => Self::alone(0),

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::journal;
-use crate::rights::Writer;
+use crate::rights::Rights;
 
 /// Programs that are named.
 const NAMED: usize = 8;
@@ -56,7 +56,7 @@ pub enum Unwatched {
 #[derive(Debug, Default)]
 pub struct Watch {
     /// Journals that processes have named, and by whose word.
-    named: BTreeSet<(PathBuf, Writer)>,
+    named: BTreeSet<(PathBuf, Rights)>,
     /// Those whose word counts.
     read: BTreeSet<PathBuf>,
 }
@@ -66,7 +66,7 @@ impl Watch {
     pub fn add(&mut self, pid: u32) -> Vec<Unwatched> {
         let mut found = Vec::new();
         if let Some(journal) = journal::of(pid)
-            && let Ok(by) = Writer::of(pid)
+            && let Ok(by) = Rights::of(pid)
         {
             let root = PathBuf::from(format!("/proc/{pid}/root"));
             let user = by.user;
@@ -79,7 +79,7 @@ impl Watch {
         found
     }
 
-    fn children(&mut self, journal: &Path, by: &Writer) -> Option<Unwatched> {
+    fn children(&mut self, journal: &Path, by: &Rights) -> Option<Unwatched> {
         let mut names = BTreeSet::new();
         for (one, by) in journal::all(journal, by) {
             if !self.read.contains(&one)
@@ -101,7 +101,7 @@ impl Watch {
         if self.read.contains(journal) {
             return None;
         }
-        let written = journal::recent(&inside(journal, root), &Writer::alone(0));
+        let written = journal::recent(&inside(journal, root), &Rights::alone(0));
         let journal = journal.to_owned();
         let is_one = written.is_ok_and(|written| !written.is_empty());
         is_one.then_some(Unwatched::Others { pid, user, journal })
@@ -139,7 +139,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("journal");
         fs::write(&journal, "").unwrap();
-        let mine = Writer::of(std::process::id()).unwrap();
+        let mine = Rights::of(std::process::id()).unwrap();
         let children = || Watch::default().children(&journal, &mine);
         assert_eq!(children(), None);
         let mut bytes = Vec::new();
@@ -158,7 +158,7 @@ mod tests {
         use strobe_proto::journal::Entry;
         let root = tempfile::tempdir().unwrap();
         let journal = root.path().join("journal");
-        let own = Writer::of(std::process::id()).unwrap();
+        let own = Rights::of(std::process::id()).unwrap();
         let other = own.user + 1;
         let mut watch = Watch::default();
         fs::write(&journal, "").unwrap();

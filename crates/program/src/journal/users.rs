@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::journal::USERS;
 
-use crate::rights::Writer;
+use crate::rights::Rights;
 
 /// Entries of `/var/tmp` that are looked at.
 const ENTRIES: usize = 1 << 16;
@@ -23,7 +23,7 @@ fn user(journal: &Path) -> Option<u32> {
 }
 
 /// Those beside a journal, and whose they are.
-pub(super) fn beside(journal: &Path) -> Vec<(PathBuf, Writer)> {
+pub(super) fn beside(journal: &Path) -> Vec<(PathBuf, Rights)> {
     let folder = Path::new(USERS).parent();
     let (Some(folder), Some(_)) = (folder, journal.file_name()) else {
         return Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn beside(journal: &Path) -> Vec<(PathBuf, Writer)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let all = entries.take(ENTRIES).filter_map(|entry| {
         let found = entry.path().join(journal.file_name()?);
-        let by = Writer::alone(user(&found)?);
+        let by = Rights::alone(user(&found)?);
         let halves = [super::older(&found), found.clone()];
         let is_there =
             |half: &PathBuf| super::open(half, &by, OpenOptions::new().read(true)).is_ok();

@@ -14,10 +14,10 @@ use super::kept::{between, is_kept, on_their_way};
 use super::places::Places;
 use super::repair::{Content, Repair};
 use super::view::View;
-use crate::journal::{self};
+use crate::journal;
 use crate::names::{Moved, Names, Removed, under};
 use crate::path_map::PathMap;
-use crate::rights::Writer;
+use crate::rights::Rights;
 
 /// What a restore finds that was not there, or not so, at the cut.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ pub fn later(
                 // Of what two journals tell, once is enough.
                 let mut new = found.repairs.split_off(before);
                 new.retain(|repair| !paths.contains(repair.path()));
-                let by = Writer::of_journal(journal);
+                let by = Rights::of_journal(journal);
                 new.iter_mut().for_each(|repair| repair.is_by(&by));
                 paths.extend(new.iter().map(|repair| repair.path().to_owned()));
                 found.repairs.extend(new);

@@ -137,13 +137,13 @@ mod tests {
     use super::super::later;
     use super::*;
     use crate::journal;
-    use crate::rights::Writer;
+    use crate::rights::Rights;
 
     /// A program that does something to names, and writes its journal.
     struct Program {
         folder: tempfile::TempDir,
         /// Whose program it is.
-        by: Writer,
+        by: Rights,
         random: u64,
         count: u32,
     }
@@ -161,7 +161,7 @@ mod tests {
             }
             Self {
                 folder,
-                by: Writer::alone(user),
+                by: Rights::alone(user),
                 random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
                 count: 0,
             }

@@ -15,7 +15,7 @@ use super::folders;
 use super::sealed::Sealed;
 use crate::journal::Written;
 use crate::process::Identity;
-use crate::rights::Writer;
+use crate::rights::Rights;
 use crate::shared_memory::is_saved;
 use crate::{journal, maps, spool};
 
@@ -41,11 +41,11 @@ const HASHED_LIMIT: u64 = 1 << 30;
 pub struct Recorder {
     files: BTreeMap<PathBuf, Found>,
     /// And by whose rights they are made again.
-    folders: BTreeMap<PathBuf, Writer>,
+    folders: BTreeMap<PathBuf, Rights>,
     journals: BTreeMap<PathBuf, FileJournal>,
     unknown: Vec<Unknown>,
     /// Those that processes have named, and by whose word.
-    named: BTreeSet<(PathBuf, Writer)>,
+    named: BTreeSet<(PathBuf, Rights)>,
     /// When the first of the processes began.
     started: Option<SystemTime>,
 }
@@ -56,7 +56,7 @@ struct Found {
     /// A link to the file below `/proc/PID`, for as long as the process stands still.
     link: PathBuf,
     access: Access,
-    by: Writer,
+    by: Rights,
 }
 
 /// What a process can do to a file.
@@ -143,7 +143,7 @@ impl Recorder {
     pub fn add(&mut self, pid: u32) -> Result<(), ProgramFileError> {
         let failed = |error| ProgramFileError::Record { pid, error };
         let started = started(pid).map_err(failed)?;
-        let by = Writer::of(pid).map_err(failed)?;
+        let by = Rights::of(pid).map_err(failed)?;
         self.started = Some(self.started.map_or(started, |first| first.min(started)));
         let descriptors = descriptors(pid).map_err(failed)?;
         let mappings = mappings(pid).map_err(failed)?;
@@ -162,7 +162,7 @@ impl Recorder {
     }
 
     /// Adds a journal, if the user who names it has one there, and those of users beside it.
-    fn add_journals(&mut self, named: &Path, by: &Writer) -> io::Result<()> {
+    fn add_journals(&mut self, named: &Path, by: &Rights) -> io::Result<()> {
         for (path, by) in journal::all(named, by) {
             if self.journals.contains_key(&path) {
                 continue;
@@ -171,7 +171,7 @@ impl Recorder {
                 journal::recent(&path, &by).and_then(|all| Ok((all, journal::cut(&path, &by)?)));
             match looked {
                 Ok((written, cut)) => {
-                    let by = Writer::of_journal(&cut);
+                    let by = Rights::of_journal(&cut);
                     by.run_anywhere(|| self.add_closed(&written, &by))?;
                     self.journals.insert(path, cut);
                 }
@@ -188,13 +188,13 @@ impl Recorder {
         Ok(())
     }
 
-    fn add_folder(&mut self, folder: &Path, by: &Writer) {
+    fn add_folder(&mut self, folder: &Path, by: &Rights) {
         if !self.folders.contains_key(folder) {
             self.folders.insert(folder.to_owned(), by.at(folder));
         }
     }
 
-    fn add_way(&mut self, way: Way, by: &Writer) {
+    fn add_way(&mut self, way: Way, by: &Rights) {
         // A descriptor may be closed meanwhile when the process is not frozen.
         let (Ok(meta), Ok(path)) = (fs::metadata(&way.link), fs::read_link(&way.link)) else {
             return;
@@ -220,7 +220,7 @@ impl Recorder {
 
     /// Adds what processes, also such as have ended, have written and closed. To be called with the rights of the user
     /// who says so.
-    fn add_closed(&mut self, written: &[Written], by: &Writer) {
+    fn add_closed(&mut self, written: &[Written], by: &Rights) {
         let mut small = 0;
         let (written, earlier) = written.split_at(written.len().min(FILES));
         let mut left_out = earlier.iter().filter(|one| one.path.is_file()).count();
@@ -249,10 +249,10 @@ impl Recorder {
             let is_late = age.unwrap_or_default() < CLOSED_LATELY;
             let is_small = meta.len() <= SMALL;
             let is_too_much = !is_late && small + meta.len() > SMALL_IN_ALL;
-            // Of its own also where it cannot go to (any more).
+            // Its own it may have made read-only, or be where it cannot go to, since.
             let can_write = || {
-                let can = || Writer::can_write(&path);
-                meta.uid() == by.user && can() || by.run(can).unwrap_or(false)
+                let can = || Rights::can_write(&path);
+                meta.uid() == by.user || by.run(can).unwrap_or(false)
             };
             if meta.is_file() && (is_late || is_small) && can_write() {
                 if is_too_much {
@@ -278,7 +278,7 @@ impl Recorder {
         path: PathBuf,
         meta: &fs::Metadata,
         way: Way,
-        by: &Writer,
+        by: &Rights,
     ) -> Option<&mut Found> {
         if is_saved(&path) {
             return None;
@@ -414,7 +414,7 @@ impl Recorder {
 }
 
 /// Opens what was closed before the cut; nobody stands still who may have put something else there, or nothing.
-fn open_same(record: &ProgramFile, by: &Writer) -> io::Result<Option<File>> {
+fn open_same(record: &ProgramFile, by: &Rights) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true);
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
@@ -600,7 +600,7 @@ mod tests {
         folder
     }
 
-    fn closed(folder: &Path, names: &[(&str, bool)], by: &Writer) -> Recorder {
+    fn closed(folder: &Path, names: &[(&str, bool)], by: &Rights) -> Recorder {
         let written = names.iter().map(|(name, has_new_name)| Written {
             path: folder.join(name),
             has_new_name: *has_new_name,
@@ -621,7 +621,7 @@ mod tests {
     fn of_folders_only_those_with_a_new_name_are_looked_into() {
         let folder = folder_with(&[("opened/others", 0, 0o644), ("renamed/own", 0, 0o644)]);
         let named = [("opened", false), ("renamed", true)];
-        let recorder = closed(folder.path(), &named, &Writer::alone(0));
+        let recorder = closed(folder.path(), &named, &Rights::alone(0));
         assert_eq!(names(&recorder), ["own"]);
     }
 
@@ -632,7 +632,7 @@ mod tests {
         let new = |name: &String| fs::write(folder.path().join(name), "").unwrap();
         all.iter().for_each(new);
         let named: Vec<_> = all.iter().map(|name| (name.as_str(), false)).collect();
-        let recorder = closed(folder.path(), &named, &Writer::alone(0));
+        let recorder = closed(folder.path(), &named, &Rights::alone(0));
         assert_eq!(recorder.files.len(), FILES);
         assert_eq!(recorder.unknown, [Unknown::Earlier(3)]);
     }
@@ -640,7 +640,7 @@ mod tests {
     #[test]
     fn a_journal_that_cannot_be_read_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let by = Writer::alone(0);
+        let by = Rights::alone(0);
         let mut recorder = Recorder::default();
         recorder
             .add_journals(&folder.path().join("gone"), &by)
@@ -659,15 +659,15 @@ mod tests {
             ("own", 1000, 0o644),
             ("everybody's", 0, 0o666),
             ("closed/everybody's too", 0, 0o666),
-            ("closed/own too", 1000, 0o600),
+            ("closed/own too", 1000, 0o400),
         ];
         let folder = folder_with(&all);
         let closed_folder = folder.path().join("closed");
         set_permissions(closed_folder, Permissions::from_mode(0o700)).unwrap();
         let named = all.map(|(name, ..)| (name, false));
-        let recorder = closed(folder.path(), &named, &Writer::alone(1000));
+        let recorder = closed(folder.path(), &named, &Rights::alone(1000));
         assert_eq!(names(&recorder), ["own too", "everybody's", "own"]);
-        let recorder = closed(folder.path(), &named, &Writer::alone(0));
+        let recorder = closed(folder.path(), &named, &Rights::alone(0));
         assert_eq!(recorder.files.len(), 5);
     }
 
@@ -677,7 +677,7 @@ mod tests {
         let recorder = closed(
             folder.path(),
             &[("a", false), ("b", false)],
-            &Writer::alone(0),
+            &Rights::alone(0),
         );
         let place = |name: &str| folder.path().join(name);
         fs::remove_file(place("a")).unwrap();
@@ -694,9 +694,9 @@ mod tests {
     fn a_restore_has_the_rights_of_whoever_has_a_say_about_the_place() {
         let folder = folder_with(&[("ours/log", 1000, 0o644), ("its/log", 1000, 0o644)]);
         chown(folder.path().join("its"), Some(1000), None).unwrap();
-        let user = Writer::alone(1000);
+        let user = Rights::alone(1000);
         let at = |name: &str| user.at(&folder.path().join(name));
-        assert_eq!(at("ours/log"), Writer::alone(0));
+        assert_eq!(at("ours/log"), Rights::alone(0));
         assert_eq!(at("its/log"), user);
         // Also by what lies above, and by a name in a folder of everybody's.
         assert_eq!(at("its/deeper/log"), user);
@@ -704,6 +704,6 @@ mod tests {
         set_permissions(&ours, Permissions::from_mode(0o1777)).unwrap();
         assert_eq!(at("ours/log"), user);
         fs::create_dir(ours.join("root's")).unwrap();
-        assert_eq!(at("ours/root's/log"), Writer::alone(0));
+        assert_eq!(at("ours/root's/log"), Rights::alone(0));
     }
 }

@@ -9,11 +9,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use nix::libc;
-use nix::sys::stat::{Mode, SFlag, mknod};
+use nix::sys::stat::{Mode, SFlag, UtimensatFlags, mknod, utimensat};
+use nix::sys::time::{TimeSpec, TimeValLike};
 use strobe_proto::ProgramFile;
 use strobe_proto::journal::FileNode;
 
@@ -21,7 +21,7 @@ use super::attributes::Attributes;
 use super::error::ProgramFileError;
 use super::kept::{LATER, TAIL, beside, new_beside};
 use super::repaired::Repaired;
-use crate::rights::{Writer, foreign_link};
+use crate::rights::{Rights, foreign_link};
 
 /// What one file needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Repair {
     /// What has its name may be somebody else's: that is never dropped.
     pub(super) spares: bool,
     /// With whose rights it is done.
-    pub(super) by: Writer,
+    pub(super) by: Rights,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Repair {
             attributes_now,
             modified_ns: record.modified_ns,
             spares: false,
-            by: Writer::of_file(record),
+            by: Rights::of_file(record),
         }
     }
 
@@ -108,7 +108,7 @@ impl Repair {
         }
     }
 
-    pub(super) fn is_by(&mut self, by: &Writer) {
+    pub(super) fn is_by(&mut self, by: &Rights) {
         self.by.clone_from(by);
     }
 
@@ -408,7 +408,9 @@ impl fmt::Display for Repair {
                     there: There::Nothing,
                     ..
                 },
-            ) => write!(f, "{path} is missing, and will be put back"),
+            ) => {
+                write!(f, "{path} is missing, and will be put back")
+            }
             Some(Content::Moved { from, was }) => {
                 let now = was.as_ref().unwrap_or(from).display();
                 write!(f, "{path} is {now} now, and will have its name again")
@@ -459,12 +461,16 @@ fn set_modified(path: &Path, ns: i64) -> io::Result<()> {
     if ns == 0 {
         return Ok(());
     }
-    let since = Duration::from_nanos(ns.unsigned_abs());
-    let time = match ns > 0 {
-        true => SystemTime::UNIX_EPOCH + since,
-        false => SystemTime::UNIX_EPOCH - since,
-    };
-    open(path)?.set_modified(time)
+    // Its owner may do that whatever its mode.
+    let follow = UtimensatFlags::NoFollowSymlink;
+    let modified = TimeSpec::nanoseconds(ns);
+    Ok(utimensat(
+        AT_FDCWD,
+        path,
+        &TimeSpec::UTIME_OMIT,
+        &modified,
+        follow,
+    )?)
 }
 
 /// Opens a file, and nothing that a link leads to.
@@ -510,7 +516,9 @@ pub(super) fn remove_folders(folders: &[PathBuf]) {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, lchown};
+    use std::os::unix::fs::{PermissionsExt, chown, lchown};
+
+    use strobe_proto::FileJournal;
 
     use super::*;
 
@@ -539,11 +547,40 @@ mod tests {
             ("moved", Content::Moved { from, was }),
         ] {
             let mut repair = repair(ours.join("new").join(name), content);
-            repair.is_by(&Writer::alone(1000));
+            repair.is_by(&Rights::alone(1000));
             assert!(repair.apply().is_err(), "{name}");
         }
         assert_eq!(fs::read_dir(&ours).unwrap().count(), 0);
         assert!(its.exists());
+    }
+
+    #[test]
+    fn what_its_owner_has_made_read_only_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        chown(folder.path(), Some(1000), None).expect("we are the first user");
+        fs::write(at("stored"), "stored").unwrap();
+        let record = ProgramFile {
+            mode: libc::S_IFREG | 0o444,
+            owner: 1000,
+            group: 0,
+            modified_ns: 1_500_000_000,
+            ..ProgramFile::at(at("object"))
+        };
+        let there = There::Nothing;
+        let stored = at("stored");
+        let mut repair = Repair::new(&record, Some(Content::Back { stored, there }), None);
+        let groups = vec![0];
+        let owner = 1000;
+        repair.is_by(&Rights::of_journal(&FileJournal {
+            owner,
+            groups,
+            ..FileJournal::default()
+        }));
+        repair.apply().unwrap();
+        let meta = fs::metadata(at("object")).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o777), (1000, 0o444));
+        assert_eq!((meta.mtime(), meta.mtime_nsec()), (1, 500_000_000));
     }
 
     #[test]

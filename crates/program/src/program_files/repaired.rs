@@ -178,7 +178,9 @@ impl fmt::Display for Repaired {
                     there: There::Nothing,
                     ..
                 },
-            ) => return write!(f, "{path}, which was gone, is there again"),
+            ) => {
+                return write!(f, "{path}, which was gone, is there again");
+            }
             Some(Content::Moved { from, was }) => {
                 let was = was.as_ref().unwrap_or(from).display();
                 return write!(f, "{was} has its name of the checkpoint again: {path}");
