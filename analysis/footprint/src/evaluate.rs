@@ -43,8 +43,27 @@ const NEAR: u64 = 128;
 /// Allocations begin at multiples of that.
 const GRANULE: u64 = 256;
 
-/// Values computed relative to a pending phi, with the lowest such phi that each depends on.
-type Relative = Map<(Id, FactId), (Value, usize)>;
+/// A phi whose value is being looked for.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) key: u64,
+    /// What it is taken to be, in a round of [`crate::going_round`]; else all is relative to it.
+    pub(crate) assumed: Option<Value>,
+    /// It was used.
+    pub(crate) used: bool,
+    /// Values computed relative to it, with the lowest such phi that each depends on.
+    relative: Map<(Id, FactId), (Value, usize)>,
+}
+
+impl Pending {
+    pub(crate) fn new(key: u64, assumed: Option<Value>) -> Self {
+        Self {
+            key,
+            assumed,
+            ..Self::default()
+        }
+    }
+}
 
 pub(crate) struct Evaluation<'a> {
     pub(crate) plan: &'a Plan,
@@ -55,11 +74,15 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) consulted: Vec<Extent>,
     known: Map<(Id, FactId), Value>,
     possible: Map<FactId, bool>,
-    /// Phis whose value is being looked for, with what was computed relative to them.
-    pub(crate) pending: Vec<(u64, Relative)>,
+    /// Phis whose value is being looked for.
+    pub(crate) pending: Vec<Pending>,
     /// The lowest entry of `pending` that the running evaluation has used.
     pub(crate) touched: usize,
     pub(crate) trips: Map<u32, Rounds>,
+    /// Phis that are looked for beside their loops' heads.
+    pub(crate) beside: usize,
+    /// Rounds of [`crate::going_round`].
+    pub(crate) turns: u32,
     nesting: u32,
     steps: u32,
 }
@@ -81,6 +104,8 @@ impl<'a> Evaluation<'a> {
             pending: Vec::new(),
             touched: usize::MAX,
             trips: Map::default(),
+            beside: 0,
+            turns: 0,
             nesting: 0,
             steps: 0,
         }
@@ -108,11 +133,12 @@ impl<'a> Evaluation<'a> {
         if let Some(value) = self.known.get(&key) {
             return value.clone();
         }
-        for (_, relative) in self.pending.iter().rev() {
-            if let Some((value, touched)) = relative.get(&key) {
-                self.touched = self.touched.min(*touched);
-                return value.clone();
-            }
+        let mut newest = self.pending.iter().rev();
+        let relative = newest.find_map(|pending| pending.relative.get(&key).cloned());
+        if let Some((value, touched)) = relative {
+            self.touched = self.touched.min(touched);
+            self.pending[touched].used = true;
+            return value;
         }
         let bits = self.plan.arena.bits(id);
         self.steps += 1;
@@ -126,8 +152,8 @@ impl<'a> Evaluation<'a> {
         self.nesting -= 1;
         if self.touched == usize::MAX {
             self.known.insert(key, value.clone());
-        } else if let Some((_, relative)) = self.pending.last_mut() {
-            relative.insert(key, (value.clone(), self.touched));
+        } else if let Some(pending) = self.pending.last_mut() {
+            pending.relative.insert(key, (value.clone(), self.touched));
         }
         self.touched = self.touched.min(before);
         value

@@ -11,13 +11,17 @@
 //! lanes only on scalar phis and where some lane is active whenever the loop goes round.
 
 use crate::broken::Rule;
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, Pending};
 use crate::expr::{BOTTOM, Compare, FactId, Id, Node};
 use crate::facts::NOTHING;
+use crate::merge;
 use crate::plan::WIDE;
 use crate::range::Range;
 use crate::rounds::{Rounds, rounds_until};
 use crate::value::{Alternative, Origin, Value, add};
+
+/// Phis beside the heads of their loops, one looked for in the other.
+const MAX_BESIDE: usize = 2;
 
 /// What a phi of a loop goes through.
 struct Course {
@@ -28,6 +32,41 @@ struct Course {
     entered: bool,
     /// It may start anew where the loop goes round.
     reset: bool,
+    /// What it starts anew with is made of it.
+    remade: bool,
+}
+
+/// A comparison that holds wherever a loop goes round.
+#[derive(Clone, Copy)]
+pub(crate) struct Condition {
+    /// It is the counter's next value that is compared.
+    pub(crate) after: bool,
+    pub(crate) op: Compare,
+    /// The counter stands left.
+    pub(crate) left: bool,
+    pub(crate) other: Id,
+    /// What holds besides.
+    pub(crate) facts: FactId,
+}
+
+/// How often a loop goes round at most by one of its counters.
+#[derive(Clone, Copy)]
+struct Counted {
+    key: u64,
+    rounds: i128,
+    /// It counts for the whole wave.
+    of_wave: bool,
+}
+
+impl Counted {
+    /// By either of two ends.
+    fn or(&self, other: &Self) -> Option<Self> {
+        (self.key == other.key).then_some(Self {
+            key: self.key,
+            rounds: self.rounds.max(other.rounds),
+            of_wave: self.of_wave && other.of_wave,
+        })
+    }
 }
 
 /// What a loop does to a phi in one round.
@@ -41,8 +80,12 @@ enum Step {
 impl Evaluation<'_> {
     /// The value of a phi; `key` is its number, or both numbers of a 64-bit phi.
     pub(crate) fn phi(&mut self, key: u64, bits: u32) -> Value {
-        if let Some(level) = self.pending.iter().position(|(pending, _)| *pending == key) {
+        if let Some(level) = self.pending.iter().position(|pending| pending.key == key) {
             self.touched = self.touched.min(level);
+            self.pending[level].used = true;
+            if let Some(assumed) = &self.pending[level].assumed {
+                return assumed.clone();
+            }
             let origin = Origin::Anchor(key);
             return Value::One(Alternative {
                 origin,
@@ -54,19 +97,34 @@ impl Evaluation<'_> {
             start,
             step,
             entered,
+            remade,
             ..
         } = self.course(key, &ways, bits);
         let step = match step {
+            None if remade => {
+                let found = self.go_round(key, &ways, &start, false, bits);
+                return narrower(start, found);
+            }
             None => return start,
             Some(Step::Add(step)) if step == Range::exactly(0) => return start,
             Some(Step::Add(step)) if entered => step,
-            // It does not only change where the loop goes round, or in no simple way.
-            Some(_) => return start.map(bits, |one| unbounded(one, bits)),
+            // In no simple way, or beside the head of its loop.
+            Some(step) => {
+                let any = start.map(bits, |one| unbounded(one, bits));
+                let beside = matches!(step, Step::Add(_)) && self.beside < MAX_BESIDE;
+                let found = if beside {
+                    self.beside += 1;
+                    let found = self.arrivals(&ways, bits);
+                    self.beside -= 1;
+                    Some(found)
+                } else {
+                    self.go_round(key, &ways, &any, false, bits)
+                };
+                return narrower(any, found);
+            }
         };
-        let back: Vec<Way> = ways
-            .into_iter()
-            .filter(|way| way.back && way.input != BOTTOM)
-            .collect();
+        let back = ways.iter().filter(|way| way.back && way.input != BOTTOM);
+        let back: Vec<Way> = back.copied().collect();
         let stepped = self.rounds(point, self.is_scalar(key)).and_then(|rounds| {
             // Whatever goes further than all words wraps.
             let reach = |step: i128| rounds.checked_mul(step).filter(|way| way.abs() < 1 << 66);
@@ -88,8 +146,33 @@ impl Evaluation<'_> {
                 })
             }
             (Some(value), _) | (None, Some(value)) => value,
-            (None, None) => start.map(bits, |one| unbounded(one, bits)),
+            (None, None) => {
+                let any = start.map(bits, |one| unbounded(one, bits));
+                let found = self.go_round(key, &ways, &any, true, bits);
+                narrower(any, found)
+            }
         }
+    }
+
+    /// What all ways bring.
+    pub(crate) fn arrivals(&mut self, ways: &[Way], bits: u32) -> Value {
+        let mut found: Vec<Alternative> = Vec::new();
+        for way in ways {
+            if way.input != BOTTOM && self.possible(way.facts) {
+                let value = self.value(way.input, way.facts);
+                found.extend_from_slice(value.alternatives());
+            }
+        }
+        Value::any(found, bits)
+    }
+
+    /// What depended on the newest pending phi only does no longer.
+    pub(crate) fn settle(&mut self, before: usize) {
+        self.pending.pop();
+        if self.touched >= self.pending.len() {
+            self.touched = usize::MAX;
+        }
+        self.touched = self.touched.min(before);
     }
 
     /// Whether a phi, or a half of it, is the value of the whole wave.
@@ -124,8 +207,7 @@ impl Evaluation<'_> {
 
     /// What a phi starts with and what a round does to it.
     fn course(&mut self, key: u64, ways: &[Way], bits: u32) -> Course {
-        self.pending.push((key, Default::default()));
-        let level = self.pending.len() - 1;
+        self.pending.push(Pending::new(key, None));
         let before = std::mem::replace(&mut self.touched, usize::MAX);
         let mut starts: Vec<Alternative> = Vec::new();
         let mut course = Course {
@@ -133,12 +215,16 @@ impl Evaluation<'_> {
             step: None,
             entered: true,
             reset: false,
+            remade: false,
         };
+        let level = self.pending.len() - 1;
         for way in ways {
             if way.input == BOTTOM || !self.possible(way.facts) {
                 continue;
             }
+            self.pending[level].used = false;
             let value = self.value(way.input, way.facts);
+            let used = self.pending[level].used;
             for &alternative in value.alternatives() {
                 if alternative.origin == Origin::Anchor(key) {
                     course.step = Some(match course.step {
@@ -149,6 +235,7 @@ impl Evaluation<'_> {
                     course.entered &= way.back;
                 } else {
                     course.reset |= way.back;
+                    course.remade |= way.back && used;
                     if way.back && alternative.range.is_full(bits) {
                         course.step = Some(Step::Other);
                     }
@@ -157,14 +244,7 @@ impl Evaluation<'_> {
             }
         }
         course.start = Value::any(starts, bits);
-        // What depended on this phi only does no longer.
-        let touched = if self.touched >= level {
-            usize::MAX
-        } else {
-            self.touched
-        };
-        self.touched = before.min(touched);
-        self.pending.pop();
+        self.settle(before);
         course
     }
 
@@ -188,64 +268,103 @@ impl Evaluation<'_> {
     }
 
     fn count_rounds(&mut self, point: u32) -> Rounds {
-        let mut least = Rounds::default();
         let head = &self.plan.merges.points[point as usize];
-        let mut back = head.ways.iter().filter(|way| way.back && way.taken);
-        let (Some(&end), None) = (back.next(), back.next()) else {
-            return least;
-        };
-        let (facts, wave, loops) = (head.facts, head.wave, head.loops);
-        for (from, to, of_lanes) in [(end.facts, facts, true), (end.wave, wave, false)] {
-            let mut at = from;
-            while at != to && at != NOTHING {
-                let fact = *self.plan.facts.get(at);
-                at = fact.parent;
-                let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) else {
-                    continue;
+        let ends = head.ways.iter().filter(|way| way.back && way.taken);
+        let ends: Vec<merge::Way> = ends.copied().collect();
+        let (facts, wave) = (head.facts, head.wave);
+        let mut least = Rounds::default();
+        for of_lanes in [true, false] {
+            // By each counter that all ends compare: the rounds by whichever end it gets farthest.
+            let mut counted: Option<Vec<Counted>> = None;
+            for end in &ends {
+                let (from, to) = match of_lanes {
+                    true => (end.facts, facts),
+                    false => (end.wave, wave),
                 };
-                for (counter, other, left) in [(a, b, true), (b, a, false)] {
-                    let Some((key, after)) = self.plan.counter(point, counter) else {
-                        continue;
-                    };
-                    // Passing by a bound that moves is not meeting it.
-                    let moves = self.plan.arena.traits(other).loops & loops != 0;
-                    if op == Compare::Ne && moves && !Rule::BoundsMove.is_broken() {
-                        continue;
-                    }
-                    let Some(rounds) = self.bounded(key, after, op, left, other, fact.parent)
-                    else {
-                        continue;
-                    };
-                    let fewer =
-                        |known: Option<i128>| Some(known.map_or(rounds, |known| known.min(rounds)));
-                    least.lane = fewer(least.lane);
+                let mut here = self.compared(point, from, to, ends.len() == 1);
+                for counted in &mut here {
                     // Lanes may have gone round less often than the wave, or none be left.
-                    if !of_lanes
-                        || (end.occupied && self.is_scalar(key))
-                        || Rule::WavesOutliveLanes.is_broken()
-                    {
-                        least.wave = fewer(least.wave);
-                    }
+                    counted.of_wave = !of_lanes
+                        || (end.occupied && self.is_scalar(counted.key))
+                        || Rule::WavesOutliveLanes.is_broken();
+                }
+                counted = Some(match counted {
+                    None => here,
+                    Some(known) => known
+                        .iter()
+                        .filter_map(|one| one.or(here.iter().find(|other| other.key == one.key)?))
+                        .collect(),
+                });
+            }
+            for one in counted.into_iter().flatten() {
+                let fewer = |known: Option<i128>| {
+                    Some(known.map_or(one.rounds, |known| known.min(one.rounds)))
+                };
+                least.lane = fewer(least.lane);
+                if one.of_wave {
+                    least.wave = fewer(least.wave);
                 }
             }
         }
         least
     }
 
-    /// Rounds of a loop that goes on only while its counter compares so with `other`. `after`: it is
-    /// the counter's next value that is compared.
-    fn bounded(
-        &mut self,
-        key: u64,
-        after: bool,
-        op: Compare,
-        left: bool,
-        other: Id,
-        facts: FactId,
-    ) -> Option<i128> {
-        if self.pending.iter().any(|(pending, _)| *pending == key) {
+    /// The counters that the conditions of one end of a loop compare, each once, and the rounds by
+    /// them. `only`: the loop has no other end.
+    fn compared(&mut self, point: u32, from: FactId, to: FactId, only: bool) -> Vec<Counted> {
+        let loops = self.plan.merges.points[point as usize].loops;
+        let mut found: Vec<Counted> = Vec::new();
+        let mut at = from;
+        while at != to && at != NOTHING {
+            let fact = *self.plan.facts.get(at);
+            at = fact.parent;
+            let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) else {
+                continue;
+            };
+            for (counter, other, left) in [(a, b, true), (b, a, false)] {
+                let Some((key, after)) = self.plan.counter(point, counter) else {
+                    continue;
+                };
+                // Passing by a bound that moves, or by another end, is not meeting it.
+                let moves = self.plan.arena.traits(other).loops & loops != 0;
+                if op == Compare::Ne && (moves || !only) && !Rule::BoundsMove.is_broken() {
+                    continue;
+                }
+                let condition = Condition {
+                    after,
+                    op,
+                    left,
+                    other,
+                    facts: fact.parent,
+                };
+                let Some(rounds) = self.bounded(key, condition) else {
+                    continue;
+                };
+                match found.iter_mut().find(|known| known.key == key) {
+                    Some(known) => known.rounds = known.rounds.min(rounds),
+                    None => found.push(Counted {
+                        key,
+                        rounds,
+                        of_wave: false,
+                    }),
+                }
+            }
+        }
+        found
+    }
+
+    /// Rounds of a loop that goes on only while the condition holds of its counter.
+    fn bounded(&mut self, key: u64, condition: Condition) -> Option<i128> {
+        if self.pending.iter().any(|pending| pending.key == key) {
             return None;
         }
+        let Condition {
+            after,
+            op,
+            left,
+            other,
+            facts,
+        } = condition;
         let bits = self.plan.arena.bits(other);
         let (_, ways) = self.ways(key);
         let Course {
@@ -253,46 +372,52 @@ impl Evaluation<'_> {
             step,
             entered,
             reset,
+            ..
         } = self.course(key, &ways, bits);
         let (Some(Step::Add(step)), true, false) = (step, entered, reset) else {
-            return None;
+            return self.scaled(key, &ways, condition);
         };
         let start = start.numbers()?;
-        let step = step.single().filter(|step| *step != 0)?;
+        // In one direction.
+        let (least, most) = match step {
+            Range { lo, hi, .. } if lo > 0 => (lo, hi),
+            Range { lo, hi, .. } if hi < 0 => (hi, lo),
+            _ => return None,
+        };
         let bound = self.value(other, facts).numbers()?;
         let (signed, strict) = match op {
             Compare::Eq => return None,
-            Compare::Ne => return rounds_until(start, step, bound, after, bits),
+            Compare::Ne => return rounds_until(start, step.single()?, bound, after, bits),
             Compare::LtU => (false, 1),
             Compare::LeU => (false, 0),
             Compare::LtS => (true, 1),
             Compare::LeS => (true, 0),
         };
         let (start, bound) = start.both(bound, signed, bits);
-        let (least, most) = if signed {
-            (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
+        let words = if signed {
+            -(1_i128 << (bits - 1))..1_i128 << (bits - 1)
         } else {
-            (0, (1_i128 << bits) - 1)
+            0..1_i128 << bits
         };
         // The last value that the condition lets pass, counted from the start in steps.
-        let way = match (left, step > 0) {
+        let way = match (left, least > 0) {
             (true, true) => {
                 let last = bound.hi - strict;
-                if last.max(start.hi) + step > most {
+                if !words.contains(&(last.max(start.hi) + most)) {
                     return None;
                 }
                 last - start.lo
             }
             (false, false) => {
                 let last = bound.lo + strict;
-                if last.min(start.lo) + step < least {
+                if !words.contains(&(last.min(start.lo) + most)) {
                     return None;
                 }
                 start.hi - last
             }
             _ => return None,
         };
-        let steps = if way < 0 { -1 } else { way / step.abs() };
+        let steps = if way < 0 { -1 } else { way / least.abs() };
         Some(if after { steps.max(0) } else { steps + 1 })
     }
 
@@ -366,10 +491,18 @@ impl Evaluation<'_> {
 
 /// A way into a phi's point, with this phi's input.
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    input: Id,
-    facts: FactId,
-    back: bool,
+pub(crate) struct Way {
+    pub(crate) input: Id,
+    pub(crate) facts: FactId,
+    pub(crate) back: bool,
+}
+
+/// Of two values that hold all that a phi may be. Bounds are worth nothing to a pointer that is no longer
+/// known as one.
+fn narrower(any: Value, found: Option<Value>) -> Value {
+    found
+        .filter(|found| any.has_origins_of(found))
+        .unwrap_or(any)
 }
 
 /// Anything that is reached from there by some number of unknown steps.

@@ -70,6 +70,18 @@ impl Range {
         gcd(gcd(self.lo, self.step), other)
     }
 
+    /// Whether all integers of another are among its own.
+    pub(crate) fn holds(self, other: Self) -> bool {
+        let on_step = |way: i128| match self.step {
+            0 => way == 0,
+            step => way % step == 0,
+        };
+        self.lo <= other.lo
+            && other.hi <= self.hi
+            && on_step(other.lo - self.lo)
+            && on_step(other.step)
+    }
+
     /// Those of its integers that are not below `lo` nor above `hi`.
     pub(crate) fn within(self, lo: i128, hi: i128) -> Option<Self> {
         let step = self.step.max(1);
@@ -280,15 +292,27 @@ impl Range {
             }
         }
         let (a, b) = (self.unsigned(bits), other.unsigned(bits));
-        Self::wrap(0, a.hi.min(b.hi), bits)
+        let zeros = a.zeros(bits).max(b.zeros(bits));
+        let same = a.same_bits(bits).min(b.same_bits(bits)).max(zeros);
+        let low = a.lo & b.lo & ((1 << same) - 1) & -(1 << zeros);
+        Self::from(low, a.hi.min(b.hi), 1 << same).reduce(bits)
+    }
+
+    /// Low bits that are the same in all words.
+    fn same_bits(self, bits: u32) -> u32 {
+        self.step.trailing_zeros().min(bits)
+    }
+
+    /// Low bits that are 0 in all words.
+    fn zeros(self, bits: u32) -> u32 {
+        (self.lo | self.step).trailing_zeros().min(bits)
     }
 
     pub(crate) fn or(self, other: Self, bits: u32) -> Self {
         let (a, b) = (self.unsigned(bits), other.unsigned(bits));
         // Where one has only zeros, below a power of two, and the other nothing but that, it is a sum.
         for (high, low) in [(a, b), (b, a)] {
-            let zeros = (high.lo | high.step).trailing_zeros().min(bits);
-            if low.hi < 1 << zeros {
+            if low.hi < 1 << high.zeros(bits) {
                 return high.add(low, bits);
             }
         }
@@ -305,9 +329,11 @@ impl Range {
             return Self::wrap(-1 - self.hi, -1 - self.lo, bits);
         }
         let (a, b) = (self.unsigned(bits), other.unsigned(bits));
-        // No bit above the highest of either.
+        // No bit above the highest of either, and those below the steps are always the same.
         let top = 128 - (a.hi | b.hi).leading_zeros();
-        Self::wrap(0, (1 << top) - 1, bits)
+        let same = a.same_bits(bits).min(b.same_bits(bits)).min(top);
+        let low = (a.lo ^ b.lo) & ((1 << same) - 1);
+        Self::from(low, low + (1 << top) - (1 << same), 1 << same).reduce(bits)
     }
 
     pub(crate) fn min(self, other: Self, signed: bool, bits: u32) -> Self {

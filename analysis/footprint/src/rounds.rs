@@ -41,6 +41,35 @@ pub(crate) fn rounds_until(
     Some(if after { steps - 1 } else { steps })
 }
 
+/// Rounds of a loop that goes on while its counter is at most `last`, and multiplies it by `times`
+/// each time.
+pub(crate) fn rounds_growing(start: i128, times: i128, last: i128, after: bool) -> Option<i128> {
+    if start < 1 || times < 2 {
+        return None;
+    }
+    let mut counter = if after { start * times } else { start };
+    let mut rounds = 0;
+    while counter <= last {
+        counter *= times;
+        rounds += 1;
+    }
+    Some(rounds)
+}
+
+/// Rounds of a loop that goes on while its counter is at least `least`, and shifts it right each time.
+pub(crate) fn rounds_shrinking(start: i128, by: u32, least: i128, after: bool) -> Option<i128> {
+    if start < 0 || least < 1 {
+        return None;
+    }
+    let mut counter = if after { start >> by } else { start };
+    let mut rounds = 0;
+    while counter >= least {
+        counter >>= by;
+        rounds += 1;
+    }
+    Some(rounds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +97,19 @@ mod tests {
             Some(99)
         );
         assert_eq!(rounds_until(Range::span(0, 63), 1, one(32), true, 32), None);
+    }
+
+    #[test]
+    fn loops_that_scale_their_counter_count_their_rounds() {
+        // i = 1; do { } while ((i *= 2) < 100): goes round with 2, 4, ... 64.
+        assert_eq!(rounds_growing(1, 2, 99, true), Some(6));
+        assert_eq!(rounds_growing(1, 2, 99, false), Some(7));
+        assert_eq!(rounds_growing(100, 2, 99, false), Some(0));
+        assert_eq!(rounds_growing(0, 2, 99, false), None, "0 stays 0");
+        // i = 64; do { } while ((i >>= 1) != 0): with 32, 16, ... 1.
+        assert_eq!(rounds_shrinking(64, 1, 1, true), Some(6));
+        assert_eq!(rounds_shrinking(64, 1, 1, false), Some(7));
+        assert_eq!(rounds_shrinking(64, 2, 4, false), Some(3));
+        assert_eq!(rounds_shrinking(64, 1, 0, true), None, "0 is enough");
     }
 }

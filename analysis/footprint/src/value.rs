@@ -92,7 +92,7 @@ impl Alternative {
 const MAX_ALTERNATIVES: usize = 64;
 
 /// A value: any of its alternatives. None at all: the place is not reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Empty,
     One(Alternative),
@@ -142,6 +142,24 @@ impl Value {
             1 => Self::One(kept[0]),
             _ => Self::Many(Rc::new(kept)),
         }
+    }
+
+    /// Whether another value has no origin that this one has not, whatever it was lost by.
+    pub(crate) fn has_origins_of(&self, other: &Self) -> bool {
+        let same =
+            |a: Origin, b: Origin| a == b || matches!((a, b), (Origin::Lost(_), Origin::Lost(_)));
+        let mine = self.alternatives();
+        let mut theirs = other.alternatives().iter();
+        theirs.all(|one| mine.iter().any(|known| same(known.origin, one.origin)))
+    }
+
+    /// Whether another value is no more than this one.
+    pub(crate) fn holds(&self, other: &Self) -> bool {
+        let mine = self.alternatives();
+        other.alternatives().iter().all(|one| {
+            let known = mine.iter().find(|known| known.origin == one.origin);
+            known.is_some_and(|known| known.range.holds(one.range))
+        })
     }
 
     pub(crate) fn map(&self, bits: u32, f: impl Fn(Alternative) -> Alternative) -> Self {

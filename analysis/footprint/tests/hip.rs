@@ -337,7 +337,7 @@ macro_rules! filetests {
     };
 }
 
-filetests! { direct divergence loops other records structs }
+filetests! { counters direct divergence loops other records structs }
 
 #[test]
 fn every_file_is_tested() {
