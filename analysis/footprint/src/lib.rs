@@ -34,6 +34,7 @@
 
 mod access;
 mod analyse;
+mod apart;
 mod block;
 #[cfg(feature = "broken")]
 pub mod broken;

@@ -63,6 +63,14 @@ pub(crate) struct Walk<'a> {
     new_jumps: bool,
 }
 
+/// States at a block's end, by where they go on.
+#[derive(Default)]
+struct Left {
+    next: Vec<State>,
+    taken: Vec<State>,
+    returns: Vec<State>,
+}
+
 /// Functions that one call may lead to.
 const MAX_TARGETS: usize = 8;
 
@@ -183,81 +191,102 @@ impl<'a> Walk<'a> {
         let mut runs: Vec<Option<u32>> = vec![None; function.loops.len()];
         let mut returns = Vec::new();
         waiting[function.order[0]].push(state);
-        'blocks: for &index in &function.order {
+        for &index in &function.order {
             let states = std::mem::take(&mut waiting[index]);
             if states.is_empty() {
                 continue;
             }
             let block = &function.blocks[index];
             let inner = function.inner[index];
-            let mut state = match block.heads {
+            let apart = match block.heads {
                 Some(which) => {
                     let shape = &function.loops[which];
                     let head = function.instructions[block.instructions.start].pc;
                     self.enter(shape.parent.and_then(|parent| runs[parent]).or(outside));
                     let (run, state) = self.head(states, shape, block.back_ways, (entry, head));
                     runs[which] = Some(run);
-                    state
+                    vec![state]
                 }
-                None => self.join(states),
+                None => self.apart(&function, index, states),
             };
             self.enter(inner.and_then(|inner| runs[inner]).or(outside));
-            self.instructions += block.instructions.len();
-            self.charge(STEPS_PER_INSTRUCTION * block.instructions.len());
-            if self.instructions > self.limits.instructions {
-                return Err(Reason::Budget);
+            let mut left = Left::default();
+            for state in apart {
+                self.block(&function, index, state, depth, back, &mut left)?;
             }
-            let (last, body) = match function.instructions[block.instructions.clone()].split_last()
-            {
-                Some(parts) => parts,
-                None => continue,
-            };
-            for located in body {
-                if !self.step(&mut state, located, depth)? {
-                    continue 'blocks;
+            returns.append(&mut left.returns);
+            for (to, states) in [(block.next, left.next), (block.taken, left.taken)] {
+                if states.is_empty() {
+                    continue;
                 }
-            }
-            let mut flow = |walk: &mut Self, to: Option<usize>, state: State| {
                 let Some(to) = to else {
                     return Err(NO_CODE);
                 };
                 if function.position[to] > function.position[index] {
-                    waiting[to].push(state);
+                    waiting[to].extend(states);
                 } else if let Some(run) = function.blocks[to].heads.and_then(|which| runs[which]) {
-                    walk.close(run, &state);
-                }
-                Ok(())
-            };
-            match Exit::of(&last.inst) {
-                Exit::End => {}
-                Exit::Unsupported => return Err(NOT_FOLLOWED),
-                Exit::Branch => flow(self, block.taken, state)?,
-                Exit::ConditionalBranch => {
-                    let mut taken = state.clone();
-                    if self.branch(&mut state, last.inst.op, false) {
-                        flow(self, block.next, state)?;
-                    }
-                    if self.branch(&mut taken, last.inst.op, true) {
-                        flow(self, block.taken, taken)?;
-                    }
-                }
-                Exit::Jump => {
-                    let to = self.scalar64(&state, last.inst.srcs[0]);
-                    if back == Some(to) {
-                        returns.push(state);
-                    } else if self.jump(last.pc, to)? {
-                        flow(self, block.taken, state)?;
-                    }
-                }
-                Exit::Next => {
-                    if self.step(&mut state, last, depth)? {
-                        flow(self, block.next, state)?;
-                    }
+                    let state = self.join(states);
+                    self.close(run, &state);
                 }
             }
         }
         self.enter(outside);
         Ok(returns)
+    }
+
+    /// Walks one block.
+    fn block(
+        &mut self,
+        function: &Function,
+        index: usize,
+        mut state: State,
+        depth: usize,
+        back: Option<Id>,
+        left: &mut Left,
+    ) -> Result<(), Reason> {
+        let block = &function.blocks[index];
+        self.instructions += block.instructions.len();
+        self.charge(STEPS_PER_INSTRUCTION * block.instructions.len());
+        if self.instructions > self.limits.instructions {
+            return Err(Reason::Budget);
+        }
+        let instructions = &function.instructions[block.instructions.clone()];
+        let Some((last, body)) = instructions.split_last() else {
+            return Ok(());
+        };
+        for located in body {
+            if !self.step(&mut state, located, depth)? {
+                return Ok(());
+            }
+        }
+        match Exit::of(&last.inst) {
+            Exit::End => {}
+            Exit::Unsupported => return Err(NOT_FOLLOWED),
+            Exit::Branch => left.taken.push(state),
+            Exit::ConditionalBranch => {
+                let mut taken = state.clone();
+                if self.branch(&mut state, last.inst.op, false) {
+                    left.next.push(state);
+                }
+                if self.branch(&mut taken, last.inst.op, true) {
+                    left.taken.push(taken);
+                }
+            }
+            Exit::Jump => {
+                let to = self.scalar64(&state, last.inst.srcs[0]);
+                if back == Some(to) {
+                    left.returns.push(state);
+                } else if self.jump(last.pc, to)? {
+                    left.taken.push(state);
+                }
+            }
+            Exit::Next => {
+                if self.step(&mut state, last, depth)? {
+                    left.next.push(state);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The walk goes on in this loop.

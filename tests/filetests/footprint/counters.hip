@@ -63,3 +63,24 @@ extern "C" __global__ void rows_in_turn(float* x, int rows, int columns) {
         x += 64 - columns;
     }
 }
+// The loop goes round from two places.
+//~ launch two_ends grid=64 block=64 args x=buffer(65536) keys=buffer(4096) i32(100)
+//~ within-reads keys[0..400]
+//~ within-writes x[0..1588]
+//~ writes-at-least x[0..4]
+extern "C" __global__ void two_ends(float* x, const int* keys, int n) {
+    float* to = x;
+    for (int i = 0; i < n;) {
+        *to = 1.0f;
+        if (keys[i] > 0) {
+            i += 2;
+            to += 4;
+            asm volatile("s_nop 1");
+            continue;
+        }
+        i += 1;
+        to += 2;
+        asm volatile("s_nop 2");
+    }
+}
+
