@@ -10,6 +10,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
 use crate::host_calls::Structure;
 use crate::registers::{M0, VCC};
+use crate::scratch::Reach;
 use crate::site::{Load, Site};
 use crate::state::State;
 use crate::walk::Walk;
@@ -17,8 +18,8 @@ use crate::walk::Walk;
 /// Where a memory instruction goes.
 enum Target {
     Memory(Id),
-    /// Per-lane memory at a byte offset, if that is known.
-    Scratch(Option<i64>),
+    /// Per-lane memory.
+    Scratch(Reach),
 }
 
 impl Walk<'_> {
@@ -30,7 +31,7 @@ impl Walk<'_> {
             (Space::Smem, _) => self.scalar_memory(state, inst),
             (Space::Ds, _) => self.lose_results(state, inst, Lost::Lds),
             (Space::Flat | Space::Global | Space::Scratch | Space::Buffer, _) => {
-                self.vector_memory(state, inst);
+                self.vector_memory(state, located);
             }
             (_, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc) => {
                 match inst.op {
@@ -61,7 +62,7 @@ impl Walk<'_> {
     }
 
     /// Destinations hold something that is not known.
-    fn lose_results(&mut self, state: &mut State, inst: &Inst, lost: Lost) {
+    pub(crate) fn lose_results(&mut self, state: &mut State, inst: &Inst, lost: Lost) {
         for index in 0..2 {
             for register in 0..usize::from(inst.dst_dwords(index)) {
                 let value = self.arena.opaque(lost);
@@ -265,7 +266,8 @@ impl Walk<'_> {
         Some(values)
     }
 
-    fn vector_memory(&mut self, state: &mut State, inst: &Inst) {
+    fn vector_memory(&mut self, state: &mut State, located: &Located) {
+        let inst = &located.inst;
         let info = inst.op.info();
         if info.class == Class::Cache {
             return;
@@ -275,8 +277,8 @@ impl Walk<'_> {
             _ => inst.srcs[1],
         };
         let bytes = if info.bytes == 0 { 16 } else { info.bytes };
-        match self.target(state, inst) {
-            Target::Scratch(offset) => self.scratch_access(state, inst, offset, data, bytes),
+        match self.target(state, located) {
+            Target::Scratch(reach) => self.scratch_access(state, inst, reach, data, bytes),
             Target::Memory(address) => {
                 if state.idle {
                     return;
@@ -337,11 +339,12 @@ impl Walk<'_> {
         }
     }
 
-    fn target(&mut self, state: &State, inst: &Inst) -> Target {
+    fn target(&mut self, state: &State, located: &Located) -> Target {
+        let inst = &located.inst;
         let info = inst.op.info();
         match info.space {
-            Space::Scratch => Target::Scratch(None),
-            Space::Buffer => self.buffer_target(state, inst),
+            Space::Scratch => Target::Scratch(Reach::Anywhere),
+            Space::Buffer => self.buffer_target(state, located),
             Space::Global if inst.srcs[2] != Operand::None => {
                 let base = self.scalar64(state, inst.srcs[2]);
                 let offset = self.word(state, inst.srcs[0]);
@@ -353,16 +356,26 @@ impl Walk<'_> {
                 let address = self.scalar64(state, inst.srcs[0]);
                 let address = self.arena.offset(address, inst.imm.into());
                 match self.scratch_offset(address) {
-                    Some(offset) if info.space == Space::Flat => Target::Scratch(offset),
+                    Some((low, offset)) if info.space == Space::Flat => {
+                        Target::Scratch(self.reach(state, located.pc, low, offset))
+                    }
                     _ => Target::Memory(address),
                 }
             }
         }
     }
 
-    /// If the address is in the scratch aperture: its offset there, if that is a constant.
-    fn scratch_offset(&mut self, address: Id) -> Option<Option<i64>> {
-        let (base, offset) = self.base_and_offset(address);
+    /// If the address is in the scratch aperture: its offset there, less a constant, and that.
+    fn scratch_offset(&mut self, address: Id) -> Option<(Id, i64)> {
+        let (mut base, offset) = self.base_and_offset(address);
+        // Or null: nobody comes back from there.
+        if let Node::Select64(_, yes, no) = self.arena.node(base) {
+            match [yes, no].map(|one| self.arena.as_const64(one)) {
+                [_, Some(0)] => base = yes,
+                [Some(0), _] => base = no,
+                _ => {}
+            }
+        }
         let high = self.arena.high(base);
         let Node::High(whole) = self.arena.node(high) else {
             return None;
@@ -370,8 +383,7 @@ impl Walk<'_> {
         if self.arena.node(whole) != Node::Symbol(Symbolic::Scratch) {
             return None;
         }
-        let low = self.arena.low(base);
-        Some(self.arena.as_const(low).map(|low| i64::from(low) + offset))
+        Some((self.arena.low(base), offset))
     }
 
     /// The address in a buffer descriptor: 48 bits of its first two dwords.
@@ -401,7 +413,8 @@ impl Walk<'_> {
         self.arena.pair(low, high)
     }
 
-    fn buffer_target(&mut self, state: &State, inst: &Inst) -> Target {
+    fn buffer_target(&mut self, state: &State, located: &Located) -> Target {
+        let inst = &located.inst;
         let Operand::Scalar(first) = inst.srcs[1] else {
             let lost = self.lost64();
             return Target::Memory(lost);
@@ -427,14 +440,14 @@ impl Walk<'_> {
             || self.arena.node(descriptor[2]) == Node::ScratchBuffer(2)
         {
             // The scalar offset counts bytes of the wave, the others bytes of the lane.
-            let parts = (self.arena.as_const(soffset), self.arena.as_const(voffset));
-            let offset = match (parts, index) {
-                ((Some(wave), Some(lane)), None) if wave % 256 == 0 => {
-                    Some(i64::from(wave / 64) + i64::from(lane) + i64::from(inst.imm))
+            let reach = match (self.arena.as_const(soffset), index) {
+                (Some(wave), None) if wave % 256 == 0 => {
+                    let constant = i64::from(wave / 64) + i64::from(inst.imm);
+                    self.reach(state, located.pc, voffset, constant)
                 }
-                _ => None,
+                _ => Reach::Anywhere,
             };
-            return Target::Scratch(offset);
+            return Target::Scratch(reach);
         }
         let mut address = self.buffer_base(state, first);
         let (stride, plain) = match (
@@ -475,54 +488,5 @@ impl Walk<'_> {
         };
         let offset = self.arena.zero64(offset);
         Target::Memory(self.arena.add64(address, offset))
-    }
-
-    fn scratch_access(
-        &mut self,
-        state: &mut State,
-        inst: &Inst,
-        offset: Option<i64>,
-        data: Operand,
-        bytes: u8,
-    ) {
-        let class = inst.op.info().class;
-        if state.idle {
-            return;
-        }
-        let aligned = offset.filter(|offset| offset % 4 == 0 && bytes.is_multiple_of(4));
-        match (class, aligned) {
-            (Class::Load, Some(offset)) if !inst.lds => {
-                for register in 0..usize::from(bytes / 4) {
-                    let slot = offset + 4 * register as i64;
-                    let value = match state.scratch.get(&slot) {
-                        Some(value) => *value,
-                        None => self.arena.opaque(Lost::Scratch),
-                    };
-                    self.set_result(state, inst.dsts[0], register, value);
-                }
-            }
-            (Class::Store, Some(offset)) => {
-                for register in 0..usize::from(bytes / 4) {
-                    let value = match data {
-                        Operand::Vector(first) => self.vector(state, usize::from(first) + register),
-                        _ => self.arena.opaque(Lost::Scratch),
-                    };
-                    let slots = Rc::make_mut(&mut state.scratch);
-                    slots.insert(offset + 4 * register as i64, value);
-                }
-            }
-            (Class::Load, _) => self.lose_results(state, inst, Lost::Scratch),
-            _ => {
-                match offset {
-                    Some(offset) => {
-                        let slots = Rc::make_mut(&mut state.scratch);
-                        let end = offset + i64::from(bytes);
-                        slots.retain(|slot, _| *slot + 4 <= offset || *slot >= end);
-                    }
-                    None => state.scratch = Rc::default(),
-                }
-                self.lose_results(state, inst, Lost::Scratch);
-            }
-        }
     }
 }

@@ -11,6 +11,7 @@ use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::roots;
+use crate::scratch::{Reaches, reaches};
 use crate::summary::FootprintSummary;
 use crate::unseen::{Unseen, unseen};
 use crate::walk::Walk;
@@ -50,13 +51,30 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
     }
 }
 
+/// Walks done again with what the last one has told of accesses of scratch.
+const MAX_AGAIN: usize = 2;
+
 fn walk(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) -> Result<Plan, Reason> {
     let machine = Machine::of(object.target, kernel)?;
-    let mut walk = Walk::new(object, kernel, machine, limits);
-    // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
-    // what comes next, and so does the walk.
-    walk.run()?;
-    Ok(Plan::new(walk, limits))
+    let mut again = 0;
+    let mut known = Reaches::default();
+    loop {
+        let mut walk = Walk::new(object, kernel, machine, limits);
+        walk.reaches = known.clone();
+        // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
+        // what comes next, and so does the walk.
+        walk.run()?;
+        let indexed = std::mem::take(&mut walk.indexed);
+        let plan = Plan::new(walk, limits);
+        if indexed.is_empty() || again == MAX_AGAIN || !plan.goes_through_scratch() {
+            return Ok(plan);
+        }
+        let found = reaches(&plan, &indexed);
+        if found == known {
+            return Ok(plan);
+        }
+        (again, known) = (again + 1, found);
+    }
 }
 
 impl KernelFootprint {

@@ -85,6 +85,34 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) turns: u32,
     nesting: u32,
     steps: u32,
+    any_launch: bool,
+}
+
+/// What [`Evaluation::of_any_launch`] does not look at.
+const ANY_LAUNCH: Launch<'static> = Launch {
+    kernarg: &[],
+    grid: [0; 3],
+    block: [0; 3],
+    dynamic_lds: 0,
+};
+
+/// Work-items of a work-group in one dimension.
+const MAX_ITEMS: u32 = 1024;
+
+struct NoMemory;
+
+impl LaunchMemory for NoMemory {
+    fn allocation(&self, _addr: u64) -> Option<Extent> {
+        None
+    }
+
+    fn is_allocated(&self, _extent: Extent) -> bool {
+        false
+    }
+
+    fn known_bytes(&self, _addr: u64, _len: usize) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl<'a> Evaluation<'a> {
@@ -108,6 +136,15 @@ impl<'a> Evaluation<'a> {
             turns: 0,
             nesting: 0,
             steps: 0,
+            any_launch: false,
+        }
+    }
+
+    /// Of any launch at all.
+    pub(crate) fn of_any_launch(plan: &'a Plan) -> Self {
+        Self {
+            any_launch: true,
+            ..Self::new(plan, &ANY_LAUNCH, &NoMemory)
         }
     }
 
@@ -188,6 +225,8 @@ impl<'a> Evaluation<'a> {
             Node::Kernarg(offset) => self.kernarg(offset, 4),
             Node::Kernarg64(offset) => self.kernarg(offset, 8),
             Node::Packet(offset) => self.packet(offset),
+            Node::Item(_) if self.any_launch => self.up_to(MAX_ITEMS),
+            Node::Group(_) if self.any_launch => self.up_to(u32::MAX),
             Node::Item(dimension) => self.up_to(self.launch.block[usize::from(dimension % 3)]),
             Node::Group(dimension) => {
                 let dimension = usize::from(dimension % 3);
@@ -270,7 +309,7 @@ impl<'a> Evaluation<'a> {
 
     /// A dword (4) or qword (8) of the kernarg segment.
     pub(crate) fn kernarg(&mut self, offset: u32, bytes: u32) -> Value {
-        if self.plan.is_hidden(offset) {
+        if self.plan.is_hidden(offset) && !self.any_launch {
             return self.hidden(offset, bytes);
         }
         let Some(value) = self.kernarg_bytes(offset, bytes) else {
@@ -337,6 +376,9 @@ impl<'a> Evaluation<'a> {
     }
 
     pub(crate) fn packet(&mut self, offset: u32) -> Value {
+        if self.any_launch {
+            return Value::lost(Reason::UntrackedAddress, 32);
+        }
         let [x, y, z] = self.launch.block;
         let value = match offset {
             4 => (x & 0xffff) | y << 16,

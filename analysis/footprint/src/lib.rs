@@ -73,6 +73,7 @@ mod roots;
 mod rounds;
 mod scalar;
 mod scaling;
+mod scratch;
 mod site;
 mod state;
 mod summary;

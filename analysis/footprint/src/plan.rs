@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
-use crate::expr::{Arena, BOTTOM, Id, Map, Node, Symbolic};
+use crate::expr::{Arena, BOTTOM, Id, Lost, Map, Node, Symbolic, children};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
@@ -90,6 +90,27 @@ impl Plan {
             table: limits.table,
             counters: OnceLock::new(),
         }
+    }
+
+    /// Whether an address is made of what was lost in scratch.
+    pub(crate) fn goes_through_scratch(&self) -> bool {
+        let mut seen = vec![false; self.arena.len()];
+        let mut todo: Vec<Id> = self.sites.iter().map(|site| site.address).collect();
+        while let Some(id) = todo.pop() {
+            if std::mem::replace(&mut seen[id.0 as usize], true) {
+                continue;
+            }
+            match self.arena.node(id) {
+                Node::Opaque(_, Lost::Scratch) => return true,
+                Node::Phi(phi) => todo.extend(&self.merges.phis[phi as usize].inputs),
+                Node::Phi64(low, high) => todo.extend([self.arena.phi(low), self.arena.phi(high)]),
+                Node::Load { load, .. } | Node::Load64 { load, .. } => {
+                    todo.push(self.loads[load as usize].address);
+                }
+                node => todo.extend(children(&node).into_iter().flatten()),
+            }
+        }
+        false
     }
 
     fn find_counters(&self) -> Map<(u32, Id), (u64, bool)> {

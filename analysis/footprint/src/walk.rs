@@ -24,6 +24,7 @@ use crate::machine::Machine;
 use crate::merge::Merges;
 use crate::premises::Premises;
 use crate::registers::VCC;
+use crate::scratch::{Indexed, Reaches};
 use crate::site::{Load, Site};
 use crate::state::{ParkedLists, Snapshot, State};
 
@@ -57,6 +58,9 @@ pub(crate) struct Walk<'a> {
     /// Some were found when lanes had been parked already: it has to be done again.
     late: bool,
     pub(crate) premises: Premises,
+    /// Accesses of scratch at offsets that are no constants, and how far they are known to get.
+    pub(crate) indexed: Vec<Indexed>,
+    pub(crate) reaches: Reaches,
     /// Jumps by registers to one address of the image: branches.
     jumps: Jumps,
     /// Some were found on this walk: they are not in the graph yet, and it has to be done again.
@@ -119,6 +123,8 @@ impl<'a> Walk<'a> {
             lane_written: BTreeSet::new(),
             late: false,
             premises: Premises::default(),
+            indexed: Vec::new(),
+            reaches: Reaches::default(),
             jumps: Jumps::default(),
             new_jumps: false,
         }
@@ -143,6 +149,7 @@ impl<'a> Walk<'a> {
                 again.functions = std::mem::take(&mut self.functions);
             }
             again.jumps = std::mem::take(&mut self.jumps);
+            again.reaches = std::mem::take(&mut self.reaches);
             again.instructions = self.instructions;
             again.steps.set(self.spent());
             again.premises = std::mem::take(&mut self.premises).left();

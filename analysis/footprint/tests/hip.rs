@@ -337,7 +337,7 @@ macro_rules! filetests {
     };
 }
 
-filetests! { counters direct divergence loops other records structs }
+filetests! { counters direct divergence loops other records scratch structs }
 
 #[test]
 fn every_file_is_tested() {

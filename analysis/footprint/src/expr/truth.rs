@@ -2,6 +2,9 @@
 
 use super::{Arena, BOTTOM, Binary, Compare, FALSE, Id, Node, TRUE, ZERO};
 
+/// Sums inside each other whose low bits are looked at.
+const MAX_ZEROS_DEPTH: u32 = 4;
+
 impl Arena {
     pub(crate) fn compare(&mut self, op: Compare, a: Id, b: Id) -> Id {
         if a == BOTTOM || b == BOTTOM {
@@ -18,7 +21,42 @@ impl Arena {
             };
             return if holds { TRUE } else { FALSE };
         }
-        self.intern(Node::Compare(op, a, b))
+        match (op, self.differ(a, b) || self.differ(b, a)) {
+            (Compare::Eq, true) => FALSE,
+            (Compare::Ne, true) => TRUE,
+            _ => self.intern(Node::Compare(op, a, b)),
+        }
+    }
+
+    /// Whether a constant has a bit where a word has only zeros: no multiple of 4 is the offset of a
+    /// null pointer to scratch.
+    fn differ(&self, word: Id, constant: Id) -> bool {
+        self.as_const(constant)
+            .is_some_and(|constant| constant & ((1 << self.zeros(word, MAX_ZEROS_DEPTH)) - 1) != 0)
+    }
+
+    /// Low bits of a 32-bit word that are 0, as far as that is seen.
+    fn zeros(&self, word: Id, depth: u32) -> u32 {
+        if let Some(value) = self.as_const(word) {
+            return value.trailing_zeros().min(31);
+        }
+        let Node::Binary(op, a, b) = self.node(word) else {
+            return 0;
+        };
+        if depth == 0 {
+            return 0;
+        }
+        let of = |id: Id| self.zeros(id, depth - 1);
+        match op {
+            Binary::Add | Binary::Sub | Binary::Or | Binary::Xor => of(a).min(of(b)),
+            Binary::And => of(a).max(of(b)),
+            Binary::Mul => (of(a) + of(b)).min(31),
+            Binary::Shl => {
+                let by = self.as_const(b).map_or(0, |by| by & 31);
+                (of(a) + by).min(31)
+            }
+            _ => 0,
+        }
     }
 
     pub(crate) fn not(&mut self, a: Id) -> Id {

@@ -1,0 +1,212 @@
+//! Per-lane memory: which slots an instruction reaches, and what is in them then.
+//!
+//! Slots are known by constant offsets. Where an offset is no constant, it is an element of some array;
+//! how far it gets follows from the expression, but only when the walk is over. So each such access is noted, and
+//! the walk done again with what was found of them: what holds on a walk that knew less is true. Then
+//! a store changes any of the slots in reach or none, a load brings any of them, and those out of reach are
+//! what they were.
+
+use std::rc::Rc;
+
+use strobe_isa::{Class, Inst, Operand};
+
+use crate::evaluate::Evaluation;
+use crate::expr::{FactId, Id, Lost, Map};
+use crate::merge::{Point, Way};
+use crate::plan::Plan;
+use crate::range::Range;
+use crate::state::State;
+use crate::walk::Walk;
+
+/// The slots that an instruction may access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// At this byte offset.
+    At(i64),
+    /// At one of these.
+    Within(Range),
+    Anywhere,
+}
+
+/// An access at an offset that is no constant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Indexed {
+    pc: u64,
+    offset: Id,
+    constant: i64,
+    facts: FactId,
+}
+
+/// How far such accesses get on any launch, by their address: all their walks together.
+pub(crate) type Reaches = Map<u64, Range>;
+
+/// Slots in reach of one instruction.
+const MAX_SLOTS: i128 = 512;
+/// Accesses looked at.
+const MAX_INDEXED: usize = 4096;
+
+/// What the plan of a walk tells of its accesses.
+pub(crate) fn reaches(plan: &Plan, indexed: &[Indexed]) -> Reaches {
+    let mut found: Map<u64, Option<Range>> = Map::default();
+    if indexed.len() > MAX_INDEXED {
+        return Reaches::default();
+    }
+    let mut evaluation = Evaluation::of_any_launch(plan);
+    for access in indexed {
+        let known = found.get(&access.pc).copied();
+        let reach = match known {
+            Some(None) => continue,
+            _ => reach(&mut evaluation, access),
+        };
+        let reach = match (known.flatten(), reach) {
+            (Some(known), Some(reach)) => Some(known.hull(reach)),
+            (_, reach) => reach,
+        };
+        found.insert(access.pc, reach.filter(is_of_slots));
+    }
+    let known = found.into_iter();
+    known.filter_map(|(pc, reach)| Some((pc, reach?))).collect()
+}
+
+fn reach(evaluation: &mut Evaluation<'_>, access: &Indexed) -> Option<Range> {
+    let offset = evaluation.value(access.offset, access.facts).numbers()?;
+    let Range { lo, hi, step } = offset.unsigned(32);
+    let constant = i128::from(access.constant);
+    Some(Range {
+        lo: lo + constant,
+        hi: hi + constant,
+        step,
+    })
+}
+
+fn is_of_slots(reach: &Range) -> bool {
+    reach.lo >= 0 && reach.is_of_words() && reach.hi - reach.lo < 4 * MAX_SLOTS
+}
+
+impl Walk<'_> {
+    /// The slots at an offset plus a constant.
+    pub(crate) fn reach(&mut self, state: &State, pc: u64, offset: Id, constant: i64) -> Reach {
+        if let Some(offset) = self.arena.as_const(offset) {
+            return Reach::At(i64::from(offset) + constant);
+        }
+        if !state.idle {
+            self.indexed.push(Indexed {
+                pc,
+                offset,
+                constant,
+                facts: state.facts,
+            });
+        }
+        let known = self.reaches.get(&pc);
+        known.map_or(Reach::Anywhere, |known| Reach::Within(*known))
+    }
+
+    pub(crate) fn scratch_access(
+        &mut self,
+        state: &mut State,
+        inst: &Inst,
+        reach: Reach,
+        data: Operand,
+        bytes: u8,
+    ) {
+        let class = inst.op.info().class;
+        if state.idle {
+            return;
+        }
+        let words = bytes.is_multiple_of(4) && !inst.lds;
+        let first = match reach {
+            Reach::At(offset) if offset % 4 == 0 && words => Some(Range::exactly(offset.into())),
+            Reach::Within(reach) if words => Some(reach),
+            _ => None,
+        };
+        match (class, first) {
+            (Class::Load, Some(first)) => {
+                for register in 0..usize::from(bytes / 4) {
+                    let value = self.slot(state, first, register);
+                    self.set_result(state, inst.dsts[0], register, value);
+                }
+            }
+            (Class::Store, Some(first)) => {
+                for register in 0..usize::from(bytes / 4) {
+                    let value = match data {
+                        Operand::Vector(first) => self.vector(state, usize::from(first) + register),
+                        _ => self.arena.opaque(Lost::Scratch),
+                    };
+                    self.set_slot(state, first, register, value);
+                }
+            }
+            (Class::Load, _) => self.lose_results(state, inst, Lost::Scratch),
+            _ => {
+                lose_slots(state, reach, bytes);
+                self.lose_results(state, inst, Lost::Scratch);
+            }
+        }
+    }
+
+    /// What is in a slot, or in any of several.
+    fn slot(&mut self, state: &State, first: Range, register: usize) -> Id {
+        let values = offsets(first, register).map(|slot| state.scratch.get(&slot).copied());
+        let Some(values) = values.collect::<Option<Vec<Id>>>() else {
+            return self.arena.opaque(Lost::Scratch);
+        };
+        self.one_of(state, values)
+    }
+
+    fn set_slot(&mut self, state: &mut State, first: Range, register: usize, value: Id) {
+        if first.single().is_some() {
+            let slots = Rc::make_mut(&mut state.scratch);
+            slots.extend(offsets(first, register).map(|slot| (slot, value)));
+            return;
+        }
+        for slot in offsets(first, register) {
+            // What was never known is not known now.
+            if let Some(&before) = state.scratch.get(&slot) {
+                let after = self.one_of(state, vec![before, value]);
+                Rc::make_mut(&mut state.scratch).insert(slot, after);
+            }
+        }
+    }
+
+    /// A value that is one of these, another one in each round of a loop.
+    fn one_of(&mut self, state: &State, values: Vec<Id>) -> Id {
+        if values.iter().all(|value| *value == values[0]) {
+            return values[0];
+        }
+        let way = Way {
+            facts: state.facts,
+            wave: state.wave,
+            back: false,
+            taken: true,
+            occupied: false,
+        };
+        let point = self.merges.point(Point {
+            ways: vec![way; values.len()],
+            facts: state.facts,
+            wave: state.wave,
+            loops: 0,
+        });
+        let inside = self.arena.inside;
+        self.merges
+            .phi(&mut self.arena, point, values, false, inside)
+    }
+}
+
+/// The slots of the `register`th dword of an access.
+fn offsets(first: Range, register: usize) -> impl Iterator<Item = i64> {
+    let Range { lo, hi, step } = first;
+    let offsets = (lo..=hi).step_by(step.max(1) as usize);
+    offsets.map(move |offset| offset as i64 + 4 * register as i64)
+}
+
+fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
+    let (from, to) = match reach {
+        Reach::At(offset) => (offset, offset),
+        Reach::Within(reach) => (reach.lo as i64, reach.hi as i64),
+        Reach::Anywhere => {
+            state.scratch = Rc::default();
+            return;
+        }
+    };
+    let slots = Rc::make_mut(&mut state.scratch);
+    slots.retain(|slot, _| *slot + 4 <= from || *slot >= to + i64::from(bytes));
+}
