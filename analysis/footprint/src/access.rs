@@ -1,7 +1,5 @@
 //! Memory instructions: what address, how many bytes, and what a load brings.
 
-use std::rc::Rc;
-
 use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
 
@@ -14,6 +12,9 @@ use crate::scratch::Reach;
 use crate::site::{Load, Site};
 use crate::state::State;
 use crate::walk::Walk;
+
+/// Merges inside each other that are looked through for what an address is made of.
+const MAX_MERGES: u32 = 6;
 
 /// Where a memory instruction goes.
 enum Target {
@@ -102,7 +103,7 @@ impl Walk<'_> {
         if info.flags.contains(Flags::READS_FLAT_SCRATCH) {
             // Scalar access to scratch: not tracked, but it may change a lane's slots.
             if info.class != Class::Load {
-                state.scratch = Rc::default();
+                state.lose_scratch();
             }
             return self.lose_results(state, inst, Lost::Scratch);
         }
@@ -295,7 +296,7 @@ impl Walk<'_> {
                     scalar: false,
                 });
                 if writes && info.space == Space::Flat && self.may_be_scratch(address) {
-                    state.scratch = Rc::default();
+                    state.lose_scratch();
                 }
                 let partial = info.flags.contains(Flags::READS_DST) || info.bytes == 0;
                 if info.class == Class::Load && !partial && !inst.lds {
@@ -319,23 +320,52 @@ impl Walk<'_> {
         }
     }
 
-    /// A flat address may lead to scratch only if the aperture was named, and only if it does not
-    /// come from an argument.
-    fn may_be_scratch(&self, address: Id) -> bool {
+    /// A flat address may lead to scratch only if the aperture was named, and only if its high half does
+    /// not come from an argument or from memory.
+    fn may_be_scratch(&mut self, address: Id) -> bool {
         if !self.scratch_escapes {
             return false;
         }
         let (base, _) = self.base_and_offset(address);
-        let is_pointer = |node: Node| {
-            matches!(
-                node,
-                Node::Kernarg64(_) | Node::Load64 { .. } | Node::Symbol(Symbolic::HostCalls(_))
-            )
-        };
         match self.arena.node(base) {
             Node::Image(_) => false,
-            Node::Add64(a, b) => ![a, b].iter().any(|part| is_pointer(self.arena.node(*part))),
-            node => !is_pointer(node),
+            Node::Add64(a, b) => ![a, b].iter().any(|&part| self.is_elsewhere(part)),
+            _ => !self.is_elsewhere(base),
+        }
+    }
+
+    fn is_elsewhere(&mut self, pointer: Id) -> bool {
+        let high = self.arena.high(pointer);
+        self.arena.as_const(high).is_none() && self.is_high_elsewhere(high, MAX_MERGES)
+    }
+
+    /// Whether the high half of an address is none of scratch. A constant is none, for only the hardware
+    /// knows where scratch is.
+    fn is_high_elsewhere(&self, high: Id, depth: u32) -> bool {
+        match self.arena.node(high) {
+            Node::Kernarg(_) | Node::Load { .. } | Node::Const(_) => true,
+            Node::High(whole) => matches!(
+                self.arena.node(whole),
+                Node::Kernarg64(_)
+                    | Node::Load64 { .. }
+                    | Node::Image(_)
+                    | Node::Symbol(Symbolic::HostCalls(_))
+            ),
+            _ if depth == 0 => false,
+            Node::Select(_, yes, no) => {
+                self.is_high_elsewhere(yes, depth - 1) && self.is_high_elsewhere(no, depth - 1)
+            }
+            // What a loop's ends bring is not known yet.
+            Node::Phi(phi) => {
+                let phi = &self.merges.phis[phi as usize];
+                !self.merges.points[phi.point as usize].is_loop()
+                    && !phi.inputs.is_empty()
+                    && phi
+                        .inputs
+                        .iter()
+                        .all(|&input| input == BOTTOM || self.is_high_elsewhere(input, depth - 1))
+            }
+            _ => false,
         }
     }
 

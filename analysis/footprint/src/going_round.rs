@@ -43,15 +43,15 @@ impl Evaluation<'_> {
         if steps && !ways.iter().any(|way| way.back && self.is_held_back(way)) {
             return None;
         }
-        let from_above = self.round(key, ways, any, bits);
-        let hopeless = is_any(&from_above, bits);
+        let at_most = self.round(key, ways, any, bits);
+        let hopeless = is_any(&at_most, bits);
         if hopeless && steps {
             return None;
         }
-        let mut least = match self.from_below(key, ways, bits) {
+        let mut least = match self.by_growing(key, ways, bits) {
             Some(found) => found,
             None if hopeless => return None,
-            None => from_above,
+            None => at_most,
         };
         for _ in 0..REFINED {
             let next = self.round(key, ways, &least, bits);
@@ -69,7 +69,7 @@ impl Evaluation<'_> {
         self.plan.facts.get(way.facts).parts & parts != 0
     }
 
-    fn from_below(&mut self, key: u64, ways: &[Way], bits: u32) -> Option<Value> {
+    fn by_growing(&mut self, key: u64, ways: &[Way], bits: u32) -> Option<Value> {
         let mut all = Value::Empty;
         for round in 0..ROUNDS {
             let next = self.round(key, ways, &all, bits);

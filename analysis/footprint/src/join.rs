@@ -6,7 +6,7 @@ use crate::expr::{BOTTOM, FactId, Id};
 use crate::facts::NOTHING;
 use crate::merge::{Point, Way};
 use crate::registers::SCALARS;
-use crate::state::{Slots, State};
+use crate::state::{Holder, Slots, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -131,6 +131,8 @@ impl Walk<'_> {
         for other in &states[1..] {
             joined.parked = self.parked.union(joined.parked, other.parked);
             joined.indexed |= other.indexed;
+            joined.widened = None;
+            joined.whole = joined.whole.filter(|whole| other.whole == Some(*whole));
             joined.occupied &= other.occupied;
             joined.bound = self.around(joined.bound, other.bound);
             if joined.scc != other.scc {
@@ -141,7 +143,7 @@ impl Walk<'_> {
             .iter()
             .any(|s| !Rc::ptr_eq(&s.spills, &joined.spills))
         {
-            let keys: Vec<(u8, u32)> = joined.spills.keys().copied().collect();
+            let keys: Vec<(Holder, u32)> = joined.spills.keys().copied().collect();
             for key in keys {
                 let values: Option<Vec<Id>> =
                     states.iter().map(|s| s.spills.get(&key).copied()).collect();

@@ -81,6 +81,7 @@ mod unseen;
 mod value;
 mod vector;
 mod walk;
+mod whole;
 
 pub use analyse::{KernelFootprint, analyse};
 pub use launch::{Launch, LaunchMemory};

@@ -8,13 +8,13 @@ use std::rc::Rc;
 
 use strobe_isa::Operand;
 
-use crate::expr::{BOTTOM, Binary, FALSE, FactId, Id, Lost, Node, Symbolic, ZERO};
+use crate::expr::{BOTTOM, Binary, FALSE, FactId, Id, Lost, Node, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
 use crate::merge::{Point, Way};
 use crate::premises::{Premise, Which};
 use crate::registers::{Defined, SCALARS};
-use crate::state::{Parked, ParkedId, State};
+use crate::state::{Holder, Parked, ParkedId, State};
 use crate::walk::Walk;
 
 /// A place whose value a loop's phi stands for.
@@ -23,7 +23,7 @@ pub(crate) enum Place {
     Scalar(usize),
     Vector(usize),
     Slot(i64),
-    Spill(u8, u32),
+    Spill(Holder, u32),
 }
 
 /// One walk through a loop.
@@ -51,8 +51,8 @@ pub(crate) struct LoopRun {
     /// Masks that are taken to be part of those lanes at the head, and whether they are taken to make them
     /// up with EXEC.
     masks: Vec<(usize, bool)>,
-    /// Registers that are taken to keep their value.
-    kept: Vec<(usize, Id)>,
+    /// Places that are taken to keep their value.
+    kept: Vec<(Place, Id)>,
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,
@@ -85,7 +85,7 @@ struct Head<'a> {
     parked: Id,
     phis: Vec<(Place, u32)>,
     masks: Vec<(usize, bool)>,
-    kept: Vec<(usize, Id)>,
+    kept: Vec<(Place, Id)>,
 }
 
 impl Head<'_> {
@@ -100,6 +100,20 @@ impl Head<'_> {
                 .iter()
                 .all(|s| s.scalars[both.clone()] == [ZERO, ZERO])
             && shape.keeps_mask(register)
+    }
+}
+
+/// What is in a place where a loop goes round. `None`: it has no lanes there. What is not known there is
+/// nothing that was known before.
+fn place_of(state: &State, place: Place, lost: Id) -> Option<Id> {
+    match place {
+        Place::Scalar(register) => Some(state.scalars[register]),
+        Place::Vector(register) => Some(state.vectors[register]),
+        Place::Slot(_) if state.idle => None,
+        Place::Slot(offset) => Some(state.scratch.get(&offset).copied().unwrap_or(lost)),
+        Place::Spill(holder, lane) => {
+            Some(state.spills.get(&(holder, lane)).copied().unwrap_or(lost))
+        }
     }
 }
 
@@ -187,6 +201,7 @@ impl Walk<'_> {
         }
         self.head_slots(&mut state, &mut head);
         state.scc = self.arena.unknown();
+        state.widened = None;
         let entered = head.entered.filter(|_| shape.masks);
         state.bound = if shape.masks { entered } else { state.bound };
         state.epoch = self.epochs.unrelated(state.bound);
@@ -259,10 +274,13 @@ impl Walk<'_> {
                 register += 2;
                 continue;
             }
-            if head.shape.calls && self.is_kept(head, register) {
-                let value = head.states[0].scalars[register];
+            let place = Place::Scalar(register);
+            let of = |s: &State| s.scalars.get(register).copied();
+            if head.shape.calls
+                && let Some(value) = self.is_kept(head, place, of)
+            {
                 scalars[register] = value;
-                head.kept.push((register, value));
+                head.kept.push((place, value));
             } else if head.shape.defined.scalar(register) {
                 let inputs = head.states.iter().map(|s| s.scalars[register]).collect();
                 scalars[register] = self.head_phi(head, Place::Scalar(register), true, inputs);
@@ -271,23 +289,32 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a register is half of an address in the image on all ways to a loop with calls, and not known
-    /// to change there: it may be what is called.
-    fn is_kept(&self, head: &Head<'_>, register: usize) -> bool {
-        let value = head.states[0].scalars[register];
-        let mut half = self.arena.node(value);
-        if let Node::Binary(Binary::Add, base, offset) = half
+    /// The value of a place, if it is the same on all ways to a loop and not known to change there, and one
+    /// that matters as what it is: an address or a half of one, a constant, a word of a descriptor.
+    fn is_kept(
+        &self,
+        head: &Head<'_>,
+        place: Place,
+        of: impl Fn(&State) -> Option<Id>,
+    ) -> Option<Id> {
+        let value = of(&head.states[0])?;
+        let mut node = self.arena.node(value);
+        if let Node::Binary(Binary::Add, base, offset) = node
             && self.arena.as_const(offset).is_some()
         {
-            half = self.arena.node(base);
+            node = self.arena.node(base);
         }
-        let (Node::Low(whole) | Node::High(whole)) = half else {
-            return false;
-        };
-        let whole = self.arena.node(whole);
-        matches!(whole, Node::Image(_) | Node::Symbol(Symbolic::HostCalls(_)))
-            && head.states.iter().all(|s| s.scalars[register] == value)
-            && self.premises.granted(head.which, Premise::Kept(register))
+        let matters = matches!(
+            node,
+            Node::Low(_)
+                | Node::High(_)
+                | Node::Const(_)
+                | Node::Kernarg(_)
+                | Node::ScratchBuffer(_)
+        );
+        let same = head.states.iter().all(|s| of(s) == Some(value));
+        let kept = matters && same && self.premises.granted(head.which, Premise::Kept(place));
+        kept.then_some(value)
     }
 
     fn head_vectors(&mut self, state: &mut State, head: &mut Head<'_>) {
@@ -310,6 +337,13 @@ impl Walk<'_> {
     fn head_slots(&mut self, state: &mut State, head: &mut Head<'_>) {
         if head.shape.scratch || head.loose {
             for (offset, value) in Rc::make_mut(&mut state.scratch) {
+                let place = Place::Slot(*offset);
+                let of = |s: &State| s.scratch.get(offset).copied();
+                if let Some(known) = self.is_kept(head, place, of).filter(|_| !head.loose) {
+                    *value = known;
+                    head.kept.push((place, known));
+                    continue;
+                }
                 let inputs = head.states.iter();
                 let inputs = inputs.map(|s| s.scratch.get(offset).copied().unwrap_or(BOTTOM));
                 let inputs = inputs.collect();
@@ -317,12 +351,21 @@ impl Walk<'_> {
             }
         }
         for (spill, value) in Rc::make_mut(&mut state.spills) {
-            let (register, lane) = *spill;
-            if head.shape.defined.vector(register.into()) {
+            let (holder, lane) = *spill;
+            let defined = match holder {
+                Holder::Vector(register) => head.shape.defined.vector(register.into()),
+                Holder::Slot(_) => head.shape.scratch || head.loose,
+            };
+            let place = Place::Spill(holder, lane);
+            let of = |s: &State| s.spills.get(spill).copied();
+            if defined && let Some(known) = self.is_kept(head, place, of) {
+                *value = known;
+                head.kept.push((place, known));
+            } else if defined {
                 let inputs = head.states.iter();
                 let inputs = inputs.map(|s| s.spills.get(spill).copied().unwrap_or(BOTTOM));
                 let inputs = inputs.collect();
-                *value = self.head_phi(head, Place::Spill(register, lane), true, inputs);
+                *value = self.head_phi(head, Place::Spill(holder, lane), true, inputs);
             }
         }
     }
@@ -332,10 +375,10 @@ impl Walk<'_> {
         let lost = self.arena.opaque(Lost::Scratch);
         self.charge(self.loops[run as usize].phis.len());
         self.check_lanes(run, state);
-        for &(register, value) in &self.loops[run as usize].kept {
-            if state.scalars[register] != value {
+        for &(place, value) in &self.loops[run as usize].kept {
+            if place_of(state, place, lost).is_some_and(|now| now != value) {
                 let which = self.loops[run as usize].which;
-                self.premises.refute(which, Premise::Kept(register));
+                self.premises.refute(which, Premise::Kept(place));
             }
         }
         let run = &mut self.loops[run as usize];
@@ -356,15 +399,7 @@ impl Walk<'_> {
             };
         }
         for &(place, phi) in &run.phis {
-            let value = match place {
-                Place::Scalar(register) => state.scalars[register],
-                Place::Vector(register) => state.vectors[register],
-                Place::Slot(_) if state.idle => BOTTOM,
-                Place::Slot(offset) => state.scratch.get(&offset).copied().unwrap_or(lost),
-                Place::Spill(register, lane) => {
-                    state.spills.get(&(register, lane)).copied().unwrap_or(lost)
-                }
-            };
+            let value = place_of(state, place, lost).unwrap_or(BOTTOM);
             if let Some(input) = self.merges.phis[phi as usize].inputs.get_mut(way) {
                 *input = value;
             }

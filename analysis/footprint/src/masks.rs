@@ -337,6 +337,12 @@ impl Walk<'_> {
             mask = self.arena.not(mask);
             state.scc = self.arena.any(mask);
         }
+        if to_exec
+            && let Node::Exec(snapshot) = self.arena.node(mask)
+            && self.narrow_again(state, snapshot)
+        {
+            return true;
+        }
         if to_exec {
             self.change(state, Change::Replace(mask));
         } else if let Operand::Scalar(register) = dst {
@@ -379,6 +385,9 @@ impl Walk<'_> {
             state.bound = Some(snapshot);
         }
         self.change(state, change);
+        if inst.op == Op::s_or_saveexec_b64 && inst.srcs[0] == Operand::Int(-1) {
+            self.made_all_active(state, snapshot);
+        }
         if let Operand::Scalar(register) = inst.dsts[0] {
             self.set_mask(state, register, saved);
         }

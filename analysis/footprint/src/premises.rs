@@ -5,6 +5,7 @@
 //! done again without it; a walk on which all of it holds has proved it, round by round.
 
 use crate::broken::Rule;
+use crate::loop_run::Place;
 
 /// A loop: the entry of its function and the address of its head.
 pub(crate) type Which = (u64, u64);
@@ -19,8 +20,8 @@ pub(crate) enum Premise {
     Steady,
     /// The lanes in the mask at this register, and those of EXEC, are those that came to the loop.
     Collected(usize),
-    /// This scalar register, half of an address in the image, is what it was: nothing is called by a phi.
-    Kept(usize),
+    /// This place is what it was: nothing is called by a phi, and scratch is known as that.
+    Kept(Place),
 }
 
 /// Premises that do not hold.

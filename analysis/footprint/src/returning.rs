@@ -22,7 +22,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, FactId, Id, Lost};
 use crate::loop_run::Place;
 use crate::merge::{Point, Way};
-use crate::state::{NONE_PARKED, Parked, Slots, State};
+use crate::state::{NONE_PARKED, Parked, Slots, Snapshot, State};
 use crate::walk::Walk;
 
 /// States that come together.
@@ -182,7 +182,10 @@ impl Walk<'_> {
             loops,
             ..
         } = returning;
-        let mut slots = match (own, snapshots.first()) {
+        let mut with_lanes = snapshots
+            .iter()
+            .filter(|&&s| !self.snapshots[s as usize].idle);
+        let mut slots = match (own, with_lanes.next()) {
             (Some((_, slots)), _) => (**slots).clone(),
             (None, Some(&first)) => (*self.snapshots[first as usize].scratch).clone(),
             (None, None) => (*state.scratch).clone(),
@@ -191,8 +194,11 @@ impl Walk<'_> {
         for (offset, joined) in &mut slots {
             let slot = |slots: &Slots| slots.get(offset).copied().unwrap_or(lost);
             let mut values: Vec<Id> = own.iter().map(|(_, slots)| slot(slots)).collect();
-            let parked = snapshots.iter();
-            values.extend(parked.map(|&s| slot(&self.snapshots[s as usize].scratch)));
+            // With no lane there is nothing in it.
+            values.extend(snapshots.iter().map(|&s| {
+                let Snapshot { scratch, idle, .. } = &self.snapshots[s as usize];
+                if *idle { BOTTOM } else { slot(scratch) }
+            }));
             for &run in loops {
                 values.push(self.parked_in_loop(run, Place::Slot(*offset)));
             }

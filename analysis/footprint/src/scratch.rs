@@ -15,7 +15,7 @@ use crate::expr::{FactId, Id, Lost, Map};
 use crate::merge::{Point, Way};
 use crate::plan::Plan;
 use crate::range::Range;
-use crate::state::State;
+use crate::state::{Holder, State};
 use crate::walk::Walk;
 
 /// The slots that an instruction may access.
@@ -124,6 +124,12 @@ impl Walk<'_> {
                 for register in 0..usize::from(bytes / 4) {
                     let value = self.slot(state, first, register);
                     self.set_result(state, inst.dsts[0], register, value);
+                    if let (Operand::Vector(to), Some(slot), true) =
+                        (inst.dsts[0], slot_of(first, register), state.is_whole())
+                    {
+                        let to = Holder::Vector(to.wrapping_add(register as u8));
+                        state.copy_lanes(Holder::Slot(slot), to);
+                    }
                 }
             }
             (Class::Store, Some(first)) => {
@@ -133,6 +139,16 @@ impl Walk<'_> {
                         _ => self.arena.opaque(Lost::Scratch),
                     };
                     self.set_slot(state, first, register, value);
+                    state.forget_lanes(|holder| {
+                        let mut reached = offsets(first, register);
+                        matches!(holder, Holder::Slot(slot) if reached.any(|other| other == slot))
+                    });
+                    if let (Operand::Vector(from), Some(slot), true) =
+                        (data, slot_of(first, register), state.is_whole())
+                    {
+                        let from = Holder::Vector(from.wrapping_add(register as u8));
+                        state.copy_lanes(from, Holder::Slot(slot));
+                    }
                 }
             }
             (Class::Load, _) => self.lose_results(state, inst, Lost::Scratch),
@@ -191,6 +207,11 @@ impl Walk<'_> {
     }
 }
 
+/// The slot of the `register`th dword, if it is one.
+fn slot_of(first: Range, register: usize) -> Option<i64> {
+    first.single().and_then(|_| offsets(first, register).next())
+}
+
 /// The slots of the `register`th dword of an access.
 fn offsets(first: Range, register: usize) -> impl Iterator<Item = i64> {
     let Range { lo, hi, step } = first;
@@ -203,10 +224,10 @@ fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
         Reach::At(offset) => (offset, offset),
         Reach::Within(reach) => (reach.lo as i64, reach.hi as i64),
         Reach::Anywhere => {
-            state.scratch = Rc::default();
-            return;
+            return state.lose_scratch();
         }
     };
-    let slots = Rc::make_mut(&mut state.scratch);
-    slots.retain(|slot, _| *slot + 4 <= from || *slot >= to + i64::from(bytes));
+    let reached = |slot: i64| slot + 4 > from && slot < to + i64::from(bytes);
+    Rc::make_mut(&mut state.scratch).retain(|slot, _| !reached(*slot));
+    state.forget_lanes(|holder| matches!(holder, Holder::Slot(slot) if reached(slot)));
 }

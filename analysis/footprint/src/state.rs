@@ -10,17 +10,30 @@ use std::rc::Rc;
 
 use crate::expr::{BOTTOM, FactId, Id};
 use crate::registers::SCALARS;
+use crate::whole::Widened;
 
 /// Per-lane memory by byte offset of the dword.
 pub(crate) type Slots = BTreeMap<i64, Id>;
+
+/// What has lanes in which scalars are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Holder {
+    Vector(u8),
+    /// The dword of scratch at this byte offset, of all lanes.
+    Slot(i64),
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) scalars: Rc<Vec<Id>>,
     pub(crate) vectors: Rc<Vec<Id>>,
     pub(crate) scratch: Rc<Slots>,
-    /// Scalars kept in lanes of vector registers.
-    pub(crate) spills: Rc<BTreeMap<(u8, u32), Id>>,
+    /// Scalars kept in lanes of vector registers, and of such registers in scratch.
+    pub(crate) spills: Rc<BTreeMap<(Holder, u32), Id>>,
+    /// The value of EXEC with which all lanes are active, those too that no work-item has.
+    pub(crate) whole: Option<u32>,
+    /// What it was when they were made so.
+    pub(crate) widened: Option<Rc<Widened>>,
     /// A truth value.
     pub(crate) scc: Id,
     /// What holds for active lanes.
@@ -50,6 +63,8 @@ impl State {
             vectors: Rc::new(vec![BOTTOM; vectors]),
             scratch: Rc::default(),
             spills: Rc::default(),
+            whole: None,
+            widened: None,
             scc: BOTTOM,
             facts: FactId(0),
             wave: FactId(0),
@@ -61,6 +76,33 @@ impl State {
             occupied: true,
             indexed: false,
         }
+    }
+
+    /// Every lane is active, and whatever the instruction does, it does in all of them.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole == Some(self.exec)
+    }
+
+    /// Forgets what is in the lanes of some holders.
+    pub(crate) fn forget_lanes(&mut self, of: impl Fn(Holder) -> bool) {
+        if self.spills.keys().any(|(holder, _)| of(*holder)) {
+            Rc::make_mut(&mut self.spills).retain(|(holder, _), _| !of(*holder));
+        }
+    }
+
+    /// Lets one holder keep what another has in its lanes.
+    pub(crate) fn copy_lanes(&mut self, from: Holder, to: Holder) {
+        let lanes = self.spills.range((from, 0)..=(from, u32::MAX));
+        let copied: Vec<_> = lanes
+            .map(|((_, lane), value)| ((to, *lane), *value))
+            .collect();
+        Rc::make_mut(&mut self.spills).extend(copied);
+    }
+
+    /// Nothing is known of scratch.
+    pub(crate) fn lose_scratch(&mut self) {
+        self.scratch = Rc::default();
+        self.forget_lanes(|holder| matches!(holder, Holder::Slot(_)));
     }
 
     /// No lane is active from here on.

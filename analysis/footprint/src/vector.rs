@@ -8,7 +8,7 @@ use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
 use crate::operations;
-use crate::state::{NONE_PARKED, Parked, State};
+use crate::state::{Holder, NONE_PARKED, Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -37,13 +37,7 @@ impl Walk<'_> {
         } else if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
             *slot = value;
         }
-        if state
-            .spills
-            .keys()
-            .any(|(of, _)| usize::from(*of) == register)
-        {
-            Rc::make_mut(&mut state.spills).retain(|(of, _), _| usize::from(*of) != register);
-        }
+        state.forget_lanes(|holder| holder == Holder::Vector(register as u8));
     }
 
     /// A source with its sub-dword selection.
@@ -393,9 +387,9 @@ impl Walk<'_> {
     fn read_lane(&mut self, state: &mut State, inst: &Inst, lane: Option<Option<u32>>) {
         let value = match (inst.srcs[0], lane) {
             (Operand::Vector(register), Some(Some(lane)))
-                if state.spills.contains_key(&(register, lane)) =>
+                if state.spills.contains_key(&(Holder::Vector(register), lane)) =>
             {
-                state.spills[&(register, lane)]
+                state.spills[&(Holder::Vector(register), lane)]
             }
             (Operand::Vector(register), None) if !state.idle && !state.indexed => {
                 let value = self.vector(state, register.into());
@@ -451,12 +445,12 @@ impl Walk<'_> {
         {
             *slot = lost;
         }
-        let spills = Rc::make_mut(&mut state.spills);
+        let holder = Holder::Vector(register);
         match lane {
             Some(lane) => {
-                spills.insert((register, lane & 63), value);
+                Rc::make_mut(&mut state.spills).insert((holder, lane & 63), value);
             }
-            None => spills.retain(|(of, _), _| *of != register),
+            None => state.forget_lanes(|of| of == holder),
         }
     }
 }

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use strobe_code_object::{CodeObject, Kernel, ObjectLimits};
-use strobe_extent::{Access, Extent, ExtentSet, Side};
-use strobe_footprint::{Launch, LaunchMemory, analyse};
+use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
+use strobe_footprint::{Launch, LaunchMemory, SideSummary, analyse};
 
 #[derive(Default)]
 struct Device {
@@ -322,6 +322,21 @@ fn check_file(name: &str) {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// Without optimisation, what is called stands in lanes of registers that functions save in scratch.
+#[test]
+fn calls_of_code_that_is_not_optimised_are_followed() {
+    let source = folder().join("../../programs/kernels/litmus.hip");
+    let object = compile(&source, 0);
+    assert!(!object.kernels.is_empty());
+    for kernel in &object.kernels {
+        let summary = analyse(&object, kernel, &Default::default()).summary();
+        for side in [summary.reads, summary.writes] {
+            let unresolved = SideSummary::Unknown(Reason::UnresolvedCall);
+            assert_ne!(side, unresolved, "{}", kernel.name);
+        }
+    }
 }
 
 macro_rules! filetests {
