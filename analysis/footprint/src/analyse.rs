@@ -6,12 +6,13 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, Reason};
 
 use crate::extents;
+use crate::indexed::Reaches;
 use crate::launch::{Launch, LaunchMemory};
 use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
 use crate::plan::Plan;
+use crate::reaches::reaches;
 use crate::roots;
-use crate::scratch::{Reaches, reaches};
 use crate::summary::FootprintSummary;
 use crate::unseen::{Unseen, unseen};
 use crate::walk::Walk;

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use crate::expr::{BOTTOM, FactId, Id};
 use crate::facts::NOTHING;
 use crate::merge::{Point, Way};
+use crate::place::Holder;
 use crate::registers::SCALARS;
-use crate::state::{Holder, Slots, State};
+use crate::state::{Slots, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {

@@ -12,19 +12,11 @@ use crate::expr::{BOTTOM, Binary, FALSE, FactId, Id, Lost, Node, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
 use crate::merge::{Point, Way};
+use crate::place::{Holder, Place};
 use crate::premises::{Premise, Which};
 use crate::registers::{Defined, SCALARS};
-use crate::state::{Holder, Parked, ParkedId, State};
+use crate::state::{Parked, ParkedId, State};
 use crate::walk::Walk;
-
-/// A place whose value a loop's phi stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
-    Scalar(usize),
-    Vector(usize),
-    Slot(i64),
-    Spill(Holder, u32),
-}
 
 /// One walk through a loop.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! done again without it; a walk on which all of it holds has proved it, round by round.
 
 use crate::broken::Rule;
-use crate::loop_run::Place;
+use crate::place::Place;
 
 /// A loop: the entry of its function and the address of its head.
 pub(crate) type Which = (u64, u64);

@@ -20,8 +20,8 @@ use std::rc::Rc;
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FactId, Id, Lost};
-use crate::loop_run::Place;
 use crate::merge::{Point, Way};
+use crate::place::Place;
 use crate::state::{NONE_PARKED, Parked, Slots, Snapshot, State};
 use crate::walk::Walk;
 

@@ -10,78 +10,13 @@ use std::rc::Rc;
 
 use strobe_isa::{Class, Inst, Operand};
 
-use crate::evaluate::Evaluation;
-use crate::expr::{FactId, Id, Lost, Map};
+use crate::expr::{Id, Lost};
+use crate::indexed::{Indexed, Reach};
 use crate::merge::{Point, Way};
-use crate::plan::Plan;
+use crate::place::Holder;
 use crate::range::Range;
-use crate::state::{Holder, State};
+use crate::state::State;
 use crate::walk::Walk;
-
-/// The slots that an instruction may access.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
-    /// At this byte offset.
-    At(i64),
-    /// At one of these.
-    Within(Range),
-    Anywhere,
-}
-
-/// An access at an offset that is no constant.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Indexed {
-    pc: u64,
-    offset: Id,
-    constant: i64,
-    facts: FactId,
-}
-
-/// How far such accesses get on any launch, by their address: all their walks together.
-pub(crate) type Reaches = Map<u64, Range>;
-
-/// Slots in reach of one instruction.
-const MAX_SLOTS: i128 = 512;
-/// Accesses looked at.
-const MAX_INDEXED: usize = 4096;
-
-/// What the plan of a walk tells of its accesses.
-pub(crate) fn reaches(plan: &Plan, indexed: &[Indexed]) -> Reaches {
-    let mut found: Map<u64, Option<Range>> = Map::default();
-    if indexed.len() > MAX_INDEXED {
-        return Reaches::default();
-    }
-    let mut evaluation = Evaluation::of_any_launch(plan);
-    for access in indexed {
-        let known = found.get(&access.pc).copied();
-        let reach = match known {
-            Some(None) => continue,
-            _ => reach(&mut evaluation, access),
-        };
-        let reach = match (known.flatten(), reach) {
-            (Some(known), Some(reach)) => Some(known.hull(reach)),
-            (_, reach) => reach,
-        };
-        found.insert(access.pc, reach.filter(is_of_slots));
-    }
-    let known = found.into_iter();
-    known.filter_map(|(pc, reach)| Some((pc, reach?))).collect()
-}
-
-fn reach(evaluation: &mut Evaluation<'_>, access: &Indexed) -> Option<Range> {
-    let offset = evaluation.value(access.offset, access.facts).numbers()?;
-    let Range { lo, hi, step } = offset.unsigned(32);
-    let constant = i128::from(access.constant);
-    Some(Range {
-        lo: lo + constant,
-        hi: hi + constant,
-        step,
-    })
-}
-
-fn is_of_slots(reach: &Range) -> bool {
-    reach.lo >= 0 && reach.is_of_words() && reach.hi - reach.lo < 4 * MAX_SLOTS
-}
 
 impl Walk<'_> {
     /// The slots at an offset plus a constant.

@@ -9,19 +9,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::expr::{BOTTOM, FactId, Id};
+use crate::place::Holder;
 use crate::registers::SCALARS;
-use crate::whole::Widened;
 
 /// Per-lane memory by byte offset of the dword.
 pub(crate) type Slots = BTreeMap<i64, Id>;
-
-/// What has lanes in which scalars are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Holder {
-    Vector(u8),
-    /// The dword of scratch at this byte offset, of all lanes.
-    Slot(i64),
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -113,6 +105,16 @@ impl State {
         self.scratch = Rc::default();
         // Spilled scalars live in lanes whatever EXEC says.
     }
+}
+
+/// Lanes when all were switched on.
+#[derive(Debug)]
+pub(crate) struct Widened {
+    /// Before.
+    pub(crate) snapshot: u32,
+    /// After.
+    pub(crate) vectors: Rc<Vec<Id>>,
+    pub(crate) scratch: Rc<Slots>,
 }
 
 /// Lanes as they were when they were switched off, or when EXEC was saved.

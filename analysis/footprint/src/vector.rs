@@ -8,7 +8,8 @@ use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
 use crate::operations;
-use crate::state::{Holder, NONE_PARKED, Parked, State};
+use crate::place::Holder;
+use crate::state::{NONE_PARKED, Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {

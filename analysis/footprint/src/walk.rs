@@ -18,13 +18,13 @@ use crate::exec_values::ExecValues;
 use crate::expr::{Arena, FALSE, FactId, Id, Map, Node, TRUE};
 use crate::facts::Facts;
 use crate::flow::{Function, Jumps};
+use crate::indexed::{Indexed, Reaches};
 use crate::limits::AnalysisLimits;
 use crate::loop_run::LoopRun;
 use crate::machine::Machine;
 use crate::merge::Merges;
 use crate::premises::Premises;
 use crate::registers::VCC;
-use crate::scratch::{Indexed, Reaches};
 use crate::site::{Load, Site};
 use crate::state::{ParkedLists, Snapshot, State};
 

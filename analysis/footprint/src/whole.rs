@@ -6,19 +6,8 @@
 
 use std::rc::Rc;
 
-use crate::expr::Id;
-use crate::state::{Parked, Slots, State};
+use crate::state::{Parked, State, Widened};
 use crate::walk::Walk;
-
-/// Lanes when all were switched on.
-#[derive(Debug)]
-pub(crate) struct Widened {
-    /// Before.
-    snapshot: u32,
-    /// After.
-    vectors: Rc<Vec<Id>>,
-    scratch: Rc<Slots>,
-}
 
 impl Walk<'_> {
     /// All lanes are active now; before, those of a snapshot were.

@@ -276,7 +276,7 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
     for (what, words) in &case.expected {
         let set = device
             .set(words)
-            .map_or(Side::from(strobe_extent::Reason::NotAnalysed), Side::from);
+            .map_or(Side::from(Reason::NotAnalysed), Side::from);
         let side = if what.contains("reads") {
             reads
         } else {
