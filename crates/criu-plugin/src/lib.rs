@@ -63,5 +63,6 @@ mod signals;
 mod sockets;
 mod soft_dirty;
 mod stops;
+mod threads;
 mod topology;
 mod vma;
