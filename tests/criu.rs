@@ -177,7 +177,8 @@ fn restore_without_offsets(folder: &Folder, run: &Run) -> String {
     assert!(!status.success(), "{}", run.log("restore.log"));
     let log = run.log("restore.log");
     let line = log.lines().find(|line| line.contains(PLUGIN_PREFIX));
-    line.unwrap_or_default().to_owned()
+    line.unwrap_or_else(|| panic!("it failed otherwise: {log}"))
+        .to_owned()
 }
 
 /// The one image whose name starts so.

@@ -28,6 +28,8 @@ use crate::rights::Rights;
 
 /// Of a journal's end, what is looked through at a cut.
 const END: u64 = 2 << 20;
+/// A place's old path in an entry that says below which root all behind it was done.
+const ROOT: &str = "/";
 /// Programs that are told of.
 const PROGRAMS: usize = 512;
 /// A call is made so long after its entry, or sooner. Where it takes longer, its work is kept instead of dropped.
@@ -289,14 +291,19 @@ pub fn restored(
     let file = open(path, &owner, OpenOptions::new().append(true))?;
     let meta = file.metadata()?;
     let mut bytes = Vec::new();
+    let mut placed = |old: &Path, new: &Path| {
+        let [old, new] = [old, new].map(|path| path.as_os_str().as_bytes());
+        match old.len().max(new.len()) <= PATH_BYTES {
+            true => Entry::Placed(Placed { old, new }).write(&mut bytes),
+            false => Ok(()),
+        }
+    };
+    placed(ROOT.as_ref(), root(map))?;
+    map.rules()
+        .iter()
+        .try_for_each(|rule| placed(rule.old(), rule.place()))?;
     for repaired in done.iter().filter(|done| done.is_of(journal.owner)) {
         repaired.note(map, &mut bytes)?;
-    }
-    for rule in map.rules() {
-        let [old, new] = [rule.old(), rule.place()].map(|path| path.as_os_str().as_bytes());
-        if old.len().max(new.len()) <= PATH_BYTES {
-            Entry::Placed(Placed { old, new }).write(&mut bytes)?;
-        }
     }
     let modified = meta.modified()?;
     let restored = Restored {
@@ -326,6 +333,11 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
     let path = map.outside_root(journal.path());
     let mut file = open(&path, &owner, OpenOptions::new().append(true))?;
     file.write_all(&bytes)
+}
+
+/// What is the root of a program that is restored so.
+fn root(map: &PathMap) -> &Path {
+    map.root().unwrap_or(ROOT.as_ref())
 }
 
 /// What was done after a cut, and until when the program is known to have done something.
@@ -386,8 +398,14 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     // Calls that were under way at a cut are made again after a restore to it.
     let mut under_way: BTreeMap<&[u8], Vec<Entry<'_>>> = BTreeMap::new();
     let mut open = None;
+    // What was done below another root has left this one as it was. What the first root was, this one may be a copy of.
+    let mut is_here = true;
     for entry in entries(&bytes) {
         match entry {
+            Entry::Placed(Placed { old, new }) if old == ROOT.as_bytes() => {
+                let place = Path::new(OsStr::from_bytes(new));
+                is_here = place == Path::new(ROOT) || place == root(map);
+            }
             Entry::Cut(name) if open == Some(name) => open = None,
             Entry::Cut(name) => {
                 is_behind |= name == journal.cut.as_bytes();
@@ -400,13 +418,15 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
                 let to = restored.begun_unix_ns.saturating_sub(call);
                 at_work.rests.push((from, to));
                 let again = under_way.get(restored.cut).into_iter().flatten();
-                again.for_each(|entry| names.play(entry, &now));
+                again
+                    .filter(|_| is_here)
+                    .for_each(|entry| names.play(entry, &now));
             }
             _ => {
                 if let Some(calls) = open.and_then(|name| under_way.get_mut(name)) {
                     calls.push(entry);
                 }
-                if is_behind {
+                if is_behind && is_here {
                     names.play(&entry, &now);
                 }
             }
@@ -508,6 +528,37 @@ mod tests {
         assert_eq!(under_way(&past), []);
         let now = [past[0], past[1], removed(b"2")];
         assert_eq!(under_way(&now), [removed(b"2")]);
+    }
+
+    /// As where another root has the same home, mounted.
+    #[test]
+    fn what_was_done_below_another_root_is_nothing_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        let root = folder.path().join("root");
+        fs::write(&journal, "").unwrap();
+        let cut = cut(&journal, &Rights::alone(0)).unwrap();
+        let below = root.join(journal.strip_prefix("/").unwrap());
+        fs::create_dir_all(below.parent().unwrap()).unwrap();
+        fs::hard_link(&journal, &below).unwrap();
+        let make = |path: &[u8]| {
+            let file = OpenOptions::new().append(true).open(&journal).unwrap();
+            Entry::Make(path).write(file).unwrap();
+        };
+        let made = |map: &PathMap| -> Vec<PathBuf> {
+            let names = since(&cut, map).unwrap().names;
+            names.made.into_keys().collect()
+        };
+        let [here, there] = [None, Some(root.clone())].map(|root| PathMap::new(Vec::new(), root));
+        make(b"/run");
+        restored(&cut, &[], SystemTime::now(), &there).unwrap();
+        make(b"/below");
+        assert_eq!(made(&here), [Path::new("/run")]);
+        // It may be a copy.
+        assert_eq!(made(&there), ["below", "run"].map(|name| root.join(name)));
+        restored(&cut, &[], SystemTime::now(), &here).unwrap();
+        make(b"/again");
+        assert_eq!(made(&here), ["/again", "/run"].map(Path::new));
     }
 
     #[test]

@@ -27,7 +27,11 @@ impl<'a> Whereabouts<'a> {
             _ => None,
         });
         let mut others: Vec<_> = others
-            .filter(|[_, new]| map.rules().iter().all(|rule| rule.place() != new))
+            .filter(|[old, new]| {
+                // All roots have the same names.
+                let is_root = old.parent().is_none();
+                !is_root && map.rules().iter().all(|rule| rule.place() != new)
+            })
             .map(|[old, new]| (old, new))
             .collect();
         others.sort();
