@@ -544,10 +544,16 @@ pub(super) fn hash(path: &Path, len: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Nobody makes what is there, and nobody can make it again.
+pub(super) fn is_shown_by_the_kernel(path: &Path) -> bool {
+    ["/proc", "/sys"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
+}
+
 /// Whether the file can be found by this path (a memfd or a deleted file cannot).
 fn has_a_name(path: &Path, meta: &fs::Metadata) -> bool {
-    !path.starts_with("/proc")
-        && !path.starts_with("/sys")
+    !is_shown_by_the_kernel(path)
         && fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
 }
 
