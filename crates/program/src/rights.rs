@@ -95,7 +95,7 @@ impl Rights {
     }
 
     /// Whether a file's mode lets it write there.
-    fn may_write(&self, meta: &Metadata) -> bool {
+    pub(crate) fn may_write(&self, meta: &Metadata) -> bool {
         let by = |bit| meta.mode() & bit != 0;
         let of_group = self.groups.contains(&meta.gid()) && by(0o020);
         self.user == 0 || meta.uid() == self.user || of_group || by(0o002)

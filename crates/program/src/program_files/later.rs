@@ -134,9 +134,11 @@ impl Later {
                 }
                 continue;
             };
+            if view.around.contains(origin.as_path()) {
+                continue;
+            }
             if there.is_some() {
-                let around = view.around.contains(origin.as_path());
-                if around || view.its(&origin).is_none() || is_again(&origin, &content) {
+                if view.its(&origin).is_none() || is_again(&origin, &content) {
                     continue;
                 }
                 // Of somebody else, who has taken the name.

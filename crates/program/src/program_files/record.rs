@@ -288,6 +288,7 @@ impl Recorder {
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
             by: at.clone(),
             record: ProgramFile {
+                foreign: true,
                 device: meta.dev(),
                 inode: meta.ino(),
                 size: meta.len(),
@@ -309,7 +310,8 @@ impl Recorder {
             _ => modified_ns(meta),
         };
         found.record.foreign = match found.access {
-            Access::Reads => !is_young,
+            // Who may not write it has not written it, and is not to have it written again.
+            Access::Reads => found.record.foreign && !(is_young && by.may_write(meta)),
             Access::Executes => true,
             Access::Wrote | Access::Appends | Access::Writes => false,
         };

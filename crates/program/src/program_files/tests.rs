@@ -1,6 +1,7 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -30,19 +31,19 @@ impl Place {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
+    fn saved_of(&self, pid: u32, limit: u64) -> Result<Saved, ProgramFileError> {
+        let mut recorder = Recorder::default();
+        recorder.add(pid)?;
+        recorder.save(limit, |number| {
+            let name = number.to_string();
+            let file = File::create(self.images.path().join(&name))?;
+            Ok((name, file))
+        })
+    }
+
     /// What is left out, too. Other tests of this process open files and remove them meanwhile.
     fn saved(&self, limit: u64) -> Saved {
-        let saved = || {
-            let mut recorder = Recorder::default();
-            recorder.add(std::process::id())?;
-            recorder.save(limit, |number| {
-                let name = number.to_string();
-                Ok((
-                    name,
-                    File::create(self.images.path().join(number.to_string()))?,
-                ))
-            })
-        };
+        let saved = || self.saved_of(std::process::id(), limit);
         // And their numbers are those of other files then.
         let gone = |tried: &Result<_, ProgramFileError>| {
             matches!(tried, Err(ProgramFileError::Save { .. }))
@@ -134,6 +135,26 @@ fn what_is_only_read_is_saved_where_the_program_may_have_written_it() {
         ourselves.expect("it is mapped").foreign,
         "whoever builds it wants it so"
     );
+}
+
+/// An administrator's change would be undone by whoever has it open.
+#[test]
+fn what_its_reader_may_not_write_is_not_written_again() {
+    let place = Place::new();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(place.folder.path(), open).unwrap();
+    fs::write(place.path("data"), "12345").unwrap();
+    let data = File::open(place.path("data")).unwrap();
+    let mut reader = Command::new("sleep");
+    let mut reader = reader.arg("60").stdin(data).uid(1000).spawn().unwrap();
+    for (owner, foreign) in [(0, true), (1000, false)] {
+        chown(place.path("data"), Some(owner), None).unwrap();
+        let saved = place.saved_of(reader.id(), PLENTY).unwrap().files;
+        let data = saved.iter().find(|file| file.path().ends_with("data"));
+        assert_eq!(data.unwrap().foreign, foreign, "of {owner}");
+    }
+    reader.kill().unwrap();
+    reader.wait().unwrap();
 }
 
 #[test]
