@@ -6,9 +6,10 @@
 //! again. So this library's `write`, which comes before the C library's as the functions of `stops` do, has
 //! pseudoterminals pass on what they are given.
 
-use std::ffi::{c_int, c_void};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::ffi::{c_int, c_long, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use libc::{size_t, ssize_t};
 use nix::sys::stat::{SFlag, fstat, major, minor};
@@ -38,9 +39,8 @@ fn terminal(file: RawFd) -> Option<u64> {
     // SAFETY: it is used for one call, which says so where there is none.
     let meta = fstat(unsafe { BorrowedFd::borrow_raw(file) }).ok()?;
     let is_device = meta.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
-    let number = (major(meta.st_rdev), minor(meta.st_rdev));
-    let is_slave = (SLAVES.0..=SLAVES.1).contains(&number.0);
-    (is_device && (is_slave || number == MASTER)).then_some(meta.st_rdev)
+    let is_slave = (SLAVES.0..=SLAVES.1).contains(&major(meta.st_rdev));
+    (is_device && (is_slave || is_master(meta.st_rdev))).then_some(meta.st_rdev)
 }
 
 /// As write(2) in the C library, but what goes to a pseudoterminal that is not CRIU's own is passed on as it is.
@@ -52,13 +52,44 @@ fn terminal(file: RawFd) -> Option<u64> {
 unsafe extern "C" fn write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t {
     let own = OWN.get();
     let is_programs = |number| !own.is_some_and(|own| own.contains(&Some(number)));
-    let passing = terminal(file)
-        .filter(|number| is_programs(*number))
-        .and_then(|_| Passing::begin(file));
+    let number = terminal(file).filter(|number| is_programs(*number));
+    let passing = number.and_then(|_| Passing::begin(file));
     // SAFETY: the caller's arguments, of which the call takes three.
     let written = unsafe { syscall(libc::SYS_write, file as usize, bytes.addr(), len, 0, 0, 0) };
+    if passing.is_some() && number.is_some_and(is_master) {
+        wait_for_input(file, written);
+    }
     drop(passing);
     written as ssize_t
+}
+
+fn is_master(number: u64) -> bool {
+    (major(number), minor(number)) == MASTER
+}
+
+/// Waits until the other side can read so much: a worker of the kernel's takes it there, and does to it what the terminal
+/// does by then. Of what nobody can read yet (a line without an end) there is no sign: that long it takes at most.
+fn wait_for_input(master: RawFd, bytes: c_long) {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    const BETWEEN: Duration = Duration::from_millis(1);
+    let flags = libc::O_RDONLY | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: the call takes a number.
+    let slave = unsafe { libc::ioctl(master, libc::TIOCGPTPEER, flags) };
+    if slave < 0 {
+        return;
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    let slave = unsafe { OwnedFd::from_raw_fd(slave) };
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let mut readable: c_int = 0;
+        // SAFETY: writes one number.
+        let asked = unsafe { libc::ioctl(slave.as_raw_fd(), libc::FIONREAD, &raw mut readable) };
+        if asked != 0 || c_long::from(readable) >= bytes {
+            return;
+        }
+        std::thread::sleep(BETWEEN);
+    }
 }
 
 /// A terminal that does nothing to what passes, until this is dropped.
@@ -96,8 +127,6 @@ impl Drop for Passing {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::{AsRawFd, OwnedFd};
-
     use nix::pty::openpty;
     use nix::unistd::read;
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -59,18 +60,24 @@ pub(crate) fn all(journal: &Path, by: &Rights) -> Vec<(PathBuf, Rights)> {
     all
 }
 
+pub use users::are_beside;
 pub(crate) use users::can_be_kept;
 
-/// Opens a regular file, or waits for nothing, by the word of a user, who can name anything: its own counts, and for the
-/// first user any.
+/// Opens a regular file by the word of a user, who can name anything, devices too, of which some do something when they are
+/// opened: its own counts, and for the first user any.
 fn open(path: &Path, by: &Rights, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = by.run(|| options.custom_flags(flags).open(path))??;
-    let meta = file.metadata()?;
-    match meta.is_file() && (by.user == 0 || meta.uid() == by.user) {
-        true => Ok(file),
-        false => Err(io::ErrorKind::PermissionDenied.into()),
-    }
+    by.run(|| {
+        let mut named = OpenOptions::new();
+        let named = named
+            .read(true)
+            .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+            .open(path)?;
+        let meta = named.metadata()?;
+        match meta.is_file() && (by.user == 0 || meta.uid() == by.user) {
+            true => options.open(format!("/proc/self/fd/{}", named.as_raw_fd())),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    })?
 }
 
 /// The last bytes of a file of a user's, at most so many.
@@ -584,6 +591,9 @@ mod tests {
         use std::fs::{Permissions, set_permissions};
         use std::os::unix::fs::{PermissionsExt, chown};
 
+        use nix::sys::stat::Mode;
+        use nix::unistd::mkfifo;
+
         let folder = tempfile::tempdir().unwrap();
         set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let journal = folder.path().join("journal");
@@ -597,6 +607,11 @@ mod tests {
         }
         let its = cut(&journal, &user).unwrap();
         assert!(since(&its, &PathMap::default()).is_some());
+        // Whoever opens a FIFO to write waits for a reader.
+        let pipe = folder.path().join("pipe");
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        assert!(recent(&pipe, &Rights::alone(0)).is_err());
+        assert!(cut(&pipe, &Rights::alone(0)).is_err());
         // What only the first user may write, and another's.
         for owner in [None, Some(other.user)] {
             fs::remove_dir_all(folder.path().join("to")).ok();

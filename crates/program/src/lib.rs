@@ -14,6 +14,7 @@
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
 //! | [`nameless`] | open files that never had a name |
+//! | [`system_v`] | semaphores and message queues of System V |
 //! | [`unwatched`] | a process whose journal is not written |
 //! | [`unsaved`] | descriptors that CRIU does not save |
 //! | [`pipes`] | pipes whose other end is outside of the program |
@@ -47,6 +48,7 @@ pub mod rights;
 pub mod shared_memory;
 pub mod sockets;
 pub mod spool;
+pub mod system_v;
 pub mod terminals;
 pub mod threads;
 mod unix_sockets;

@@ -141,7 +141,7 @@ fn what_is_only_read_is_saved_where_the_program_may_have_written_it() {
 #[test]
 fn what_its_reader_may_not_write_is_not_written_again() {
     let place = Place::new();
-    let open = fs::Permissions::from_mode(0o755);
+    let open = Permissions::from_mode(0o755);
     fs::set_permissions(place.folder.path(), open).unwrap();
     fs::write(place.path("data"), "12345").unwrap();
     let data = File::open(place.path("data")).unwrap();

@@ -12,12 +12,14 @@ use super::kept::is_kept;
 use crate::journal::{AtWork, Since};
 use crate::names::{Made, Names};
 use crate::path_map::PathMap;
+use crate::rights::Rights;
 use crate::shared_memory::is_saved;
 use crate::spool::is_spooled;
 
 /// What is looked at, and by whose word.
 pub(super) struct View<'a> {
     pub(super) owner: u32,
+    by: Rights,
     /// When the cut was.
     pub(super) cut: SystemTime,
     /// What is recorded or spared, and the folders of that up to the root.
@@ -39,6 +41,7 @@ impl<'a> View<'a> {
         let spared_or_recorded = spared_or_recorded.chain(records.iter().map(ProgramFile::path));
         Self {
             owner: journal.owner,
+            by: Rights::of_journal(journal),
             cut: SystemTime::UNIX_EPOCH + Duration::from_nanos(journal.cut_unix_ns),
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             spared,
@@ -82,8 +85,7 @@ impl<'a> View<'a> {
     pub(super) fn may_name(&self, path: &Path) -> bool {
         let mut folders = path.ancestors().skip(1);
         let meta = folders.find_map(|folder| fs::metadata(folder).ok());
-        self.owner == 0
-            || meta.is_some_and(|meta| meta.uid() == self.owner || meta.mode() & 0o002 != 0)
+        meta.map_or(self.owner == 0, |meta| self.by.may_write(&meta))
     }
 
     pub(super) fn is_spared(&self, path: &Path) -> bool {
