@@ -172,7 +172,7 @@ fn check_lengths(checkpoint: &Checkpoint) -> anyhow::Result<()> {
             bail!("{path} has {len} bytes, and should have {}", file.len);
         }
     }
-    Ok(())
+    Ok(checkpoint.look_at_chunks()?)
 }
 
 /// Checks that there is a GPU for the program; the software GPU's library, if it is that.
