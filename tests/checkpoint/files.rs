@@ -231,10 +231,11 @@ fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_l
     }
 }
 
-/// Jobs that are begun by `strobe run`, below another; one is at work at the cut.
+/// Jobs that are begun by `strobe run`, below another, with nothing of its environment; one is at work at the cut.
 const JOBS: &str = r#"
 "$0" 1000000 log > /dev/null & program=$!
-job() { "$STROBE" run --pid-file "pid$1" -- sh -c 'echo "$$" > "own$0"; mkdir "job$0"; echo done' "$1" | cat >> said; }
+bare() { env -i PATH="$PATH" STROBE_UNWATCHED=1 "$STROBE" run "$@"; }
+job() { bare --pid-file "pid$1" -- sh -c 'echo "$$" > "own$0"; mkdir "job$0" && echo done' "$1" | cat >> said; }
 job 1
 "$STROBE" run -- sh -c 'echo begun; touch ready; until [ -e go ]; do sleep 0.02; done; mkdir inner; echo ended' | cat >> said
 job 2
