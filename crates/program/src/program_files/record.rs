@@ -12,6 +12,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 
 use super::error::ProgramFileError;
 use super::folders;
+use super::kept::is_kept;
 use super::sealed::Sealed;
 use crate::journal::Written;
 use crate::process::Identity;
@@ -280,7 +281,8 @@ impl Recorder {
         way: Way,
         by: &Rights,
     ) -> Option<&mut Found> {
-        if is_saved(&path) {
+        // What a restore has kept is not the program's any more.
+        if is_saved(&path) || way.access == Access::Wrote && is_kept(&path) {
             return None;
         }
         let is_young = self.is_young(meta);
@@ -627,7 +629,12 @@ mod tests {
 
     #[test]
     fn of_folders_only_those_with_a_new_name_are_looked_into() {
-        let folder = folder_with(&[("opened/others", 0, 0o644), ("renamed/own", 0, 0o644)]);
+        let folder = folder_with(&[
+            ("opened/others", 0, 0o644),
+            ("renamed/own", 0, 0o644),
+            // A restore has kept it there.
+            ("renamed/own.strobe-later-1", 0, 0o644),
+        ]);
         let named = [("opened", false), ("renamed", true)];
         let recorder = closed(folder.path(), &named, &Rights::alone(0));
         assert_eq!(names(&recorder), ["own"]);
