@@ -9,6 +9,7 @@ use crate::extents;
 use crate::launch::{Launch, LaunchMemory};
 use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
+use crate::memo::Word;
 use crate::plan::Plan;
 use crate::roots;
 use crate::summary::FootprintSummary;
@@ -63,8 +64,17 @@ impl KernelFootprint {
     /// What one launch may touch.
     #[must_use]
     pub fn evaluate(&self, launch: &Launch<'_>, memory: &dyn LaunchMemory) -> Access {
+        self.evaluate_noting(launch, memory).0
+    }
+
+    /// Likewise, with all that has been looked at of the kernarg segment.
+    pub(crate) fn evaluate_noting(
+        &self,
+        launch: &Launch<'_>,
+        memory: &dyn LaunchMemory,
+    ) -> (Access, Vec<Word>) {
         match &*self.inner {
-            Inner::Unknown(reason) => Access::unknown(*reason),
+            Inner::Unknown(reason) => (Access::unknown(*reason), Vec::new()),
             Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
         }
     }

@@ -9,6 +9,7 @@ use crate::broken::Rule;
 use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
 use crate::launch::{Launch, LaunchMemory};
+use crate::memo::Word;
 use crate::plan::{Plan, wide_key};
 use crate::range::Range;
 use crate::rounds::Rounds;
@@ -60,6 +61,8 @@ pub(crate) struct Evaluation<'a> {
     /// The lowest entry of `pending` that the running evaluation has used.
     pub(crate) touched: usize,
     pub(crate) trips: Map<u32, Rounds>,
+    /// All of the kernarg segment that was looked at.
+    pub(crate) words: Vec<Word>,
     nesting: u32,
     steps: u32,
 }
@@ -81,6 +84,7 @@ impl<'a> Evaluation<'a> {
             pending: Vec::new(),
             touched: usize::MAX,
             trips: Map::default(),
+            words: Vec::new(),
             nesting: 0,
             steps: 0,
         }
@@ -273,18 +277,12 @@ impl<'a> Evaluation<'a> {
         self.pointer(value)
     }
 
-    pub(crate) fn kernarg_bytes(&self, offset: u32, bytes: u32) -> Option<u64> {
-        let start = usize::try_from(offset).ok()?;
-        let bytes = self
-            .launch
-            .kernarg
-            .get(start..start.checked_add(bytes as usize)?)?;
-        Some(
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-        )
+    pub(crate) fn kernarg_bytes(&mut self, offset: u32, bytes: u32) -> Option<u64> {
+        let word = Word::read(self.launch, offset, bytes);
+        if !self.words.contains(&word) {
+            self.words.push(word);
+        }
+        word.value
     }
 
     /// Arguments that the runtime fills in.
