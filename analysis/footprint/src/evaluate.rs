@@ -18,7 +18,7 @@ use crate::value::{Alternative, Origin, Value, add, mixed, sub};
 /// Nested evaluations; each takes some hundred bytes of a stack that is not ours.
 const MAX_NESTING: u32 = 200;
 /// Evaluations of one launch.
-const MAX_STEPS: u32 = 400_000;
+const MAX_STEPS: u32 = 20_000;
 
 /// An allocation that some pointer points into.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ use crate::launch::{Launch, LaunchMemory};
 /// Launches of one kernel that are kept: each layer of a network has its own.
 const MOST: usize = 32;
 /// Questions about memory of one that is kept: more take as long as evaluation.
-const QUESTIONS: usize = 64;
+const QUESTIONS: usize = 512;
 
 /// Of one kernel.
 #[derive(Debug, Default)]
