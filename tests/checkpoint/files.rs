@@ -283,11 +283,15 @@ const OTHER_USER: &str = r#"
 "$0" 1000000 log > /dev/null & program=$!
 mkdir own; chown 1000 own
 as="setpriv --reuid=1000 --regid=1000 --clear-groups"
-$as sh -c 'echo first > own/kept; echo one > own/lines'
+mkdir shared; chmod 777 shared; echo zero > shared/log; chmod 666 shared/log
+$as sh -c 'echo first > own/kept; echo one > own/lines; echo one >> shared/log'
+$as sh -c 'mkdir own/folder; echo in > own/folder/it; echo gone > own/gone; chmod 440 own/gone'
 echo "$STROBE_JOURNAL" > journal
 touch ready
 until [ -e go ]; do sleep 0.02; done
 $as sh -c 'cat own/kept > own/seen; echo two >> own/lines; mkdir own/made; mv own/kept own/other; echo second > own/other'
+$as sh -c 'cat own/gone own/folder/it shared/log > own/all; stat -c "%u:%g %a" own/gone own/folder shared/log > own/whose'
+$as sh -c 'rm -rf own/gone own/folder; echo two >> shared/log'
 touch over
 wait $program
 "#;

@@ -22,6 +22,7 @@
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`path_map`] | where a restore looks for what had another path |
 //! | [`rights`] | the rights of a user, where that user chooses the place |
+//! | `handle` | what a path leads to, held so that it stays that |
 //! | [`sockets`] | what IP sockets have that CRIU does not save |
 //! | `unix_sockets` | the names of unix sockets |
 //! | [`spool`] | files that its output goes through |
@@ -34,6 +35,7 @@ pub mod attributes;
 pub mod awaited;
 pub mod descriptor;
 pub mod events;
+mod handle;
 pub mod journal;
 pub mod lease;
 pub mod maps;

@@ -56,6 +56,8 @@ pub fn later(
                 let by = Rights::of_journal(journal);
                 new.iter_mut().for_each(|repair| repair.is_by(&by));
                 paths.extend(new.iter().map(|repair| repair.path().to_owned()));
+                let places = &found.places;
+                let new = new.into_iter().map(|repair| repair.foreseen(places));
                 found.repairs.extend(new);
             }
             None => found.unknown.push(journal.path().to_owned()),
