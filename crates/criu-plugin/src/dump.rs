@@ -38,8 +38,8 @@ use crate::options::Options;
 use crate::promise;
 use crate::save::{self, Job};
 use crate::sharing::{Sharing, SharingError};
-use crate::signals::without_signals;
 use crate::topology;
+use strobe_program::signals::without_signals;
 
 /// A process that has one of the driver's files open, if one is found, and the id of a GPU here.
 type GpuOf = (Option<u32>, u32);

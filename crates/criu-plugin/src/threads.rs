@@ -7,7 +7,7 @@
 
 use std::thread;
 
-use crate::signals::without_signals;
+use strobe_program::signals::without_signals;
 
 /// Runs each of these in a thread of its own that takes no signal. Results are in their order, an error for one
 /// that panicked.

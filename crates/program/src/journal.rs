@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -21,6 +20,7 @@ use strobe_proto::journal::{
 };
 
 use self::elsewhere::Whereabouts;
+use crate::handle;
 use crate::names::Names;
 use crate::path_map::PathMap;
 use crate::process;
@@ -67,14 +67,9 @@ pub(crate) use users::can_be_kept;
 /// opened: its own counts, and for the first user any.
 fn open(path: &Path, by: &Rights, options: &mut OpenOptions) -> io::Result<File> {
     by.run(|| {
-        let mut named = OpenOptions::new();
-        let named = named
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
-            .open(path)?;
-        let meta = named.metadata()?;
-        match meta.is_file() && (by.user == 0 || meta.uid() == by.user) {
-            true => options.open(format!("/proc/self/fd/{}", named.as_raw_fd())),
+        let held = handle::named(path)?;
+        match by.user == 0 || held.metadata()?.uid() == by.user {
+            true => handle::open(&held, options),
             false => Err(io::ErrorKind::PermissionDenied.into()),
         }
     })?

@@ -23,6 +23,7 @@
 //! | [`path_map`] | where a restore looks for what had another path |
 //! | [`rights`] | the rights of a user, where that user chooses the place |
 //! | `handle` | what a path leads to, held so that it stays that |
+//! | [`signals`] | threads that take none |
 //! | [`sockets`] | what IP sockets have that CRIU does not save |
 //! | `unix_sockets` | the names of unix sockets |
 //! | [`spool`] | files that its output goes through |
@@ -48,6 +49,7 @@ pub mod process;
 pub mod program_files;
 pub mod rights;
 pub mod shared_memory;
+pub mod signals;
 pub mod sockets;
 pub mod spool;
 pub mod system_v;

@@ -8,11 +8,11 @@ use std::{fs, io, thread};
 
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::libc;
-use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::unistd::{AccessFlags, Gid, Uid, faccessat, geteuid, setfsgid, setfsuid};
 
 use strobe_proto::{FileJournal, ProgramFile};
 
+use crate::signals::without_signals;
 use crate::{handle, process};
 
 /// A group that owns nothing (`DEFAULT_OVERFLOWGID` of include/linux/highuid.h).
@@ -156,20 +156,6 @@ impl Rights {
     }
 }
 
-/// A thread that is started so takes no signal: those are for who starts it (CRIU's handlers ask the kernel for what only
-/// CRIU's own thread is told).
-fn without_signals<R>(start: impl FnOnce() -> R) -> R {
-    let mut before = SigSet::empty();
-    // Fails for a wrong first argument only.
-    let all = SigSet::all();
-    let blocked = pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&all), Some(&mut before));
-    let started = start();
-    if blocked.is_ok() {
-        let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    }
-    started
-}
-
 /// Gives the calling thread the capability back which it loses with the first user (capabilities(7)), if we have it; or
 /// takes it.
 fn search(anywhere: bool) -> io::Result<()> {
@@ -197,7 +183,7 @@ fn search(anywhere: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use nix::sys::signal::Signal;
+    use nix::sys::signal::{SigSet, Signal};
 
     use super::*;
 

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -132,6 +132,11 @@ impl Repair {
             Ok(meta) => meta.len().min(meta.blocks().saturating_mul(512)),
             Err(_) => 0,
         };
+        // What has other names is kept as a copy.
+        let copied = || match fs::symlink_metadata(&self.path) {
+            Ok(meta) if meta.is_file() && meta.nlink() > 1 => of(&self.path),
+            _ => 0,
+        };
         match &self.content {
             Some(Content::CutBack { grown }) => of(&self.path).min(*grown),
             // It is kept, and what is written over it takes the place that it had.
@@ -139,9 +144,21 @@ impl Repair {
                 stored,
                 there: There::Itself,
             }) => of(&self.path).max(of(stored)),
-            Some(Content::Back { stored, .. }) => of(stored),
+            Some(Content::Back { stored, .. }) => of(stored) + copied(),
+            Some(Content::Aside | Content::Name { .. }) => copied(),
             _ => 0,
         }
+    }
+
+    /// Whether it makes another file of what SQLite has to find as the one that it had opened: it writes to no other.
+    pub fn is_another_database(&self) -> bool {
+        const SQLITE: &[u8] = b"SQLite format 3\0";
+        let Some(Content::Back { stored, there }) = &self.content else {
+            return false;
+        };
+        let mut start = [0; SQLITE.len()];
+        let mut read = || File::open(stored)?.read_exact(&mut start);
+        *there != There::Itself && read().is_ok() && start == SQLITE
     }
 
     /// Does it, or nothing.

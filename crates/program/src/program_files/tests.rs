@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use strobe_proto::ProgramFile;
 use tempfile::TempDir;
 
+use super::repair::Content;
 use super::*;
 use crate::path_map::PathMap;
 
@@ -398,6 +399,39 @@ fn what_was_repaired_is_undone_where_the_restore_fails() {
         matches!(refusal, ProgramFileError::Directory(_)),
         "{refusal}"
     );
+}
+
+/// SQLite goes by the number of its file.
+#[test]
+fn a_database_that_comes_back_as_another_file_is_known() {
+    let place = Place::new();
+    for (bytes, expected) in [("SQLite format 3\0 and pages", true), ("SQLite", false)] {
+        let path = place.path("data");
+        fs::write(&path, bytes).unwrap();
+        let open = File::options().append(true).open(&path).unwrap();
+        let records = place.records("data", PLENTY);
+        let is_another = || {
+            let repairs = place.compare(&records).repairs;
+            repairs.iter().any(Repair::is_another_database)
+        };
+        fs::write(&path, "other pages").unwrap();
+        assert!(!is_another(), "it is the same file");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(is_another(), expected, "{bytes}");
+        drop(open);
+    }
+}
+
+/// What has other names is copied aside.
+#[test]
+fn what_is_copied_aside_needs_room() {
+    let place = Place::new();
+    let (path, other) = (place.path("made"), place.path("other"));
+    fs::write(&path, vec![1; 1 << 16]).unwrap();
+    let aside = Repair::new(&ProgramFile::at(path.clone()), Some(Content::Aside), None);
+    assert_eq!(aside.bytes(), 0);
+    fs::hard_link(&path, &other).unwrap();
+    assert_eq!(aside.bytes(), 1 << 16);
 }
 
 #[test]
