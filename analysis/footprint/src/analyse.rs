@@ -6,10 +6,9 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, Reason};
 
 use crate::extents;
-use crate::launch::{Launch, LaunchMemory};
+use crate::launch::{Launch, LaunchMemory, Word};
 use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
-use crate::memo::Word;
 use crate::plan::Plan;
 use crate::roots;
 use crate::summary::FootprintSummary;

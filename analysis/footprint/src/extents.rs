@@ -4,8 +4,7 @@ use strobe_extent::{Access, Extent, Reason, Side};
 
 use crate::evaluate::{Base, Evaluation};
 use crate::expr::Symbolic;
-use crate::launch::{Launch, LaunchMemory};
-use crate::memo::Word;
+use crate::launch::{Launch, LaunchMemory, Word};
 use crate::plan::Plan;
 use crate::range::Range;
 use crate::site::Site;

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use strobe_extent::{Access, Extent};
 
 use crate::analyse::KernelFootprint;
-use crate::launch::{Launch, LaunchMemory};
+use crate::launch::{Launch, LaunchMemory, Word};
 
 /// Launches of one kernel that are kept: each layer of a network has its own.
 const MOST: usize = 32;
@@ -35,30 +35,6 @@ struct Kept {
 
 /// What a launch has beside its arguments.
 type Shape = ([u32; 3], [u32; 3], u32);
-
-/// Bytes of the kernarg segment, as a little-endian number; `None` where they were not given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
-    pub(crate) offset: u32,
-    pub(crate) bytes: u32,
-    pub(crate) value: Option<u64>,
-}
-
-impl Word {
-    pub(crate) fn read(launch: &Launch<'_>, offset: u32, bytes: u32) -> Self {
-        let value = || {
-            let start = usize::try_from(offset).ok()?;
-            let end = start.checked_add(bytes as usize)?;
-            let bytes = launch.kernarg.get(start..end)?.iter().rev();
-            Some(bytes.fold(0, |value, byte| value << 8 | u64::from(*byte)))
-        };
-        Self {
-            offset,
-            bytes,
-            value: value(),
-        }
-    }
-}
 
 /// With its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
