@@ -34,6 +34,9 @@ cargo xtask COMMAND
                      random kernels on the software GPU: what they touch must be predicted
   fuzz inputs [--seconds N | --inputs N] [--seed S] [--format NAME]... [--replay FILE...]
                      what is read from files, sockets and other processes, whatever the bytes are
+  corpus [--folder F] [NAME]...
+                     get packages with code for gfx906 (5 GB, 20 GB unpacked, into target/corpora;
+                     nothing is installed)
   tidy               check the rules of this repository
 
 demo, test, bench and soak begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(),
         ["setup", "--tests"] => setup::run().and_then(|()| setup::for_tests()),
         ["build"] => build::run(&workspace),
+        ["corpus", rest @ ..] => corpus::collect(&workspace, rest),
         ["fuzz", rest @ ..] => fuzz::run(&workspace, rest),
         ["tidy"] => tidy::run(&workspace),
         ["test"] => test::run(&workspace),
