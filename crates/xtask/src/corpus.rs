@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use crate::shell;
 use crate::workspace::Workspace;
 
-pub(crate) use collect::collect;
+pub(crate) use collect::{collect, default_folder};
 
 /// Packages, and a file of each that shows that it is there.
 const PACKAGES: [(&str, &str); 3] = [
