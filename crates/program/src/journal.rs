@@ -349,6 +349,8 @@ pub struct Since {
     pub names: Names,
     /// When it was at work.
     pub at_work: AtWork,
+    /// Names of which it is not sure that they are the program's.
+    pub guessed: BTreeSet<PathBuf>,
 }
 
 /// When a program may have made something.
@@ -443,7 +445,12 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
         let may_be_its = meta.created().map_or(true, |born| at_work.has_made(born));
         may_be_its.then(|| meta.ino())
     });
-    Some(Since { names, at_work })
+    let guessed = whereabouts.guessed();
+    Some(Since {
+        names,
+        at_work,
+        guessed,
+    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub(super) struct View<'a> {
     pub(super) around: BTreeSet<&'a Path>,
     pub(super) spared: &'a [PathBuf],
     pub(super) at_work: &'a AtWork,
+    guessed: &'a BTreeSet<PathBuf>,
     pub(super) map: &'a PathMap,
 }
 
@@ -46,6 +47,7 @@ impl<'a> View<'a> {
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             spared,
             at_work: &since.at_work,
+            guessed: &since.guessed,
             map,
         }
     }
@@ -72,7 +74,8 @@ impl<'a> View<'a> {
 
     /// Whether what is there may have been made by who writes the journal.
     pub(super) fn may_be_its_work(&self, path: &Path) -> bool {
-        birth(path).is_none_or(|born| self.at_work.has_made(born))
+        let is_sure = !path.ancestors().any(|path| self.guessed.contains(path));
+        is_sure && birth(path).is_none_or(|born| self.at_work.has_made(born))
     }
 
     /// What is there, if whoever writes the journal has a say about it: what others own is none of its business.
