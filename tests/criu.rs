@@ -177,7 +177,8 @@ fn restore_without_offsets(folder: &Folder, run: &Run) -> String {
     assert!(!status.success(), "{}", run.log("restore.log"));
     let log = run.log("restore.log");
     let line = log.lines().find(|line| line.contains(PLUGIN_PREFIX));
-    line.unwrap_or_default().to_owned()
+    line.unwrap_or_else(|| panic!("it failed otherwise: {log}"))
+        .to_owned()
 }
 
 /// The one image whose name starts so.
@@ -280,6 +281,47 @@ fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     wait_until("end", || text(&count).lines().last() == Some("400"));
     let expected: String = (1..=400).map(|i| format!("{i}\n")).collect();
     assert_eq!(text(&count), expected);
+}
+
+/// CRIU writes it to the terminal once more, in the program that goes on, too.
+#[test]
+fn what_nobody_has_read_of_a_terminal_is_what_it_was_after_dumps_and_restores() {
+    let folder = Folder::new("criu-terminal");
+    let output = folder.join("output");
+    let script = "import os, pty, sys, time\nos.closerange(3, 1024)\nm, s = pty.openpty()\n\
+                  os.write(s, b'one\\ntwo\\n')\nos.write(m, b'three\\n')\n\
+                  print('ready', flush=True)\n\
+                  while not os.path.exists('go'): time.sleep(0.02)\n\
+                  os.set_blocking(m, False)\n\
+                  print(os.read(m, 99), os.read(s, 99), flush=True)";
+    let child = Command::new("setsid")
+        .args(["python3", "-c", script])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(File::create(&output).expect("a file"))
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python3 starts");
+    let mut program = Program(child);
+    wait_until("line", || text(&output) == "ready\n");
+    let pid = program.0.id();
+    for (name, goes_on) in [("first", true), ("second", false)] {
+        let run = Run::new(&folder, name, None);
+        run.dump(pid, goes_on).expect("CRIU dumps it");
+        if goes_on {
+            continue;
+        }
+        program.0.wait().expect("it was ours");
+        wait_until("free process number", || !process::exists(pid));
+        let restored = run.setting().restore().expect("CRIU starts");
+        restored.finish(|| false).expect("CRIU restores it");
+    }
+    fs::write(folder.join("go"), "").expect("a file");
+    wait_until("answer", || text(&output).lines().count() == 2);
+    assert_eq!(
+        text(&output),
+        "ready\nb'one\\r\\ntwo\\r\\nthree\\r\\n' b'three\\n'\n"
+    );
 }
 
 /// Brought back, a pending SIGCONT would stop the thread that gets it in the middle of that.

@@ -68,10 +68,13 @@ pub(crate) fn of_checkpoint(connections: TcpConnections) -> u64 {
     }
 }
 
+/// Of a checkpoint of a program that is another user's in part.
+pub(crate) const USERS: u64 = SETUID | SETGID;
+
 /// CRIU makes namespaces, sets their clocks and roots, locks the network, and becomes the user of the program
 /// with what that may do. Beside these it needs all that the program has: it waits for ever for a process
 /// that cannot take its capabilities, or give them up.
-pub(crate) const RESTORE: u64 = CHECKPOINT | NET_ADMIN | SETUID | SETGID | SETPCAP | SYS_TIME;
+pub(crate) const RESTORE: u64 = CHECKPOINT | NET_ADMIN | USERS | SETPCAP | SYS_TIME;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CapabilityError {

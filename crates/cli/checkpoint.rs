@@ -45,6 +45,7 @@ use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
 use crate::requirements::{
     check_all_run, check_descriptors, check_file_size_limits, check_namespaces, check_network_lock,
+    check_users,
 };
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
@@ -372,6 +373,7 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
         check_seen(root, path).map_err(refused)?;
     }
     check_file_size_limits(root)?;
+    check_users(root)?;
     let tcp = arguments.tcp.into();
     check_descriptors(root, tcp)?;
     check_network_lock(&criu, tcp).map_err(refused)?;

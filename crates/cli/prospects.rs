@@ -10,7 +10,7 @@ use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::{attributes, events, nameless, process, sockets, threads, zombies};
+use strobe_program::{attributes, events, nameless, process, sockets, system_v, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Validation};
 
 use crate::arguments::CheckpointArguments;
@@ -68,6 +68,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         note(findings, check_seen(root, path));
     }
     note(findings, requirements::check_file_size_limits(root));
+    note(findings, requirements::check_users(root));
     let unsaved = note(findings, requirements::unsaved(root, tcp)).unwrap_or_default();
     findings.extend(unsaved.iter().map(ToString::to_string));
     let (mut pipes, mut terminals) = (Pipes::default(), Terminals::default());
@@ -86,6 +87,9 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         }
         if let Some(nameless) = note(findings, nameless::of(pid)) {
             warnings.extend(nameless.iter().map(ToString::to_string));
+        }
+        if let Some(used) = note(findings, system_v::of(pid)) {
+            warnings.extend(used.iter().map(ToString::to_string));
         }
         warnings.extend(watch.add(pid).iter().map(ToString::to_string));
         note(findings, pipes.add(pid));

@@ -92,8 +92,16 @@ pub(crate) fn look(
     let Comparison { repairs, refusals } =
         program_files::compare(&rest, &images, allowed, map, &later.places);
     findings.extend(refusals.iter().map(ToString::to_string));
-    let remarks = remarks(&later);
+    let mut remarks = remarks(&later);
     let repairs: Vec<Repair> = later.repairs.into_iter().chain(repairs).collect();
+    let databases = repairs.iter().filter(|repair| repair.is_another_database());
+    remarks.extend(databases.map(|repair| {
+        format!(
+            "{} is a database of SQLite, was removed or replaced since, and comes back as another file: a connection that \
+             the program had open at the checkpoint can only read",
+            repair.path().display()
+        )
+    }));
     let sealed: BTreeSet<_> = repairs.iter().filter_map(Repair::sealed).collect();
     findings.extend(sealed.iter().map(ToString::to_string));
     if let Err(error) = room::check(&repairs) {
@@ -172,7 +180,7 @@ fn check_lengths(checkpoint: &Checkpoint) -> anyhow::Result<()> {
             bail!("{path} has {len} bytes, and should have {}", file.len);
         }
     }
-    Ok(())
+    Ok(checkpoint.look_at_chunks()?)
 }
 
 /// Checks that there is a GPU for the program; the software GPU's library, if it is that.

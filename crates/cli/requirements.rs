@@ -7,9 +7,10 @@ use anyhow::bail;
 use strobe_criu::locate::Criu;
 use strobe_program::awaited::Standstill;
 use strobe_program::unsaved::{self, Unsaved};
-use strobe_program::{apart, namespaces, process};
+use strobe_program::{apart, journal, namespaces, process};
 use strobe_proto::TcpConnections;
 
+use crate::capabilities;
 use crate::outcome::Refused;
 
 /// How long a tracer may have a process, and between two looks at that.
@@ -49,6 +50,18 @@ pub(crate) fn check_file_size_limits(pid: u32) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What another user's processes and their commands have written is looked at with that user's rights.
+pub(crate) fn check_users(root: u32) -> anyhow::Result<()> {
+    let is_others = |pid: &u32| {
+        process::user(*pid).is_ok_and(|user| user != 0)
+            || journal::of(*pid).is_some_and(|journal| journal::are_beside(&journal))
+    };
+    match process::tree(root)?.iter().any(is_others) {
+        true => capabilities::check(capabilities::USERS).map_err(refused),
+        false => Ok(()),
+    }
 }
 
 /// CRIU saves the namespaces of a tree's root, and needs each session's leader beside the session; its network locks go

@@ -9,7 +9,8 @@ use std::{env, fs};
 
 use anyhow::{Context, bail};
 use strobe_criu::wrapper::{self, Held};
-use strobe_proto::environment::{LAUNCH_LOG, LIBRARY, PRELOAD};
+use strobe_program::process;
+use strobe_proto::environment::{LAUNCH_LOG, LIBRARY, PRELOAD, TREE};
 use strobe_proto::journal::VARIABLE;
 
 use crate::arguments::RunArguments;
@@ -48,8 +49,9 @@ pub(crate) fn preload_list() -> anyhow::Result<OsString> {
 pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     library(LIBRARY)?;
     let own = std::process::id();
-    if tree::root_of(own) != own {
-        return within(arguments);
+    let root = tree::root_of(own);
+    if root != own {
+        return within(arguments, root);
     }
     let held = Held::hold()?;
     let mut command = Command::new(env::current_exe()?);
@@ -106,9 +108,19 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     Ok(of_program(status))
 }
 
-/// A program of another `strobe run` is saved with that, whole: there is nothing to do but to become it.
-fn within(arguments: &RunArguments) -> Outcome {
+/// A program of another `strobe run` is saved with that, whole: there is nothing to do but to become it, and to give it what
+/// that gives to its own, where whoever is between has not passed it on.
+fn within(arguments: &RunArguments, root: u32) -> Outcome {
     let mut command = program(&arguments.command)?;
+    if !env::var(PRELOAD).is_ok_and(|list| list.contains(LIBRARY)) {
+        command.env(PRELOAD, preload_list()?);
+    }
+    for name in [VARIABLE, TREE] {
+        let is_given = env::var_os(name).is_some_and(|value| !value.is_empty());
+        if !is_given && let Ok(Some(value)) = process::variable(root, name) {
+            command.env(name, value);
+        }
+    }
     log_launches(arguments, &mut command)?;
     write_pid(arguments, std::process::id())?;
     become_it(command)

@@ -45,7 +45,8 @@ pub enum Entry<'a> {
     /// The name of a cut: all that stands behind was after it. What stands between it and another of the same name
     /// was under way at the cut.
     Cut(&'a [u8]),
-    /// What lay at one path lies at another for the program that is restored next.
+    /// What lay at one path lies at another for the program that is restored next. Of `/`: what follows was done below
+    /// that root.
     Placed(Placed<'a>),
     /// The program has been restored, and all is as it was at the cut.
     Restored(Restored<'a>),

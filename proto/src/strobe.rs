@@ -653,8 +653,10 @@ pub struct ProgramFile {
     #[prost(string, repeated, tag = "14")]
     pub links: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// by whose rights a restore makes it what it was
-    #[prost(uint32, tag = "15")]
-    pub user: u32,
+    ///
+    /// absent in older checkpoints: the owner
+    #[prost(uint32, optional, tag = "15")]
+    pub user: ::core::option::Option<u32>,
     /// first that which new files get
     #[prost(uint32, repeated, tag = "16")]
     pub groups: ::prost::alloc::vec::Vec<u32>,

@@ -59,7 +59,7 @@ pub(crate) fn rewrite_manifest(images: &Path, change: impl FnOnce(&mut Manifest)
     fs::write(&path, bytes).expect("the manifest");
 }
 
-fn is_found(test: &str, part: &str, harm: impl FnOnce(&Path)) {
+fn is_found(test: &str, part: &str, code: i32, harm: impl FnOnce(&Path)) {
     let folder = Folder::new(test);
     let images = images(&folder);
     let file = some_file(&images.join(part));
@@ -69,7 +69,9 @@ fn is_found(test: &str, part: &str, harm: impl FnOnce(&Path)) {
         .and_then(|name| name.to_str())
         .expect("a name");
     verify(&images).badly(&[name]);
-    restore(&images).badly(&[name]);
+    let ended = restore(&images);
+    assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+    ended.badly(&[name]);
 }
 
 fn flip(file: &Path) {
@@ -86,24 +88,24 @@ fn truncate(file: &Path) {
 
 #[test]
 fn a_chunk_with_a_flipped_bit_is_named() {
-    is_found("flipped", "chunks", flip);
+    is_found("flipped", "chunks", 1, flip);
 }
 
 #[test]
 fn a_truncated_chunk_is_named() {
-    is_found("truncated", "chunks", truncate);
+    is_found("truncated", "chunks", 3, truncate);
 }
 
 #[test]
 fn a_missing_chunk_is_named() {
-    is_found("missing", "chunks", |file| {
+    is_found("missing", "chunks", 3, |file| {
         fs::remove_file(file).expect("the file")
     });
 }
 
 #[test]
 fn a_changed_image_of_criu_is_named() {
-    is_found("criu-image", "criu", flip);
+    is_found("criu-image", "criu", 3, flip);
 }
 
 /// Of each piece of host memory there is a chunk, and a second checkpoint shares what is still the same.

@@ -231,10 +231,11 @@ fn what_a_script_and_its_commands_have_written_is_as_it_was_and_what_they_made_l
     }
 }
 
-/// Jobs that are begun by `strobe run`, below another; one is at work at the cut.
+/// Jobs that are begun by `strobe run`, below another, with nothing of its environment; one is at work at the cut.
 const JOBS: &str = r#"
 "$0" 1000000 log > /dev/null & program=$!
-job() { "$STROBE" run --pid-file "pid$1" -- sh -c 'echo "$$" > "own$0"; mkdir "job$0"; echo done' "$1" | cat >> said; }
+bare() { env -i PATH="$PATH" STROBE_UNWATCHED=1 "$STROBE" run "$@"; }
+job() { bare --pid-file "pid$1" -- sh -c 'echo "$$" > "own$0"; mkdir "job$0" && echo done' "$1" | cat >> said; }
 job 1
 "$STROBE" run -- sh -c 'echo begun; touch ready; until [ -e go ]; do sleep 0.02; done; mkdir inner; echo ended' | cat >> said
 job 2
@@ -282,11 +283,15 @@ const OTHER_USER: &str = r#"
 "$0" 1000000 log > /dev/null & program=$!
 mkdir own; chown 1000 own
 as="setpriv --reuid=1000 --regid=1000 --clear-groups"
-$as sh -c 'echo first > own/kept; echo one > own/lines'
+mkdir shared; chmod 777 shared; echo zero > shared/log; chmod 666 shared/log
+$as sh -c 'echo first > own/kept; echo one > own/lines; echo one >> shared/log'
+$as sh -c 'mkdir own/folder; echo in > own/folder/it; echo gone > own/gone; chmod 440 own/gone'
 echo "$STROBE_JOURNAL" > journal
 touch ready
 until [ -e go ]; do sleep 0.02; done
 $as sh -c 'cat own/kept > own/seen; echo two >> own/lines; mkdir own/made; mv own/kept own/other; echo second > own/other'
+$as sh -c 'cat own/gone own/folder/it shared/log > own/all; stat -c "%u:%g %a" own/gone own/folder shared/log > own/whose'
+$as sh -c 'rm -rf own/gone own/folder; echo two >> shared/log'
 touch over
 wait $program
 "#;

@@ -242,14 +242,14 @@ fn a_program_that_ends_during_a_checkpoint_ends_as_it_would_without_one() {
     let folder = Folder::new("ends");
     let program = hip_program("ends.cpp");
     let mut environment = Environment::new(&folder, &[]);
-    let ways = ["main", "exit", "thread"];
-    for (number, way) in ways.iter().cycle().take(9).enumerate() {
+    let ways = ["main", "exit", "thread", "handler"];
+    for (number, way) in ways.iter().cycle().take(12).enumerate() {
         let (name, go) = (format!("{way}-{number}"), format!("go-{number}"));
         let session = environment.start_traced(&name, &[&program, way, &go]);
         session.says("ready");
         let images = folder.join(&format!("images-{number}"));
         let mut command = begin(session.pid(), &images);
-        sleep(Duration::from_millis(60 * number as u64));
+        sleep(Duration::from_millis(50 * number as u64));
         fs::write(folder.join(&go), "").expect("our folder");
         assert_eq!(session.code(), 7, "{way}, {number}: {}", session.output());
         command.wait().expect("it ends");

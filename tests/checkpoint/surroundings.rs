@@ -211,6 +211,16 @@ fn a_program_of_another_user_comes_back_as_that_user_with_its_files() {
         .wait_for("log", "round 5 ", LIMIT)
         .expect("it works");
     let pid = session.pid();
+    for capability in ["SETUID", "SETGID"] {
+        let to = images.to_str().expect("a path in UTF-8");
+        let ended = without(
+            capability,
+            false,
+            &["checkpoint", &pid.to_string(), "-o", to],
+        );
+        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+        ended.badly(&[&format!("CAP_{capability}")]);
+    }
     checkpoint_of(pid, &images, &[]).well();
     session.kill().expect("it dies");
     let rounds = folder.rounds_enough();

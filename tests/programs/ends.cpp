@@ -2,14 +2,20 @@
 //   ends main FILE      returns from main
 //   ends exit FILE      calls exit
 //   ends thread FILE    calls exit on another thread
+//   ends handler FILE   calls exit, and a handler of a signal does so again meanwhile
 // It says "ready" before.
+#include <sys/time.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "check.h"
+
+static void exit_again(int) { exit(7); }
 
 int main(int argc, char** argv) {
     if (argc < 3) return 2;
@@ -19,5 +25,11 @@ int main(int argc, char** argv) {
     while (access(argv[2], F_OK)) usleep(500);
     if (!strcmp(argv[1], "exit")) exit(7);
     if (!strcmp(argv[1], "thread")) std::thread([] { exit(7); }).join();
+    if (!strcmp(argv[1], "handler")) {
+        signal(SIGALRM, exit_again);
+        itimerval often = {{0, 30000}, {0, 30000}};
+        setitimer(ITIMER_REAL, &often, nullptr);
+        exit(7);
+    }
     return 7;
 }

@@ -7,7 +7,7 @@ use strobe_extent::{Access, Reason};
 
 use crate::extents;
 use crate::indexed::Reaches;
-use crate::launch::{Launch, LaunchMemory};
+use crate::launch::{Launch, LaunchMemory, Word};
 use crate::limits::AnalysisLimits;
 use crate::machine::Machine;
 use crate::plan::Plan;
@@ -82,8 +82,17 @@ impl KernelFootprint {
     /// What one launch may touch.
     #[must_use]
     pub fn evaluate(&self, launch: &Launch<'_>, memory: &dyn LaunchMemory) -> Access {
+        self.evaluate_noting(launch, memory).0
+    }
+
+    /// Likewise, with all that has been looked at of the kernarg segment.
+    pub(crate) fn evaluate_noting(
+        &self,
+        launch: &Launch<'_>,
+        memory: &dyn LaunchMemory,
+    ) -> (Access, Vec<Word>) {
         match &*self.inner {
-            Inner::Unknown(reason) => Access::unknown(*reason),
+            Inner::Unknown(reason) => (Access::unknown(*reason), Vec::new()),
             Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
         }
     }

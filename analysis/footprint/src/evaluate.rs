@@ -8,7 +8,7 @@ use strobe_extent::{Extent, Reason};
 use crate::broken::Rule;
 use crate::expr::{Binary, Compare, FactId, Id, Lost, Map, Node};
 use crate::facts::NOTHING;
-use crate::launch::{Launch, LaunchMemory};
+use crate::launch::{Launch, LaunchMemory, Word};
 use crate::plan::{Plan, wide_key};
 use crate::range::Range;
 use crate::rounds::Rounds;
@@ -17,7 +17,7 @@ use crate::value::{Alternative, Origin, Value, add, mixed, sub};
 /// Nested evaluations; each takes some hundred bytes of a stack that is not ours.
 const MAX_NESTING: u32 = 200;
 /// Evaluations of one launch.
-const MAX_STEPS: u32 = 400_000;
+const MAX_STEPS: u32 = 20_000;
 
 /// An allocation that some pointer points into.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) beside: usize,
     /// Rounds of [`crate::going_round`].
     pub(crate) turns: u32,
+    /// All of the kernarg segment that was looked at.
+    pub(crate) words: Vec<Word>,
     nesting: u32,
     steps: u32,
     any_launch: bool,
@@ -134,6 +136,7 @@ impl<'a> Evaluation<'a> {
             trips: Map::default(),
             beside: 0,
             turns: 0,
+            words: Vec::new(),
             nesting: 0,
             steps: 0,
             any_launch: false,
@@ -338,18 +341,12 @@ impl<'a> Evaluation<'a> {
         self.pointer(value)
     }
 
-    pub(crate) fn kernarg_bytes(&self, offset: u32, bytes: u32) -> Option<u64> {
-        let start = usize::try_from(offset).ok()?;
-        let bytes = self
-            .launch
-            .kernarg
-            .get(start..start.checked_add(bytes as usize)?)?;
-        Some(
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-        )
+    pub(crate) fn kernarg_bytes(&mut self, offset: u32, bytes: u32) -> Option<u64> {
+        let word = Word::read(self.launch, offset, bytes);
+        if !self.words.contains(&word) {
+            self.words.push(word);
+        }
+        word.value
     }
 
     /// Arguments that the runtime fills in.

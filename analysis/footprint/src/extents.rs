@@ -4,7 +4,7 @@ use strobe_extent::{Access, Extent, Reason, Side};
 
 use crate::evaluate::{Base, Evaluation};
 use crate::expr::Symbolic;
-use crate::launch::{Launch, LaunchMemory};
+use crate::launch::{Launch, LaunchMemory, Word};
 use crate::plan::Plan;
 use crate::range::Range;
 use crate::site::Site;
@@ -14,49 +14,58 @@ use crate::value::{Alternative, Origin};
 /// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
 const SCALAR_PARTS: i128 = 3;
 
+/// With what has been looked at of the kernarg segment.
 pub(crate) fn access(
     plan: &Plan,
     unseen: &[Unseen],
     launch: &Launch<'_>,
     memory: &dyn LaunchMemory,
-) -> Access {
-    let mut access = Access::none();
+) -> (Access, Vec<Word>) {
     let mut evaluation = Evaluation::new(plan, launch, memory);
-    for site in &plan.sites {
-        let wanted = (site.reads && !access.reads.is_unknown())
-            || (site.writes && !access.writes.is_unknown());
-        if wanted && evaluation.possible(site.facts) {
-            evaluation.site(site, &mut access);
+    let access = evaluation.access(unseen);
+    (access, evaluation.words)
+}
+
+impl Evaluation<'_> {
+    fn access(&mut self, unseen: &[Unseen]) -> Access {
+        let plan = self.plan;
+        let mut access = Access::none();
+        for site in &plan.sites {
+            let wanted = (site.reads && !access.reads.is_unknown())
+                || (site.writes && !access.writes.is_unknown());
+            if wanted && self.possible(site.facts) {
+                self.site(site, &mut access);
+            }
         }
-    }
-    for argument in unseen {
-        let value = evaluation.argument(argument.offset);
-        if let Origin::Base(base) = value.origin {
-            for extent in evaluation.bases[base as usize].all() {
-                if argument.reads {
-                    access.reads.insert(extent);
-                }
-                if argument.writes {
-                    access.writes.insert(extent);
+        for argument in unseen {
+            let value = self.argument(argument.offset);
+            if let Origin::Base(base) = value.origin {
+                for extent in self.bases[base as usize].all() {
+                    if argument.reads {
+                        access.reads.insert(extent);
+                    }
+                    if argument.writes {
+                        access.writes.insert(extent);
+                    }
                 }
             }
         }
+        // Whoever may write anything may change what leads to the runtime's memory.
+        if plan.host_calls
+            && let Side::Unknown(reason) = access.writes
+        {
+            return Access::unknown(reason);
+        }
+        // A table that the kernel itself may change is not known while it runs.
+        if self
+            .consulted
+            .iter()
+            .any(|table| access.writes.overlaps(*table))
+        {
+            return Access::unknown(Reason::PointerFromMemory);
+        }
+        access
     }
-    // Whoever may write anything may change what leads to the runtime's memory.
-    if plan.host_calls
-        && let Side::Unknown(reason) = access.writes
-    {
-        return Access::unknown(reason);
-    }
-    // A table that the kernel itself may change is not known while it runs.
-    if evaluation
-        .consulted
-        .iter()
-        .any(|table| access.writes.overlaps(*table))
-    {
-        return Access::unknown(Reason::PointerFromMemory);
-    }
-    access
 }
 
 /// Where one alternative of an address leads.

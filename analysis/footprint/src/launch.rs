@@ -27,3 +27,27 @@ pub trait LaunchMemory {
     /// nothing that may have written it was enqueued since it was seen.
     fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>>;
 }
+
+/// Bytes of the kernarg segment, as a little-endian number; `None` where they were not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+    pub(crate) value: Option<u64>,
+}
+
+impl Word {
+    pub(crate) fn read(launch: &Launch<'_>, offset: u32, bytes: u32) -> Self {
+        let value = || {
+            let start = usize::try_from(offset).ok()?;
+            let end = start.checked_add(bytes as usize)?;
+            let bytes = launch.kernarg.get(start..end)?.iter().rev();
+            Some(bytes.fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        };
+        Self {
+            offset,
+            bytes,
+            value: value(),
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use strobe_code_object::{ArgKind, CodeObject, Kernel, ObjectLimits, extract};
 use strobe_extent::Extent;
-use strobe_footprint::{Launch, LaunchMemory, SideSummary, analyse};
+use strobe_footprint::{Launch, LaunchMemo, LaunchMemory, SideSummary, analyse};
 
 const ROCRAND: &str = "/usr/lib/x86_64-linux-gnu/librocrand.so.1";
 const BUFFER: u64 = 1 << 24;
@@ -64,7 +64,9 @@ struct Totals {
     launch_writes: usize,
     launch_reads: usize,
     analysis: Duration,
-    evaluation: Duration,
+    evaluations: Vec<Duration>,
+    /// Of the same launch once more.
+    repetitions: Vec<Duration>,
     reasons: BTreeMap<String, usize>,
 }
 
@@ -107,9 +109,17 @@ fn walk(path: &Path) -> Totals {
                 block: [256, 1, 1],
                 dynamic_lds: 0,
             };
-            let start = Instant::now();
-            let access = footprint.evaluate(&launch, &Device);
-            totals.evaluation += start.elapsed();
+            let mut memo = LaunchMemo::default();
+            let mut evaluate = || {
+                let start = Instant::now();
+                let access = memo.evaluate(&footprint, &launch, &Device);
+                (access, start.elapsed())
+            };
+            let (access, took) = evaluate();
+            totals.evaluations.push(took);
+            let (again, took) = evaluate();
+            totals.repetitions.push(took);
+            assert_eq!(access, again, "{}", kernel.name);
             totals.launch_writes += usize::from(!access.writes.is_unknown());
             totals.launch_reads += usize::from(!access.reads.is_unknown());
         }
@@ -117,7 +127,7 @@ fn walk(path: &Path) -> Totals {
     let rate = totals.kernels as f64 / totals.analysis.as_secs_f64();
     println!(
         "{}: {} kernels; resolved to arguments: writes {}, reads {}; known at a launch: writes {}, \
-         reads {}; {:.2} s analysis ({rate:.0}/s), {:.1} us per evaluation; {:?}",
+         reads {}; {:.2} s analysis ({rate:.0}/s); an evaluation {}, the same again {} us (median, p99, longest); {:?}",
         path.display(),
         totals.kernels,
         totals.writes,
@@ -125,10 +135,21 @@ fn walk(path: &Path) -> Totals {
         totals.launch_writes,
         totals.launch_reads,
         totals.analysis.as_secs_f64(),
-        totals.evaluation.as_secs_f64() * 1e6 / totals.kernels.max(1) as f64,
+        quantiles(&mut totals.evaluations),
+        quantiles(&mut totals.repetitions),
         totals.reasons,
     );
     totals
+}
+
+fn quantiles(times: &mut [Duration]) -> String {
+    times.sort_unstable();
+    let last = times.len().saturating_sub(1);
+    let all = [last / 2, last * 99 / 100, last].map(|at| {
+        let us = times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6);
+        format!("{us:.2}")
+    });
+    all.join(", ")
 }
 
 fn shared_libraries(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -17,7 +17,7 @@ use elf::KernelSource;
 use strobe_code_object::CodeObject;
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 use strobe_footprint::{
-    AnalysisLimits, KernelFootprint, Launch, LaunchMemory, SideSummary, analyse,
+    AnalysisLimits, KernelFootprint, Launch, LaunchMemo, LaunchMemory, SideSummary, analyse,
 };
 use strobe_isa::{Accumulators, Target};
 
@@ -83,7 +83,14 @@ fn run_on(code: &[u32], kernarg: &[u64], device: &Device<'_>) -> Access {
         block: [64, 1, 1],
         dynamic_lds: 0,
     };
-    footprint(code).evaluate(&launch, device)
+    let footprint = footprint(code);
+    let access = footprint.evaluate(&launch, device);
+    let mut memo = LaunchMemo::default();
+    for time in ["first", "second"] {
+        let again = memo.evaluate(&footprint, &launch, device);
+        assert_eq!(again, access, "{time}");
+    }
+    access
 }
 
 /// One run of bytes.

@@ -58,9 +58,10 @@ pub(crate) fn start(agent: &'static Agent) {
     unsafe { libc::atexit(at_exit) };
 }
 
-/// The program is about to exit: no thread of ours is in HIP when this returns, and none will be.
+/// The program is about to exit: no thread of ours is in HIP when this returns, and none will be. A handler of a signal
+/// that exits, too, comes after it: what it would wait for is this thread's.
 pub fn before_exit() {
-    guarded(end);
+    without_signals(|| guarded(end));
 }
 
 /// Where there is an agent.

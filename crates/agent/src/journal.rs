@@ -127,6 +127,9 @@ pub unsafe fn note_removal(given: Given) {
     keep_errno(|| {
         // SAFETY: the caller's promise.
         let there = unsafe { given.stat(libc::AT_SYMLINK_NOFOLLOW) }?;
+        if is_folder(&there) && is_in_use(given) {
+            return None;
+        }
         let (mut path, mut link) = (Absolute::NONE, Absolute::NONE);
         // SAFETY: likewise; the kernel has read it.
         unsafe { path.set(given) }?;
@@ -160,6 +163,7 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
             // Nothing happens, or the kernel refuses it.
             Some(there) if is_same(there) || flags & libc::RENAME_NOREPLACE != 0 => return None,
             Some(there) if !exchanges && is_folder(there) != is_folder(&stat) => return None,
+            Some(there) if !exchanges && is_folder(there) && is_in_use(new) => return None,
             None if exchanges => return None,
             _ => {}
         }
@@ -168,6 +172,11 @@ pub unsafe fn note_renaming(old: Given, new: Given, flags: c_uint) {
         unsafe {
             before.set(old)?;
             after.set(new)?;
+        }
+        // A folder cannot come to lie in itself.
+        let is_within = after.bytes().strip_prefix(before.bytes());
+        if is_folder(&stat) && is_within.is_some_and(|rest| rest.starts_with(b"/")) {
+            return None;
         }
         if is_worth_it(after.bytes()) && !before.is_fixed() && !after.is_fixed() {
             let mut link = Absolute::NONE;
@@ -202,6 +211,13 @@ pub(crate) fn note_unwatched(program: &[u8]) {
 
 fn is_folder(stat: &libc::stat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFDIR
+}
+
+/// Whether something is in a folder, which the kernel neither removes then nor replaces.
+#[inline(never)]
+fn is_in_use(folder: Given) -> bool {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    Descriptor::at(folder, flags).is_some_and(|folder| folder.has_entries())
 }
 
 fn node(stat: &libc::stat) -> FileNode {

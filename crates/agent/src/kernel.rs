@@ -49,6 +49,30 @@ impl Descriptor {
         got.try_into().ok()
     }
 
+    /// Of a folder, whether something is in it, as far as that can be told.
+    pub(crate) fn has_entries(&self) -> bool {
+        /// Bytes before the name of a `linux_dirent64`, and where its length is: getdents64(2).
+        const HEAD: usize = 19;
+        const LEN: usize = 16;
+        // Room for three of the longest names, in whose place such a structure may lie.
+        let mut entries = [0_u64; 104];
+        let (to, len) = (entries.as_mut_ptr(), size_of_val(&entries));
+        // SAFETY: fills our bytes in.
+        let got = unsafe { libc::syscall(libc::SYS_getdents64, self.0, to, len) };
+        let got = usize::try_from(got).unwrap_or(0).min(len);
+        // SAFETY: plain bytes, of our own.
+        let bytes = unsafe { std::slice::from_raw_parts(entries.as_ptr().cast::<u8>(), got) };
+        let mut at = 0;
+        while let Some(entry) = bytes.get(at..).filter(|entry| entry.len() > HEAD) {
+            let name = entry[HEAD..].split(|byte| *byte == 0).next();
+            if name.is_some_and(|name| name != b"." && name != b"..") {
+                return true;
+            }
+            at += usize::from(u16::from_ne_bytes([entry[LEN], entry[LEN + 1]])).max(1);
+        }
+        false
+    }
+
     pub(crate) fn stat(&self) -> Option<libc::stat> {
         // SAFETY: zeros are a value of it.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };

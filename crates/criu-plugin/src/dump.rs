@@ -17,7 +17,7 @@ use strobe_program::pipes::Pipes;
 use strobe_program::program_files::{ProgramFileError, Recorder, Saved};
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
-use strobe_program::{apart, events, nameless, sockets, unsaved, zombies};
+use strobe_program::{apart, events, nameless, sockets, system_v, unsaved, zombies};
 use strobe_proto::amdgpu::{CriuRenderNode, DrmBoEntry, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{
@@ -38,8 +38,8 @@ use crate::options::Options;
 use crate::promise;
 use crate::save::{self, Job};
 use crate::sharing::{Sharing, SharingError};
-use crate::signals::without_signals;
 use crate::topology;
+use strobe_program::signals::without_signals;
 
 /// A process that has one of the driver's files open, if one is found, and the id of a GPU here.
 type GpuOf = (Option<u32>, u32);
@@ -209,6 +209,8 @@ impl Dump {
         let nameless = nameless::of(pid).map_err(|error| DumpError::Descriptors { pid, error })?;
         self.warnings
             .extend(nameless.iter().map(ToString::to_string));
+        let used = system_v::of(pid).map_err(|error| DumpError::Descriptors { pid, error })?;
+        self.warnings.extend(used.iter().map(ToString::to_string));
         let unwatched = self.watch.add(pid);
         self.warnings
             .extend(unwatched.iter().map(ToString::to_string));

@@ -21,7 +21,7 @@ use crate::host::{self, Level};
 use crate::options::Options;
 use crate::restore::Restore;
 use crate::restore_error::RestoreError;
-use crate::{soft_dirty, stops};
+use crate::{soft_dirty, stops, terminals};
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
 const STAGE_DUMP: c_int = 0;
@@ -85,6 +85,7 @@ fn in_restore(body: impl FnOnce(&mut Restore) -> Result<c_int, RestoreError>) ->
 }
 
 pub(crate) extern "C" fn init(stage: c_int) -> c_int {
+    terminals::begin();
     if stage == STAGE_RESTORE {
         stops::begin_restore();
     }

@@ -63,5 +63,7 @@ mod signals;
 mod sockets;
 mod soft_dirty;
 mod stops;
+mod terminals;
+mod threads;
 mod topology;
 mod vma;

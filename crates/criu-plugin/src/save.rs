@@ -4,7 +4,6 @@
 //! cannot see goes over the link.
 
 use std::os::fd::AsFd;
-use std::thread;
 
 use strobe_kfd::client::compute::{Bo, ProcessState};
 use strobe_kfd::client::copier::{self, Content, Copier, Piece};
@@ -17,7 +16,7 @@ use crate::devices;
 use crate::dump_error::DumpError;
 use crate::images::Output;
 use crate::promise::Aside;
-use crate::signals::without_signals;
+use crate::threads;
 use crate::topology;
 use strobe_store::contents::{FileOffset, has_content};
 
@@ -41,16 +40,13 @@ pub(crate) fn save(
     present: &[KfdDeviceEntry],
     staging: u64,
 ) -> Result<(), DumpError> {
-    thread::scope(|scope| {
-        let started = jobs
-            .into_iter()
-            .map(|job| scope.spawn(|| save_gpu(job, bos, present, staging)));
-        let threads: Vec<_> = without_signals(|| started.collect());
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or(Err(DumpError::Thread)))
-            .fold(Ok(()), Result::and)
-    })
+    let bodies = jobs
+        .into_iter()
+        .map(|job| || save_gpu(job, bos, present, staging));
+    threads::run(bodies)
+        .into_iter()
+        .map(|saved| saved.unwrap_or(Err(DumpError::Thread)))
+        .fold(Ok(()), Result::and)
 }
 
 fn save_gpu(

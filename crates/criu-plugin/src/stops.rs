@@ -42,7 +42,8 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
 use crate::interrupted;
-use crate::signals::{mask, without_signals};
+use crate::signals::mask;
+use strobe_program::signals::without_signals;
 
 /// A thread that CRIU traces.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,6 +20,7 @@ use strobe_proto::journal::{
 };
 
 use self::elsewhere::Whereabouts;
+use crate::handle;
 use crate::names::Names;
 use crate::path_map::PathMap;
 use crate::process;
@@ -28,6 +29,8 @@ use crate::rights::Rights;
 
 /// Of a journal's end, what is looked through at a cut.
 const END: u64 = 2 << 20;
+/// A place's old path in an entry that says below which root all behind it was done.
+const ROOT: &str = "/";
 /// Programs that are told of.
 const PROGRAMS: usize = 512;
 /// A call is made so long after its entry, or sooner. Where it takes longer, its work is kept instead of dropped.
@@ -57,18 +60,19 @@ pub(crate) fn all(journal: &Path, by: &Rights) -> Vec<(PathBuf, Rights)> {
     all
 }
 
+pub use users::are_beside;
 pub(crate) use users::can_be_kept;
 
-/// Opens a regular file, or waits for nothing, by the word of a user, who can name anything: its own counts, and for the
-/// first user any.
+/// Opens a regular file by the word of a user, who can name anything, devices too, of which some do something when they are
+/// opened: its own counts, and for the first user any.
 fn open(path: &Path, by: &Rights, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = by.run(|| options.custom_flags(flags).open(path))??;
-    let meta = file.metadata()?;
-    match meta.is_file() && (by.user == 0 || meta.uid() == by.user) {
-        true => Ok(file),
-        false => Err(io::ErrorKind::PermissionDenied.into()),
-    }
+    by.run(|| {
+        let held = handle::named(path)?;
+        match by.user == 0 || held.metadata()?.uid() == by.user {
+            true => handle::open(&held, options),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    })?
 }
 
 /// The last bytes of a file of a user's, at most so many.
@@ -289,14 +293,19 @@ pub fn restored(
     let file = open(path, &owner, OpenOptions::new().append(true))?;
     let meta = file.metadata()?;
     let mut bytes = Vec::new();
+    let mut placed = |old: &Path, new: &Path| {
+        let [old, new] = [old, new].map(|path| path.as_os_str().as_bytes());
+        match old.len().max(new.len()) <= PATH_BYTES {
+            true => Entry::Placed(Placed { old, new }).write(&mut bytes),
+            false => Ok(()),
+        }
+    };
+    placed(ROOT.as_ref(), root(map))?;
+    map.rules()
+        .iter()
+        .try_for_each(|rule| placed(rule.old(), rule.place()))?;
     for repaired in done.iter().filter(|done| done.is_of(journal.owner)) {
         repaired.note(map, &mut bytes)?;
-    }
-    for rule in map.rules() {
-        let [old, new] = [rule.old(), rule.place()].map(|path| path.as_os_str().as_bytes());
-        if old.len().max(new.len()) <= PATH_BYTES {
-            Entry::Placed(Placed { old, new }).write(&mut bytes)?;
-        }
     }
     let modified = meta.modified()?;
     let restored = Restored {
@@ -328,6 +337,11 @@ pub fn dropping(journal: &FileJournal, going: &[&Repaired], map: &PathMap) -> io
     file.write_all(&bytes)
 }
 
+/// What is the root of a program that is restored so.
+fn root(map: &PathMap) -> &Path {
+    map.root().unwrap_or(ROOT.as_ref())
+}
+
 /// What was done after a cut, and until when the program is known to have done something.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Since {
@@ -335,6 +349,8 @@ pub struct Since {
     pub names: Names,
     /// When it was at work.
     pub at_work: AtWork,
+    /// Names of which it is not sure that they are the program's.
+    pub guessed: BTreeSet<PathBuf>,
 }
 
 /// When a program may have made something.
@@ -386,8 +402,14 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
     // Calls that were under way at a cut are made again after a restore to it.
     let mut under_way: BTreeMap<&[u8], Vec<Entry<'_>>> = BTreeMap::new();
     let mut open = None;
+    // What was done below another root has left this one as it was. What the first root was, this one may be a copy of.
+    let mut is_here = true;
     for entry in entries(&bytes) {
         match entry {
+            Entry::Placed(Placed { old, new }) if old == ROOT.as_bytes() => {
+                let place = Path::new(OsStr::from_bytes(new));
+                is_here = place == Path::new(ROOT) || place == root(map);
+            }
             Entry::Cut(name) if open == Some(name) => open = None,
             Entry::Cut(name) => {
                 is_behind |= name == journal.cut.as_bytes();
@@ -400,13 +422,15 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
                 let to = restored.begun_unix_ns.saturating_sub(call);
                 at_work.rests.push((from, to));
                 let again = under_way.get(restored.cut).into_iter().flatten();
-                again.for_each(|entry| names.play(entry, &now));
+                again
+                    .filter(|_| is_here)
+                    .for_each(|entry| names.play(entry, &now));
             }
             _ => {
                 if let Some(calls) = open.and_then(|name| under_way.get_mut(name)) {
                     calls.push(entry);
                 }
-                if is_behind {
+                if is_behind && is_here {
                     names.play(&entry, &now);
                 }
             }
@@ -421,7 +445,12 @@ pub fn since(journal: &FileJournal, map: &PathMap) -> Option<Since> {
         let may_be_its = meta.created().map_or(true, |born| at_work.has_made(born));
         may_be_its.then(|| meta.ino())
     });
-    Some(Since { names, at_work })
+    let guessed = whereabouts.guessed();
+    Some(Since {
+        names,
+        at_work,
+        guessed,
+    })
 }
 
 #[cfg(test)]
@@ -510,6 +539,37 @@ mod tests {
         assert_eq!(under_way(&now), [removed(b"2")]);
     }
 
+    /// As where another root has the same home, mounted.
+    #[test]
+    fn what_was_done_below_another_root_is_nothing_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        let root = folder.path().join("root");
+        fs::write(&journal, "").unwrap();
+        let cut = cut(&journal, &Rights::alone(0)).unwrap();
+        let below = root.join(journal.strip_prefix("/").unwrap());
+        fs::create_dir_all(below.parent().unwrap()).unwrap();
+        fs::hard_link(&journal, &below).unwrap();
+        let make = |path: &[u8]| {
+            let file = OpenOptions::new().append(true).open(&journal).unwrap();
+            Entry::Make(path).write(file).unwrap();
+        };
+        let made = |map: &PathMap| -> Vec<PathBuf> {
+            let names = since(&cut, map).unwrap().names;
+            names.made.into_keys().collect()
+        };
+        let [here, there] = [None, Some(root.clone())].map(|root| PathMap::new(Vec::new(), root));
+        make(b"/run");
+        restored(&cut, &[], SystemTime::now(), &there).unwrap();
+        make(b"/below");
+        assert_eq!(made(&here), [Path::new("/run")]);
+        // It may be a copy.
+        assert_eq!(made(&there), ["below", "run"].map(|name| root.join(name)));
+        restored(&cut, &[], SystemTime::now(), &here).unwrap();
+        make(b"/again");
+        assert_eq!(made(&here), ["/again", "/run"].map(Path::new));
+    }
+
     #[test]
     fn what_came_to_be_between_a_run_and_a_restore_is_nobody_s_work() {
         let folder = tempfile::tempdir().unwrap();
@@ -533,6 +593,9 @@ mod tests {
         use std::fs::{Permissions, set_permissions};
         use std::os::unix::fs::{PermissionsExt, chown};
 
+        use nix::sys::stat::Mode;
+        use nix::unistd::mkfifo;
+
         let folder = tempfile::tempdir().unwrap();
         set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let journal = folder.path().join("journal");
@@ -546,6 +609,11 @@ mod tests {
         }
         let its = cut(&journal, &user).unwrap();
         assert!(since(&its, &PathMap::default()).is_some());
+        // Whoever opens a FIFO to write waits for a reader.
+        let pipe = folder.path().join("pipe");
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        assert!(recent(&pipe, &Rights::alone(0)).is_err());
+        assert!(cut(&pipe, &Rights::alone(0)).is_err());
         // What only the first user may write, and another's.
         for owner in [None, Some(other.user)] {
             fs::remove_dir_all(folder.path().join("to")).ok();

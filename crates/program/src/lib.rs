@@ -14,6 +14,7 @@
 //! | [`threads`], [`zombies`] | threads and ended children that CRIU cannot bring back |
 //! | [`events`] | descriptors of events that CRIU brings back otherwise |
 //! | [`nameless`] | open files that never had a name |
+//! | [`system_v`] | semaphores and message queues of System V |
 //! | [`unwatched`] | a process whose journal is not written |
 //! | [`unsaved`] | descriptors that CRIU does not save |
 //! | [`pipes`] | pipes whose other end is outside of the program |
@@ -21,6 +22,8 @@
 //! | [`shared_memory`], [`program_files`] | files of the program that CRIU leaves where they are |
 //! | [`path_map`] | where a restore looks for what had another path |
 //! | [`rights`] | the rights of a user, where that user chooses the place |
+//! | `handle` | what a path leads to, held so that it stays that |
+//! | [`signals`] | threads that take none |
 //! | [`sockets`] | what IP sockets have that CRIU does not save |
 //! | `unix_sockets` | the names of unix sockets |
 //! | [`spool`] | files that its output goes through |
@@ -33,6 +36,7 @@ pub mod attributes;
 pub mod awaited;
 pub mod descriptor;
 pub mod events;
+mod handle;
 pub mod journal;
 pub mod lease;
 pub mod maps;
@@ -45,8 +49,10 @@ pub mod process;
 pub mod program_files;
 pub mod rights;
 pub mod shared_memory;
+pub mod signals;
 pub mod sockets;
 pub mod spool;
+pub mod system_v;
 pub mod terminals;
 pub mod threads;
 mod unix_sockets;

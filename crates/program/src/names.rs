@@ -164,6 +164,10 @@ impl Names {
                 there,
             }) => {
                 let (old, new) = (plain(old)?, plain(new)?);
+                // The kernel refuses what would put a folder into itself, or in the place of one that it is in.
+                if old != new && (new.starts_with(&old) || old.starts_with(&new)) {
+                    return None;
+                }
                 self.find(&old, node.inode);
                 self.enter(&new);
                 match there {

@@ -5,11 +5,13 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use strobe_proto::ProgramFile;
 
+use crate::names::under;
 use crate::spool::is_spooled;
 
 /// What the kernel itself shows there, wherever a program is: another root has the same in it.
@@ -89,6 +91,16 @@ fn below(folder: &Path, rest: &Path) -> PathBuf {
     }
 }
 
+/// As much of a path as is there, as the kernel has it.
+fn without_links(path: &Path) -> PathBuf {
+    let mut folders = path.ancestors();
+    let there = folders.find_map(|folder| Some((folder, fs::canonicalize(folder).ok()?)));
+    there.map_or_else(
+        || path.to_owned(),
+        |(folder, there)| under(path, folder, &there),
+    )
+}
+
 fn is_of_kernel(path: &Path) -> bool {
     KERNEL.iter().any(|folder| path.starts_with(folder))
 }
@@ -103,7 +115,10 @@ pub struct PathMap {
 
 impl PathMap {
     /// Of these rules; of two for one path the last counts. All but what is the kernel's is below `root` then.
-    pub fn new(rules: Vec<PathRule>, root: Option<PathBuf>) -> Self {
+    pub fn new(mut rules: Vec<PathRule>, root: Option<PathBuf>) -> Self {
+        for rule in rules.iter_mut().filter(|_| root.is_none()) {
+            rule.new = without_links(&rule.new);
+        }
         Self { rules, root }
     }
 
@@ -199,6 +214,19 @@ mod tests {
     fn map(rules: &[&str]) -> PathMap {
         let rules = rules.iter().map(|rule| PathRule::parse(rule.as_ref()));
         PathMap::new(rules.collect::<Result<_, _>>().expect("rules"), None)
+    }
+
+    #[test]
+    fn where_things_lie_is_known_without_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&folder, folder.join("link")).unwrap();
+        let mut rule = OsString::from("/old=");
+        rule.push(folder.join("link/new"));
+        let rule = PathRule::parse(&rule).unwrap();
+        let map = PathMap::new(vec![rule], None);
+        let moved = map.moved(Path::new("/old/file"));
+        assert_eq!(moved, Some(folder.join("new/file")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The rights of a user, for what is done at places that this user chooses: a path leads wherever who made it has
 //! put links, and opening some devices is doing something.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, io, thread};
@@ -12,7 +12,8 @@ use nix::unistd::{AccessFlags, Gid, Uid, faccessat, geteuid, setfsgid, setfsuid}
 
 use strobe_proto::{FileJournal, ProgramFile};
 
-use crate::process;
+use crate::signals::without_signals;
+use crate::{handle, process};
 
 /// A group that owns nothing (`DEFAULT_OVERFLOWGID` of include/linux/highuid.h).
 const NO_GROUP: u32 = 65534;
@@ -41,17 +42,17 @@ impl Rights {
         }
     }
 
-    /// Who makes a file what it was.
+    /// Who makes a file what it was: its owner, where nothing is known.
     pub(crate) fn of_file(file: &ProgramFile) -> Self {
         let groups = file.groups.clone();
         Self {
-            user: file.user,
+            user: file.user.unwrap_or(file.owner),
             groups,
         }
     }
 
     pub(crate) fn note_in(&self, file: &mut ProgramFile) {
-        file.user = self.user;
+        file.user = Some(self.user);
         file.groups.clone_from(&self.groups);
     }
 
@@ -66,8 +67,8 @@ impl Rights {
     }
 
     /// By whose rights something is to be made what it was: its own, or ours where it can change nothing that the path
-    /// leads through (a daemon has opened its log before it became another user), or where it could not open the file to
-    /// write (a shell has opened that for it, or it is read-only by now).
+    /// leads through (a daemon has opened its log before it became another user), or where the file is another's that it
+    /// could not open to write (a shell has opened that for it).
     pub(crate) fn at(&self, path: &Path) -> Self {
         let places = path.ancestors().zip(path.ancestors().skip(1));
         let is_its = |meta: &Metadata| meta.uid() == self.user;
@@ -80,22 +81,29 @@ impl Rights {
             let inside = || fs::symlink_metadata(inside).is_ok_and(|meta| is_its(&meta));
             self.may_write(&meta) && (is_its(&meta) || is_open(&meta) || inside())
         };
-        let is_another_s = fs::symlink_metadata(path).is_ok_and(|meta| {
-            meta.is_file() && !(self.may_write(&meta) && meta.mode() & 0o222 != 0)
-        });
+        let is_another_s =
+            fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && !self.may_write(&meta));
         match self.user == 0 || !is_another_s && places.into_iter().any(has_a_say) {
             true => self.clone(),
             false => Self::alone(0),
         }
     }
 
-    /// Whether the kernel lets it write a file.
-    pub(crate) fn can_write(path: &Path) -> bool {
-        faccessat(AT_FDCWD, path, AccessFlags::W_OK, AtFlags::AT_EACCESS).is_ok()
+    /// Whether it has a say in what is held: that is its own, also where it has made it read-only, or the kernel lets it
+    /// write there.
+    pub(crate) fn has_say(&self, held: &File) -> io::Result<bool> {
+        if self.user == 0 || held.metadata()?.uid() == self.user {
+            return Ok(true);
+        }
+        let may_write = || {
+            let link = handle::link(held);
+            faccessat(AT_FDCWD, &link, AccessFlags::W_OK, AtFlags::AT_EACCESS)
+        };
+        Ok(self.run(may_write)?.is_ok())
     }
 
     /// Whether a file's mode lets it write there.
-    fn may_write(&self, meta: &Metadata) -> bool {
+    pub(crate) fn may_write(&self, meta: &Metadata) -> bool {
         let by = |bit| meta.mode() & bit != 0;
         let of_group = self.groups.contains(&meta.gid()) && by(0o020);
         self.user == 0 || meta.uid() == self.user || of_group || by(0o002)
@@ -121,8 +129,11 @@ impl Rights {
         }
         // They go with the thread.
         let taken = || self.take().and_then(|()| search(anywhere)).map(|()| act());
-        let done = thread::scope(|scope| scope.spawn(taken).join());
-        done.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        thread::scope(|scope| {
+            let thread = without_signals(|| thread::Builder::new().spawn_scoped(scope, taken))?;
+            let done = thread.join();
+            done.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        })
     }
 
     /// Makes its rights those of the calling thread, and of no other one.
@@ -143,14 +154,6 @@ impl Rights {
             _ => Err(io::ErrorKind::PermissionDenied.into()),
         }
     }
-}
-
-/// A link on the way to something that is no link of the first user's.
-pub(crate) fn foreign_link(path: &Path) -> Option<&Path> {
-    path.ancestors().skip(1).find(|folder| {
-        let meta = fs::symlink_metadata(folder);
-        meta.is_ok_and(|meta| meta.is_symlink() && meta.uid() != 0)
-    })
 }
 
 /// Gives the calling thread the capability back which it loses with the first user (capabilities(7)), if we have it; or
@@ -175,5 +178,68 @@ fn search(anywhere: bool) -> io::Result<()> {
     match unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::{SigSet, Signal};
+
+    use super::*;
+
+    #[test]
+    fn who_acts_for_a_user_takes_no_signal() {
+        let blocked = || SigSet::thread_get_mask().unwrap();
+        let before = blocked();
+        let there = Rights::alone(1000).run(blocked).unwrap();
+        assert_eq!(blocked(), before);
+        for signal in [Signal::SIGCHLD, Signal::SIGALRM] {
+            assert!(
+                there.contains(signal) && !before.contains(signal),
+                "{signal}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_older_checkpoint_s_file_is_its_owner_s() {
+        let mut file = ProgramFile {
+            owner: 1000,
+            ..ProgramFile::default()
+        };
+        assert_eq!(Rights::of_file(&file), Rights::alone(1000));
+        Rights::alone(0).note_in(&mut file);
+        assert_eq!(Rights::of_file(&file), Rights::alone(0));
+    }
+
+    /// A program of a container that may have no more threads.
+    #[test]
+    fn where_no_thread_can_be_made_there_is_an_error() {
+        use nix::sys::wait::{WaitStatus, waitpid};
+        use nix::unistd::{ForkResult, fork, setresuid};
+        let refused = || {
+            let none = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            // SAFETY: reads a local.
+            let limited = unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &raw const none) };
+            // The first user has no limit.
+            let user = Uid::from_raw(54321);
+            let is_so = limited == 0 && setresuid(user, user, user).is_ok();
+            is_so && Rights::alone(1000).run(|| ()).is_err()
+        };
+        // SAFETY: the child allocates, which the C library lets it, and ends without going back to other code.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Child => {
+                let refused = std::panic::catch_unwind(refused);
+                let code = i32::from(!matches!(refused, Ok(true)));
+                // SAFETY: takes a number.
+                unsafe { libc::_exit(code) }
+            }
+            ForkResult::Parent { child } => {
+                assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+            }
+        }
     }
 }

@@ -121,27 +121,36 @@ const OF_V4: &[SocketOption] = &[
     plain("IP_MINTTL", libc::IPPROTO_IP, 21),
     plain("IP_CHECKSUM", libc::IPPROTO_IP, 23),
     plain("IP_RECVFRAGSIZE", libc::IPPROTO_IP, 25),
-    plain("IP_MULTICAST_IF", libc::IPPROTO_IP, 32),
-    plain("IP_MULTICAST_TTL", libc::IPPROTO_IP, 33),
-    plain("IP_MULTICAST_LOOP", libc::IPPROTO_IP, 34),
-    plain("IP_MULTICAST_ALL", libc::IPPROTO_IP, 49),
 ];
 
 /// Of IPv6: linux/in6.h.
 const OF_V6: &[SocketOption] = &[
     tuned("IPV6_UNICAST_HOPS", libc::IPPROTO_IPV6, 16),
-    plain("IPV6_MULTICAST_IF", libc::IPPROTO_IPV6, 17),
-    tuned("IPV6_MULTICAST_HOPS", libc::IPPROTO_IPV6, 18),
-    plain("IPV6_MULTICAST_LOOP", libc::IPPROTO_IPV6, 19),
     tuned("IPV6_MTU_DISCOVER", libc::IPPROTO_IPV6, 23),
     plain("IPV6_RECVERR", libc::IPPROTO_IPV6, 25),
-    plain("IPV6_MULTICAST_ALL", libc::IPPROTO_IPV6, 29),
     plain("IPV6_RECVHOPLIMIT", libc::IPPROTO_IPV6, 51),
     plain("IPV6_DONTFRAG", libc::IPPROTO_IPV6, 62),
     plain("IPV6_RECVTCLASS", libc::IPPROTO_IPV6, 66),
     plain("IPV6_TCLASS", libc::IPPROTO_IPV6, 67),
     tuned("IPV6_AUTOFLOWLABEL", libc::IPPROTO_IPV6, 70),
     plain("IPV6_MINHOPCOUNT", libc::IPPROTO_IPV6, 73),
+];
+
+/// The same for those that may send to groups: with a connection, the kernel notes there of its first packet where that
+/// came from.
+const OF_GROUPS_V4: &[SocketOption] = &[
+    plain("IP_MULTICAST_IF", libc::IPPROTO_IP, 32),
+    plain("IP_MULTICAST_TTL", libc::IPPROTO_IP, 33),
+    plain("IP_MULTICAST_LOOP", libc::IPPROTO_IP, 34),
+    plain("IP_MULTICAST_ALL", libc::IPPROTO_IP, 49),
+];
+
+/// As [`OF_GROUPS_V4`].
+const OF_GROUPS_V6: &[SocketOption] = &[
+    plain("IPV6_MULTICAST_IF", libc::IPPROTO_IPV6, 17),
+    tuned("IPV6_MULTICAST_HOPS", libc::IPPROTO_IPV6, 18),
+    plain("IPV6_MULTICAST_LOOP", libc::IPPROTO_IPV6, 19),
+    plain("IPV6_MULTICAST_ALL", libc::IPPROTO_IPV6, 29),
 ];
 
 /// linux/udp.h.
@@ -211,14 +220,14 @@ fn lost_of(socket: &OwnedFd, groups: &[Group], is_ours: bool) -> Option<(Kind, V
     };
     let family = number(libc::SO_DOMAIN)?;
     let (class, protocol) = (number(libc::SO_TYPE)?, number(libc::SO_PROTOCOL)?);
-    let of_family = match family {
-        libc::AF_INET => OF_V4,
-        libc::AF_INET6 => OF_V6,
+    let (of_family, of_groups) = match family {
+        libc::AF_INET => (OF_V4, OF_GROUPS_V4),
+        libc::AF_INET6 => (OF_V6, OF_GROUPS_V6),
         _ => return None,
     };
-    let (kind, of_kind) = match (class, protocol) {
-        (libc::SOCK_DGRAM, libc::IPPROTO_UDP) => (Kind::Udp, OF_UDP),
-        (libc::SOCK_STREAM, libc::IPPROTO_TCP) => (Kind::Tcp, OF_TCP),
+    let (kind, of_kind, of_groups) = match (class, protocol) {
+        (libc::SOCK_DGRAM, libc::IPPROTO_UDP) => (Kind::Udp, OF_UDP, of_groups),
+        (libc::SOCK_STREAM, libc::IPPROTO_TCP) => (Kind::Tcp, OF_TCP, [].as_slice()),
         _ => return None,
     };
     let mut what = Vec::new();
@@ -237,7 +246,9 @@ fn lost_of(socket: &OwnedFd, groups: &[Group], is_ours: bool) -> Option<(Kind, V
     }
     // SAFETY: the kernel has just made this descriptor for us.
     let new = unsafe { OwnedFd::from_raw_fd(new) };
-    let options = [OF_ALL, of_family, of_kind].into_iter().flatten();
+    let options = [OF_ALL, of_family, of_groups, of_kind]
+        .into_iter()
+        .flatten();
     for option in options.filter(|option| is_ours || !option.of_namespace) {
         let value = |socket| value(socket, option.level, option.number);
         // What one of them cannot say is of no use to it.
@@ -363,7 +374,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 
     use super::*;
 
@@ -442,6 +453,12 @@ mod tests {
         let udp = UdpSocket::bind("[::1]:0").unwrap();
         set(&udp, libc::IPPROTO_IPV6, 67, 8);
         assert_eq!(lost(udp), ["IPV6_TCLASS"]);
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let server = TcpListener::bind(address).unwrap();
+            let client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+            let (accepted, _) = server.accept().unwrap();
+            assert_eq!((lost(client), lost(accepted)), (vec![], vec![]));
+        }
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         set(&tcp, libc::IPPROTO_TCP, 18, 5000);
         let number = tcp.as_raw_fd();

@@ -4,7 +4,7 @@ use crate::chunk;
 use crate::damage::{Damage, Defect};
 use crate::manifest;
 use crate::tree::{Tree, check};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use strobe_proto::{ChunkRef, FileRecord, Manifest, files};
 
@@ -88,6 +88,20 @@ impl Checkpoint {
                 chunk::load(&path, &hash, chunk.len, raw)
             }
         }
+    }
+
+    /// Looks whether each chunk is there in its full length. What is in them is [`Checkpoint::verify`]'s.
+    pub fn look_at_chunks(&self) -> Result<(), Damage> {
+        let folder = self.chunks_dir();
+        let mut seen = BTreeSet::new();
+        for chunk in manifest::chunks(&self.manifest) {
+            let hash = chunk::hash_of(chunk);
+            let hash = hash.map_err(|defect| defect.at(&self.root.join(files::MANIFEST)))?;
+            if let Some(hash) = hash.filter(|hash| seen.insert((*hash, chunk.len))) {
+                chunk::look(&chunk::place(&folder, &hash).1, chunk.len)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads and checks everything. The error names the first file that is damaged, missing, or

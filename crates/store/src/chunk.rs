@@ -103,7 +103,21 @@ pub(crate) fn load(
     })
 }
 
-fn decode(path: &Path, hash: &Hash, raw_len: u64, raw: &mut Vec<u8>) -> Result<(), Defect> {
+/// What a header says.
+struct Shape {
+    codec: u32,
+    /// Bytes of the content.
+    stored: u64,
+}
+
+/// Looks whether a chunk is there, and all of it, by its header.
+pub(crate) fn look(path: &Path, raw_len: u64) -> Result<(), Damage> {
+    let looked = begin(path, raw_len);
+    looked.map(drop).map_err(|defect| defect.at(path))
+}
+
+/// Opens a chunk and reads its header.
+fn begin(path: &Path, raw_len: u64) -> Result<(File, Shape), Defect> {
     let (mut file, len) = open(path)?;
     // Never longer than raw: compression is only kept where it saves.
     if len > HEADER as u64 + raw_len {
@@ -136,6 +150,11 @@ fn decode(path: &Path, hash: &Hash, raw_len: u64, raw: &mut Vec<u8>) -> Result<(
             found,
         });
     }
+    Ok((file, Shape { codec, stored }))
+}
+
+fn decode(path: &Path, hash: &Hash, raw_len: u64, raw: &mut Vec<u8>) -> Result<(), Defect> {
+    let (file, Shape { codec, stored }) = begin(path, raw_len)?;
     match codec {
         RAW => read_content(file, stored, raw)?,
         LZ4 if stored.saturating_mul(LZ4_MOST) < raw_len => return Err(Defect::Compression),

@@ -220,6 +220,7 @@ fn every_damage_is_found_and_named() {
         .filter(|path| !path.ends_with("owner"))
     {
         let good = fs::read(path).unwrap();
+        let checkpoint = Checkpoint::open(&target).unwrap();
         let name = path.to_str().unwrap();
         let expect_named = |what: &str| {
             let found = verify(&target).expect_err(&format!("{name} {what}"));
@@ -233,6 +234,15 @@ fn every_damage_is_found_and_named() {
             fs::write(path, bad).unwrap();
             expect_named(&format!("flipped at {at}"));
         }
+        // By a look at their lengths, too.
+        let expect_named = |what: &str| {
+            expect_named(what);
+            if path.components().any(|part| part.as_os_str() == "chunks") {
+                let found = checkpoint.look_at_chunks();
+                let found = found.expect_err(&format!("{name} {what}")).to_string();
+                assert!(found.contains(name), "{name} {what}: {found}");
+            }
+        };
         for shorter in [0, len / 2, len - 1] {
             fs::write(path, &good[..shorter]).unwrap();
             expect_named(&format!("cut to {shorter}"));
@@ -246,6 +256,7 @@ fn every_damage_is_found_and_named() {
         fs::remove_dir(path).unwrap();
         fs::write(path, good).unwrap();
         verify(&target).unwrap();
+        checkpoint.look_at_chunks().unwrap();
     }
 }
 

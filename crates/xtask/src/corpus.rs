@@ -1,5 +1,8 @@
 //! Large GPU libraries of Debian: the decoder is tested on their code objects, and programs of the tests
-//! call them. Only unpacked, never installed.
+//! call them. Only unpacked, never installed. What is evaluated besides ([`collect`]) is no part of the tests.
+
+mod collect;
+mod packages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +12,8 @@ use anyhow::{Context, bail};
 
 use crate::shell;
 use crate::workspace::Workspace;
+
+pub(crate) use collect::{collect, default_folder};
 
 /// Packages, and a file of each that shows that it is there.
 const PACKAGES: [(&str, &str); 3] = [

@@ -5,6 +5,7 @@
 mod build;
 mod corpus;
 mod demo;
+mod evaluate;
 mod fuzz;
 mod setup;
 mod shell;
@@ -34,6 +35,12 @@ cargo xtask COMMAND
                      random kernels on the software GPU: what they touch must be predicted
   fuzz inputs [--seconds N | --inputs N] [--seed S] [--format NAME]... [--replay FILE...]
                      what is read from files, sockets and other processes, whatever the bytes are
+  corpus [--folder F] [NAME]...
+                     get packages with code for gfx906 (5 GB, 20 GB unpacked, into target/corpora;
+                     nothing is installed)
+  evaluate footprints [--folder F] [--json FILE] [--html FILE] [--target T] [--limit N]
+                     what is known of the kernels in there by their signatures, their metadata and
+                     their machine code
   tidy               check the rules of this repository
 
 demo, test, bench and soak begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -45,6 +52,8 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(),
         ["setup", "--tests"] => setup::run().and_then(|()| setup::for_tests()),
         ["build"] => build::run(&workspace),
+        ["corpus", rest @ ..] => corpus::collect(&workspace, rest),
+        ["evaluate", "footprints", rest @ ..] => evaluate::footprints(&workspace, rest),
         ["fuzz", rest @ ..] => fuzz::run(&workspace, rest),
         ["tidy"] => tidy::run(&workspace),
         ["test"] => test::run(&workspace),

@@ -1,8 +1,8 @@
 //! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
 //! suite needs, with `--tests`: runc and podman, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
 
-mod apt;
-mod archive;
+pub(crate) mod apt;
+pub(crate) mod archive;
 mod criu;
 mod upstream;
 

@@ -140,20 +140,26 @@ impl Absolute {
         }
     }
 
-    /// Of a link that leads to nothing yet, the path that the kernel would make.
+    /// Of a link that leads to nothing yet, the path that the kernel would make. Of one that leads through too many it is
+    /// left a link: nothing is made by it.
     #[inline(never)]
     pub(super) fn follow(&mut self) {
+        /// path_resolution(7).
+        const LINKS: usize = 40;
         let mut link = Self::NONE;
-        if link.read_link(self.room.as_ptr().cast()).is_none() {
-            return;
-        }
-        if !link.bytes().starts_with(b"/") {
-            let folder = self.bytes().iter().rposition(|byte| *byte == b'/');
+        for _ in 0..LINKS {
+            if link.read_link(self.room.as_ptr().cast()).is_none() {
+                return;
+            }
+            let folder = match link.bytes().starts_with(b"/") {
+                true => None,
+                false => self.bytes().iter().rposition(|byte| *byte == b'/'),
+            };
             self.len = folder.map_or(0, |slash| slash + 1);
             // Too long a path is left as it was meant to be: nothing is made by it.
-            let _ = self.push(link.bytes());
-        } else {
-            *self = link;
+            if self.push(link.bytes()).is_none() {
+                return;
+            }
         }
     }
 }
@@ -205,5 +211,9 @@ mod tests {
         assert_eq!(followed("/nowhere/to"), "/nowhere/to");
         let inside = format!("{}/v9", folder.path().display());
         assert_eq!(followed("v9"), inside);
+        let other = folder.path().join("other");
+        std::os::unix::fs::symlink("v9", other).expect("there is room");
+        assert_eq!(followed("other"), inside);
+        assert!(followed("link").ends_with("/link"), "in a circle");
     }
 }

@@ -297,7 +297,8 @@ impl Trace {
         self.latest = Some(&kernel.name);
         let access = match (launch.kernarg, kernel.footprint()) {
             _ if kernel.is_distrusted() => Access::unknown(Reason::Distrusted),
-            (Ok(kernarg), Some(footprint)) => footprint.evaluate(
+            (Ok(kernarg), Some(footprint)) => kernel.launched().evaluate(
+                footprint,
                 &strobe_footprint::Launch {
                     kernarg,
                     grid: launch.items,

@@ -23,7 +23,7 @@ use self::plan::Plan;
 use self::rings::Engine;
 use crate::images::Images;
 use crate::restore_error::RestoreError;
-use crate::signals::without_signals;
+use crate::threads;
 use strobe_store::contents::{ChunkNumber, FileOffset, has_content};
 
 /// Bytes of a unit, as a rule: little enough for all rings to have work to the end, and enough to keep one busy.
@@ -63,12 +63,11 @@ pub(crate) fn fill(
         Ok(())
     })?;
     engines.iter().for_each(Engine::close);
-    thread::scope(|scope| {
-        let all = engines
-            .iter()
-            .flat_map(|engine| (0..engine.rings()).map(move |_| engine));
-        without_signals(|| all.for_each(|engine| drop(scope.spawn(|| engine.serve(|| ())))));
-    });
+    let rings = engines
+        .iter()
+        .flat_map(|engine| (0..engine.rings()).map(move |_| || engine.serve(|| ())));
+    let ended: thread::Result<()> = threads::run(rings).into_iter().collect();
+    ended.map_err(|_| RestoreError::Thread)?;
     fill.outcome().unwrap_or(Err(RestoreError::Thread))
 }
 

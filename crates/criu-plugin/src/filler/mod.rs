@@ -48,7 +48,7 @@ use crate::fill::rings::Engine;
 use crate::host::{self, Level};
 use crate::images::Images;
 use crate::restore_error::{FillerError, RestoreError};
-use crate::signals::without_signals;
+use strobe_program::signals::without_signals;
 
 pub(crate) use self::request::hand_over;
 

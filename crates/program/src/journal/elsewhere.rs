@@ -1,5 +1,7 @@
 //! Restores of one program at several places (`--map`), of which one journal tells.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +18,8 @@ pub(super) struct Whereabouts<'a> {
     map: &'a PathMap,
     /// Of restores to other places: what lay under the first lay under the second.
     others: Vec<(PathBuf, PathBuf)>,
+    /// What lay at a place that is gone: whether it was moved on, or removed, nobody knows.
+    guessed: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl<'a> Whereabouts<'a> {
@@ -27,16 +31,30 @@ impl<'a> Whereabouts<'a> {
             _ => None,
         });
         let mut others: Vec<_> = others
-            .filter(|[_, new]| map.rules().iter().all(|rule| rule.place() != new))
+            .filter(|[old, new]| {
+                // All roots have the same names.
+                let is_root = old.parent().is_none();
+                !is_root && map.rules().iter().all(|rule| rule.place() != new)
+            })
             .map(|[old, new]| (old, new))
             .collect();
         others.sort();
         others.dedup();
-        Self { map, others }
+        Self {
+            map,
+            others,
+            guessed: RefCell::default(),
+        }
+    }
+
+    /// All paths of [`Whereabouts::now`] that may be wrong.
+    pub(super) fn guessed(self) -> BTreeSet<PathBuf> {
+        self.guessed.into_inner()
     }
 
     /// Where a path of the journal is now; `None` where it is another restored program's.
     pub(super) fn now(&self, mut path: PathBuf) -> Option<PathBuf> {
+        let mut is_guessed = false;
         // Each at most once: they may lead in a circle.
         for _ in 0..=self.others.len() {
             let of_path = self.others.iter().filter(|(_, new)| path.starts_with(new));
@@ -48,8 +66,13 @@ impl<'a> Whereabouts<'a> {
             }
             // It was moved on, or back.
             path = under(&path, new, old);
+            is_guessed = true;
         }
-        Some(self.map.moved(&path).unwrap_or(path))
+        let path = self.map.moved(&path).unwrap_or(path);
+        if is_guessed {
+            self.guessed.borrow_mut().insert(path.clone());
+        }
+        Some(path)
     }
 
     fn is_there(&self, path: &Path) -> bool {
@@ -94,5 +117,11 @@ mod tests {
         fs::remove_dir(&two).unwrap();
         assert_eq!(now(Some(&one), &two), Some(one.join("x")));
         assert_eq!(now(None, &two), Some(run.join("x")));
+        let map = PathMap::default();
+        let whereabouts = Whereabouts::new(&map, entries());
+        for path in [&run, &two] {
+            whereabouts.now(path.join(path.file_name().unwrap()));
+        }
+        assert_eq!(whereabouts.guessed(), [run.join("two")].into());
     }
 }

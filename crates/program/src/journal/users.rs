@@ -22,20 +22,33 @@ fn user(journal: &Path) -> Option<u32> {
     folder.strip_prefix(USERS)?.parse().ok()
 }
 
+/// Where journals beside one would be, and whose.
+fn places(journal: &Path) -> impl Iterator<Item = (PathBuf, u32)> {
+    let folder = Path::new(USERS)
+        .parent()
+        .filter(|_| journal.file_name().is_some());
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok());
+    let entries = entries.into_iter().flatten().flatten().take(ENTRIES);
+    entries.filter_map(move |entry| {
+        let found = entry.path().join(journal.file_name()?);
+        let user = user(&found)?;
+        (found != journal).then_some((found, user))
+    })
+}
+
+/// Whether somebody seems to have one beside a journal.
+pub fn are_beside(journal: &Path) -> bool {
+    places(journal).any(|(found, _)| fs::symlink_metadata(found).is_ok())
+}
+
 /// Those beside a journal, and whose they are.
 pub(super) fn beside(journal: &Path) -> Vec<(PathBuf, Rights)> {
-    let folder = Path::new(USERS).parent();
-    let (Some(folder), Some(_)) = (folder, journal.file_name()) else {
-        return Vec::new();
-    };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let all = entries.take(ENTRIES).filter_map(|entry| {
-        let found = entry.path().join(journal.file_name()?);
-        let by = Rights::alone(user(&found)?);
+    let all = places(journal).filter_map(|(found, user)| {
+        let by = Rights::alone(user);
         let halves = [super::older(&found), found.clone()];
         let is_there =
             |half: &PathBuf| super::open(half, &by, OpenOptions::new().read(true)).is_ok();
-        (found != journal && halves.iter().any(is_there)).then_some((found, by))
+        halves.iter().any(is_there).then_some((found, by))
     });
     all.take(MOST).collect()
 }

@@ -1,15 +1,17 @@
 //! What a file has beside contents and a name.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use nix::fcntl::AtFlags;
 use nix::libc;
 use nix::unistd::fchownat;
 use strobe_proto::ProgramFile;
+use strobe_proto::journal::FileNode;
+
+use crate::handle;
+use crate::rights::Rights;
 
 /// What a file has beside contents and a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,29 +37,41 @@ impl Attributes {
         }
     }
 
-    /// To what has the name, a link itself too.
-    pub(super) fn give(self, path: &Path) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let it = options
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_NOFOLLOW);
-        let it = it.open(path)?;
-        let meta = it.metadata()?;
+    /// To what is held or open, by the word of a user who has a say in it, with our own rights: it may be another's, who
+    /// shares it, and stays that one's. Set-id bits it gets only where the user could give it those.
+    pub(super) fn give(self, file: &File, by: &Rights) -> io::Result<()> {
+        let meta = file.metadata()?;
         let (user, group) = self.owner;
+        if by.user != 0 && ![by.user, user].contains(&meta.uid()) {
+            return Err(io::Error::other("it is another user's"));
+        }
         if (meta.uid(), meta.gid()) != self.owner {
-            fchownat(
-                &it,
-                "",
-                Some(user.into()),
-                Some(group.into()),
-                AtFlags::AT_EMPTY_PATH,
-            )?;
+            let (user, group) = (Some(user.into()), Some(group.into()));
+            fchownat(file, "", user, group, AtFlags::AT_EMPTY_PATH)?;
         }
         if meta.is_symlink() {
             return Ok(());
         }
         // Behind the owner, with whom bits of it go.
-        let it = format!("/proc/self/fd/{}", it.as_raw_fd());
-        fs::set_permissions(it, Permissions::from_mode(self.mode & 0o7777))
+        let is_its = by.user == 0 || by.user == user && by.groups.contains(&group);
+        let set_id = if is_its {
+            SET_ID
+        } else {
+            file.metadata()?.mode() & SET_ID
+        };
+        let mode = self.mode & (0o1777 | set_id);
+        fs::set_permissions(handle::link(file), Permissions::from_mode(mode))
     }
 }
+
+/// As a journal tells of it.
+pub(super) fn node(meta: &fs::Metadata) -> FileNode {
+    FileNode {
+        mode: meta.mode(),
+        owner: meta.uid(),
+        group: meta.gid(),
+        inode: meta.ino(),
+    }
+}
+
+const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;

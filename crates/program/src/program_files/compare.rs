@@ -46,11 +46,15 @@ pub fn compare(
             continue;
         }
         if let Some(first) = others.get(record.path()) {
-            names.extend(same_file(record, first, places));
+            let name = same_file(record, first, places);
+            names.extend(name.map(|repair| repair.foreseen(places)));
             continue;
         }
         match repair(record, images, map, places) {
-            Ok(repair) => comparison.repairs.extend(repair),
+            Ok(repair) => {
+                let repair = repair.map(|repair| repair.foreseen(places));
+                comparison.repairs.extend(repair);
+            }
             Err(refusal) => comparison.refusals.push(refusal),
         }
     }
@@ -183,6 +187,7 @@ fn repair(
             growth(record, meta)
         }
     };
+    let node = found.as_ref().map(fs::Metadata::ino);
     let attributes = found
         .filter(|_| content.as_ref().is_none_or(Content::keeps_file))
         .map(|meta| Attributes::of(&meta))
@@ -197,7 +202,10 @@ fn repair(
             ..
         })
     );
-    let repair = Repair::new(record, content, attributes);
+    let mut repair = Repair::new(record, content, attributes);
+    if repair.content.as_ref().is_none_or(Content::keeps_file) {
+        repair.node = node;
+    }
     Ok(Some(match replaces {
         true => spared(repair, places),
         false => repair,

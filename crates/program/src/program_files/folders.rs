@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
 
+use super::record::is_shown_by_the_kernel;
 use crate::unix_sockets;
 
 /// Of a process; each is there now.
@@ -34,7 +35,7 @@ pub(super) fn of(pid: u32) -> io::Result<BTreeSet<PathBuf>> {
         });
         if let Some(inode) = socket {
             sockets.insert(inode);
-        } else if is_same_folder(&link, &path) {
+        } else if !is_shown_by_the_kernel(&path) && is_same_folder(&link, &path) {
             folders.insert(path);
         }
     }
@@ -89,12 +90,14 @@ mod tests {
         names.iter().for_each(|name| fs::create_dir(name).unwrap());
         let _socket = UnixListener::bind(names[0].join("a name")).unwrap();
         let _open = fs::File::open(&names[1]).unwrap();
+        let _of_kernel = ["/proc/self/fd", "/sys"].map(|path| fs::File::open(path).unwrap());
         let found = of(std::process::id()).unwrap();
         assert!(
             found.contains(&names[0]) && found.contains(&names[1]),
             "{found:?}"
         );
         assert!(!found.contains(&names[2]), "{found:?}");
+        assert!(!found.iter().any(|path| is_shown_by_the_kernel(path)));
         assert!(found.contains(&std::env::current_dir().unwrap()));
         assert!(is_folder(&record(&names[1]).unwrap()));
     }

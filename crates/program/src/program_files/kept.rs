@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Follows a file's name where the bytes are that were cut off; a number comes behind.
@@ -16,14 +15,6 @@ pub(super) const LATER: &str = ".strobe-later-";
 const MOVED: &str = ".strobe-moved-";
 /// Bytes of a name, in most file systems.
 const NAME_BYTES: usize = 255;
-
-/// A new file beside another. Nobody else reads it before it has the file's mode.
-pub(super) fn new_beside(path: &Path, mark: &str) -> io::Result<(File, PathBuf)> {
-    beside(path, mark, |kept| {
-        let mut new = OpenOptions::new();
-        new.write(true).create_new(true).mode(0o600).open(kept)
-    })
-}
 
 /// Makes something beside a file, with the lowest number behind `mark` that is free.
 pub(super) fn beside<R>(
@@ -80,8 +71,9 @@ mod tests {
     fn a_long_name_makes_room_for_the_mark() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x".repeat(NAME_BYTES));
-        let (_, first) = new_beside(&path, LATER).unwrap();
-        let (_, second) = new_beside(&path, LATER).unwrap();
+        let new = || beside(&path, LATER, |kept| fs::File::create_new(kept));
+        let (_, first) = new().unwrap();
+        let (_, second) = new().unwrap();
         assert!(first.exists() && second.exists() && first != second);
         assert!(is_kept(&first));
         assert_eq!(

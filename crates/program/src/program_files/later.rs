@@ -56,6 +56,8 @@ pub fn later(
                 let by = Rights::of_journal(journal);
                 new.iter_mut().for_each(|repair| repair.is_by(&by));
                 paths.extend(new.iter().map(|repair| repair.path().to_owned()));
+                let places = &found.places;
+                let new = new.into_iter().map(|repair| repair.foreseen(places));
                 found.repairs.extend(new);
             }
             None => found.unknown.push(journal.path().to_owned()),
@@ -134,9 +136,11 @@ impl Later {
                 }
                 continue;
             };
+            if view.around.contains(origin.as_path()) {
+                continue;
+            }
             if there.is_some() {
-                let around = view.around.contains(origin.as_path());
-                if around || view.its(&origin).is_none() || is_again(&origin, &content) {
+                if view.its(&origin).is_none() || is_again(&origin, &content) {
                     continue;
                 }
                 // Of somebody else, who has taken the name.
@@ -384,8 +388,14 @@ mod tests {
     use crate::names::Made;
     use std::time::SystemTime;
 
-    /// A folder, when a cut was, and when the program has last done something.
-    struct Place(tempfile::TempDir, u64, SystemTime, PathMap);
+    /// A folder, when a cut was, when the program has last done something, and what may be somebody else's.
+    struct Place(
+        tempfile::TempDir,
+        u64,
+        SystemTime,
+        PathMap,
+        BTreeSet<PathBuf>,
+    );
 
     impl Place {
         /// With these files, folders (`NAME/`) and links (`NAME>TARGET`).
@@ -396,6 +406,7 @@ mod tests {
                 u64::MAX,
                 SystemTime::now(),
                 map,
+                BTreeSet::new(),
             );
             for name in names {
                 match name.split_once('>') {
@@ -426,6 +437,7 @@ mod tests {
             let since = Since {
                 names: since.clone(),
                 at_work: AtWork::until(self.2),
+                guessed: self.4.clone(),
             };
             let journal = FileJournal {
                 owner,
@@ -669,9 +681,18 @@ mod tests {
 
     /// By somebody who came when the program had ended.
     #[test]
-    fn what_is_younger_than_the_journal_is_never_dropped() {
+    fn what_may_be_somebody_else_s_is_never_dropped() {
+        let younger = |place: &mut Place| place.2 = SystemTime::UNIX_EPOCH;
+        let guessed = |place: &mut Place| place.4 = [place.at("")].into();
+        let whys: [&dyn Fn(&mut Place); 2] = [&younger, &guessed];
+        for why in whys {
+            never_dropped(why);
+        }
+    }
+
+    fn never_dropped(why: &dyn Fn(&mut Place)) {
         let mut place = Place::new(&["model", "first>mine"]);
-        place.2 = SystemTime::UNIX_EPOCH;
+        why(&mut place);
         let mut since = Names::default();
         since.made.insert(place.at("model"), Made::File);
         let node = FileNode {

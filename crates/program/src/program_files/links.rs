@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use strobe_proto::ProgramFile;
 
 use super::error::ProgramFileError;
+use super::site::Site;
+use crate::rights::Rights;
 
 /// They go when this does, where CRIU has not removed them.
 #[derive(Debug, Default)]
@@ -22,19 +24,24 @@ impl Links {
                     path: file.path().to_owned(),
                     error,
                 };
-                match fs::hard_link(file.path(), link) {
-                    // No other checkpoint has this name: a restore that was killed has left it.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_ours(link) => {
-                        let again = || fs::hard_link(file.path(), link);
-                        fs::remove_file(link).and_then(|()| again())
-                    }
-                    made => made,
-                }
-                .map_err(failed)?;
+                make(file.path(), link).map_err(failed)?;
                 made.0.push(PathBuf::from(link));
             }
         }
         Ok(made)
+    }
+}
+
+fn make(file: &Path, link: &str) -> io::Result<()> {
+    let by = Rights::alone(0);
+    let (file, new) = (Site::open(file, &by)?, Site::open(link.as_ref(), &by)?);
+    match fs::hard_link(file.name(), new.name()) {
+        // No other checkpoint has this name: a restore that was killed has left it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_ours(link) => {
+            fs::remove_file(new.name())?;
+            fs::hard_link(file.name(), new.name())
+        }
+        made => made,
     }
 }
 

@@ -24,10 +24,12 @@ pub use repair::Repair;
 pub use repaired::Repaired;
 pub use sealed::Sealed;
 
+mod aside;
 mod attributes;
 mod compare;
 mod error;
 mod folders;
+mod foreseen;
 mod kept;
 mod later;
 mod links;
@@ -37,6 +39,7 @@ mod record;
 mod repair;
 mod repaired;
 mod sealed;
+mod site;
 mod view;
 
 /// Whether somebody has this file, which is open for reading here, open for writing: the kernel gives

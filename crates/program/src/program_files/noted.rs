@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use strobe_proto::journal::{Entry, FileNode, Named, PATH_BYTES, Renamed, There as Before};
 
-use super::repair::{Content, There, node};
+use super::attributes::node;
+use super::repair::{Content, There};
 use super::repaired::Repaired;
 use crate::path_map::PathMap;
 
@@ -56,20 +57,25 @@ impl Repaired {
         let Some(kept) = self.drops() else {
             return Ok(());
         };
+        let site = self.site()?;
         let mut notes = Notes { map, to };
-        let mut all = vec![kept.to_owned()];
-        let mut at = 0;
-        while let Some(folder) = all.get(at) {
-            if fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
-                let entries = fs::read_dir(folder)?;
-                let inside: io::Result<Vec<PathBuf>> =
-                    entries.map(|entry| Ok(entry?.path())).collect();
-                all.extend(inside?);
+        // With the rights of who drops it, who sees no more of it so.
+        site.act(|| {
+            let mut all = vec![site.beside(kept)];
+            let mut at = 0;
+            while let Some(folder) = all.get(at) {
+                if fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
+                    let entries = fs::read_dir(folder)?;
+                    let inside: io::Result<Vec<PathBuf>> =
+                        entries.map(|entry| Ok(entry?.path())).collect();
+                    all.extend(inside?);
+                }
+                at += 1;
             }
-            at += 1;
-        }
-        // What is in a folder goes before it.
-        all.iter().rev().try_for_each(|path| notes.remove(path))
+            // What is in a folder goes before it.
+            let mut all = all.iter().rev();
+            all.try_for_each(|name| notes.remove(name, &site.path(name)))
+        })
     }
 }
 
@@ -105,10 +111,11 @@ impl Notes<'_> {
         Entry::Rename(renamed).write(&mut *self.to)
     }
 
-    fn remove(&mut self, path: &Path) -> io::Result<()> {
-        let meta = fs::symlink_metadata(path)?;
+    /// Of what the kernel finds by this name, and the program by the path.
+    fn remove(&mut self, name: &Path, path: &Path) -> io::Result<()> {
+        let meta = fs::symlink_metadata(name)?;
         let link = match meta.is_symlink() {
-            true => fs::read_link(path)?,
+            true => fs::read_link(name)?,
             false => PathBuf::new(),
         };
         let link = link.as_os_str().as_bytes();
@@ -148,7 +155,7 @@ mod tests {
         count: u32,
     }
 
-    /// All there is, with whose it is and where links lead to; but what restores have kept.
+    /// All there is, with its mode, whose it is, and where links lead to; but what restores have kept.
     type Tree = BTreeMap<PathBuf, String>;
 
     impl Program {
@@ -157,11 +164,13 @@ mod tests {
             fs::create_dir(folder.path().join("run")).unwrap();
             fs::write(folder.path().join("journal"), "").unwrap();
             for name in ["", "run", "journal"] {
-                chown(folder.path().join(name), Some(user), None).expect("we are the first user");
+                let path = folder.path().join(name);
+                chown(path, Some(user), Some(user)).expect("we are the first user");
             }
+            let groups = vec![user];
             Self {
                 folder,
-                by: Rights::alone(user),
+                by: Rights { user, groups },
                 random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
                 count: 0,
             }
@@ -172,6 +181,11 @@ mod tests {
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
             (self.random >> 33) % bound
+        }
+
+        /// What is told of a user whose groups nobody knows.
+        fn cut(&self) -> FileJournal {
+            journal::cut(&self.journal(), &Rights::alone(self.by.user)).unwrap()
         }
 
         fn journal(&self) -> PathBuf {
@@ -219,12 +233,12 @@ mod tests {
                 (0, Some(_)) if is_folder => {
                     // Where it would fail, nothing is noted here.
                     if fs::read_dir(&path).unwrap().next().is_none() {
-                        self.note(|notes| notes.remove(&path));
+                        self.note(|notes| notes.remove(&path, &path));
                         fs::remove_dir(&path).unwrap();
                     }
                 }
                 (0, Some(_)) => {
-                    self.note(|notes| notes.remove(&path));
+                    self.note(|notes| notes.remove(&path, &path));
                     fs::remove_file(&path).unwrap();
                 }
                 (_, Some(meta)) => {
@@ -282,8 +296,9 @@ mod tests {
                         continue;
                     }
                     let link = fs::read_link(&path).map(|link| link.display().to_string());
-                    let kind = format!("{:o}", meta.mode() & libc::S_IFMT);
-                    let what = format!("{} of {}", link.unwrap_or(kind), meta.uid());
+                    let kind = format!("{:o}", meta.mode());
+                    let what = link.unwrap_or(kind);
+                    let what = format!("{what} of {}:{}", meta.uid(), meta.gid());
                     all.insert(path.clone(), what);
                     if meta.is_dir() {
                         folders.push(path);
@@ -326,7 +341,7 @@ mod tests {
                     program.act();
                 }
                 if cuts.is_empty() || program.below(3) == 0 {
-                    let cut = journal::cut(&program.journal(), &program.by).unwrap();
+                    let cut = program.cut();
                     story.push(format!("cut {}", cuts.len()));
                     cuts.push((cut, program.tree()));
                     continue;
@@ -344,7 +359,7 @@ mod tests {
     #[test]
     fn what_a_restore_that_fails_has_noted_is_taken_back() {
         let program = Program::new(1, 0);
-        let cut = journal::cut(&program.journal(), &program.by).unwrap();
+        let cut = program.cut();
         let before = fs::read(program.journal()).unwrap();
         let modified = fs::metadata(program.journal()).unwrap().modified().unwrap();
         let noted = journal::restored(&cut, &[], SystemTime::now(), &PathMap::default()).unwrap();

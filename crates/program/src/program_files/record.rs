@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use strobe_proto::kernel_text;
@@ -12,12 +12,13 @@ use strobe_proto::{FileJournal, ProgramFile};
 
 use super::error::ProgramFileError;
 use super::folders;
+use super::kept::is_kept;
 use super::sealed::Sealed;
 use crate::journal::Written;
 use crate::process::Identity;
 use crate::rights::Rights;
 use crate::shared_memory::is_saved;
-use crate::{journal, maps, spool};
+use crate::{handle, journal, maps, spool};
 
 /// What was written so short a time before the cut may be the program's work.
 const LATELY: Duration = Duration::from_secs(3600);
@@ -172,7 +173,7 @@ impl Recorder {
             match looked {
                 Ok((written, cut)) => {
                     let by = Rights::of_journal(&cut);
-                    by.run_anywhere(|| self.add_closed(&written, &by))?;
+                    self.add_closed(&written, &by)?;
                     self.journals.insert(path, cut);
                 }
                 // That it is gone, or another user's, is said of the process.
@@ -218,29 +219,29 @@ impl Recorder {
         }
     }
 
-    /// Adds what processes, also such as have ended, have written and closed. To be called with the rights of the user
-    /// who says so.
-    fn add_closed(&mut self, written: &[Written], by: &Rights) {
+    /// Adds what processes, also such as have ended, have written and closed, by the word of a user.
+    fn add_closed(&mut self, written: &[Written], by: &Rights) -> io::Result<()> {
         let mut small = 0;
         let (written, earlier) = written.split_at(written.len().min(FILES));
         let mut left_out = earlier.iter().filter(|one| one.path.is_file()).count();
         // The latest is taken first.
-        let mut paths: Vec<_> = written
-            .iter()
-            .rev()
-            .filter_map(|one| Some((fs::canonicalize(&one.path).ok()?, one.has_new_name)))
+        let paths = written.iter().rev();
+        let mut paths: Vec<_> = paths
+            .map(|one| (one.path.clone(), one.has_new_name))
             .collect();
         let mut looked_into = 0;
         while let Some((path, has_new_name)) = paths.pop() {
-            let Ok(meta) = fs::symlink_metadata(&path) else {
+            let Some((held, path, meta)) = said(&path, by)? else {
                 continue;
             };
             // A folder that was renamed, with what is in it.
             if meta.is_dir() && has_new_name && looked_into < FOLDER_ENTRIES {
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                let entries = fs::read_dir(handle::link(&held));
+                let entries = entries.into_iter().flatten().flatten();
                 let before = paths.len();
                 let most = FOLDER_ENTRIES - looked_into;
-                paths.extend(entries.map(|entry| (entry.path(), true)).take(most));
+                let inside = entries.map(|entry| (path.join(entry.file_name()), true));
+                paths.extend(inside.take(most));
                 looked_into += paths.len() - before;
             }
             // Of the inode: a copy has its original's time of modification at will.
@@ -249,12 +250,7 @@ impl Recorder {
             let is_late = age.unwrap_or_default() < CLOSED_LATELY;
             let is_small = meta.len() <= SMALL;
             let is_too_much = !is_late && small + meta.len() > SMALL_IN_ALL;
-            // Its own it may have made read-only, or be where it cannot go to, since.
-            let can_write = || {
-                let can = || Rights::can_write(&path);
-                meta.uid() == by.user || by.run(can).unwrap_or(false)
-            };
-            if meta.is_file() && (is_late || is_small) && can_write() {
+            if meta.is_file() && (is_late || is_small) {
                 if is_too_much {
                     left_out += 1;
                     continue;
@@ -271,6 +267,7 @@ impl Recorder {
         if left_out > 0 {
             self.unknown.push(Unknown::Earlier(left_out));
         }
+        Ok(())
     }
 
     fn add_file(
@@ -280,7 +277,8 @@ impl Recorder {
         way: Way,
         by: &Rights,
     ) -> Option<&mut Found> {
-        if is_saved(&path) {
+        // What a restore has kept is not the program's any more.
+        if is_saved(&path) || way.access == Access::Wrote && is_kept(&path) {
             return None;
         }
         let is_young = self.is_young(meta);
@@ -288,6 +286,7 @@ impl Recorder {
         let found = self.files.entry(path.clone()).or_insert_with(|| Found {
             by: at.clone(),
             record: ProgramFile {
+                foreign: true,
                 device: meta.dev(),
                 inode: meta.ino(),
                 size: meta.len(),
@@ -309,7 +308,8 @@ impl Recorder {
             _ => modified_ns(meta),
         };
         found.record.foreign = match found.access {
-            Access::Reads => !is_young,
+            // Who may not write it has not written it, and is not to have it written again.
+            Access::Reads => found.record.foreign && !(is_young && by.may_write(meta)),
             Access::Executes => true,
             Access::Wrote | Access::Appends | Access::Writes => false,
         };
@@ -413,19 +413,37 @@ impl Recorder {
     }
 }
 
-/// Opens what was closed before the cut; nobody stands still who may have put something else there, or nothing.
+/// What a path leads to, if the user by whose word that counts has a say in it; and its own path. All is decided about what
+/// is held: nobody stands still who may have put something else there meanwhile.
+fn said(path: &Path, by: &Rights) -> io::Result<Option<(File, PathBuf, fs::Metadata)>> {
+    let find = || handle::behind(path);
+    let held = by.run(find)?;
+    let is_closed = matches!(&held, Err(error) if error.kind() == io::ErrorKind::PermissionDenied);
+    // Its own may be where it cannot go to any more.
+    let held = match is_closed {
+        true => by.run_anywhere(find)?,
+        false => held,
+    };
+    let Ok(held) = held else {
+        return Ok(None);
+    };
+    let (meta, path) = (held.metadata()?, handle::path(&held)?);
+    let is_its = meta.uid() == by.user || !is_closed && by.has_say(&held)?;
+    Ok((is_its && has_a_name(&path, &meta)).then_some((held, path, meta)))
+}
+
+/// Opens what was closed before the cut, if that is still there.
 fn open_same(record: &ProgramFile, by: &Rights) -> io::Result<Option<File>> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
-    match by.run_anywhere(|| options.open(record.path()))? {
-        Ok(file) => {
-            let meta = file.metadata()?;
+    match by.run_anywhere(|| handle::named(record.path())).flatten() {
+        Ok(held) => {
+            let meta = held.metadata()?;
             let is_same = (meta.dev(), meta.ino()) == (record.device, record.inode);
-            Ok((meta.is_file() && is_same).then_some(file))
+            let is_same = meta.is_file() && is_same;
+            let opened = is_same.then(|| handle::open(&held, OpenOptions::new().read(true)));
+            opened.transpose()
         }
         Err(error) => match error.raw_os_error() {
-            Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Ok(None),
+            Some(libc::ENOENT | libc::ENOTDIR) => Ok(None),
             _ => Err(error),
         },
     }
@@ -544,10 +562,16 @@ pub(super) fn hash(path: &Path, len: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Nobody makes what is there, and nobody can make it again.
+pub(super) fn is_shown_by_the_kernel(path: &Path) -> bool {
+    ["/proc", "/sys"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
+}
+
 /// Whether the file can be found by this path (a memfd or a deleted file cannot).
 fn has_a_name(path: &Path, meta: &fs::Metadata) -> bool {
-    !path.starts_with("/proc")
-        && !path.starts_with("/sys")
+    !is_shown_by_the_kernel(path)
         && fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
 }
 
@@ -583,6 +607,9 @@ pub(crate) fn parse_fdinfo(text: &str) -> Option<(u64, u64)> {
 mod tests {
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 
     use super::*;
 
@@ -607,8 +634,7 @@ mod tests {
         });
         let written: Vec<_> = written.collect();
         let mut recorder = Recorder::default();
-        by.run_anywhere(|| recorder.add_closed(&written, by))
-            .unwrap();
+        recorder.add_closed(&written, by).unwrap();
         recorder
     }
 
@@ -619,7 +645,12 @@ mod tests {
 
     #[test]
     fn of_folders_only_those_with_a_new_name_are_looked_into() {
-        let folder = folder_with(&[("opened/others", 0, 0o644), ("renamed/own", 0, 0o644)]);
+        let folder = folder_with(&[
+            ("opened/others", 0, 0o644),
+            ("renamed/own", 0, 0o644),
+            // A restore has kept it there.
+            ("renamed/own.strobe-later-1", 0, 0o644),
+        ]);
         let named = [("opened", false), ("renamed", true)];
         let recorder = closed(folder.path(), &named, &Rights::alone(0));
         assert_eq!(names(&recorder), ["own"]);
@@ -687,6 +718,45 @@ mod tests {
         let saved = recorder.save(1 << 20, |_| Ok((String::new(), tempfile::tempfile()?)));
         let files = saved.unwrap().files;
         assert!(files.iter().all(folders::is_folder), "{files:?}");
+    }
+
+    /// Who may write in a folder above makes it lead elsewhere between any two looks.
+    #[test]
+    fn what_a_folder_s_path_leads_to_meanwhile_is_not_saved_as_the_user_s() {
+        const FILES: u32 = 300;
+        let folder = folder_with(&[("own/kept", 1000, 0o644), ("secret/kept", 0, 0o600)]);
+        let at = |name: &str| folder.path().join(name);
+        for name in 0..FILES {
+            for (inside, owner, mode) in [("own", 1000, 0o644), ("secret", 0, 0o600)] {
+                let path = at(inside).join(name.to_string());
+                fs::write(&path, inside).unwrap();
+                set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+                chown(&path, Some(owner), None).unwrap();
+            }
+        }
+        set_permissions(at("secret"), Permissions::from_mode(0o700)).unwrap();
+        symlink(at("secret"), at("link")).unwrap();
+        let names: Vec<_> = (0..FILES).map(|name| format!("own/{name}")).collect();
+        let named: Vec<_> = names.iter().map(|name| (name.as_str(), false)).collect();
+        let is_over = AtomicBool::new(false);
+        let files = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let (one, other) = (at("own"), at("link"));
+                    let exchange = RenameFlags::RENAME_EXCHANGE;
+                    renameat2(AT_FDCWD, &one, AT_FDCWD, &other, exchange).unwrap();
+                }
+            });
+            let all: Vec<_> = (0..20)
+                .flat_map(|_| closed(folder.path(), &named, &Rights::alone(1000)).files)
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            all
+        });
+        assert!(!files.is_empty());
+        for (path, found) in files {
+            assert_eq!(found.record.owner, 1000, "{}", path.display());
+        }
     }
 
     /// A daemon opens its log, and becomes another user.

@@ -6,22 +6,25 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown, symlink};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-use nix::libc;
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, mknod, utimensat};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use strobe_proto::ProgramFile;
-use strobe_proto::journal::FileNode;
+use tempfile::NamedTempFile;
 
-use super::attributes::Attributes;
+use super::aside::move_aside;
+use super::attributes::{Attributes, node};
 use super::error::ProgramFileError;
-use super::kept::{LATER, TAIL, beside, new_beside};
+use super::kept::{LATER, TAIL};
 use super::repaired::Repaired;
-use crate::rights::{Rights, foreign_link};
+use super::sealed::Sealed;
+use super::site::{Done, Site, remove_folders};
+use crate::handle;
+use crate::rights::Rights;
 
 /// What one file needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,10 @@ pub struct Repair {
     pub(super) spares: bool,
     /// With whose rights it is done.
     pub(super) by: Rights,
+    /// The inode of what was looked at, and stays.
+    pub(super) node: Option<u64>,
+    /// What was foreseen to keep it from being done.
+    pub(super) foreseen: Option<Sealed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +104,8 @@ impl Repair {
             modified_ns: record.modified_ns,
             spares: false,
             by: Rights::of_file(record),
+            node: None,
+            foreseen: None,
         }
     }
 
@@ -123,6 +132,11 @@ impl Repair {
             Ok(meta) => meta.len().min(meta.blocks().saturating_mul(512)),
             Err(_) => 0,
         };
+        // What has other names is kept as a copy.
+        let copied = || match fs::symlink_metadata(&self.path) {
+            Ok(meta) if meta.is_file() && meta.nlink() > 1 => of(&self.path),
+            _ => 0,
+        };
         match &self.content {
             Some(Content::CutBack { grown }) => of(&self.path).min(*grown),
             // It is kept, and what is written over it takes the place that it had.
@@ -130,112 +144,146 @@ impl Repair {
                 stored,
                 there: There::Itself,
             }) => of(&self.path).max(of(stored)),
-            Some(Content::Back { stored, .. }) => of(stored),
+            Some(Content::Back { stored, .. }) => of(stored) + copied(),
+            Some(Content::Aside | Content::Name { .. }) => copied(),
             _ => 0,
         }
     }
 
-    /// Does it, or nothing.
-    pub fn apply(self) -> Result<Repaired, ProgramFileError> {
-        let (by, path) = (self.by.clone(), self.path.clone());
-        let failed = |error| ProgramFileError::Repair { path, error };
-        let stored = match &self.content {
-            Some(Content::Back { stored, .. }) => Some(File::open(stored)),
-            _ => None,
+    /// Whether it makes another file of what SQLite has to find as the one that it had opened: it writes to no other.
+    pub fn is_another_database(&self) -> bool {
+        const SQLITE: &[u8] = b"SQLite format 3\0";
+        let Some(Content::Back { stored, there }) = &self.content else {
+            return false;
         };
-        let done = stored.transpose();
-        let done = done.and_then(|stored| by.run_anywhere(|| self.apply_with(stored)));
-        done.map_err(failed)?
+        let mut start = [0; SQLITE.len()];
+        let mut read = || File::open(stored)?.read_exact(&mut start);
+        *there != There::Itself && read().is_ok() && start == SQLITE
     }
 
-    /// With the rights that we have; `stored` is what is to be put back.
-    fn apply_with(self, stored: Option<File>) -> Result<Repaired, ProgramFileError> {
-        let failed = |error| ProgramFileError::Repair {
-            path: self.path.clone(),
-            error,
-        };
-        if self.by.user == 0
-            && let Some(link) = foreign_link(&self.path)
-        {
-            let text = format!("{} is a link that another user has made", link.display());
-            return Err(failed(io::Error::other(text)));
-        }
-        let before = fs::symlink_metadata(&self.path).ok();
-        let (kept, folders) = match (&self.content, stored) {
-            (Some(Content::CutBack { .. }), _) => {
-                (Some(self.cut_back().map_err(failed)?), Vec::new())
-            }
-            (Some(Content::Back { there, .. }), Some(stored)) => match there {
-                There::Itself => (Some(self.rewrite(stored).map_err(failed)?), Vec::new()),
-                There::Another | There::Nothing => {
-                    let replaces = *there == There::Another;
-                    self.put_back(stored, replaces).map_err(failed)?
-                }
-            },
-            (Some(Content::Folder), _) => (None, self.make_folder().map_err(failed)?),
-            (Some(Content::Aside), _) => (Some(self.move_aside().map_err(failed)?), Vec::new()),
-            (Some(Content::Moved { from, .. }), _) => (None, self.take_back(from).map_err(failed)?),
-            (Some(Content::Link { target }), _) => {
-                let make = |path: &Path| symlink(target, path);
-                (None, self.make_in_folder(make).map_err(failed)?)
-            }
-            (Some(Content::Node { kind }), _) => {
-                let kind = SFlag::from_bits_truncate(*kind);
-                let make = |path: &Path| Ok(mknod(path, kind, Mode::from_bits_truncate(0o600), 0)?);
-                (None, self.make_in_folder(make).map_err(failed)?)
-            }
-            (Some(Content::Name { of, there }), _) => {
-                let link = |path: &Path| fs::hard_link(of, path);
-                let replaces = *there == There::Another;
-                self.put(replaces, |_| Ok(link)).map_err(failed)?
-            }
-            (Some(Content::Back { .. }) | None, _) => (None, Vec::new()),
-        };
-        let new_name = match &self.content {
-            Some(Content::Moved { .. }) => Some(&self.path),
-            Some(content) if !content.keeps_file() => kept.as_ref(),
-            _ => None,
-        };
-        let renamed = new_name.and_then(|path| fs::symlink_metadata(path).ok());
-        let made = fs::symlink_metadata(&self.path).ok();
-        let is_copy = |meta: &&fs::Metadata| {
-            let node = renamed.as_ref().map(fs::Metadata::ino);
-            Some(meta.ino()) != node && matches!(self.content, Some(Content::Aside))
-        };
-        let copied = before.as_ref().filter(is_copy).map(fs::Metadata::ino);
+    /// Does it, or nothing.
+    pub fn apply(self) -> Result<Repaired, ProgramFileError> {
+        let (path, by) = (self.path.clone(), self.by.clone());
+        let (site, folders) = Site::make(&path, &by).map_err(|error| self.failed(error))?;
+        let (mut done, held) = self.act(&site).map_err(|error| {
+            remove_folders(&folders, &by);
+            self.failed(error)
+        })?;
+        done.folders = folders.into_iter().chain(done.folders).collect();
         let repaired = Repaired {
-            made: made.map(|meta| meta.ino()),
-            copied,
+            made: fs::symlink_metadata(site.name())
+                .ok()
+                .map(|meta| meta.ino()),
+            done,
             repair: self,
-            kept,
-            folders,
-            renamed: renamed.as_ref().map(node),
         };
-        let Repair {
-            path,
-            content,
-            attributes,
-            attributes_now,
-            modified_ns,
-            ..
-        } = &repaired.repair;
-        let rest = || {
-            let is_new = matches!(content, Some(Content::Link { .. } | Content::Node { .. }));
-            if attributes_now.is_some() || is_new {
-                attributes.give(path)?;
-            }
-            match content {
-                Some(Content::CutBack { .. } | Content::Back { .. }) => {
-                    set_modified(path, *modified_ns)
-                }
-                _ => Ok(()),
-            }
-        };
-        if let Err(error) = rest() {
+        let rest = repaired.repair.rest(&site, held);
+        if let Err(error) = rest {
             repaired.undo()?;
             return Err(repaired.repair.failed(error));
         }
         Ok(repaired)
+    }
+
+    /// What is done to names and contents; and the file, where it stays.
+    fn act(&self, site: &Site<'_>) -> io::Result<(Done, Option<File>)> {
+        let name = site.name();
+        let kept = |kept: PathBuf, held| {
+            let kept = Some(site.path(&kept));
+            (
+                Done {
+                    kept,
+                    ..Done::default()
+                },
+                Some(held),
+            )
+        };
+        match &self.content {
+            None => Ok((Done::default(), Some(self.held(site)?))),
+            Some(Content::CutBack { .. }) => {
+                let held = self.held(site)?;
+                Ok(kept(self.cut_back(site, &held)?, held))
+            }
+            Some(Content::Back {
+                stored,
+                there: There::Itself,
+            }) => {
+                let held = self.held(site)?;
+                Ok(kept(self.rewrite(site, &held, stored)?, held))
+            }
+            Some(Content::Back { stored, there }) => {
+                let fresh = self.fresh(site, stored)?;
+                let name = |name: &Path| {
+                    let named = fresh.persist_noclobber(name);
+                    named.map(drop).map_err(|error| error.error)
+                };
+                Ok((self.put(site, *there, name)?, None))
+            }
+            Some(Content::Name { of, there }) => {
+                let of = Site::open(of, &self.by)?;
+                let link = |name: &Path| fs::hard_link(of.name(), name);
+                Ok((self.put(site, *there, link)?, None))
+            }
+            Some(Content::Aside) => Ok((move_aside(site)?, None)),
+            Some(Content::Moved { from, .. }) => {
+                let from = Site::open(from, &self.by)?;
+                site.act(|| rename_to_free(&from.name(), &name))?;
+                let renamed = fs::symlink_metadata(&name).ok().as_ref().map(node);
+                Ok((
+                    Done {
+                        renamed,
+                        ..Done::default()
+                    },
+                    None,
+                ))
+            }
+            Some(Content::Folder) => {
+                let folders = match site.act(|| fs::create_dir(&name)) {
+                    Ok(()) => vec![self.path.clone()],
+                    // What is in it came before.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Vec::new(),
+                    Err(error) => return Err(error),
+                };
+                Ok((
+                    Done {
+                        folders,
+                        ..Done::default()
+                    },
+                    None,
+                ))
+            }
+            Some(Content::Link { target }) => {
+                site.act(|| symlink(target, &name))?;
+                Ok((Done::default(), None))
+            }
+            Some(Content::Node { kind }) => {
+                let kind = SFlag::from_bits_truncate(*kind);
+                site.act(|| Ok(mknod(&name, kind, Mode::from_bits_truncate(0o600), 0)?))?;
+                Ok((Done::default(), None))
+            }
+        }
+    }
+
+    /// What it has beside contents and a name: where the file has stayed, or something was made that is none.
+    fn rest(&self, site: &Site<'_>, held: Option<File>) -> io::Result<()> {
+        let is_new = matches!(
+            self.content,
+            Some(Content::Folder | Content::Link { .. } | Content::Node { .. })
+        );
+        let held = match held {
+            Some(held) => held,
+            None if is_new => site.its(&site.name())?,
+            None => return Ok(()),
+        };
+        if is_new || self.attributes_now.is_some() {
+            self.attributes.give(&held, &self.by)?;
+        }
+        match self.content {
+            Some(Content::CutBack { .. } | Content::Back { .. }) => {
+                set_modified(&held, self.modified_ns)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn failed(&self, error: io::Error) -> ProgramFileError {
@@ -245,147 +293,85 @@ impl Repair {
         }
     }
 
+    /// The file, if it is the one that was looked at.
+    pub(super) fn held(&self, site: &Site<'_>) -> io::Result<File> {
+        let held = site.its(&site.name())?;
+        let inode = held.metadata()?.ino();
+        match self.node.is_none_or(|node| node == inode) {
+            true => Ok(held),
+            false => Err(io::Error::other("another file has taken its place")),
+        }
+    }
+
     /// Copies the tail aside, then cuts the file back; where the tail is.
-    fn cut_back(&self) -> io::Result<PathBuf> {
-        let mut file = open(&self.path)?;
-        let (mut tail, kept) = new_beside(&self.path, TAIL)?;
+    fn cut_back(&self, site: &Site<'_>, held: &File) -> io::Result<PathBuf> {
+        let mut file = handle::open(held, OpenOptions::new().read(true).write(true))?;
+        let (mut tail, kept) = site.new_beside(TAIL)?;
         let mut cut = || {
+            Attributes::of(&file.metadata()?).give(&tail, &self.by)?;
             file.seek(SeekFrom::Start(self.size))?;
             io::copy(&mut file, &mut tail)?;
-            make_like(&tail, &file)?;
             tail.sync_all()?;
             file.set_len(self.size)
         };
-        remove_unless(cut(), &kept)?;
+        site.remove_unless(cut(), &kept)?;
         Ok(kept)
     }
 
     /// Copies it aside, then writes what it was into it; where that copy is.
-    fn rewrite(&self, mut stored: File) -> io::Result<PathBuf> {
-        let mut file = open(&self.path)?;
-        let (mut later, kept) = new_beside(&self.path, LATER)?;
+    fn rewrite(&self, site: &Site<'_>, held: &File, stored: &Path) -> io::Result<PathBuf> {
+        let mut stored = File::open(stored)?;
+        let mut file = handle::open(held, OpenOptions::new().read(true).write(true))?;
+        let (mut later, kept) = site.new_beside(LATER)?;
         let mut keep = || {
+            Attributes::of(&file.metadata()?).give(&later, &self.by)?;
             io::copy(&mut file, &mut later)?;
-            make_like(&later, &file)?;
             later.sync_all()
         };
-        remove_unless(keep(), &kept)?;
+        site.remove_unless(keep(), &kept)?;
         write_over(&mut file, &mut stored).map_err(|error| {
-            let undone = File::open(&kept).and_then(|mut kept| write_over(&mut file, &mut kept));
-            match undone.and_then(|()| fs::remove_file(&kept)) {
+            let undone = later
+                .rewind()
+                .and_then(|()| write_over(&mut file, &mut later));
+            match undone.and_then(|()| site.remove(&kept)) {
                 Ok(()) => error,
-                Err(_) => io::Error::other(format!("{error}; it is in {}", kept.display())),
-            }
-        })?;
-        Ok(kept)
-    }
-
-    /// The folders that were made, the outermost first.
-    fn make_folder(&self) -> io::Result<Vec<PathBuf>> {
-        let missing = self.path.ancestors().take_while(|folder| !folder.exists());
-        let mut folders: Vec<_> = missing.map(Path::to_owned).collect();
-        folders.reverse();
-        let make = || {
-            fs::create_dir_all(&self.path)?;
-            self.attributes.give(&self.path)
-        };
-        make().inspect_err(|_| remove_folders(&folders))?;
-        Ok(folders)
-    }
-
-    /// Gives back the name that it had; which folders were made for that, the outermost first.
-    fn take_back(&self, from: &Path) -> io::Result<Vec<PathBuf>> {
-        self.make_in_folder(|path| rename_to_free(from, path))
-    }
-
-    /// Makes something under a name that is free; which folders were made for that, the outermost first.
-    fn make_in_folder(
-        &self,
-        make: impl FnOnce(&Path) -> io::Result<()>,
-    ) -> io::Result<Vec<PathBuf>> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let missing = folder.ancestors().take_while(|folder| !folder.exists());
-        let mut folders: Vec<_> = missing.map(Path::to_owned).collect();
-        folders.reverse();
-        let made = fs::create_dir_all(folder).and_then(|()| make(&self.path));
-        made.inspect_err(|_| remove_folders(&folders))?;
-        Ok(folders)
-    }
-
-    /// The file appears whole. Where the one is that had its name, and which folders were made, the
-    /// outermost first.
-    fn put_back(
-        &self,
-        mut stored: File,
-        replaces: bool,
-    ) -> io::Result<(Option<PathBuf>, Vec<PathBuf>)> {
-        self.put(replaces, |path| {
-            let folder = path.parent().unwrap_or(Path::new("/"));
-            let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
-            io::copy(&mut stored, fresh.as_file_mut())?;
-            self.attributes.give(fresh.path())?;
-            fresh.as_file().sync_all()?;
-            Ok(|path: &Path| match fresh.persist_noclobber(path) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(error.error),
-            })
-        })
-    }
-
-    /// The same, with what `prepare` makes; that gets its name last.
-    fn put<N: FnOnce(&Path) -> io::Result<()>>(
-        &self,
-        replaces: bool,
-        prepare: impl FnOnce(&Path) -> io::Result<N>,
-    ) -> io::Result<(Option<PathBuf>, Vec<PathBuf>)> {
-        let mut kept = None;
-        let folders = self.make_in_folder(|path| {
-            let name = prepare(path)?;
-            if replaces {
-                kept = Some(self.move_aside()?);
-            }
-            name(path).inspect_err(|_| {
-                if let Some(kept) = &kept {
-                    // It is named where it lies, if this fails too.
-                    let _ = fs::rename(kept, path);
+                Err(_) => {
+                    io::Error::other(format!("{error}; it is in {}", site.path(&kept).display()))
                 }
-            })
+            }
         })?;
-        Ok((kept, folders))
+        Ok(kept)
     }
 
-    /// One of several names of a file: as another name of it, it would not be what it is now when the program writes to
-    /// the file, and the program may count the names (as those do that take a lock by link(2)).
-    fn copy_aside(&self, meta: &fs::Metadata) -> io::Result<PathBuf> {
-        let (mut later, kept) = new_beside(&self.path, LATER)?;
-        let mut copy = || {
-            let mut file = open_to_read(&self.path)?;
-            io::copy(&mut file, &mut later)?;
-            make_like(&later, &file)?;
-            later.set_modified(meta.modified()?)?;
-            later.sync_all()?;
-            fs::remove_file(&self.path)
+    /// The file as it was, which appears whole when it gets its name.
+    fn fresh(&self, site: &Site<'_>, stored: &Path) -> io::Result<NamedTempFile> {
+        let mut stored = File::open(stored)?;
+        let mut fresh = site.act(|| NamedTempFile::new_in(site.folder()))?;
+        self.attributes.give(fresh.as_file(), &self.by)?;
+        io::copy(&mut stored, fresh.as_file_mut())?;
+        set_modified(fresh.as_file(), self.modified_ns)?;
+        fresh.as_file().sync_all()?;
+        Ok(fresh)
+    }
+
+    /// Gives the name to something, in place of what has it.
+    fn put(
+        &self,
+        site: &Site<'_>,
+        there: There,
+        name: impl FnOnce(&Path) -> io::Result<()> + Send,
+    ) -> io::Result<Done> {
+        let done = match there {
+            There::Nothing => Done::default(),
+            There::Another | There::Itself => move_aside(site)?,
         };
-        remove_unless(copy(), &kept)?;
-        Ok(kept)
-    }
-
-    fn move_aside(&self) -> io::Result<PathBuf> {
-        let meta = fs::symlink_metadata(&self.path)?;
-        if meta.is_file() && meta.nlink() > 1 {
-            return self.copy_aside(&meta);
-        }
-        // One of ours first, which is then replaced: nobody else's ever is.
-        if meta.is_dir() {
-            let ((), kept) = beside(&self.path, LATER, |kept| fs::create_dir(kept))?;
-            let moved = fs::rename(&self.path, &kept);
-            return moved.map(|()| kept.clone()).inspect_err(|_| {
-                let _ = fs::remove_dir(&kept);
-            });
-        }
-        let (_, kept) = new_beside(&self.path, LATER)?;
-        remove_unless(fs::rename(&self.path, &kept), &kept)?;
-        Ok(kept)
+        site.act(|| name(&site.name())).inspect_err(|_| {
+            if let Some(kept) = &done.kept {
+                // It is named where it lies, if this fails too.
+                let _ = site.act(|| rename_to_free(&site.beside(kept), &site.name()));
+            }
+        })?;
+        Ok(done)
     }
 }
 
@@ -427,27 +413,6 @@ impl fmt::Display for Repair {
     }
 }
 
-/// As a journal tells of it.
-pub(super) fn node(meta: &fs::Metadata) -> FileNode {
-    FileNode {
-        mode: meta.mode(),
-        owner: meta.uid(),
-        group: meta.gid(),
-        inode: meta.ino(),
-    }
-}
-
-/// Gives a copy the owner and the mode of the file.
-fn make_like(copy: &File, file: &File) -> io::Result<()> {
-    let meta = file.metadata()?;
-    match fchown(copy, Some(meta.uid()), Some(meta.gid())) {
-        // Of another's file it stays who made it, who alone reads it.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-        given => given?,
-    }
-    copy.set_permissions(meta.permissions())
-}
-
 /// Makes a file's contents those of another.
 pub(super) fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
@@ -457,35 +422,17 @@ pub(super) fn write_over(file: &mut File, from: &mut File) -> io::Result<()> {
 }
 
 /// Of what was only appended to, the time is not known.
-fn set_modified(path: &Path, ns: i64) -> io::Result<()> {
+fn set_modified(file: &File, ns: i64) -> io::Result<()> {
     if ns == 0 {
         return Ok(());
     }
-    // Its owner may do that whatever its mode.
-    let follow = UtimensatFlags::NoFollowSymlink;
-    let modified = TimeSpec::nanoseconds(ns);
     Ok(utimensat(
         AT_FDCWD,
-        path,
+        &handle::link(file),
         &TimeSpec::UTIME_OMIT,
-        &modified,
-        follow,
+        &TimeSpec::nanoseconds(ns),
+        UtimensatFlags::FollowSymlink,
     )?)
-}
-
-/// Opens a file, and nothing that a link leads to.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    as_it_is().read(true).write(true).open(path)
-}
-
-fn open_to_read(path: &Path) -> io::Result<File> {
-    as_it_is().read(true).open(path)
-}
-
-fn as_it_is() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
-    options
 }
 
 pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
@@ -498,28 +445,16 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     )?)
 }
 
-fn remove_unless<R>(done: io::Result<R>, path: &Path) -> io::Result<R> {
-    if done.is_err() {
-        // It would be empty, or double.
-        let _ = fs::remove_file(path);
-    }
-    done
-}
-
-/// Those that are empty still.
-pub(super) fn remove_folders(folders: &[PathBuf]) {
-    for folder in folders.iter().rev() {
-        let _ = fs::remove_dir(folder);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, chown, lchown};
 
-    use strobe_proto::FileJournal;
+    use std::time::{Duration, Instant};
 
+    use nix::libc;
+
+    use super::super::places::Places;
     use super::*;
 
     const FIFO: Content = Content::Node {
@@ -554,46 +489,203 @@ mod tests {
         assert!(its.exists());
     }
 
+    /// A file of this owner, group and mode.
+    fn write(path: &Path, text: &str, (user, group, mode): (u32, u32, u32)) {
+        fs::write(path, text).unwrap();
+        chown(path, Some(user), Some(group)).expect("we are the first user");
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Of users 1000 and 1001, each with a group of that number; of neither groups are known.
     #[test]
-    fn what_its_owner_has_made_read_only_comes_back() {
+    fn what_a_user_may_write_comes_back_with_owner_group_mode_and_time() {
         let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let at = |name: &str| folder.path().join(name);
-        chown(folder.path(), Some(1000), None).expect("we are the first user");
-        fs::write(at("stored"), "stored").unwrap();
-        let record = ProgramFile {
-            mode: libc::S_IFREG | 0o444,
-            owner: 1000,
-            group: 0,
-            modified_ns: 1_500_000_000,
-            ..ProgramFile::at(at("object"))
+        write(&at("stored"), "at the cut", (0, 0, 0o600));
+        for (name, user, group, mode) in [
+            ("own", 1000, 1000, 0o755),
+            ("everybody's", 0, 0, 0o777),
+            ("group's", 0, 1001, 0o2775),
+        ] {
+            fs::create_dir(at(name)).unwrap();
+            chown(at(name), Some(user), Some(group)).unwrap();
+            fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        }
+        let member = Rights {
+            user: 1001,
+            groups: vec![1001],
         };
-        let there = There::Nothing;
-        let stored = at("stored");
-        let mut repair = Repair::new(&record, Some(Content::Back { stored, there }), None);
-        let groups = vec![0];
-        let owner = 1000;
-        repair.is_by(&Rights::of_journal(&FileJournal {
-            owner,
-            groups,
-            ..FileJournal::default()
-        }));
-        repair.apply().unwrap();
-        let meta = fs::metadata(at("object")).unwrap();
-        assert_eq!((meta.uid(), meta.mode() & 0o777), (1000, 0o444));
-        assert_eq!((meta.mtime(), meta.mtime_nsec()), (1, 500_000_000));
+        let of_now = |path: &Path| {
+            let meta = fs::metadata(path).unwrap();
+            let time = (meta.mtime(), meta.mtime_nsec());
+            (meta.uid(), meta.gid(), meta.mode() & 0o7777, time)
+        };
+        for (name, owner, group, mode, by) in [
+            ("own/kept", 1000, 1000, 0o644, Rights::alone(1000)),
+            ("own/read-only", 1000, 1000, 0o444, Rights::alone(1000)),
+            ("everybody's/log", 0, 0, 0o666, Rights::alone(1000)),
+            ("group's/colleague's", 1000, 1001, 0o664, member),
+        ] {
+            let path = at(name);
+            let record = ProgramFile {
+                mode: libc::S_IFREG | mode,
+                owner,
+                group,
+                size: 10,
+                modified_ns: 1_500_000_000,
+                ..ProgramFile::at(path.clone())
+            };
+            let expected = (owner, group, mode, (1, 500_000_000));
+            let back = |there| Content::Back {
+                stored: at("stored"),
+                there,
+            };
+            let apply = |content| {
+                let mut repair = Repair::new(&record, Some(content), None);
+                repair.is_by(&by);
+                let repaired = repair.apply().unwrap();
+                assert_eq!(of_now(&path), expected, "{name}");
+                assert_eq!(fs::read(&path).unwrap(), b"at the cut", "{name}");
+                repaired
+            };
+            // It was removed.
+            apply(back(There::Nothing)).undo().unwrap();
+            assert!(!path.exists(), "{name}");
+            // It has been written to, or has grown.
+            for (text, content) in [
+                ("otherwise", back(There::Itself)),
+                ("at the cut and later", Content::CutBack { grown: 10 }),
+                ("another", back(There::Another)),
+            ] {
+                write(&path, text, (owner, group, mode));
+                let before = of_now(&path);
+                let repaired = apply(content);
+                let kept = of_now(repaired.kept().unwrap());
+                assert_eq!((kept.0, kept.1, kept.2), (before.0, before.1, before.2));
+                repaired.undo().unwrap();
+                assert_eq!(fs::read_to_string(&path).unwrap(), text, "{name}");
+                assert_eq!(of_now(&path).2, before.2, "{name}");
+            }
+        }
     }
 
     #[test]
-    fn through_a_link_of_somebody_else_s_nothing_is_made() {
+    fn by_a_user_s_word_nobody_else_s_file_changes_and_no_set_id_bit_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        let at = |name: &str| folder.path().join(name);
+        write(&at("stored"), "stored", (0, 0, 0o600));
+        write(&at("root's"), "root's", (0, 0, 0o644));
+        let record = |name, mode| ProgramFile {
+            mode: libc::S_IFREG | mode,
+            owner: 1000,
+            ..ProgramFile::at(at(name))
+        };
+        let stored = at("stored");
+        let there = There::Itself;
+        let rewrite = Content::Back { stored, there };
+        let now = Attributes::of(&fs::metadata(at("root's")).unwrap());
+        for content in [Some(rewrite), Some(Content::CutBack { grown: 1 }), None] {
+            let mut repair = Repair::new(&record("root's", 0o666), content, Some(now));
+            repair.is_by(&Rights::alone(1000));
+            repair.node = Some(fs::metadata(at("root's")).unwrap().ino());
+            let repair = repair.foreseen(&Places::default());
+            assert!(repair.sealed().is_some() && repair.apply().is_err());
+        }
+        let meta = fs::metadata(at("root's")).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o777), (0, 0o644));
+        // What all may write does not become the user's.
+        write(&at("everybody's"), "", (0, 0, 0o666));
+        let now = Attributes::of(&fs::metadata(at("everybody's")).unwrap());
+        let mut repair = Repair::new(&record("everybody's", 0o600), None, Some(now));
+        repair.is_by(&Rights::alone(1000));
+        assert!(repair.apply().is_err());
+        assert_eq!(fs::metadata(at("everybody's")).unwrap().uid(), 0);
+        assert_eq!(fs::read(at("root's")).unwrap(), b"root's");
+        let stored = at("stored");
+        let there = There::Nothing;
+        let back = Some(Content::Back { stored, there });
+        let mut repair = Repair::new(&record("set-id", 0o6755), back, None);
+        repair.is_by(&Rights::alone(1000));
+        repair.apply().unwrap();
+        let meta = fs::metadata(at("set-id")).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o7777), (1000, 0o755));
+    }
+
+    #[test]
+    fn where_a_folder_has_become_a_link_nothing_is_done() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("to")).unwrap();
         symlink(at("to"), at("link")).unwrap();
-        let fifo = || repair(at("link").join("fifo"), FIFO).apply();
-        fifo().unwrap().undo().unwrap();
-        lchown(at("link"), Some(1000), None).expect("we are the first user");
-        assert!(fifo().is_err());
+        for user in [0, 1000] {
+            lchown(at("link"), Some(user), None).expect("we are the first user");
+            let fifo = repair(at("link").join("fifo"), FIFO).foreseen(&Places::default());
+            let sealed = fifo.sealed().expect("it is foreseen").to_string();
+            let remedy = format!("--map {}={}", at("link").display(), at("to").display());
+            assert!(sealed.contains(&remedy), "{sealed}");
+            let refused = fifo.apply().unwrap_err().to_string();
+            assert!(refused.contains(&remedy), "{refused}");
+        }
         assert_eq!(fs::read_dir(at("to")).unwrap().count(), 0);
+    }
+
+    /// Whoever may write in a folder above makes it lead elsewhere between any two steps.
+    #[test]
+    fn what_a_folder_s_path_leads_to_meanwhile_is_not_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["own", "secret"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        symlink(at("secret"), at("link")).unwrap();
+        let swap = || {
+            let exchange = RenameFlags::RENAME_EXCHANGE;
+            renameat2(AT_FDCWD, &at("own"), AT_FDCWD, &at("link"), exchange).unwrap();
+        };
+        let secret = at("secret/f");
+        let state = || {
+            let meta = fs::metadata(&secret).unwrap();
+            let names = fs::read_dir(at("secret")).unwrap().count();
+            (meta.uid(), meta.mode(), meta.mtime(), meta.len(), names)
+        };
+        write(&at("stored"), &"stored".repeat(1 << 20), (0, 0, 0o600));
+        write(&secret, "secret", (0, 0, 0o600));
+        let before = state();
+        let record = ProgramFile {
+            mode: libc::S_IFREG | 0o444,
+            owner: 1000,
+            modified_ns: 1,
+            user: Some(0),
+            ..ProgramFile::at(at("own/f"))
+        };
+        for there in [There::Itself, There::Another] {
+            write(&at("own/f"), "otherwise", (1000, 0, 0o600));
+            let now = Attributes::of(&fs::metadata(at("own/f")).unwrap());
+            let stored = at("stored");
+            let content = Some(Content::Back { stored, there });
+            let repair = Repair::new(&record, content, Some(now));
+            let is_begun = || fs::read_dir(at("own")).is_ok_and(|entries| entries.count() > 1);
+            let repaired = std::thread::scope(|scope| {
+                let swapper = scope.spawn(|| {
+                    let until = Instant::now() + Duration::from_secs(10);
+                    while !is_begun() && Instant::now() < until {}
+                    swap();
+                });
+                let repaired = repair.apply();
+                swapper.join().unwrap();
+                repaired
+            });
+            assert_eq!(state(), before, "{there:?}");
+            // And so when it is undone, or what was kept goes.
+            let mut repaired = repaired.unwrap();
+            assert!(repaired.undo().is_err() && repaired.drop_kept().is_err());
+            assert_eq!(state(), before, "{there:?}");
+            swap();
+            fs::remove_dir_all(at("own")).unwrap();
+            fs::create_dir(at("own")).unwrap();
+        }
     }
 
     /// Whoever takes a lock by link(2) counts the names.
@@ -610,6 +702,14 @@ mod tests {
         assert!(!lock.exists());
         done.undo().unwrap();
         assert_eq!((lock.exists(), kept.exists(), names()), (true, false, 2));
+        // Wherever its other name is.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::rename(&own, elsewhere.join("own")).unwrap();
+        let done = repair(lock.clone(), Content::Aside).apply().unwrap();
+        done.undo().unwrap();
+        assert_eq!(fs::metadata(elsewhere.join("own")).unwrap().nlink(), 2);
+        assert!(lock.exists());
     }
 
     #[test]

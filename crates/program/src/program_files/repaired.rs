@@ -1,29 +1,27 @@
 //! What was done to a file, and how it is undone or settled.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::linkat;
 use strobe_proto::journal::FileNode;
 
 use super::error::ProgramFileError;
-use super::repair::{Content, Repair, There, open, remove_folders, rename_to_free, write_over};
+use super::repair::{Content, Repair, There, rename_to_free, write_over};
+use super::site::{Done, Site, remove_folders};
+use crate::handle;
 
 /// A repair that was done.
 #[derive(Debug)]
 pub struct Repaired {
     pub(super) repair: Repair,
-    pub(super) kept: Option<PathBuf>,
-    /// Folders that were made, the outermost first.
-    pub(super) folders: Vec<PathBuf>,
-    /// What got another name: it may get a third.
-    pub(super) renamed: Option<FileNode>,
+    pub(super) done: Done,
     /// The inode of what is there now.
     pub(super) made: Option<u64>,
-    /// The inode that had the name, where a copy of it is kept.
-    pub(super) copied: Option<u64>,
 }
 
 impl Repaired {
@@ -39,7 +37,7 @@ impl Repaired {
 
     /// Where that is kept which it was before.
     pub fn kept(&self) -> Option<&Path> {
-        self.kept.as_deref()
+        self.done.kept.as_deref()
     }
 
     pub(super) fn content(&self) -> Option<&Content> {
@@ -48,11 +46,11 @@ impl Repaired {
 
     /// Folders that were made, the outermost first.
     pub(super) fn folders(&self) -> &[PathBuf] {
-        &self.folders
+        &self.done.folders
     }
 
     pub(super) fn renamed(&self) -> Option<FileNode> {
-        self.renamed
+        self.done.renamed
     }
 
     /// What [`Repaired::drop_kept`] removes.
@@ -60,49 +58,56 @@ impl Repaired {
         self.kept().filter(|_| !self.repair.spares)
     }
 
+    /// Where it was done.
+    pub(super) fn site(&self) -> io::Result<Site<'_>> {
+        Site::open(&self.repair.path, &self.repair.by)
+    }
+
     /// Removes what is kept: a file, or a folder in which all was made since. What may be somebody else's stays.
     pub fn drop_kept(&mut self) -> Result<(), ProgramFileError> {
         if self.drops().is_none() {
             return Ok(());
         }
-        let kept = self.kept.take();
-        let removed = self.repair.by.run_anywhere(|| match kept {
-            Some(kept) if !kept.is_symlink() && kept.is_dir() => fs::remove_dir_all(kept),
-            Some(kept) => fs::remove_file(kept),
-            None => Ok(()),
-        });
-        removed.flatten().map_err(|error| self.repair.failed(error))
+        let kept = self.done.kept.take();
+        let remove = |kept: &Path| {
+            let site = self.site()?;
+            let name = site.beside(kept);
+            site.act(|| match fs::symlink_metadata(&name)?.is_dir() {
+                true => fs::remove_dir_all(name),
+                false => fs::remove_file(name),
+            })
+        };
+        let removed = kept.as_deref().map_or(Ok(()), remove);
+        removed.map_err(|error| self.repair.failed(error))
     }
 
     /// Makes the file again what it was before, because the restore has failed.
     pub fn undo(&self) -> Result<(), ProgramFileError> {
-        let undone = self.repair.by.run_anywhere(|| self.undo_here());
-        undone.flatten().map_err(|error| self.repair.failed(error))
+        let undone = self.site().and_then(|site| self.undo_at(&site));
+        undone.map_err(|error| self.repair.failed(error))
     }
 
-    fn undo_here(&self) -> io::Result<()> {
+    fn undo_at(&self, site: &Site<'_>) -> io::Result<()> {
         let Repair {
-            path,
             content,
             attributes_now,
+            by,
             ..
         } = &self.repair;
-        match (content, &self.kept) {
-            (Some(Content::CutBack { .. }), Some(tail)) => self.append(tail)?,
+        let kept = self.kept().map(|kept| site.beside(kept));
+        match (content, kept) {
+            (Some(Content::CutBack { .. }), Some(tail)) => self.append(site, &tail)?,
             (Some(content @ Content::Back { .. }), Some(kept)) if content.keeps_file() => {
-                self.write_again(kept)?;
+                self.write_again(site, &kept)?;
             }
-            (Some(Content::Aside), Some(kept)) => match self.other_name() {
-                Some(other) => {
-                    fs::hard_link(other, path)?;
-                    fs::remove_file(kept)?;
-                }
-                None => rename_to_free(kept, path)?,
-            },
-            (Some(Content::Moved { from, .. }), _) => rename_to_free(path, from)?,
+            (Some(Content::Aside), Some(kept)) => self.name_again(site, &kept)?,
+            (Some(Content::Moved { from, .. }), _) => {
+                let from = Site::open(from, by)?;
+                site.act(|| rename_to_free(&site.name(), &from.name()))?;
+            }
             (Some(Content::Back { .. } | Content::Name { .. }), Some(kept)) => {
-                self.remove_made()?;
-                rename_to_free(kept, path)?;
+                self.remove_made(site)?;
+                self.name_again(site, &kept)?;
             }
             (
                 Some(
@@ -112,49 +117,72 @@ impl Repaired {
                     | Content::Node { .. },
                 ),
                 None,
-            ) => self.remove_made()?,
+            ) => self.remove_made(site)?,
             _ => {}
         }
-        remove_folders(&self.folders);
-        attributes_now.map_or(Ok(()), |now| now.give(path))
+        remove_folders(self.folders(), by);
+        match attributes_now {
+            Some(now) => now.give(&self.repair.held(site)?, by),
+            None => Ok(()),
+        }
     }
 
-    /// Another name, in the same folder, of what was copied aside.
-    fn other_name(&self) -> Option<PathBuf> {
-        let inode = self.copied?;
-        let mut entries = fs::read_dir(self.path().parent()?).ok()?.flatten();
-        let other = entries.find(|entry| entry.ino() == inode)?;
-        Some(other.path())
+    /// What is kept gets its name again; where that is a copy, what it is a copy of, unless that has no name any more.
+    fn name_again(&self, site: &Site<'_>, kept: &Path) -> io::Result<()> {
+        let name = site.name();
+        let link = |held: &File| {
+            let held = handle::link(held);
+            site.act(|| {
+                let follow = AtFlags::AT_SYMLINK_FOLLOW;
+                Ok(linkat(AT_FDCWD, &held, AT_FDCWD, &name, follow)?)
+            })
+        };
+        match self.done.copied.as_ref().map(link) {
+            Some(Ok(())) => site.remove(kept),
+            _ => site.act(|| rename_to_free(kept, &name)),
+        }
     }
 
     /// Removes what was put there, and nothing that somebody has put in its place.
-    fn remove_made(&self) -> io::Result<()> {
-        let path = self.path();
-        match fs::symlink_metadata(path) {
-            Ok(meta) if Some(meta.ino()) == self.made => fs::remove_file(path),
+    fn remove_made(&self, site: &Site<'_>) -> io::Result<()> {
+        let name = site.name();
+        match fs::symlink_metadata(&name) {
+            Ok(meta) if Some(meta.ino()) == self.made => site.remove(&name),
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    fn write_again(&self, kept: &Path) -> io::Result<()> {
-        let mut file = open(&self.repair.path)?;
-        write_over(&mut file, &mut File::open(kept)?)?;
-        fs::remove_file(kept)
+    fn write_again(&self, site: &Site<'_>, kept: &Path) -> io::Result<()> {
+        let (mut file, mut before) = (self.file(site)?, open_kept(site, kept)?);
+        write_over(&mut file, &mut before)?;
+        site.remove(kept)
     }
 
-    fn append(&self, tail: &Path) -> io::Result<()> {
-        let mut file = open(&self.repair.path)?;
+    fn append(&self, site: &Site<'_>, tail: &Path) -> io::Result<()> {
+        let mut file = self.file(site)?;
         file.seek(SeekFrom::End(0))?;
         if file.metadata()?.len() != self.repair.size {
-            let tail = tail.display();
-            return Err(io::Error::other(format!("its tail is in {tail}")));
+            let tail = site.path(tail);
+            return Err(io::Error::other(format!(
+                "its tail is in {}",
+                tail.display()
+            )));
         }
-        io::copy(&mut File::open(tail)?, &mut file)?;
+        io::copy(&mut open_kept(site, tail)?, &mut file)?;
         file.sync_all()?;
-        fs::remove_file(tail)
+        site.remove(tail)
     }
+
+    fn file(&self, site: &Site<'_>) -> io::Result<File> {
+        let held = self.repair.held(site)?;
+        handle::open(&held, OpenOptions::new().read(true).write(true))
+    }
+}
+
+fn open_kept(site: &Site<'_>, kept: &Path) -> io::Result<File> {
+    handle::open(&site.its(kept)?, OpenOptions::new().read(true))
 }
 
 impl fmt::Display for Repaired {
@@ -192,7 +220,7 @@ impl fmt::Display for Repaired {
             Some(Content::Aside) => write!(f, "{path} was not there at the checkpoint; it")?,
             None => return write!(f, "{path} has its owner and mode of the checkpoint again"),
         }
-        match &self.kept {
+        match self.kept() {
             Some(kept) => write!(f, ": {}", kept.display()),
             None => write!(f, " was dropped"),
         }

@@ -1,25 +1,41 @@
-//! Attributes of files and folders that keep everybody from changing them, root too (chattr(1)).
+//! What keeps a file from being made what it was: attributes of files and folders that keep everybody from changing them,
+//! root too (chattr(1)); paths that lead elsewhere by now; and files that have become another's.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
 
-use super::repair::{Content, Repair, There};
+use crate::handle;
 
-/// A file or folder with one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[error(
-    "a restore cannot change {path}, which has the attribute {letter}, before `chattr -{letter} {path}`",
-    path = .path.display()
-)]
-pub struct Sealed {
-    path: PathBuf,
-    letter: char,
+#[expect(missing_docs, reason = "the sentence of each says it")]
+pub enum Sealed {
+    #[error(
+        "a restore cannot change {path}, which has the attribute {letter}, before `chattr -{letter} {path}`",
+        path = .path.display()
+    )]
+    Attribute { path: PathBuf, letter: char },
+    #[error(
+        "{then} leads to {now} now: a restore finds what was there with `--map {then}={now}`",
+        then = .then.display(),
+        now = .now.display()
+    )]
+    Elsewhere { then: PathBuf, now: PathBuf },
+    #[error("{} has become another user's, and a restore does not change it", .0.display())]
+    Another(PathBuf),
 }
 
 impl Sealed {
+    /// That a folder which is held is not the one that had the path.
+    pub(super) fn elsewhere(then: &Path, folder: &File) -> io::Result<Option<Self>> {
+        let (then, now) = (then.to_owned(), handle::path(folder)?);
+        Ok((then != now).then_some(Self::Elsewhere { then, now }))
+    }
+
     /// Asked by its path: to open a file breaks a lease, and shows to who watches it.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let text = CString::new(path.as_os_str().as_bytes()).ok()?;
@@ -38,44 +54,25 @@ impl Sealed {
             () => return None,
         };
         let path = path.to_owned();
-        Some(Self { path, letter })
+        Some(Self::Attribute { path, letter })
     }
 
     /// The folder that a name is in, or that a folder for it has to be made in.
-    fn folder(path: &Path, takes_names_away: bool) -> Option<Self> {
+    pub(super) fn folder(path: &Path, takes_names_away: bool) -> Option<Self> {
         let folder = path.ancestors().skip(1).find(|folder| folder.exists())?;
         let is_its_own = path.parent() == Some(folder);
-        let refuses = |sealed: &Self| sealed.letter == IMMUTABLE || is_its_own && takes_names_away;
+        let is_immutable = |sealed: &Self| {
+            matches!(
+                sealed,
+                Self::Attribute {
+                    letter: IMMUTABLE,
+                    ..
+                }
+            )
+        };
+        let refuses = |sealed: &Self| is_immutable(sealed) || is_its_own && takes_names_away;
         Self::of(folder).filter(refuses)
     }
 }
 
 const IMMUTABLE: char = 'i';
-
-impl Repair {
-    /// What keeps everybody from doing it.
-    pub fn sealed(&self) -> Option<Sealed> {
-        let content = self.content.as_ref();
-        let (from, of) = match content {
-            Some(Content::Moved { from, .. }) => (Some(from), Some(from)),
-            Some(Content::Name { of, .. }) => (None, Some(of)),
-            _ => (None, None),
-        };
-        // What comes from another name goes through one, too.
-        let takes_names_away = match content {
-            Some(Content::Aside | Content::Moved { .. }) => true,
-            Some(Content::Back { there, .. }) => *there != There::Itself,
-            Some(Content::Name { there, .. }) => *there == There::Another,
-            _ => false,
-        };
-        let folder = |path: &PathBuf| match content {
-            // Its attributes change, and nothing beside it.
-            None => None,
-            Some(_) => Sealed::folder(path, takes_names_away),
-        };
-        let files = [Some(&self.path), of].into_iter().flatten();
-        let folders = [Some(&self.path), from].into_iter().flatten();
-        let mut sealed = files.filter_map(|path| Sealed::of(path));
-        sealed.next().or_else(|| folders.filter_map(folder).next())
-    }
-}

@@ -1,6 +1,7 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -8,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use strobe_proto::ProgramFile;
 use tempfile::TempDir;
 
+use super::repair::Content;
 use super::*;
 use crate::path_map::PathMap;
 
@@ -30,19 +32,19 @@ impl Place {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
+    fn saved_of(&self, pid: u32, limit: u64) -> Result<Saved, ProgramFileError> {
+        let mut recorder = Recorder::default();
+        recorder.add(pid)?;
+        recorder.save(limit, |number| {
+            let name = number.to_string();
+            let file = File::create(self.images.path().join(&name))?;
+            Ok((name, file))
+        })
+    }
+
     /// What is left out, too. Other tests of this process open files and remove them meanwhile.
     fn saved(&self, limit: u64) -> Saved {
-        let saved = || {
-            let mut recorder = Recorder::default();
-            recorder.add(std::process::id())?;
-            recorder.save(limit, |number| {
-                let name = number.to_string();
-                Ok((
-                    name,
-                    File::create(self.images.path().join(number.to_string()))?,
-                ))
-            })
-        };
+        let saved = || self.saved_of(std::process::id(), limit);
         // And their numbers are those of other files then.
         let gone = |tried: &Result<_, ProgramFileError>| {
             matches!(tried, Err(ProgramFileError::Save { .. }))
@@ -134,6 +136,26 @@ fn what_is_only_read_is_saved_where_the_program_may_have_written_it() {
         ourselves.expect("it is mapped").foreign,
         "whoever builds it wants it so"
     );
+}
+
+/// An administrator's change would be undone by whoever has it open.
+#[test]
+fn what_its_reader_may_not_write_is_not_written_again() {
+    let place = Place::new();
+    let open = Permissions::from_mode(0o755);
+    fs::set_permissions(place.folder.path(), open).unwrap();
+    fs::write(place.path("data"), "12345").unwrap();
+    let data = File::open(place.path("data")).unwrap();
+    let mut reader = Command::new("sleep");
+    let mut reader = reader.arg("60").stdin(data).uid(1000).spawn().unwrap();
+    for (owner, foreign) in [(0, true), (1000, false)] {
+        chown(place.path("data"), Some(owner), None).unwrap();
+        let saved = place.saved_of(reader.id(), PLENTY).unwrap().files;
+        let data = saved.iter().find(|file| file.path().ends_with("data"));
+        assert_eq!(data.unwrap().foreign, foreign, "of {owner}");
+    }
+    reader.kill().unwrap();
+    reader.wait().unwrap();
 }
 
 #[test]
@@ -377,6 +399,39 @@ fn what_was_repaired_is_undone_where_the_restore_fails() {
         matches!(refusal, ProgramFileError::Directory(_)),
         "{refusal}"
     );
+}
+
+/// SQLite goes by the number of its file.
+#[test]
+fn a_database_that_comes_back_as_another_file_is_known() {
+    let place = Place::new();
+    for (bytes, expected) in [("SQLite format 3\0 and pages", true), ("SQLite", false)] {
+        let path = place.path("data");
+        fs::write(&path, bytes).unwrap();
+        let open = File::options().append(true).open(&path).unwrap();
+        let records = place.records("data", PLENTY);
+        let is_another = || {
+            let repairs = place.compare(&records).repairs;
+            repairs.iter().any(Repair::is_another_database)
+        };
+        fs::write(&path, "other pages").unwrap();
+        assert!(!is_another(), "it is the same file");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(is_another(), expected, "{bytes}");
+        drop(open);
+    }
+}
+
+/// What has other names is copied aside.
+#[test]
+fn what_is_copied_aside_needs_room() {
+    let place = Place::new();
+    let (path, other) = (place.path("made"), place.path("other"));
+    fs::write(&path, vec![1; 1 << 16]).unwrap();
+    let aside = Repair::new(&ProgramFile::at(path.clone()), Some(Content::Aside), None);
+    assert_eq!(aside.bytes(), 0);
+    fs::hard_link(&path, &other).unwrap();
+    assert_eq!(aside.bytes(), 1 << 16);
 }
 
 #[test]

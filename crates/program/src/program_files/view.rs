@@ -12,18 +12,21 @@ use super::kept::is_kept;
 use crate::journal::{AtWork, Since};
 use crate::names::{Made, Names};
 use crate::path_map::PathMap;
+use crate::rights::Rights;
 use crate::shared_memory::is_saved;
 use crate::spool::is_spooled;
 
 /// What is looked at, and by whose word.
 pub(super) struct View<'a> {
     pub(super) owner: u32,
+    by: Rights,
     /// When the cut was.
     pub(super) cut: SystemTime,
     /// What is recorded or spared, and the folders of that up to the root.
     pub(super) around: BTreeSet<&'a Path>,
     pub(super) spared: &'a [PathBuf],
     pub(super) at_work: &'a AtWork,
+    guessed: &'a BTreeSet<PathBuf>,
     pub(super) map: &'a PathMap,
 }
 
@@ -39,10 +42,12 @@ impl<'a> View<'a> {
         let spared_or_recorded = spared_or_recorded.chain(records.iter().map(ProgramFile::path));
         Self {
             owner: journal.owner,
+            by: Rights::of_journal(journal),
             cut: SystemTime::UNIX_EPOCH + Duration::from_nanos(journal.cut_unix_ns),
             around: spared_or_recorded.flat_map(Path::ancestors).collect(),
             spared,
             at_work: &since.at_work,
+            guessed: &since.guessed,
             map,
         }
     }
@@ -69,7 +74,8 @@ impl<'a> View<'a> {
 
     /// Whether what is there may have been made by who writes the journal.
     pub(super) fn may_be_its_work(&self, path: &Path) -> bool {
-        birth(path).is_none_or(|born| self.at_work.has_made(born))
+        let is_sure = !path.ancestors().any(|path| self.guessed.contains(path));
+        is_sure && birth(path).is_none_or(|born| self.at_work.has_made(born))
     }
 
     /// What is there, if whoever writes the journal has a say about it: what others own is none of its business.
@@ -82,8 +88,7 @@ impl<'a> View<'a> {
     pub(super) fn may_name(&self, path: &Path) -> bool {
         let mut folders = path.ancestors().skip(1);
         let meta = folders.find_map(|folder| fs::metadata(folder).ok());
-        self.owner == 0
-            || meta.is_some_and(|meta| meta.uid() == self.owner || meta.mode() & 0o002 != 0)
+        meta.map_or(self.owner == 0, |meta| self.by.may_write(&meta))
     }
 
     pub(super) fn is_spared(&self, path: &Path) -> bool {

@@ -81,11 +81,16 @@ impl Archive {
     /// Unpacks these packages, and nothing that they need.
     pub(crate) fn unpack(&self, packages: &[&str], root: &Path) -> anyhow::Result<()> {
         let folder = self.folder.join("packages");
-        fs::create_dir_all(&folder)?;
+        self.download(packages, &folder)?;
+        unpack(&folder, root)
+    }
+
+    /// Gets these packages, and nothing that they need, into a folder.
+    pub(crate) fn download(&self, packages: &[&str], folder: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(folder)?;
         let mut download = self.apt();
         download.args(["-qq", "download"]).args(packages);
-        shell::output(download.current_dir(&folder))?;
-        unpack(&folder, root)
+        shell::output(download.current_dir(folder)).map(drop)
     }
 
     /// Unpacks the upstream source of a package, if it is this version.
@@ -113,7 +118,8 @@ impl Archive {
     }
 }
 
-fn unpack(packages: &Path, root: &Path) -> anyhow::Result<()> {
+/// Unpacks all packages of a folder.
+pub(crate) fn unpack(packages: &Path, root: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(packages)? {
         let package = entry?.path();
         if package.extension().is_some_and(|end| end == "deb") {

@@ -109,7 +109,7 @@ pub fn valid_amdgpu_images() -> Vec<Vec<u8>> {
         files: vec![ProgramFile {
             path: "/a".into(),
             size: 10,
-            user: 1000,
+            user: Some(1000),
             groups: vec![7],
             ..ProgramFile::default()
         }],

@@ -1,0 +1,95 @@
+//! The kernels for one target in all files of a folder.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use strobe_code_object::{CodeObject, ExtractError, ObjectLimits, TargetName, extract};
+
+/// Larger files are left out, by name.
+const FILE: u64 = 4 << 30;
+/// Folders in folders.
+const DEPTH: usize = 64;
+
+const ELF: &[u8] = b"\x7fELF";
+const BUNDLES: [&[u8]; 2] = [b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"];
+
+/// All regular files, in the order of their paths.
+pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    collect(folder, DEPTH, &mut found)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() && depth > 0 {
+            collect(&entry.path(), depth - 1, found)?;
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a file that may hold device code.
+pub(super) fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let mut file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let length = file.metadata()?.len();
+    let mut start = [0; 24];
+    if length < start.len() as u64 {
+        return Ok(None);
+    }
+    file.read_exact(&mut start)?;
+    if !start.starts_with(ELF) && !BUNDLES.iter().any(|magic| start.starts_with(magic)) {
+        return Ok(None);
+    }
+    anyhow::ensure!(length <= FILE, "larger than {FILE} bytes");
+    let mut bytes = Vec::with_capacity(length as usize);
+    bytes.extend_from_slice(&start);
+    file.take(FILE).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Calls `before` when the file is unpacked, and then `each` with every code object for `target`, until it says
+/// that it is enough. What cannot be read is noted in `refused`.
+pub(super) fn objects(
+    bytes: &[u8],
+    target: &str,
+    refused: &mut Vec<String>,
+    mut before: impl FnMut() -> anyhow::Result<()>,
+    mut each: impl FnMut(&CodeObject) -> bool,
+) -> anyhow::Result<()> {
+    let limits = ObjectLimits::default();
+    let extracted = match extract(bytes, &limits) {
+        Ok(extracted) => extracted,
+        Err(ExtractError::Format | ExtractError::NoDeviceCode) => return Ok(()),
+        Err(error) => {
+            refused.push(error.to_string());
+            return Ok(());
+        }
+    };
+    before()?;
+    // None is dropped meanwhile: what is allocated then would take its place, and not show in the peak.
+    for extracted in &extracted {
+        let named = TargetName::of_triple(&extracted.triple).processor();
+        if !named.is_empty() && named != target {
+            continue;
+        }
+        match CodeObject::parse(&extracted.bytes, &limits) {
+            Ok(object) if object.target.name() == Some(target) => {
+                if !each(&object) {
+                    break;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => refused.push(format!("at byte {}: {error}", extracted.at)),
+        }
+    }
+    Ok(())
+}
