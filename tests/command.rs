@@ -1,5 +1,8 @@
 //! The command as a user meets it, as far as that needs neither root nor a GPU.
 
+#[path = "command/inspect.rs"]
+mod inspect;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -28,6 +31,7 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
         "restore",
         "release",
         "ps",
+        "inspect",
         "verify",
         "doctor",
     ] {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use strobe_isa::Target;
 use strobe_program::path_map::PathRule;
 use strobe_proto::TcpConnections;
 use strobe_softgpu::{FaultPlan, options};
@@ -390,8 +389,8 @@ Examples:
 pub(crate) struct InspectArguments {
     /// Code object, executable, shared library or offload bundle.
     pub(crate) file: PathBuf,
-    /// Only code for this processor.
-    #[arg(long, value_name = "TARGET", default_value = Target::DEFAULT.name)]
+    /// Only code for this processor (gfx906); without it, all code that the file has.
+    #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<String>,
     /// Print a JSON array of one object a kernel, with a summary object at its end.
     #[arg(long)]

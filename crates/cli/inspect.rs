@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::json;
-use strobe_footprint::inspect::{InspectedKernel, Report, report};
+use strobe_footprint::inspect::{InspectedKernel, Report, inspect};
 
 use crate::arguments::InspectArguments;
 use crate::outcome::Outcome;
@@ -14,64 +15,106 @@ use crate::outcome::Outcome;
 pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
     let name = arguments.file.display();
     let bytes = fs::read(&arguments.file).with_context(|| format!("cannot read {name}"))?;
-    let report = report(&bytes, arguments.target.as_deref()).with_context(|| name.to_string())?;
+    let target = arguments.target.as_deref();
+    let mut listing = Listing {
+        out: io::stdout().lock(),
+        json: arguments.json,
+    };
+    let mut written = listing.begin();
+    let report = inspect(
+        &bytes,
+        target,
+        |_| true,
+        |kernel| {
+            if written.is_ok() {
+                written = listing.kernel(kernel);
+            }
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        },
+    );
+    let report = report.with_context(|| name.to_string())?;
     for refused in &report.refused {
         tracing::warn!(at = refused.at, triple = %refused.triple, "not read: {}", refused.error);
     }
-    let written = match arguments.json {
-        true => print_json(&report),
-        false => print(&report),
-    };
-    match written {
+    match written.and_then(|()| listing.end(&report)) {
         // The reader has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        other => Ok(other.map(|()| ExitCode::SUCCESS)?),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+        other => other.context("cannot write to stdout")?,
+    }
+    if let Some(target) = target.filter(|_| report.objects == 0) {
+        bail!(
+            "{name} has no code for {target}, but for {}",
+            report.targets.join(", ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is printed as it is found; a JSON array has one element a line, and the summary last.
+struct Listing<W> {
+    out: W,
+    json: bool,
+}
+
+impl<W: Write> Listing<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        match self.json {
+            true => writeln!(self.out, "["),
+            false => Ok(()),
+        }
+    }
+
+    fn kernel(&mut self, kernel: &InspectedKernel<'_>) -> io::Result<()> {
+        match self.json {
+            true => writeln!(self.out, "{},", object(kernel)),
+            false => writeln!(self.out, "{} {kernel}", kernel.kernel.name),
+        }
+    }
+
+    fn end(&mut self, report: &Report) -> io::Result<()> {
+        if self.json {
+            writeln!(self.out, "{}\n]", summary(report))
+        } else {
+            writeln!(
+                self.out,
+                "{} kernels in {:.2} s: writes exact {}, reads exact {}, conservative {}\n\
+                 the file has code for {}",
+                report.kernels,
+                report.time.as_secs_f64(),
+                report.writes_exact,
+                report.reads_exact,
+                report.conservative,
+                report.targets.join(", ")
+            )
+        }
     }
 }
 
-fn print(report: &Report) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    for row in &report.rows {
-        writeln!(out, "{row}")?;
-    }
-    writeln!(
-        out,
-        "{} kernels in {:.2} s: writes exact {}, reads exact {}, conservative {}",
-        report.kernels,
-        report.seconds,
-        report.writes_exact,
-        report.reads_exact,
-        report.conservative
-    )
-}
-
-/// A JSON array, one element a line: the kernels, and the summary last.
-fn print_json(report: &Report) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "[")?;
-    for row in &report.rows {
-        writeln!(out, "{},", kernel(row))?;
-    }
-    let summary = json!({
+fn summary(report: &Report) -> serde_json::Value {
+    json!({
+        "targets": report.targets,
         "kernels": report.kernels,
         "writes_exact": report.writes_exact,
         "reads_exact": report.reads_exact,
         "conservative": report.conservative,
-        "seconds": report.seconds,
-    });
-    writeln!(out, "{summary}\n]")
+        "seconds": report.time.as_secs_f64(),
+    })
 }
 
-fn kernel(row: &InspectedKernel) -> serde_json::Value {
+fn object(kernel: &InspectedKernel<'_>) -> serde_json::Value {
+    let summary = &kernel.summary;
     json!({
-        "name": row.name,
-        "target": row.target,
-        "arguments": row.arguments,
-        "reads": row.summary.reads.to_string(),
-        "writes": row.summary.writes.to_string(),
-        "reads_exact": row.summary.reads.is_exact(),
-        "writes_exact": row.summary.writes.is_exact(),
-        "module_reads": row.summary.module_reads,
-        "module_writes": row.summary.module_writes,
+        "name": kernel.kernel.name,
+        "target": kernel.object.target.to_string(),
+        "arguments": kernel.arguments(),
+        "reads": summary.reads.to_string(),
+        "writes": summary.writes.to_string(),
+        "reads_exact": summary.reads.is_exact(),
+        "writes_exact": summary.writes.is_exact(),
+        "module_reads": summary.module_reads,
+        "module_writes": summary.module_writes,
     })
 }

@@ -1,30 +1,33 @@
 //! What a file's kernels touch: for `strobe inspect`.
 
 use std::fmt;
-use std::time::Instant;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use strobe_code_object::{CodeObject, ExtractError, Kernel, TargetName, extract};
+use strobe_code_object::{
+    CodeObject, ExtractError, Extracted, Kernel, ObjectLimits, TargetName, visit,
+};
 
-use crate::analyse::analyse;
+use crate::analyse::{KernelFootprint, analyse};
 use crate::limits::AnalysisLimits;
 use crate::summary::{FootprintSummary, SideSummary, Slot};
 
-/// What one kernel touches.
-#[derive(Clone, Debug)]
-pub struct InspectedKernel {
-    /// As in the file, mangled.
-    pub name: String,
-    /// The processor.
-    pub target: String,
-    /// How many, hidden ones included.
-    pub arguments: usize,
-    /// What it touches.
+/// One kernel, and what it touches.
+#[derive(Debug)]
+pub struct InspectedKernel<'a> {
+    /// What it is in.
+    pub object: &'a CodeObject,
+    /// As the object has it.
+    pub kernel: &'a Kernel,
+    /// For launches of it.
+    pub footprint: KernelFootprint,
+    /// What any launch touches.
     pub summary: FootprintSummary,
 }
 
 /// A code object that could not be read.
 #[derive(Clone, Debug)]
-pub struct RefusedKernel {
+pub struct RefusedObject {
     /// Where its bundle starts in the file, in bytes.
     pub at: usize,
     /// The bundle's name for it.
@@ -33,13 +36,15 @@ pub struct RefusedKernel {
     pub error: String,
 }
 
-/// What a file's kernels touch.
+/// How the kernels of a file came out.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Targets that the file has code for, with their features, in the order of the file.
+    pub targets: Vec<String>,
     /// In the order of the file.
-    pub rows: Vec<InspectedKernel>,
-    /// In the order of the file.
-    pub refused: Vec<RefusedKernel>,
+    pub refused: Vec<RefusedObject>,
+    /// Code objects that were wanted and read.
+    pub objects: usize,
     /// Kernels looked at.
     pub kernels: usize,
     /// Kernels whose writes are resolved to arguments.
@@ -48,73 +53,104 @@ pub struct Report {
     pub reads_exact: usize,
     /// Kernels of which a side is not.
     pub conservative: usize,
-    /// Time taken by the analysis, reading the file left out.
-    pub seconds: f64,
+    /// Time that the analysis took; not that of reading the file, nor of what is done with its results.
+    pub time: Duration,
 }
 
-/// Analyses every kernel in a code object, executable, shared library or offload bundle.
+/// Analyses the kernels in a code object, executable, shared library or offload bundle, one after the other, until
+/// `each` has seen enough. Of what is packed, one code object is in memory at a time.
 ///
-/// `target` keeps the code objects of one processor (`gfx906`). Code objects that cannot be read are
-/// listed, not fatal.
+/// `target` keeps the code objects of one processor (`gfx906`), `wanted` the kernels of some (mangled) names. Code
+/// objects that cannot be read are listed, not fatal.
 ///
 /// # Errors
 /// If the file is none of these or carries no device code.
-pub fn report(bytes: &[u8], target: Option<&str>) -> Result<Report, ExtractError> {
-    let limits = strobe_code_object::ObjectLimits::default();
+pub fn inspect(
+    bytes: &[u8],
+    target: Option<&str>,
+    wanted: impl Fn(&str) -> bool,
+    mut each: impl FnMut(&InspectedKernel<'_>) -> ControlFlow<()>,
+) -> Result<Report, ExtractError> {
+    let limits = ObjectLimits::default();
     let mut report = Report::default();
-    for extracted in extract(bytes, &limits)? {
-        // A bundle names its target: no need to parse the others.
-        let wanted = |name: &str| target.is_none_or(|target| name == target);
-        let named = TargetName::of_triple(&extracted.triple).processor();
-        if !extracted.triple.is_empty() && !wanted(named) {
-            continue;
+    let mut targets = Vec::new();
+    let named = |triple: &str| {
+        let name = TargetName::of_triple(triple);
+        if !triple.is_empty() {
+            note(&mut targets, name.to_string());
         }
-        match CodeObject::parse(&extracted.bytes, &limits) {
-            Ok(object) if wanted(object.target.name().unwrap_or_default()) => {
-                let start = Instant::now();
-                for kernel in &object.kernels {
-                    report.add(&object, kernel);
-                }
-                report.seconds += start.elapsed().as_secs_f64();
+        // That of a bare ELF file stands inside.
+        triple.is_empty() || target.is_none_or(|target| target == name.processor())
+    };
+    visit(bytes, &limits, named, |extracted| {
+        let Extracted { triple, at, bytes } = extracted;
+        let object = match CodeObject::parse(&bytes, &limits) {
+            Ok(object) => object,
+            Err(error) => {
+                let error = error.to_string();
+                report.refused.push(RefusedObject { at, triple, error });
+                return ControlFlow::Continue(());
             }
-            Ok(_) => {}
-            Err(error) => report.refused.push(RefusedKernel {
-                at: extracted.at,
-                triple: extracted.triple,
-                error: error.to_string(),
-            }),
+        };
+        if triple.is_empty() {
+            report.targets.push(object.target.to_string());
         }
-    }
+        if target.is_some_and(|target| object.target.name() != Some(target)) {
+            return ControlFlow::Continue(());
+        }
+        report.objects += 1;
+        let kernels = object.kernels.iter();
+        kernels
+            .filter(|kernel| wanted(&kernel.name))
+            .try_for_each(|kernel| each(&report.add(&object, kernel)))
+    })?;
+    report.targets.extend(targets);
     Ok(report)
 }
 
+fn note(targets: &mut Vec<String>, target: String) {
+    if !targets.contains(&target) {
+        targets.push(target);
+    }
+}
+
 impl Report {
-    fn add(&mut self, object: &CodeObject, kernel: &Kernel) {
-        let summary = analyse(object, kernel, &AnalysisLimits::default()).summary();
+    fn add<'a>(&mut self, object: &'a CodeObject, kernel: &'a Kernel) -> InspectedKernel<'a> {
+        let start = Instant::now();
+        let footprint = analyse(object, kernel, &AnalysisLimits::default());
+        let summary = footprint.summary();
+        self.time += start.elapsed();
         let (reads, writes) = (summary.reads.is_exact(), summary.writes.is_exact());
         self.kernels += 1;
         self.writes_exact += usize::from(writes);
         self.reads_exact += usize::from(reads);
         self.conservative += usize::from(!(reads && writes));
-        self.rows.push(InspectedKernel {
-            name: kernel.name.clone(),
-            target: object.target.to_string(),
-            arguments: kernel
-                .args
-                .iter()
-                .filter(|arg| !arg.kind.is_hidden())
-                .count(),
+        InspectedKernel {
+            object,
+            kernel,
+            footprint,
             summary,
-        });
+        }
     }
 }
 
-impl fmt::Display for InspectedKernel {
+impl InspectedKernel<'_> {
+    /// How many arguments it takes, hidden ones left out.
+    #[must_use]
+    pub fn arguments(&self) -> usize {
+        let args = self.kernel.args.iter();
+        args.filter(|arg| !arg.kind.is_hidden()).count()
+    }
+}
+
+/// Without its name.
+impl fmt::Display for InspectedKernel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} ({}, {} arguments)",
-            self.name, self.target, self.arguments
+            "({}, {} arguments)",
+            self.object.target,
+            self.arguments()
         )?;
         writeln!(
             f,
