@@ -1,5 +1,7 @@
 //! `strobe inspect`: what the kernels of a file read and write.
 
+mod demangle;
+
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -10,6 +12,7 @@ use serde_json::json;
 use strobe_footprint::inspect::{InspectedKernel, Report, inspect};
 
 use crate::arguments::InspectArguments;
+use crate::inspect::demangle::demangled;
 use crate::outcome::Outcome;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
@@ -70,7 +73,10 @@ impl<W: Write> Listing<W> {
     fn kernel(&mut self, kernel: &InspectedKernel<'_>) -> io::Result<()> {
         match self.json {
             true => writeln!(self.out, "{},", object(kernel)),
-            false => writeln!(self.out, "{} {kernel}", kernel.kernel.name),
+            false => {
+                let name = demangled(&kernel.kernel.name);
+                writeln!(self.out, "{name} {kernel}")
+            }
         }
     }
 
@@ -107,7 +113,8 @@ fn summary(report: &Report) -> serde_json::Value {
 fn object(kernel: &InspectedKernel<'_>) -> serde_json::Value {
     let summary = &kernel.summary;
     json!({
-        "name": kernel.kernel.name,
+        "name": demangled(&kernel.kernel.name),
+        "mangled": kernel.kernel.name,
         "target": kernel.object.target.to_string(),
         "arguments": kernel.arguments(),
         "reads": summary.reads.to_string(),

@@ -41,6 +41,21 @@ fn all_that_a_file_has_is_listed_unless_one_target_is_asked_for() {
 }
 
 #[test]
+fn kernels_have_their_names_in_cpp_and_in_json_the_mangled_ones_beside() {
+    let (_folder, path) = file();
+    let all = inspect(&[&path]);
+    assert!(
+        all.starts_with("store(int*) (gfx906, 1 arguments)\n"),
+        "{all}"
+    );
+    let all = inspect(&[&path, "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&all).expect("JSON");
+    assert_eq!(all[1]["name"], "call(int*)");
+    assert_eq!(all[1]["mangled"], "_Z4callPi");
+    assert_eq!(all[2]["targets"][0], "gfx906");
+}
+
+#[test]
 fn a_listing_that_cannot_be_written_is_a_failure_and_a_reader_that_goes_away_is_none() {
     let (_folder, path) = file();
     let full = fs::File::options().write(true).open("/dev/full");
