@@ -84,34 +84,61 @@ impl<W: Write> Listing<W> {
         if self.json {
             writeln!(self.out, "{}\n]", summary(report))
         } else {
-            writeln!(
-                self.out,
-                "{} kernels in {:.2} s: writes exact {}, reads exact {}, conservative {}\n\
-                 the file has code for {}",
-                report.kernels,
-                report.time.as_secs_f64(),
-                report.writes_exact,
-                report.reads_exact,
-                report.conservative,
-                report.targets.join(", ")
-            )
+            self.out.write_all(totals(report).as_bytes())
         }
     }
 }
 
+fn totals(report: &Report) -> String {
+    let mut text = format!(
+        "{} kernels in {:.2} s: writes exact {}, reads exact {}, conservative {}\n",
+        report.kernels,
+        report.time.as_secs_f64(),
+        report.writes_exact,
+        report.reads_exact,
+        report.conservative,
+    );
+    for (obstacle, [reads, writes]) in &report.reasons {
+        text += &format!("  because of {obstacle}: reads of {reads}, writes of {writes}\n");
+    }
+    if report.contradicted > 0 {
+        text += &format!(
+            "  contradicted by their metadata: {}\n",
+            report.contradicted
+        );
+    }
+    text + &format!("the file has code for {}\n", report.targets.join(", "))
+}
+
 fn summary(report: &Report) -> serde_json::Value {
+    let reasons = report.reasons.iter().map(|(obstacle, [reads, writes])| {
+        let counts = json!({ "reads": reads, "writes": writes });
+        (obstacle.to_string(), counts)
+    });
     json!({
         "targets": report.targets,
         "kernels": report.kernels,
         "writes_exact": report.writes_exact,
         "reads_exact": report.reads_exact,
         "conservative": report.conservative,
+        "contradicted": report.contradicted,
+        "reasons": reasons.collect::<serde_json::Map<_, _>>(),
         "seconds": report.time.as_secs_f64(),
     })
 }
 
 fn object(kernel: &InspectedKernel<'_>) -> serde_json::Value {
     let summary = &kernel.summary;
+    let contradictions = kernel.contradictions();
+    let contradictions = contradictions.iter().map(ToString::to_string);
+    let why = summary.why.iter().map(|why| {
+        json!({
+            "reason": why.obstacle.to_string(),
+            "instruction": kernel.instruction(why),
+            "reads": why.reads,
+            "writes": why.writes,
+        })
+    });
     json!({
         "name": demangled(&kernel.kernel.name),
         "mangled": kernel.kernel.name,
@@ -123,5 +150,7 @@ fn object(kernel: &InspectedKernel<'_>) -> serde_json::Value {
         "writes_exact": summary.writes.is_exact(),
         "module_reads": summary.module_reads,
         "module_writes": summary.module_writes,
+        "contradictions": contradictions.collect::<Vec<_>>(),
+        "why": why.collect::<Vec<_>>(),
     })
 }

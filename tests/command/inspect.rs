@@ -56,6 +56,25 @@ fn kernels_have_their_names_in_cpp_and_in_json_the_mangled_ones_beside() {
 }
 
 #[test]
+fn what_is_not_exact_has_its_instruction_and_is_counted_by_reason() {
+    let (_folder, path) = file();
+    let all = inspect(&[&path]);
+    let call = "0x10030: s_swappc_b64 s[30:31], s[4:5]";
+    assert!(
+        all.contains(&format!("because of unresolved call:\n    {call}\n")),
+        "{all}"
+    );
+    assert!(
+        all.contains("  because of unresolved call: reads of 1, writes of 1\n"),
+        "{all}"
+    );
+    let all = inspect(&[&path, "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&all).expect("JSON");
+    assert_eq!(all[1]["why"][0]["instruction"], call);
+    assert_eq!(all[2]["reasons"]["unresolved call"]["writes"], 1);
+}
+
+#[test]
 fn a_listing_that_cannot_be_written_is_a_failure_and_a_reader_that_goes_away_is_none() {
     let (_folder, path) = file();
     let full = fs::File::options().write(true).open("/dev/full");

@@ -1,5 +1,6 @@
 //! What a file's kernels touch: for `strobe inspect`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -9,8 +10,11 @@ use strobe_code_object::{
 };
 
 use crate::analyse::{KernelFootprint, analyse};
+use crate::contradiction::{Contradiction, contradictions};
+use crate::instructions::{self, Instruction};
 use crate::limits::AnalysisLimits;
-use crate::summary::{FootprintSummary, SideSummary, Slot};
+use crate::summary::{FootprintSummary, Obstacle, SideSummary, Slot, Why};
+use crate::touch::Touch;
 
 /// One kernel, and what it touches.
 #[derive(Debug)]
@@ -53,6 +57,10 @@ pub struct Report {
     pub reads_exact: usize,
     /// Kernels of which a side is not.
     pub conservative: usize,
+    /// Why: kernels whose reads, and whose writes, are not.
+    pub reasons: BTreeMap<Obstacle, [usize; 2]>,
+    /// Kernels whose code does what their metadata says that it does not.
+    pub contradicted: usize,
     /// Time that the analysis took; not that of reading the file, nor of what is done with its results.
     pub time: Duration,
 }
@@ -125,16 +133,52 @@ impl Report {
         self.writes_exact += usize::from(writes);
         self.reads_exact += usize::from(reads);
         self.conservative += usize::from(!(reads && writes));
-        InspectedKernel {
+        for (side, index) in [(&summary.reads, 0), (&summary.writes, 1)] {
+            if let Some(obstacle) = side.obstacle() {
+                self.reasons.entry(obstacle).or_default()[index] += 1;
+            }
+        }
+        let kernel = InspectedKernel {
             object,
             kernel,
             footprint,
             summary,
-        }
+        };
+        self.contradicted += usize::from(!kernel.contradictions().is_empty());
+        kernel
     }
 }
 
 impl InspectedKernel<'_> {
+    /// Where the code does what the metadata says that it does not.
+    #[must_use]
+    pub fn contradictions(&self) -> Vec<Contradiction> {
+        contradictions(&self.summary, self.kernel)
+    }
+
+    /// An instruction that keeps a side from being exact, as text.
+    #[must_use]
+    pub fn instruction(&self, why: &Why) -> String {
+        let at = instructions::at(self.object, self.kernel, why.address);
+        let text = at.map_or_else(|| "?".to_owned(), |at| at.text);
+        format!("{:#x}: {text}", why.address)
+    }
+
+    /// Its code, with what each instruction touches: from its entry to where its symbol ends, at most
+    /// [`AnalysisLimits::instructions`].
+    #[must_use]
+    pub fn code(&self) -> Vec<(Instruction, Vec<Touch>)> {
+        let touches = self.footprint.touches();
+        let code = instructions::of(self.object, self.kernel).map(|instruction| {
+            let first = touches.partition_point(|touch| touch.address < instruction.address);
+            let here = touches[first..].iter();
+            let here = here.take_while(|touch| touch.address == instruction.address);
+            let here = here.cloned().collect();
+            (instruction, here)
+        });
+        code.take(AnalysisLimits::default().instructions).collect()
+    }
+
     /// How many arguments it takes, hidden ones left out.
     #[must_use]
     pub fn arguments(&self) -> usize {
@@ -143,25 +187,38 @@ impl InspectedKernel<'_> {
     }
 }
 
+/// Instructions of one reason that are shown; who wants all asks for the code.
+const SHOWN: usize = 3;
+
 /// Without its name.
 impl fmt::Display for InspectedKernel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "({}, {} arguments)",
-            self.object.target,
-            self.arguments()
-        )?;
-        writeln!(
-            f,
-            "  reads:  {}",
-            Line(&self.summary.reads, &self.summary.module_reads)
-        )?;
-        write!(
-            f,
-            "  writes: {}",
-            Line(&self.summary.writes, &self.summary.module_writes)
-        )
+        let FootprintSummary {
+            reads,
+            writes,
+            module_reads,
+            module_writes,
+            ..
+        } = &self.summary;
+        let target = self.object.target;
+        writeln!(f, "({target}, {} arguments)", self.arguments())?;
+        writeln!(f, "  reads:  {}", Line(reads, module_reads))?;
+        write!(f, "  writes: {}", Line(writes, module_writes))?;
+        for contradiction in self.contradictions() {
+            write!(f, "\n  contradiction: {contradiction}")?;
+        }
+        let mut why = self.summary.why.clone();
+        why.sort_by_key(|why| why.obstacle);
+        for because in why.chunk_by(|a, b| a.obstacle == b.obstacle) {
+            write!(f, "\n  because of {}:", because[0].obstacle)?;
+            for why in because.iter().take(SHOWN) {
+                write!(f, "\n    {}", self.instruction(why))?;
+            }
+            if because.len() > SHOWN {
+                write!(f, "\n    and {} more", because.len() - SHOWN)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -203,14 +260,15 @@ impl fmt::Display for Slot {
         if self.indirect {
             f.write_str("pointers loaded from memory at ")?;
         }
+        let name = &self.name;
         match (self.arg, self.within, self.offset) {
-            (Some(arg), 0, _) => write!(f, "arg{arg}")?,
-            (Some(arg), within, _) => write!(f, "arg{arg}+{within}")?,
+            (Some(_), 0, _) => f.write_str(name)?,
+            (Some(_), within, _) => write!(f, "{name}+{within}")?,
             (None, _, Some(offset)) => write!(f, "kernarg+{offset}")?,
             (None, _, None) => f.write_str("any pointer among the arguments")?,
         }
         if self.extents.is_empty() && !self.indirect {
-            f.write_str(" (whole allocation)")?;
+            f.write_str("[as the launch says)")?;
         }
         for (index, extent) in self.extents.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { " " })?;

@@ -9,6 +9,8 @@ use std::ops::ControlFlow;
 
 use code::{CALL, STORE, TABLE};
 use elf::KernelSource;
+use strobe_extent::Reason;
+use strobe_footprint::Obstacle;
 use strobe_footprint::inspect::{InspectedKernel, Report, inspect};
 
 fn pointer(name: &'static str, code: &[u32]) -> KernelSource {
@@ -45,15 +47,86 @@ fn a_report_says_it_in_words() {
         report.conservative,
     );
     assert_eq!(counts, (3, 1, 2, 2));
+    let reasons = [
+        (Obstacle::Indirect, [0, 1]),
+        (Obstacle::Unknown(Reason::UnresolvedCall), [1, 1]),
+    ];
+    assert_eq!(report.reasons, reasons.into());
+    assert_eq!(report.contradicted, 0);
     assert_eq!(
         texts,
         [
             "store (gfx906, 1 arguments)\n  reads:  nothing\n  writes: arg0[4*tid.x .. +4)",
             "call (gfx906, 1 arguments)\n  reads:  unknown: unresolved call\n  \
-             writes: unknown: unresolved call",
+             writes: unknown: unresolved call\n  because of unresolved call:\n    0x10030: s_swappc_b64 s[30:31], s[4:5]",
             "table (gfx906, 1 arguments)\n  reads:  arg0[8 .. +8)\n  \
-             writes: pointers loaded from memory at arg0, arg0+8[0 .. +4)",
+             writes: pointers loaded from memory at arg0, arg0+8[0 .. +4)\n  \
+             because of through pointers in memory:\n    0x1004c: global_store_dword v1, v0, s[8:9]",
         ]
+    );
+}
+
+#[test]
+fn arguments_have_the_names_of_the_metadata_and_what_it_denies_is_a_contradiction() {
+    let kernel = |access, is_const| {
+        let mut kernel = pointer("store", STORE);
+        kernel.names = vec!["out"];
+        kernel.access = access;
+        kernel.is_const = is_const;
+        elf::write(&[kernel], &[0; 64], false)
+    };
+    let said = "store (gfx906, 1 arguments)\n  reads:  nothing\n  writes: out[4*tid.x .. +4)";
+    for (access, is_const, contradiction) in [
+        (vec![], false, ""),
+        (vec!["read_write"], false, ""),
+        (vec!["write_only"], true, ""),
+        (
+            vec!["read_only"],
+            false,
+            "\n  contradiction: out is read_only by the metadata, and may be written by the code",
+        ),
+        (
+            vec![],
+            true,
+            "\n  contradiction: out is const by the metadata, and may be written by the code",
+        ),
+    ] {
+        let (texts, report) = all(&kernel(access, is_const), None, "");
+        assert_eq!(texts, [format!("{said}{contradiction}")]);
+        assert_eq!(report.contradicted, usize::from(!contradiction.is_empty()));
+    }
+    let mut hostile = pointer("store", STORE);
+    hostile.names = vec!["\x1b[31mout"];
+    let (texts, _) = all(&elf::write(&[hostile], &[0; 64], false), None, "");
+    assert!(
+        texts[0].ends_with("writes: arg0[4*tid.x .. +4)"),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn code_comes_with_what_each_instruction_touches() {
+    let mut code = Vec::new();
+    let wanted = |name: &str| name == "store";
+    let report = inspect(&three_kernels(), None, wanted, |kernel| {
+        for (instruction, touches) in kernel.code() {
+            let touches = touches
+                .iter()
+                .map(|touch| format!("; {} {}", touch.deed(), touch.what));
+            code.push(instruction.text + &touches.collect::<String>());
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(report.expect("a report").kernels, 1);
+    assert_eq!(code.len(), 8);
+    assert_eq!(
+        code[6],
+        "global_store_dword v[1:2], v0, off; writes arg0[4*tid.x .. +4)"
+    );
+    assert_eq!(code[7], "s_endpgm");
+    assert!(
+        code.iter().take(6).all(|text| !text.contains(';')),
+        "{code:?}"
     );
 }
 
