@@ -75,6 +75,77 @@ fn what_is_not_exact_has_its_instruction_and_is_counted_by_reason() {
 }
 
 #[test]
+fn a_kernel_is_chosen_by_part_of_its_name_and_its_code_says_what_it_touches() {
+    let (_folder, path) = file();
+    for part in ["store(", "_Z5store"] {
+        let one = inspect(&[&path, "--kernel", part, "--disassemble"]);
+        assert!(one.contains("1 kernels"), "{one}");
+        let (line, touched) = one
+            .lines()
+            .find_map(|line| line.split_once(" ; "))
+            .expect("a line with what it touches");
+        assert_eq!(line.trim(), "0x1001c: global_store_dword v[1:2], v0, off");
+        assert_eq!(touched, "writes arg0[4*tid.x .. +4)");
+        assert!(one.contains("\n    0x10024: s_endpgm\n"), "{one}");
+    }
+    let none = output(&["inspect", &path, "--kernel", "stored"]);
+    one_sentence(&none, 1, "no kernel with stored in its name");
+    let json = inspect(&[&path, "--kernel", "store", "--disassemble", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        json[0]["code"][6]["touches"][0]["what"],
+        "arg0[4*tid.x .. +4)"
+    );
+}
+
+#[test]
+fn of_one_launch_the_bytes_are_said() {
+    let (_folder, path) = file();
+    let launch = |text: &str| output(&["inspect", &path, "--kernel", "store", "--launch", text]);
+    let ended = launch("grid=1,block=64,args=buf:4K");
+    let said = text(&ended.stdout);
+    assert!(
+        said.contains("  launch reads 0 of 4096 bytes of A\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("  launch writes 256 of 4096 bytes of A [0, 256)\n"),
+        "{said}"
+    );
+    one_sentence(
+        &launch("grid=1,block=64,args=buf:4K,1"),
+        1,
+        "store(int*): it takes 1 arguments, 2 are given",
+    );
+    assert_eq!(launch("grid=1,block=0,args=1").status.code(), Some(2));
+    let call = ["--kernel", "call", "--launch", "grid=1,block=1,args=buf:1"];
+    let said = inspect(&[&[path.as_str()], &call[..]].concat());
+    assert!(
+        said.contains("  launch writes anything: unresolved call\n"),
+        "{said}"
+    );
+    let json = inspect(&[&[path.as_str(), "--json"], &call[..]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json[0]["launch"]["writes"], "unresolved call");
+}
+
+#[test]
+fn the_page_has_all_kernels_and_nothing_beside_it() {
+    let (folder, path) = file();
+    let page = folder.path().join("page.html");
+    let said = inspect(&[&path, "--html", page.to_str().expect("UTF-8")]);
+    assert!(said.starts_with("2 kernels in"), "{said}");
+    let page = fs::read_to_string(page).expect("a page");
+    assert!(page.contains("<tr><td>store(int*)<td>gfx906<td>1<td>yes<td>yes<td>nothing"));
+    assert!(page.contains("<tr><td>call(int*)<td>gfx906<td>1<td class=no>no"));
+    assert!(page.ends_with("</html>\n"));
+    assert!(!page.contains("http") && !page.contains("src="));
+    let nowhere = folder.path().join("none/page.html");
+    let ended = output(&["inspect", &path, "--html", nowhere.to_str().expect("UTF-8")]);
+    one_sentence(&ended, 1, "cannot write");
+}
+
+#[test]
 fn a_listing_that_cannot_be_written_is_a_failure_and_a_reader_that_goes_away_is_none() {
     let (_folder, path) = file();
     let full = fs::File::options().write(true).open("/dev/full");

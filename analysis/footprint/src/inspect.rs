@@ -156,6 +156,16 @@ impl InspectedKernel<'_> {
         contradictions(&self.summary, self.kernel)
     }
 
+    /// What it reads and what it writes, module data too.
+    #[must_use]
+    pub fn lines(&self) -> (String, String) {
+        let summary = &self.summary;
+        (
+            Line(&summary.reads, &summary.module_reads).to_string(),
+            Line(&summary.writes, &summary.module_writes).to_string(),
+        )
+    }
+
     /// An instruction that keeps a side from being exact, as text.
     #[must_use]
     pub fn instruction(&self, why: &Why) -> String {
@@ -193,17 +203,11 @@ const SHOWN: usize = 3;
 /// Without its name.
 impl fmt::Display for InspectedKernel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FootprintSummary {
-            reads,
-            writes,
-            module_reads,
-            module_writes,
-            ..
-        } = &self.summary;
+        let (reads, writes) = self.lines();
         let target = self.object.target;
         writeln!(f, "({target}, {} arguments)", self.arguments())?;
-        writeln!(f, "  reads:  {}", Line(reads, module_reads))?;
-        write!(f, "  writes: {}", Line(writes, module_writes))?;
+        writeln!(f, "  reads:  {reads}")?;
+        write!(f, "  writes: {writes}")?;
         for contradiction in self.contradictions() {
             write!(f, "\n  contradiction: {contradiction}")?;
         }
@@ -268,7 +272,7 @@ impl fmt::Display for Slot {
             (None, _, None) => f.write_str("any pointer among the arguments")?,
         }
         if self.extents.is_empty() && !self.indirect {
-            f.write_str("[as the launch says)")?;
+            f.write_str("[..]")?;
         }
         for (index, extent) in self.extents.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { " " })?;

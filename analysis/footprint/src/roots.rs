@@ -440,7 +440,7 @@ impl Finder<'_> {
         };
         match way.root {
             Root::Slot(offset) => {
-                let extent = way.extent.as_deref().unwrap_or("[as the launch says)");
+                let extent = way.extent.as_deref().unwrap_or("[..]");
                 format!("{}{extent}", slot(offset))
             }
             Root::AnySlot => "any pointer among the arguments".to_owned(),
