@@ -1,5 +1,7 @@
 //! The command as a user meets it, as far as that needs neither root nor a GPU.
 
+#[path = "command/footprints.rs"]
+mod footprints;
 #[path = "command/inspect.rs"]
 mod inspect;
 
@@ -32,6 +34,7 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
         "release",
         "ps",
         "inspect",
+        "footprints",
         "verify",
         "doctor",
     ] {

@@ -38,6 +38,7 @@ pub(crate) enum Action {
     Release(ReleaseArguments),
     Ps(PsArguments),
     Inspect(InspectArguments),
+    Footprints(FootprintsArguments),
     Graph(GraphArguments),
     Verify(VerifyArguments),
     Export(ExportArguments),
@@ -413,6 +414,42 @@ pub(crate) struct InspectArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) html: Option<PathBuf>,
     /// Print a JSON array of one object a kernel, with a summary object at its end.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare what was predicted of launches with what they did.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct FootprintsArguments {
+    #[command(subcommand)]
+    pub(crate) action: FootprintsAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FootprintsAction {
+    Compare(CompareArguments),
+}
+
+/// Join the launch log and the access log of one process on one software GPU.
+///
+/// Of each kernel: how many launches there were, and of how many the writes and the reads were predicted
+/// exactly; the bytes of the program's memory that were touched and not predicted, of which there should be none;
+/// the bytes predicted over those written, and how many were predicted for nothing. Ends with 1 where a byte was
+/// missed, or a launch stands in one log only.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe softgpu --access-log accesses -- strobe run --launch-log launches -- ./train
+  strobe footprints compare launches accesses")]
+pub(crate) struct CompareArguments {
+    /// What strobe run --launch-log has written.
+    #[arg(value_name = "LAUNCHES")]
+    pub(crate) launches: PathBuf,
+    /// What strobe softgpu --access-log has written.
+    #[arg(value_name = "ACCESSES")]
+    pub(crate) accesses: PathBuf,
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,6 +1,5 @@
 //! `strobe inspect`: what the kernels of a file read and write.
 
-mod demangle;
 mod elements;
 mod launch;
 mod listing;
@@ -15,7 +14,7 @@ use anyhow::{Context, ensure};
 use strobe_footprint::inspect::inspect;
 
 use crate::arguments::InspectArguments;
-use crate::inspect::demangle::demangled;
+use crate::demangle::demangled;
 use crate::inspect::listing::Listing;
 use crate::outcome::Outcome;
 

@@ -12,6 +12,17 @@ use elf::KernelSource;
 
 use crate::{one_sentence, output, strobe, text};
 
+/// A dword of each work-item, 64 of them for a work-group.
+#[rustfmt::skip]
+const OF_ALL: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0x8e06_8802,               // s_lshl_b32 s6, s2, 8
+    0x2402_0082,               // v_lshlrev_b32_e32 v1, 2, v0
+    0x6802_0206,               // v_add_u32_e32 v1, s6, v1
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
 /// A code object for gfx906 in a folder that goes away.
 fn file() -> (tempfile::TempDir, String) {
     let pointer = |name, code| KernelSource::new(name, code).args(&[(0, 8, "global_buffer")]);
@@ -127,6 +138,25 @@ fn of_one_launch_the_bytes_are_said() {
     let json = inspect(&[&[path.as_str(), "--json"], &call[..]].concat());
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json[0]["launch"]["writes"], "unresolved call");
+}
+
+#[test]
+fn the_grid_of_a_launch_is_counted_in_work_groups() {
+    let all = [
+        "--kernel",
+        "of_all",
+        "--launch",
+        "grid=3,block=64,args=buf:4K",
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("object");
+    let kernel = KernelSource::new("of_all", OF_ALL).args(&[(0, 8, "global_buffer")]);
+    fs::write(&path, elf::write(&[kernel], &[0; 64], false)).expect("a file");
+    let said = inspect(&[&[path.to_str().expect("UTF-8")], &all[..]].concat());
+    assert!(
+        said.contains("  launch writes 768 of 4096 bytes of A [0, 768)\n"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use strobe_footprint::inspect::{InspectedKernel, Report};
 
-use crate::inspect::demangle::demangled;
+use crate::demangle::demangled;
 
 pub(super) fn kernel(kernel: &InspectedKernel<'_>) -> Value {
     let summary = &kernel.summary;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use strobe_footprint::inspect::{InspectedKernel, Report};
 
 use crate::arguments::InspectArguments;
-use crate::inspect::demangle::demangled;
+use crate::demangle::demangled;
 use crate::inspect::{elements, page};
 
 /// A JSON array has one element a line, and the summary last; a page goes to a file, and the totals to stdout, too.

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use strobe_footprint::inspect::InspectedKernel;
 
-use crate::inspect::demangle::demangled;
+use crate::demangle::demangled;
 
 /// Up to the rows.
 pub(super) const HEAD: &str = r##"<!doctype html>
