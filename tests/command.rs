@@ -1,5 +1,10 @@
 //! The command as a user meets it, as far as that needs neither root nor a GPU.
 
+#[path = "command/footprints.rs"]
+mod footprints;
+#[path = "command/inspect.rs"]
+mod inspect;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -28,6 +33,8 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
         "restore",
         "release",
         "ps",
+        "inspect",
+        "footprints",
         "verify",
         "doctor",
     ] {

@@ -1,271 +1,60 @@
 //! Footprints against an oracle: what each launch really touched, as the software GPU has seen it,
 //! is inside what was predicted for it when it was launched.
 //!
-//! Two logs are joined: `strobe run --launch-log` (predictions, in the order of the calls) and
-//! `strobe softgpu --access-log` (accesses, to the byte). Only tracked memory counts: what the
-//! runtime keeps for itself, and a program's `__device__` globals, is saved whatever a footprint says.
+//! `strobe footprints compare` joins two logs: `strobe run --launch-log` (predictions, in the order of the
+//! calls) and `strobe softgpu --access-log` (accesses, to the byte).
 
 #[path = "harness/mod.rs"]
 mod harness;
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 use strobe_evaluation::compile;
-use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 
 use harness::{Folder, run, strobe};
 
-/// A launch as it was predicted.
-#[derive(Debug)]
-struct Predicted {
-    kernel: String,
-    access: Access,
-    /// Bytes of the kernarg segment, where they are known: offset, content.
-    arguments: Vec<(usize, Vec<u8>)>,
-    /// What was allocated when it was launched.
-    tracked: ExtentSet,
-    seen: bool,
-}
-
-/// What tells launches apart without their arguments: kernel, grid and work-group.
-type Key = (String, [u64; 3], [u64; 3]);
-
-/// All predictions of one run.
-#[derive(Debug, Default)]
-struct Predictions {
-    launches: HashMap<Key, Vec<Predicted>>,
-    /// Kernels of the program, by their descriptor. Others are the runtime's own.
-    descriptors: HashSet<String>,
-    /// What copies and memsets may have written, at any time.
-    written: ExtentSet,
-    tracked_ever: ExtentSet,
-    /// Whether graphs were launched, whose kernels are not logged one by one.
-    anything: bool,
-}
-
 /// What a comparison has found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Counts {
     launches: u64,
     exact: u64,
     reads_exact: u64,
-    /// Dispatches of the runtime itself: memsets, copies.
-    runtime: u64,
-    /// Bytes of tracked memory that each exact launch was predicted to write, and has written.
-    writes: Vec<[u64; 2]>,
-}
-
-impl Counts {
-    /// Bytes predicted over bytes written: of all exact launches together, and the median of them.
-    fn widths(&self) -> [f64; 2] {
-        let width = |[predicted, written]: [u64; 2]| match (predicted, written) {
-            (0, 0) => 1.0,
-            _ => predicted as f64 / written as f64,
-        };
-        let sum = |side: usize| self.writes.iter().map(|bytes| bytes[side]).sum();
-        let mut each: Vec<f64> = self.writes.iter().copied().map(width).collect();
-        each.sort_by(f64::total_cmp);
-        let median = each.get(each.len() / 2).copied();
-        [width([sum(0), sum(1)]), median.unwrap_or(1.0)]
-    }
+    /// The rest, as the command says it.
+    text: String,
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let same = |[predicted, written]: &&[u64; 2]| predicted == written;
-        let to_the_byte = self.writes.iter().filter(same).count();
-        let share = |part: u64| part as f64 * 100.0 / self.launches.max(1) as f64;
-        let [total, median] = self.widths();
-        write!(
-            f,
-            "{} launches: writes exact {:.1} % (to the byte {:.1} %), anything {:.1} %; reads exact \
-             {:.1} %; width {total:.2}, median {median:.2}; {} of the runtime",
-            self.launches,
-            share(self.exact),
-            share(to_the_byte as u64),
-            share(self.launches - self.exact),
-            share(self.reads_exact),
-            self.runtime,
-        )
+        f.write_str(&self.text)
     }
 }
 
-fn records(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).expect("a log");
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-        .collect()
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().expect("a string").to_owned()
-}
-
-fn triple(value: &Value) -> [u64; 3] {
-    [0, 1, 2].map(|at| value[at].as_u64().expect("a number"))
-}
-
-fn bytes(value: &Value) -> Vec<u8> {
-    let digits = value.as_str().expect("a string").as_bytes();
-    let digit = |d: u8| char::from(d).to_digit(16).expect("a hexadecimal digit") as u8;
-    digits
-        .chunks(2)
-        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
-        .collect()
-}
-
-fn extent(value: &Value) -> Extent {
-    let [start, end] = [0, 1].map(|at| value[at].as_u64().expect("an address"));
-    Extent::new(start, end).expect("an extent")
-}
-
-fn set(value: &Value) -> ExtentSet {
-    let mut set = ExtentSet::new();
-    for each in value.as_array().expect("a list") {
-        set.insert(extent(each));
+/// Compares both logs; what is wrong, if anything is.
+fn compare(launches: &Path, accesses: &Path) -> Result<Counts, String> {
+    let command = [
+        "footprints".as_ref(),
+        "compare".as_ref(),
+        launches,
+        accesses,
+    ];
+    let ended = run(command);
+    match ended.code {
+        Some(0) => {}
+        _ => return Err(ended.stdout + &ended.stderr),
     }
-    set
-}
-
-fn side(value: &Value) -> Side {
-    match value {
-        Value::String(_) => Side::Unknown(Reason::Other("as logged")),
-        extents => Side::Extents(set(extents)),
-    }
-}
-
-fn key(record: &Value, work_group: &str) -> Key {
-    (
-        text(&record["descriptor"]),
-        triple(&record["grid"]),
-        triple(&record[work_group]),
-    )
-}
-
-impl Predictions {
-    fn read(log: &Path) -> Self {
-        let mut all = Self::default();
-        let mut tracked: HashMap<u64, Extent> = HashMap::new();
-        for record in records(log) {
-            if record["allocate"].is_array() {
-                let buffer = extent(&record["allocate"]);
-                tracked.insert(buffer.start(), buffer);
-                all.tracked_ever.insert(buffer);
-            } else if let Some(start) = record["free"].as_u64() {
-                tracked.remove(&start);
-            } else if record["reset"] == true {
-                tracked.clear();
-            } else if record["write"].is_array() {
-                all.written.insert(extent(&record["write"]));
-            } else if record["anything"] == true {
-                all.anything = true;
-            } else if record["kernel"].is_string() {
-                let mut live = ExtentSet::new();
-                tracked.values().for_each(|&buffer| live.insert(buffer));
-                all.launch(&record, live);
-            } else {
-                panic!("the launch log says {record}");
-            }
-        }
-        all
-    }
-
-    fn launch(&mut self, record: &Value, tracked: ExtentSet) {
-        let known = record["arguments"].as_array();
-        let arguments = known.into_iter().flatten().map(|argument| {
-            let offset = argument[0].as_u64().expect("an offset");
-            (offset as usize, bytes(&argument[1]))
-        });
-        let predicted = Predicted {
-            kernel: text(&record["kernel"]),
-            access: Access {
-                reads: side(&record["reads"]),
-                writes: side(&record["writes"]),
-            },
-            arguments: arguments.collect(),
-            tracked,
-            seen: false,
-        };
-        let key = key(record, "block");
-        self.descriptors.insert(key.0.clone());
-        self.launches.entry(key).or_default().push(predicted);
-    }
-
-    /// The first launch that has not been seen yet and can be this dispatch.
-    fn find(&mut self, dispatch: &Value) -> Option<&mut Predicted> {
-        let kernarg = bytes(&dispatch["kernarg"]);
-        let of_key = self.launches.get_mut(&key(dispatch, "workgroup"))?;
-        of_key.iter_mut().find(|launch| {
-            let fits = |(offset, bytes): &(usize, Vec<u8>)| {
-                kernarg.get(*offset..offset + bytes.len()) == Some(bytes)
-            };
-            !launch.seen && launch.arguments.iter().all(fits)
-        })
-    }
-
-    /// Finds the prediction of every dispatch and compares.
-    fn compare(mut self, accesses: &Path) -> Result<Counts, String> {
-        let mut counts = Counts::default();
-        for dispatch in records(accesses) {
-            let seen = Access {
-                reads: Side::Extents(set(&dispatch["reads"])),
-                writes: Side::Extents(set(&dispatch["writes"])),
-            };
-            let of_program = self.descriptors.contains(&text(&dispatch["descriptor"]));
-            match self.find(&dispatch) {
-                Some(launch) => {
-                    launch.seen = true;
-                    let seen = within(&seen, &launch.tracked);
-                    if !launch.access.contains(&seen) {
-                        return Err(format!("{launch:#x?} touched {seen:#x?}"));
-                    }
-                    let predicted = within(&launch.access, &launch.tracked);
-                    if let (Some(predicted), Some(written)) =
-                        (predicted.writes.extents(), seen.writes.extents())
-                    {
-                        counts.writes.push([predicted.bytes(), written.bytes()]);
-                    }
-                    counts.launches += 1;
-                    counts.exact += u64::from(!launch.access.writes.is_unknown());
-                    counts.reads_exact += u64::from(!launch.access.reads.is_unknown());
-                }
-                None if of_program => {
-                    if !self.anything {
-                        return Err(format!("nobody launched {dispatch}"));
-                    }
-                }
-                None => {
-                    let seen = within(&seen, &self.tracked_ever);
-                    if !self.anything
-                        && !Side::from(self.written.clone()).contains_side(&seen.writes)
-                    {
-                        return Err(format!("no call of the program explains {dispatch}"));
-                    }
-                    counts.runtime += 1;
-                }
-            }
-        }
-        let missing = self.launches.values().flatten().find(|launch| !launch.seen);
-        match missing {
-            Some(launch) => Err(format!("no dispatch of {}", launch.kernel)),
-            None => Ok(counts),
-        }
-    }
-}
-
-fn within(access: &Access, tracked: &ExtentSet) -> Access {
-    let cut = |side: &Side| match side {
-        Side::Extents(set) => Side::Extents(set.intersect(tracked)),
-        unknown => unknown.clone(),
-    };
-    Access {
-        reads: cut(&access.reads),
-        writes: cut(&access.writes),
-    }
+    let found = run(command.into_iter().chain(["--json".as_ref()])).well();
+    let found: Value = serde_json::from_str(&found.stdout).expect("JSON");
+    assert_eq!(found["holds"], true);
+    let total = |key: &str| found["total"][key].as_u64().expect("a number");
+    Ok(Counts {
+        launches: total("launches"),
+        exact: total("writes_exact"),
+        reads_exact: total("reads_exact"),
+        text: ended.stdout,
+    })
 }
 
 /// Runs a program of tests/programs with both logs.
@@ -284,7 +73,7 @@ fn watch(folder: &Folder, source: &str, level: &str, arguments: &[&str]) -> Resu
     command.extend(["--".into(), program.into_os_string()]);
     command.extend(arguments.iter().map(|argument| argument.into()));
     run(command).well();
-    Predictions::read(&launches).compare(&accesses)
+    compare(&launches, &accesses)
 }
 
 #[track_caller]
@@ -293,7 +82,7 @@ fn holds(name: &str, source: &str, level: &str, arguments: &[&str]) -> Counts {
     match watch(&folder, source, level, arguments) {
         Ok(counts) => {
             assert!(counts.launches > 0, "{source} {level} launched nothing");
-            println!("{source} {level}: {counts}");
+            println!("{source} {level}:\n{counts}");
             counts
         }
         Err(why) => panic!("{source} {level}: {why}"),
@@ -376,18 +165,19 @@ fn a_footprint_that_lacks_a_byte_is_found_out() {
     watch(&folder, "vadd.cpp", "-O2", &[]).expect("the truth holds");
     let [launches, accesses] = ["launches", "accesses"].map(|log| folder.join(log));
     for side in ["reads", "writes"] {
-        let lied: Vec<String> = records(&launches)
-            .into_iter()
-            .map(|mut record| {
-                if let Some(end) = record[side].pointer_mut("/0/1") {
-                    *end = (end.as_u64().expect("an address") - 1).into();
-                }
-                record.to_string()
-            })
-            .collect();
+        let text = fs::read_to_string(&launches).expect("a log");
+        let lied = text.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("a record");
+            if let Some(end) = record[side].pointer_mut("/0/1") {
+                *end = (end.as_u64().expect("an address") - 1).into();
+            }
+            record.to_string()
+        });
+        let lied: Vec<String> = lied.collect();
         let lies = folder.join(side);
         fs::write(&lies, lied.join("\n")).expect("a file");
-        let found = Predictions::read(&lies).compare(&accesses);
-        assert!(found.is_err(), "{side}: {found:?}");
+        let found = compare(&lies, &accesses).expect_err("a byte is missed");
+        let said = "not every byte that was touched had been predicted";
+        assert!(found.contains(said), "{side}: {found}");
     }
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use strobe_isa::Target;
 use strobe_program::path_map::PathRule;
 use strobe_proto::TcpConnections;
 use strobe_softgpu::{FaultPlan, options};
 
+use crate::inspect::AskedLaunch;
 use crate::size::parse_size;
 
 const CODES: &str = "\
@@ -38,6 +38,7 @@ pub(crate) enum Action {
     Release(ReleaseArguments),
     Ps(PsArguments),
     Inspect(InspectArguments),
+    Footprints(FootprintsArguments),
     Graph(GraphArguments),
     Verify(VerifyArguments),
     Export(ExportArguments),
@@ -381,19 +382,74 @@ pub(crate) struct PsArguments {
 /// Print what the kernels of a file read and write.
 ///
 /// From their machine code: which memory each kernel of a code object, executable or shared library
-/// touches, in terms of its arguments.
+/// touches, in terms of its arguments, and why that is not known exactly where it is not. tid is the number of
+/// a work-item in its work-group, wg that of the work-group, block its size, gid = wg*block+tid, and i3 counts
+/// the rounds of a loop. For [..] there are no short words: --launch says which bytes they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strobe inspect ./train
-  strobe inspect --json /usr/lib/x86_64-linux-gnu/librocrand.so.1")]
+  strobe inspect ./train --target gfx906 --kernel adam --disassemble
+  strobe inspect ./train --kernel saxpy --launch grid=16,block=256,args=4096,2.5,buf:16K,buf:16K
+  strobe inspect --json /usr/lib/x86_64-linux-gnu/librocrand.so.1
+  strobe inspect ./train --html train.html")]
 pub(crate) struct InspectArguments {
     /// Code object, executable, shared library or offload bundle.
     pub(crate) file: PathBuf,
-    /// Only code for this processor.
-    #[arg(long, value_name = "TARGET", default_value = Target::DEFAULT.name)]
+    /// Only code for this processor (gfx906); without it, all code that the file has.
+    #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<String>,
+    /// Only kernels with this in their name, be it as in the source or mangled.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kernel: Option<String>,
+    /// Print the kernel's code, and beside each instruction what it touches.
+    #[arg(long, requires = "kernel", conflicts_with = "html")]
+    pub(crate) disassemble: bool,
+    /// Say which bytes one launch touches: grid=X[,Y,Z],block=X[,Y,Z],args=A,B,... The grid is counted in
+    /// work-groups; an argument is a number, or buf:BYTES for a pointer to a buffer of that size. Buffers are
+    /// called A, B and so on, and nothing is known of what stands in them.
+    #[arg(long, requires = "kernel", conflicts_with = "html")]
+    pub(crate) launch: Option<AskedLaunch>,
+    /// Write a page with one table, which can be sorted.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
     /// Print a JSON array of one object a kernel, with a summary object at its end.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare what was predicted of launches with what they did.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct FootprintsArguments {
+    #[command(subcommand)]
+    pub(crate) action: FootprintsAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FootprintsAction {
+    Compare(CompareArguments),
+}
+
+/// Join the launch log and the access log of one process on one software GPU.
+///
+/// Of each kernel: how many launches there were, and of how many the writes and the reads were predicted
+/// exactly; the bytes of the program's memory that were touched and not predicted, of which there should be none;
+/// the bytes predicted over those written, and how many were predicted for nothing. Ends with 1 where a byte was
+/// missed, or a launch stands in one log only.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe softgpu --access-log accesses -- strobe run --launch-log launches -- ./train
+  strobe footprints compare launches accesses")]
+pub(crate) struct CompareArguments {
+    /// What strobe run --launch-log has written.
+    #[arg(value_name = "LAUNCHES")]
+    pub(crate) launches: PathBuf,
+    /// What strobe softgpu --access-log has written.
+    #[arg(value_name = "ACCESSES")]
+    pub(crate) accesses: PathBuf,
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,77 +1,71 @@
 //! `strobe inspect`: what the kernels of a file read and write.
 
+mod elements;
+mod launch;
+mod listing;
+mod page;
+
 use std::fs;
-use std::io::{self, Write};
+use std::io;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use serde_json::json;
-use strobe_footprint::inspect::{InspectedKernel, Report, report};
+use anyhow::{Context, ensure};
+use strobe_footprint::inspect::inspect;
 
 use crate::arguments::InspectArguments;
+use crate::demangle::demangled;
+use crate::inspect::listing::Listing;
 use crate::outcome::Outcome;
 
+pub(crate) use launch::AskedLaunch;
+
 pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
+    match list(arguments) {
+        // The reader has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        other => other.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let cause = error.root_cause().downcast_ref::<io::Error>();
+    cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn list(arguments: &InspectArguments) -> anyhow::Result<()> {
     let name = arguments.file.display();
     let bytes = fs::read(&arguments.file).with_context(|| format!("cannot read {name}"))?;
-    let report = report(&bytes, arguments.target.as_deref()).with_context(|| name.to_string())?;
+    let (target, part) = (arguments.target.as_deref(), arguments.kernel.as_deref());
+    let wanted =
+        |name: &str| part.is_none_or(|part| name.contains(part) || demangled(name).contains(part));
+    let mut listing = Listing::begin(arguments)?;
+    let mut written = Ok(());
+    let report = inspect(&bytes, target, wanted, |kernel| {
+        written = listing.kernel(kernel);
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    });
+    let report = report.with_context(|| name.to_string())?;
+    written?;
     for refused in &report.refused {
         tracing::warn!(at = refused.at, triple = %refused.triple, "not read: {}", refused.error);
     }
-    let written = match arguments.json {
-        true => print_json(&report),
-        false => print(&report),
-    };
-    match written {
-        // The reader has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        other => Ok(other.map(|()| ExitCode::SUCCESS)?),
+    listing.end(&report)?;
+    if let Some(target) = target {
+        let targets = report.targets.join(", ");
+        ensure!(
+            report.objects > 0,
+            "{name} has no code for {target}, but for {targets}"
+        );
     }
-}
-
-fn print(report: &Report) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    for row in &report.rows {
-        writeln!(out, "{row}")?;
+    if let Some(part) = part {
+        ensure!(
+            report.kernels > 0,
+            "{name} has no kernel with {part} in its name"
+        );
     }
-    writeln!(
-        out,
-        "{} kernels in {:.2} s: writes exact {}, reads exact {}, conservative {}",
-        report.kernels,
-        report.seconds,
-        report.writes_exact,
-        report.reads_exact,
-        report.conservative
-    )
-}
-
-/// A JSON array, one element a line: the kernels, and the summary last.
-fn print_json(report: &Report) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "[")?;
-    for row in &report.rows {
-        writeln!(out, "{},", kernel(row))?;
-    }
-    let summary = json!({
-        "kernels": report.kernels,
-        "writes_exact": report.writes_exact,
-        "reads_exact": report.reads_exact,
-        "conservative": report.conservative,
-        "seconds": report.seconds,
-    });
-    writeln!(out, "{summary}\n]")
-}
-
-fn kernel(row: &InspectedKernel) -> serde_json::Value {
-    json!({
-        "name": row.name,
-        "target": row.target,
-        "arguments": row.arguments,
-        "reads": row.summary.reads.to_string(),
-        "writes": row.summary.writes.to_string(),
-        "reads_exact": row.summary.reads.is_exact(),
-        "writes_exact": row.summary.writes.is_exact(),
-        "module_reads": row.summary.module_reads,
-        "module_writes": row.summary.module_writes,
-    })
+    Ok(())
 }

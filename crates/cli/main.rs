@@ -15,12 +15,14 @@ mod checkpoint;
 mod criu;
 mod deferred;
 mod delivery;
+mod demangle;
 mod directory;
 mod distrust;
 mod doctor;
 mod entrusted;
 mod export;
 mod figures;
+mod footprints;
 mod gpu;
 mod graph;
 mod guard_link;
@@ -97,6 +99,7 @@ fn act(action: Action) -> Outcome {
         Action::Release(a) => release::run(&a),
         Action::Ps(a) => ps::run(&a),
         Action::Inspect(a) => inspect::run(&a),
+        Action::Footprints(a) => footprints::run(&a),
         Action::Graph(a) => graph::run(&a),
         Action::Verify(a) => verify::run(&a),
         Action::Export(a) => export::run(&a),

@@ -24,6 +24,8 @@ pub enum BundleError {
     TooManyEntries(u64),
     #[error("entry {index} of the bundle lies outside of what a file can hold")]
     Entry { index: usize },
+    #[error("entry {0} of the bundle lies on another one, or on the header")]
+    Overlap(String),
     #[error(transparent)]
     Compressed(#[from] CompressedError),
 }

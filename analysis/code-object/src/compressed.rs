@@ -4,7 +4,9 @@
 //! u64 hash. Version 3 has 64-bit sizes, 32 bytes. Version 1 has no file size and has not been seen
 //! in any package; it is refused. The hash is not cryptographic and is not checked.
 
-use std::io::Read;
+use std::io::{self, Read};
+
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 use crate::bytes::Bytes;
 use crate::limits::ObjectLimits;
@@ -77,43 +79,87 @@ impl Header {
     }
 }
 
-/// The raw bundle inside the compressed one at the start of `bytes`.
-pub(crate) fn decompress(bytes: &[u8], limits: &ObjectLimits) -> Result<Vec<u8>, CompressedError> {
-    let header = Header::parse(bytes)?;
-    if header.method != METHOD_ZSTD {
-        return Err(CompressedError::Method(header.method));
+/// The raw bundle inside the compressed one at the start of `bytes`, as it comes out: what has been read or
+/// skipped is gone. zstd itself keeps a window of it.
+pub(crate) struct Unpacked<'a> {
+    decoder: StreamingDecoder<&'a [u8], FrameDecoder>,
+    at: usize,
+    declared: usize,
+}
+
+fn zstd(error: impl std::fmt::Display) -> CompressedError {
+    CompressedError::Zstd(error.to_string())
+}
+
+impl<'a> Unpacked<'a> {
+    pub(crate) fn new(bytes: &'a [u8], limits: &ObjectLimits) -> Result<Self, CompressedError> {
+        let header = Header::parse(bytes)?;
+        if header.method != METHOD_ZSTD {
+            return Err(CompressedError::Method(header.method));
+        }
+        if header.uncompressed > limits.uncompressed as u64 {
+            return Err(CompressedError::Size(header.uncompressed));
+        }
+        let frame = bytes
+            .get(header.len()..header.file_size)
+            .ok_or(CompressedError::Short)?;
+        let window = MAX_WINDOW.min(limits.uncompressed as u64);
+        Ok(Self {
+            decoder: StreamingDecoder::new_with_max_window_size(frame, window).map_err(zstd)?,
+            at: 0,
+            declared: header.uncompressed as usize,
+        })
     }
-    if header.uncompressed > limits.uncompressed as u64 {
-        return Err(CompressedError::Size(header.uncompressed));
+
+    /// Bytes of the raw bundle that have come out.
+    pub(crate) fn at(&self) -> usize {
+        self.at
     }
-    let declared = header.uncompressed as usize;
-    let frame = bytes
-        .get(header.len()..header.file_size)
-        .ok_or(CompressedError::Short)?;
-    let zstd = |error: &dyn std::fmt::Display| CompressedError::Zstd(error.to_string());
-    let mut decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(
-        frame,
-        MAX_WINDOW.min(limits.uncompressed as u64),
-    )
-    .map_err(|error| zstd(&error))?;
-    // Grows with what really comes out, not with what the header says.
-    let mut raw = Vec::new();
-    (&mut decoder)
-        .take(header.uncompressed + 1)
-        .read_to_end(&mut raw)
-        .map_err(|error| zstd(&error))?;
-    if raw.len() != declared {
-        return Err(CompressedError::Length {
-            actual: raw.len(),
-            declared,
-        });
+
+    /// What comes next, as far as there is that much. Grows with what really comes out, not with what the
+    /// caller, or the header, says.
+    pub(crate) fn read(&mut self, len: usize) -> Result<Vec<u8>, CompressedError> {
+        let mut read = Vec::new();
+        let len = len.min(self.declared - self.at) as u64;
+        (&mut self.decoder)
+            .take(len)
+            .read_to_end(&mut read)
+            .map_err(zstd)?;
+        self.at += read.len();
+        Ok(read)
     }
-    Ok(raw)
+
+    /// The bytes that were there to skip.
+    pub(crate) fn skip(&mut self, len: usize) -> Result<usize, CompressedError> {
+        let len = len.min(self.declared - self.at) as u64;
+        let mut next = (&mut self.decoder).take(len);
+        let skipped = io::copy(&mut next, &mut io::sink()).map_err(zstd)? as usize;
+        self.at += skipped;
+        Ok(skipped)
+    }
+
+    /// Checks that as much comes out as the header says.
+    pub(crate) fn finish(mut self) -> Result<(), CompressedError> {
+        let declared = self.declared;
+        self.skip(declared - self.at)?;
+        let more = io::copy(&mut self.decoder.take(1), &mut io::sink()).map_err(zstd)?;
+        let actual = self.at + more as usize;
+        match actual == declared {
+            true => Ok(()),
+            false => Err(CompressedError::Length { actual, declared }),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn unpack(bytes: &[u8], limits: &ObjectLimits) -> Result<Vec<u8>, CompressedError> {
+        let mut unpacked = Unpacked::new(bytes, limits)?;
+        let raw = unpacked.read(usize::MAX)?;
+        unpacked.finish().map(|()| raw)
+    }
 
     fn compressed(version: u16, raw: &[u8]) -> Vec<u8> {
         let frame = ruzstd::encoding::compress_to_vec(
@@ -147,7 +193,7 @@ mod tests {
             );
             bytes.extend(b"the next bundle");
             assert_eq!(
-                decompress(&bytes, &ObjectLimits::default()).as_deref(),
+                unpack(&bytes, &ObjectLimits::default()).as_deref(),
                 Ok(&raw[..])
             );
         }
@@ -161,10 +207,10 @@ mod tests {
             ..ObjectLimits::default()
         };
         let mut bytes = compressed(3, &raw);
-        assert_eq!(decompress(&bytes, &small), Err(CompressedError::Size(4096)));
+        assert_eq!(unpack(&bytes, &small), Err(CompressedError::Size(4096)));
         bytes[16..24].copy_from_slice(&100_u64.to_le_bytes());
         assert_eq!(
-            decompress(&bytes, &ObjectLimits::default()),
+            unpack(&bytes, &ObjectLimits::default()),
             Err(CompressedError::Length {
                 actual: 101,
                 declared: 100
@@ -177,12 +223,12 @@ mod tests {
         let mut bytes = compressed(2, b"x");
         bytes[6] = 0;
         assert_eq!(
-            decompress(&bytes, &ObjectLimits::default()),
+            unpack(&bytes, &ObjectLimits::default()),
             Err(CompressedError::Method(0))
         );
         bytes[4] = 1;
         assert_eq!(
-            decompress(&bytes, &ObjectLimits::default()),
+            unpack(&bytes, &ObjectLimits::default()),
             Err(CompressedError::Version(1))
         );
     }

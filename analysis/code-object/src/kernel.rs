@@ -48,6 +48,8 @@ pub struct Arg {
     pub kind: ArgKind,
     /// What the compiler proved; absent in most kernels.
     pub access: Option<ArgAccess>,
+    /// The source has it as a pointer to what is constant; absent in most kernels.
+    pub is_const: bool,
     /// Only in kernels written in assembly.
     pub name: Option<String>,
 }

@@ -3,7 +3,7 @@
 //! A HIP program carries its kernels in layers: a host executable or shared library with a
 //! `.hip_fatbin` section, which holds offload bundles back to back, raw or compressed, which hold
 //! one AMDGPU ELF per target, which holds machine code, kernel descriptors and a metadata note.
-//! [`extract`] peels the layers down to ELF files, [`CodeObject::parse`] reads one.
+//! [`extract`] peels the layers down to ELF files ([`visit`]: one at a time), [`CodeObject::parse`] reads one.
 //!
 //! What must hold: any bytes are either understood or refused with an error; nothing here panics,
 //! and no length field of the input makes it allocate more than [`ObjectLimits`] allows.
@@ -23,7 +23,7 @@ mod target;
 
 pub use bundle::{BundleError, bundle_len};
 pub use compressed::CompressedError;
-pub use container::{ExtractError, Extracted, extract};
+pub use container::{ExtractError, Extracted, extract, visit};
 pub use descriptor::{DESCRIPTOR_SIZE, Descriptor};
 pub use elf::{CodeObject, ObjectError, Relocation, Segment, Symbol, SymbolKind};
 pub use kernel::{Arg, ArgAccess, ArgKind, Kernel};

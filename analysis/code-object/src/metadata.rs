@@ -88,6 +88,7 @@ fn arg(value: &ValueRef<'_>) -> Result<Arg, MetadataError> {
             "read_write" => Some(ArgAccess::ReadWrite),
             _ => None,
         }),
+        is_const: matches!(get(value, ".is_const"), Some(ValueRef::Boolean(true))),
         name: string(value, ".name"),
     })
 }

@@ -143,6 +143,13 @@ impl<'a> TargetName<'a> {
     }
 }
 
+/// With its features.
+impl fmt::Display for TargetName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,13 @@
 
 mod elf;
 
+use std::ops::ControlFlow;
+
 use elf::{CODE, DATA, KernelSource};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use strobe_code_object::{
-    ArgKind, CodeObject, ExtractError, ObjectLimits, SymbolKind, bundle_len, extract,
+    ArgKind, BundleError, CodeObject, ExtractError, ObjectLimits, SymbolKind, bundle_len, extract,
+    visit,
 };
 use strobe_isa::Target;
 
@@ -126,6 +130,90 @@ fn bundles_back_to_back_give_device_code_only() {
         extract(&bytes, &ObjectLimits::default()),
         Err(ExtractError::Entry { .. })
     ));
+}
+
+/// A compressed bundle of version 2 with these entries after a header of 4096 bytes.
+fn packed(entries: &[(&str, usize, &[u8])]) -> Vec<u8> {
+    let mut raw = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    raw.extend((entries.len() as u64).to_le_bytes());
+    for (triple, offset, content) in entries {
+        for word in [*offset, content.len(), triple.len()] {
+            raw.extend((word as u64).to_le_bytes());
+        }
+        raw.extend(triple.as_bytes());
+    }
+    for (_, offset, content) in entries {
+        raw.resize(raw.len().max(offset + content.len()), 0);
+        raw[*offset..][..content.len()].copy_from_slice(content);
+    }
+    let frame = compress_to_vec(&raw[..], CompressionLevel::Uncompressed);
+    let mut bytes = b"CCOB\x02\0\x01\0".to_vec();
+    bytes.extend((24 + frame.len() as u32).to_le_bytes());
+    bytes.extend((raw.len() as u32).to_le_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(frame);
+    bytes
+}
+
+#[test]
+fn of_a_packed_bundle_only_what_is_wanted_comes_out_and_as_long_as_it_is() {
+    let object = elf::write(&two_kernels(), &[0], false);
+    let place = |index: usize| 4096 + index * object.len().next_multiple_of(4096);
+    let triples = ["a--gfx900", "a--gfx906", "a--gfx908"];
+    // Not in the order of their places, and one that is no device code.
+    let bytes = packed(&[
+        (triples[2], place(3), &object),
+        (triples[0], place(0), &object),
+        ("host", place(2), b"text"),
+        (triples[1], place(1), &object),
+    ]);
+    let see = |wanted: &str, most: usize| {
+        let (mut named, mut seen) = (Vec::new(), Vec::new());
+        let visited = visit(
+            &bytes,
+            &ObjectLimits::default(),
+            |triple| {
+                named.push(triple.to_owned());
+                triple.contains(wanted)
+            },
+            |found| {
+                assert_eq!(&found.bytes[..], &object[..]);
+                seen.push(found.triple);
+                match seen.len() < most {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            },
+        );
+        assert_eq!(visited, Ok(()));
+        (named, seen)
+    };
+    assert_eq!(
+        see("gfx906", 9),
+        (triples.map(Into::into).into(), vec![triples[1].to_owned()])
+    );
+    assert_eq!(see("", 2).1, triples[..2]);
+    assert_eq!(
+        see("", 2).0,
+        triples[..2],
+        "the third is not unpacked any more"
+    );
+    assert_eq!(see("", 9).1, triples);
+    let at_once = extract(&bytes, &ObjectLimits::default()).expect("a bundle");
+    assert_eq!(at_once.len(), 3);
+}
+
+#[test]
+fn a_packed_bundle_whose_entries_lie_on_one_another_is_refused() {
+    let object = elf::write(&two_kernels(), &[0], false);
+    for second in [4096, 4096 + object.len() - 1] {
+        let bytes = packed(&[("a--gfx900", 4096, &object), ("a--gfx906", second, &object)]);
+        let refused = extract(&bytes, &ObjectLimits::default()).expect_err("overlapping entries");
+        let ExtractError::Bundle { error, .. } = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(error, BundleError::Overlap("a--gfx906".to_owned()));
+    }
 }
 
 #[test]

@@ -157,7 +157,7 @@ impl Walk<'_> {
         if matches!(self.arena.node(base), Node::Symbol(_)) && !site.writes {
             return;
         }
-        self.sites.push(site);
+        self.sites.push((site, self.pc));
     }
 
     /// An address without its constant part, and that.

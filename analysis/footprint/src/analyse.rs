@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::reaches::reaches;
 use crate::roots;
 use crate::summary::FootprintSummary;
+use crate::touch::Touch;
 use crate::unseen::{Unseen, unseen};
 use crate::walk::Walk;
 
@@ -30,7 +31,8 @@ enum Inner {
         kernel: Box<Kernel>,
         unseen: Vec<Unseen>,
     },
-    Unknown(Reason),
+    /// And the instruction at which the walk could not go on, if it could begin.
+    Unknown(Reason, Option<u64>),
 }
 
 /// Analyses one kernel's machine code.
@@ -45,7 +47,7 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
             plan: Box::new(plan),
             kernel: Box::new(kernel.clone()),
         },
-        Err(reason) => Inner::Unknown(reason),
+        Err((reason, at)) => Inner::Unknown(reason, at),
     };
     KernelFootprint {
         inner: Arc::new(inner),
@@ -55,8 +57,13 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
 /// Walks done again with what the last one has told of accesses of scratch.
 const MAX_AGAIN: usize = 2;
 
-fn walk(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) -> Result<Plan, Reason> {
-    let machine = Machine::of(object.target, kernel)?;
+fn walk(
+    object: &CodeObject,
+    kernel: &Kernel,
+    limits: &AnalysisLimits,
+) -> Result<Plan, (Reason, Option<u64>)> {
+    let machine = Machine::of(object.target, kernel);
+    let machine = machine.map_err(|reason| (reason, None))?;
     let mut again = 0;
     let mut known = Reaches::default();
     loop {
@@ -64,7 +71,7 @@ fn walk(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) -> Result
         walk.reaches = known.clone();
         // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
         // what comes next, and so does the walk.
-        walk.run()?;
+        walk.run().map_err(|reason| (reason, Some(walk.pc)))?;
         let indexed = std::mem::take(&mut walk.indexed);
         let plan = Plan::new(walk, limits);
         if indexed.is_empty() || again == MAX_AGAIN || !plan.goes_through_scratch() {
@@ -92,8 +99,18 @@ impl KernelFootprint {
         memory: &dyn LaunchMemory,
     ) -> (Access, Vec<Word>) {
         match &*self.inner {
-            Inner::Unknown(reason) => (Access::unknown(*reason), Vec::new()),
+            Inner::Unknown(reason, _) => (Access::unknown(*reason), Vec::new()),
             Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
+        }
+    }
+
+    /// What each instruction that touches memory may touch, by ascending address; nothing where the footprint is
+    /// unknown as a whole. Reads of the kernel's own arguments are left out. Computed anew by each call.
+    #[must_use]
+    pub fn touches(&self) -> Vec<Touch> {
+        match &*self.inner {
+            Inner::Unknown(..) => Vec::new(),
+            Inner::Known { plan, kernel, .. } => roots::touches(plan, kernel),
         }
     }
 
@@ -101,7 +118,7 @@ impl KernelFootprint {
     #[must_use]
     pub fn summary(&self) -> FootprintSummary {
         match &*self.inner {
-            Inner::Unknown(reason) => FootprintSummary::unknown(*reason),
+            Inner::Unknown(reason, at) => FootprintSummary::unknown(*reason, *at),
             Inner::Known { plan, kernel, .. } => roots::summarise(plan, kernel),
         }
     }

@@ -1,6 +1,6 @@
 //! Addresses in words: `4*gid.x` for people.
 
-use strobe_code_object::Kernel;
+use strobe_code_object::{ArgKind, Kernel};
 
 use crate::expr::{Binary, Id, Node};
 use crate::plan::Plan;
@@ -49,6 +49,21 @@ pub(crate) fn offset(plan: &Plan, kernel: &Kernel, address: Id, slot: u32) -> Op
     } else {
         text
     })
+}
+
+/// What an argument is called: by its name in the metadata, else by its index.
+pub(crate) fn argument(kernel: &Kernel, index: usize) -> String {
+    let is_name = |name: &&String| {
+        let mut bytes = name.bytes();
+        !name.is_empty() && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+    };
+    let arg = kernel.args.get(index);
+    let named = arg.and_then(|arg| arg.name.as_ref()).filter(is_name);
+    match arg.map(|arg| arg.kind) {
+        Some(ArgKind::HiddenBlockCount(dimension)) => format!("blocks.{}", axis(dimension)),
+        Some(ArgKind::HiddenGroupSize(dimension)) => format!("block.{}", axis(dimension)),
+        _ => named.cloned().unwrap_or_else(|| format!("arg{index}")),
+    }
 }
 
 /// Stands for the pointer.
@@ -173,9 +188,10 @@ impl Describe<'_> {
 
     fn argument(&self, offset: u32) -> Option<String> {
         let (index, arg) = self.kernel.arg_at(offset)?;
+        let name = argument(self.kernel, index);
         Some(match offset - arg.offset {
-            0 => format!("arg{index}"),
-            within => format!("arg{index}.{within}"),
+            0 => name,
+            within => format!("{name}.{within}"),
         })
     }
 }

@@ -1,30 +1,37 @@
 //! What a file's kernels touch: for `strobe inspect`.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Instant;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use strobe_code_object::{CodeObject, ExtractError, Kernel, TargetName, extract};
+use strobe_code_object::{
+    CodeObject, ExtractError, Extracted, Kernel, ObjectLimits, TargetName, visit,
+};
 
-use crate::analyse::analyse;
+use crate::analyse::{KernelFootprint, analyse};
+use crate::contradiction::{Contradiction, contradictions};
+use crate::instructions::{self, Instruction};
 use crate::limits::AnalysisLimits;
-use crate::summary::{FootprintSummary, SideSummary, Slot};
+use crate::summary::{FootprintSummary, Obstacle, SideSummary, Slot, Why};
+use crate::touch::Touch;
 
-/// What one kernel touches.
-#[derive(Clone, Debug)]
-pub struct InspectedKernel {
-    /// As in the file, mangled.
-    pub name: String,
-    /// The processor.
-    pub target: String,
-    /// How many, hidden ones included.
-    pub arguments: usize,
-    /// What it touches.
+/// One kernel, and what it touches.
+#[derive(Debug)]
+pub struct InspectedKernel<'a> {
+    /// What it is in.
+    pub object: &'a CodeObject,
+    /// As the object has it.
+    pub kernel: &'a Kernel,
+    /// For launches of it.
+    pub footprint: KernelFootprint,
+    /// What any launch touches.
     pub summary: FootprintSummary,
 }
 
 /// A code object that could not be read.
 #[derive(Clone, Debug)]
-pub struct RefusedKernel {
+pub struct RefusedObject {
     /// Where its bundle starts in the file, in bytes.
     pub at: usize,
     /// The bundle's name for it.
@@ -33,13 +40,15 @@ pub struct RefusedKernel {
     pub error: String,
 }
 
-/// What a file's kernels touch.
+/// How the kernels of a file came out.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Targets that the file has code for, with their features, in the order of the file.
+    pub targets: Vec<String>,
     /// In the order of the file.
-    pub rows: Vec<InspectedKernel>,
-    /// In the order of the file.
-    pub refused: Vec<RefusedKernel>,
+    pub refused: Vec<RefusedObject>,
+    /// Code objects that were wanted and read.
+    pub objects: usize,
     /// Kernels looked at.
     pub kernels: usize,
     /// Kernels whose writes are resolved to arguments.
@@ -48,84 +57,172 @@ pub struct Report {
     pub reads_exact: usize,
     /// Kernels of which a side is not.
     pub conservative: usize,
-    /// Time taken by the analysis, reading the file left out.
-    pub seconds: f64,
+    /// Why: kernels whose reads, and whose writes, are not.
+    pub reasons: BTreeMap<Obstacle, [usize; 2]>,
+    /// Kernels whose code does what their metadata says that it does not.
+    pub contradicted: usize,
+    /// Time that the analysis took; not that of reading the file, nor of what is done with its results.
+    pub time: Duration,
 }
 
-/// Analyses every kernel in a code object, executable, shared library or offload bundle.
+/// Analyses the kernels in a code object, executable, shared library or offload bundle, one after the other, until
+/// `each` has seen enough. Of what is packed, one code object is in memory at a time.
 ///
-/// `target` keeps the code objects of one processor (`gfx906`). Code objects that cannot be read are
-/// listed, not fatal.
+/// `target` keeps the code objects of one processor (`gfx906`), `wanted` the kernels of some (mangled) names. Code
+/// objects that cannot be read are listed, not fatal.
 ///
 /// # Errors
 /// If the file is none of these or carries no device code.
-pub fn report(bytes: &[u8], target: Option<&str>) -> Result<Report, ExtractError> {
-    let limits = strobe_code_object::ObjectLimits::default();
+pub fn inspect(
+    bytes: &[u8],
+    target: Option<&str>,
+    wanted: impl Fn(&str) -> bool,
+    mut each: impl FnMut(&InspectedKernel<'_>) -> ControlFlow<()>,
+) -> Result<Report, ExtractError> {
+    let limits = ObjectLimits::default();
     let mut report = Report::default();
-    for extracted in extract(bytes, &limits)? {
-        // A bundle names its target: no need to parse the others.
-        let wanted = |name: &str| target.is_none_or(|target| name == target);
-        let named = TargetName::of_triple(&extracted.triple).processor();
-        if !extracted.triple.is_empty() && !wanted(named) {
-            continue;
+    let mut targets = Vec::new();
+    let named = |triple: &str| {
+        let name = TargetName::of_triple(triple);
+        if !triple.is_empty() {
+            note(&mut targets, name.to_string());
         }
-        match CodeObject::parse(&extracted.bytes, &limits) {
-            Ok(object) if wanted(object.target.name().unwrap_or_default()) => {
-                let start = Instant::now();
-                for kernel in &object.kernels {
-                    report.add(&object, kernel);
-                }
-                report.seconds += start.elapsed().as_secs_f64();
+        // That of a bare ELF file stands inside.
+        triple.is_empty() || target.is_none_or(|target| target == name.processor())
+    };
+    visit(bytes, &limits, named, |extracted| {
+        let Extracted { triple, at, bytes } = extracted;
+        let object = match CodeObject::parse(&bytes, &limits) {
+            Ok(object) => object,
+            Err(error) => {
+                let error = error.to_string();
+                report.refused.push(RefusedObject { at, triple, error });
+                return ControlFlow::Continue(());
             }
-            Ok(_) => {}
-            Err(error) => report.refused.push(RefusedKernel {
-                at: extracted.at,
-                triple: extracted.triple,
-                error: error.to_string(),
-            }),
+        };
+        if triple.is_empty() {
+            report.targets.push(object.target.to_string());
         }
-    }
+        if target.is_some_and(|target| object.target.name() != Some(target)) {
+            return ControlFlow::Continue(());
+        }
+        report.objects += 1;
+        let kernels = object.kernels.iter();
+        kernels
+            .filter(|kernel| wanted(&kernel.name))
+            .try_for_each(|kernel| each(&report.add(&object, kernel)))
+    })?;
+    report.targets.extend(targets);
     Ok(report)
 }
 
+fn note(targets: &mut Vec<String>, target: String) {
+    if !targets.contains(&target) {
+        targets.push(target);
+    }
+}
+
 impl Report {
-    fn add(&mut self, object: &CodeObject, kernel: &Kernel) {
-        let summary = analyse(object, kernel, &AnalysisLimits::default()).summary();
+    fn add<'a>(&mut self, object: &'a CodeObject, kernel: &'a Kernel) -> InspectedKernel<'a> {
+        let start = Instant::now();
+        let footprint = analyse(object, kernel, &AnalysisLimits::default());
+        let summary = footprint.summary();
+        self.time += start.elapsed();
         let (reads, writes) = (summary.reads.is_exact(), summary.writes.is_exact());
         self.kernels += 1;
         self.writes_exact += usize::from(writes);
         self.reads_exact += usize::from(reads);
         self.conservative += usize::from(!(reads && writes));
-        self.rows.push(InspectedKernel {
-            name: kernel.name.clone(),
-            target: object.target.to_string(),
-            arguments: kernel
-                .args
-                .iter()
-                .filter(|arg| !arg.kind.is_hidden())
-                .count(),
+        for (side, index) in [(&summary.reads, 0), (&summary.writes, 1)] {
+            if let Some(obstacle) = side.obstacle() {
+                self.reasons.entry(obstacle).or_default()[index] += 1;
+            }
+        }
+        let kernel = InspectedKernel {
+            object,
+            kernel,
+            footprint,
             summary,
-        });
+        };
+        self.contradicted += usize::from(!kernel.contradictions().is_empty());
+        kernel
     }
 }
 
-impl fmt::Display for InspectedKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} ({}, {} arguments)",
-            self.name, self.target, self.arguments
-        )?;
-        writeln!(
-            f,
-            "  reads:  {}",
-            Line(&self.summary.reads, &self.summary.module_reads)
-        )?;
-        write!(
-            f,
-            "  writes: {}",
-            Line(&self.summary.writes, &self.summary.module_writes)
+impl InspectedKernel<'_> {
+    /// Where the code does what the metadata says that it does not.
+    #[must_use]
+    pub fn contradictions(&self) -> Vec<Contradiction> {
+        contradictions(&self.summary, self.kernel)
+    }
+
+    /// What it reads and what it writes, module data too.
+    #[must_use]
+    pub fn lines(&self) -> (String, String) {
+        let summary = &self.summary;
+        (
+            Line(&summary.reads, &summary.module_reads).to_string(),
+            Line(&summary.writes, &summary.module_writes).to_string(),
         )
+    }
+
+    /// An instruction that keeps a side from being exact, as text.
+    #[must_use]
+    pub fn instruction(&self, why: &Why) -> String {
+        let at = instructions::at(self.object, self.kernel, why.address);
+        let text = at.map_or_else(|| "?".to_owned(), |at| at.text);
+        format!("{:#x}: {text}", why.address)
+    }
+
+    /// Its code, with what each instruction touches: from its entry to where its symbol ends, at most
+    /// [`AnalysisLimits::instructions`].
+    #[must_use]
+    pub fn code(&self) -> Vec<(Instruction, Vec<Touch>)> {
+        let touches = self.footprint.touches();
+        let code = instructions::of(self.object, self.kernel).map(|instruction| {
+            let first = touches.partition_point(|touch| touch.address < instruction.address);
+            let here = touches[first..].iter();
+            let here = here.take_while(|touch| touch.address == instruction.address);
+            let here = here.cloned().collect();
+            (instruction, here)
+        });
+        code.take(AnalysisLimits::default().instructions).collect()
+    }
+
+    /// How many arguments it takes, hidden ones left out.
+    #[must_use]
+    pub fn arguments(&self) -> usize {
+        let args = self.kernel.args.iter();
+        args.filter(|arg| !arg.kind.is_hidden()).count()
+    }
+}
+
+/// Instructions of one reason that are shown; who wants all asks for the code.
+const SHOWN: usize = 3;
+
+/// Without its name.
+impl fmt::Display for InspectedKernel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reads, writes) = self.lines();
+        let target = self.object.target;
+        writeln!(f, "({target}, {} arguments)", self.arguments())?;
+        writeln!(f, "  reads:  {reads}")?;
+        write!(f, "  writes: {writes}")?;
+        for contradiction in self.contradictions() {
+            write!(f, "\n  contradiction: {contradiction}")?;
+        }
+        let mut why = self.summary.why.clone();
+        why.sort_by_key(|why| why.obstacle);
+        for because in why.chunk_by(|a, b| a.obstacle == b.obstacle) {
+            write!(f, "\n  because of {}:", because[0].obstacle)?;
+            for why in because.iter().take(SHOWN) {
+                write!(f, "\n    {}", self.instruction(why))?;
+            }
+            if because.len() > SHOWN {
+                write!(f, "\n    and {} more", because.len() - SHOWN)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -167,14 +264,15 @@ impl fmt::Display for Slot {
         if self.indirect {
             f.write_str("pointers loaded from memory at ")?;
         }
+        let name = &self.name;
         match (self.arg, self.within, self.offset) {
-            (Some(arg), 0, _) => write!(f, "arg{arg}")?,
-            (Some(arg), within, _) => write!(f, "arg{arg}+{within}")?,
+            (Some(_), 0, _) => f.write_str(name)?,
+            (Some(_), within, _) => write!(f, "{name}+{within}")?,
             (None, _, Some(offset)) => write!(f, "kernarg+{offset}")?,
             (None, _, None) => f.write_str("any pointer among the arguments")?,
         }
         if self.extents.is_empty() && !self.indirect {
-            f.write_str(" (whole allocation)")?;
+            f.write_str("[..]")?;
         }
         for (index, extent) in self.extents.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { " " })?;

@@ -13,6 +13,14 @@ pub(crate) struct Machine {
     pub(crate) wave: WaveSize,
 }
 
+/// How many lanes the waves of a kernel have.
+pub(crate) fn wave(kernel: &Kernel) -> WaveSize {
+    match kernel.descriptor.wave32() {
+        true => WaveSize::Lanes32,
+        false => WaveSize::Lanes64,
+    }
+}
+
 impl Machine {
     /// What is analysed: registers of one file, a work-item id in each of the first, known waves.
     pub(crate) fn of(id: TargetId, kernel: &Kernel) -> Result<Self, Reason> {
@@ -21,10 +29,7 @@ impl Machine {
         if target.accumulators != Accumulators::None || target.packed_work_item_ids {
             return Err(other);
         }
-        let wave = match kernel.descriptor.wave32() {
-            true => WaveSize::Lanes32,
-            false => WaveSize::Lanes64,
-        };
+        let wave = wave(kernel);
         // A lane mask is a pair of registers to the walk.
         if wave != WaveSize::Lanes64 || !target.wave_sizes.contains(&wave) {
             return Err(Reason::Other("waves of 32 lanes"));

@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) merges: Merges,
     pub(crate) loads: Vec<Load>,
     pub(crate) sites: Vec<Site>,
+    /// Where the instructions of the sites stand: index of the site, address; in that order.
+    places: Vec<(u32, u64)>,
     pub(crate) kernarg_size: u32,
     pub(crate) args: Vec<Arg>,
     pub(crate) table: usize,
@@ -48,23 +50,20 @@ impl Plan {
             facts,
             merges,
             loads,
-            mut sites,
+            sites: mut located,
             ..
         } = walk;
-        sites.sort_unstable_by_key(|site| {
-            (
-                site.address,
-                site.facts.0,
-                site.bytes,
-                site.reads,
-                site.writes,
-                site.scalar,
-            )
-        });
-        sites.dedup_by(|a, b| {
-            let key = |s: &Site| (s.address, s.facts, s.bytes, s.reads, s.writes, s.scalar);
-            key(a) == key(b)
-        });
+        let key = |s: &Site| (s.address, s.facts.0, s.bytes, s.reads, s.writes, s.scalar);
+        located.sort_unstable_by_key(|(site, pc)| (key(site), *pc));
+        let mut sites: Vec<Site> = Vec::new();
+        let mut places = Vec::with_capacity(located.len());
+        for (site, pc) in located {
+            if sites.last().is_none_or(|last| key(last) != key(&site)) {
+                sites.push(site);
+            }
+            places.push((sites.len() as u32 - 1, pc));
+        }
+        places.dedup();
         let names = (0..arena.len()).filter_map(|index| match arena.node(Id(index as u32)) {
             Node::Image(address) => {
                 let symbol = object.symbol_at(address)?;
@@ -85,6 +84,7 @@ impl Plan {
             merges,
             loads,
             sites,
+            places,
             kernarg_size: kernel.kernarg_size,
             args: kernel.args.clone(),
             table: limits.table,
@@ -111,6 +111,17 @@ impl Plan {
             }
         }
         false
+    }
+
+    /// Where the instructions of a site stand, by its index.
+    pub(crate) fn places(&self, site: usize) -> impl Iterator<Item = u64> + '_ {
+        let first = self
+            .places
+            .partition_point(|place| (place.0 as usize) < site);
+        let of_site = self.places[first..].iter();
+        of_site
+            .take_while(move |place| place.0 as usize == site)
+            .map(|place| place.1)
     }
 
     fn find_counters(&self) -> Map<(u32, Id), (u64, bool)> {

@@ -7,7 +7,9 @@ use crate::describe;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, children};
 use crate::host_calls::Structure;
 use crate::plan::Plan;
-use crate::summary::{FootprintSummary, SideSummary, Slot};
+use crate::site::Site;
+use crate::summary::{self, FootprintSummary, Obstacle, SideSummary, Slot};
+use crate::touch::Touch;
 
 /// What an address may be based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,18 @@ enum Root {
     /// Something lost less a pointer.
     Apart,
     Lost(Why),
+}
+
+impl Root {
+    /// What keeps an access through it from being exact.
+    fn obstacle(self) -> Option<Obstacle> {
+        match self {
+            Self::Lost(why) => Some(Obstacle::Unknown(why.reason())),
+            Self::Apart => Some(Obstacle::Unknown(Why::Arithmetic.reason())),
+            Self::Behind(_) => Some(Obstacle::Indirect),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,7 +311,8 @@ fn reachable(plan: &Plan) -> Vec<Id> {
         .collect()
 }
 
-pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
+/// Finds where the addresses of all sites come from.
+fn find<'a>(plan: &'a Plan, kernel: &'a Kernel) -> Finder<'a> {
     let order = reachable(plan);
     let sets = vec![0; plan.arena.len()];
     let mut finder = Finder {
@@ -318,19 +333,45 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
             break;
         }
     }
-    let lost = finder.one(Root::Lost(Why::Arithmetic));
+    finder
+}
+
+/// An address of a site: what it is based on, and in words what is added to that.
+struct Way {
+    root: Root,
+    extent: Option<String>,
+}
+
+impl Finder<'_> {
+    fn ways(&mut self, site: &Site) -> Vec<Way> {
+        let set = match self.of(site.address) {
+            0 => self.one(Root::Lost(Why::Arithmetic)),
+            set => set,
+        };
+        let extent = |root| match root {
+            Root::Slot(slot) => describe::offset(self.plan, self.kernel, site.address, slot)
+                .map(|offset| format!("[{offset} .. +{})", site.bytes)),
+            _ => None,
+        };
+        let ways = self.roots(set).map(|root| Way {
+            root,
+            extent: extent(root),
+        });
+        ways.collect()
+    }
+}
+
+pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
+    let mut finder = find(plan, kernel);
     let mut summary = FootprintSummary {
         reads: SideSummary::None,
         writes: SideSummary::None,
         module_writes: Vec::new(),
         module_reads: Vec::new(),
+        why: Vec::new(),
     };
-    for site in &plan.sites {
-        let set = match finder.of(site.address) {
-            0 => lost,
-            set => set,
-        };
-        for root in finder.roots(set) {
+    for (index, site) in plan.sites.iter().enumerate() {
+        for Way { root, extent } in finder.ways(site) {
             if let Root::Image(address) = root {
                 let name = plan.symbol(address);
                 for (touched, names) in [
@@ -342,11 +383,16 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
                     }
                 }
             }
-            let extent = match root {
-                Root::Slot(slot) => describe::offset(plan, kernel, site.address, slot)
-                    .map(|offset| format!("[{offset} .. +{})", site.bytes)),
-                _ => None,
-            };
+            if let Some(obstacle) = root.obstacle() {
+                summary
+                    .why
+                    .extend(plan.places(index).map(|address| summary::Why {
+                        address,
+                        obstacle,
+                        reads: site.reads,
+                        writes: site.writes,
+                    }));
+            }
             if site.reads {
                 note(&mut summary.reads, root, kernel, extent.clone());
             }
@@ -355,11 +401,66 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
             }
         }
     }
+    summary.why.sort_unstable();
+    summary.why.dedup();
     summary
 }
 
-/// Extents in words of one slot at most; more are the whole allocation.
-const MAX_EXTENTS: usize = 3;
+/// What each instruction touches, by ascending address.
+pub(crate) fn touches(plan: &Plan, kernel: &Kernel) -> Vec<Touch> {
+    let mut finder = find(plan, kernel);
+    let mut touches = Vec::new();
+    for (index, site) in plan.sites.iter().enumerate() {
+        for way in finder.ways(site) {
+            let what = finder.words(&way);
+            touches.extend(plan.places(index).map(|address| Touch {
+                address,
+                reads: site.reads,
+                writes: site.writes,
+                what: what.clone(),
+            }));
+        }
+    }
+    touches.sort_unstable();
+    touches.dedup();
+    touches
+}
+
+impl Finder<'_> {
+    fn words(&self, way: &Way) -> String {
+        let slot = |offset: u32| match self.kernel.arg_at(offset) {
+            Some((index, arg)) => {
+                let name = describe::argument(self.kernel, index);
+                match offset - arg.offset {
+                    0 => name,
+                    within => format!("{name}+{within}"),
+                }
+            }
+            None => format!("kernarg+{offset}"),
+        };
+        match way.root {
+            Root::Slot(offset) => {
+                let extent = way.extent.as_deref().unwrap_or("[..]");
+                format!("{}{extent}", slot(offset))
+            }
+            Root::AnySlot => "any pointer among the arguments".to_owned(),
+            Root::Behind(Some(offset)) => format!("a pointer loaded from {}", slot(offset)),
+            Root::Behind(None) => "a pointer loaded from memory".to_owned(),
+            Root::Image(address) => format!("module data {}", self.plan.symbol(address)),
+            Root::Own => "the kernel's arguments, packet, LDS or scratch".to_owned(),
+            Root::Runtime | Root::RuntimeWord | Root::HostCalls(..) => {
+                "memory of the runtime".to_owned()
+            }
+            Root::Apart | Root::Lost(_) => match way.root.obstacle() {
+                Some(obstacle) => format!("anything: {obstacle}"),
+                None => "anything".to_owned(),
+            },
+        }
+    }
+}
+
+/// Extents in words of one slot at most; more are none.
+const MAX_EXTENTS: usize = 6;
 
 fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<String>) {
     let (offset, indirect) = match root {
@@ -367,12 +468,10 @@ fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<Stri
             return;
         }
         Root::Lost(_) | Root::Apart => {
-            let why = match root {
-                Root::Lost(why) => why,
-                _ => Why::Arithmetic,
-            };
-            if !matches!(side, SideSummary::Unknown(_)) {
-                *side = SideSummary::Unknown(why.reason());
+            if let (false, Some(Obstacle::Unknown(reason))) =
+                (matches!(side, SideSummary::Unknown(_)), root.obstacle())
+            {
+                *side = SideSummary::Unknown(reason);
             }
             return;
         }
@@ -404,6 +503,9 @@ fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<Stri
             slots.push(Slot {
                 offset,
                 arg: arg.map(|(_, (index, _))| index),
+                name: arg.map_or_else(String::new, |(_, (index, _))| {
+                    describe::argument(kernel, index)
+                }),
                 within: arg.map_or(0, |(offset, (_, arg))| offset - arg.offset),
                 extents: extent.into_iter().collect(),
                 indirect,

@@ -1,5 +1,7 @@
 //! A footprint in terms of arguments, for people and for statistics.
 
+use std::fmt;
+
 use strobe_extent::Reason;
 
 /// What any launch of a kernel may touch.
@@ -14,6 +16,39 @@ pub struct FootprintSummary {
     pub module_writes: Vec<String>,
     /// Module data that may be read, by symbol.
     pub module_reads: Vec<String>,
+    /// What keeps a side from being exact, by ascending address of its instruction.
+    pub why: Vec<Why>,
+}
+
+/// Why a side is not exact: one instruction of the kernel, or of what it calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Why {
+    /// Where the instruction stands in the loaded image.
+    pub address: u64,
+    /// What is wrong with it.
+    pub obstacle: Obstacle,
+    /// It keeps the reads from being exact.
+    pub reads: bool,
+    /// It keeps the writes from being exact.
+    pub writes: bool,
+}
+
+/// What keeps a side from being exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// It goes through a pointer in memory, which is looked up at a launch.
+    Indirect,
+    /// Anything may be touched.
+    Unknown(Reason),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Indirect => f.write_str("through pointers in memory"),
+            Self::Unknown(reason) => reason.fmt(f),
+        }
+    }
 }
 
 /// One side of a [`FootprintSummary`].
@@ -37,22 +72,31 @@ pub struct Slot {
     pub offset: Option<u32>,
     /// Index of the argument that contains it.
     pub arg: Option<usize>,
+    /// What that is called: its name in the metadata, else `arg0`.
+    pub name: String,
     /// Byte offset of the pointer in that argument.
     pub within: u32,
     /// The addresses relative to the pointer, in words (`[4*gid.x .. +4)`); empty if no words were
-    /// found, then any address in the allocation may be meant.
+    /// found: which they are, only a launch says.
     pub extents: Vec<String>,
     /// The slot leads to a table of pointers, not to the memory itself.
     pub indirect: bool,
 }
 
 impl FootprintSummary {
-    pub(crate) fn unknown(reason: Reason) -> Self {
+    pub(crate) fn unknown(reason: Reason, at: Option<u64>) -> Self {
+        let why = |address| Why {
+            address,
+            obstacle: Obstacle::Unknown(reason),
+            reads: true,
+            writes: true,
+        };
         Self {
             reads: SideSummary::Unknown(reason),
             writes: SideSummary::Unknown(reason),
             module_writes: Vec::new(),
             module_reads: Vec::new(),
+            why: at.map(why).into_iter().collect(),
         }
     }
 }
@@ -61,6 +105,25 @@ impl SideSummary {
     /// Every access is resolved to arguments, without a look into device memory.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        matches!(self, Self::None | Self::Args(_))
+        self.obstacle().is_none()
+    }
+
+    /// What keeps it from being that.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        match self {
+            Self::None | Self::Args(_) => None,
+            Self::Indirect(_) => Some(Obstacle::Indirect),
+            Self::Unknown(reason) => Some(Obstacle::Unknown(*reason)),
+        }
+    }
+
+    /// The pointers among the arguments through which something is touched.
+    #[must_use]
+    pub fn slots(&self) -> &[Slot] {
+        match self {
+            Self::Args(slots) | Self::Indirect(slots) => slots,
+            Self::None | Self::Unknown(_) => &[],
+        }
     }
 }

@@ -37,7 +37,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) facts: Facts,
     pub(crate) merges: Merges,
     pub(crate) loads: Vec<Load>,
-    pub(crate) sites: Vec<Site>,
+    /// With the address of the instruction.
+    pub(crate) sites: Vec<(Site, u64)>,
+    /// The instruction that the walk is at.
+    pub(crate) pc: u64,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) parked: ParkedLists,
     pub(crate) loops: Vec<LoopRun>,
@@ -109,6 +112,7 @@ impl<'a> Walk<'a> {
             merges: Merges::default(),
             loads: Vec::new(),
             sites: Vec::new(),
+            pc: kernel.code.start,
             snapshots: Vec::new(),
             parked: ParkedLists::new(),
             loops: Vec::new(),
@@ -151,6 +155,7 @@ impl<'a> Walk<'a> {
             again.jumps = std::mem::take(&mut self.jumps);
             again.reaches = std::mem::take(&mut self.reaches);
             again.instructions = self.instructions;
+            again.pc = self.pc;
             again.steps.set(self.spent());
             again.premises = std::mem::take(&mut self.premises).left();
             again.lane_written = std::mem::take(&mut self.lane_written);
@@ -165,10 +170,13 @@ impl<'a> Walk<'a> {
         }
         let limit = self.limits.instructions;
         let function = Function::read(self.object, self.machine, entry, &self.jumps, limit);
-        let function = function.map_err(|error| match error {
-            FlowError::Size => Reason::Budget,
-            FlowError::Code => NO_CODE,
-            FlowError::Irreducible => NOT_FOLLOWED,
+        let function = function.map_err(|error| {
+            self.pc = entry;
+            match error {
+                FlowError::Size => Reason::Budget,
+                FlowError::Code => NO_CODE,
+                FlowError::Irreducible => NOT_FOLLOWED,
+            }
         })?;
         self.charge(STEPS_PER_WORD * function.instructions.len());
         for inst in function.instructions.iter().map(|located| &located.inst) {
@@ -266,6 +274,7 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
         }
+        self.pc = last.pc;
         match Exit::of(&last.inst) {
             Exit::End => {}
             Exit::Unsupported => return Err(NOT_FOLLOWED),
@@ -329,6 +338,7 @@ impl<'a> Walk<'a> {
 
     /// Whether the next instruction is reached.
     fn step(&mut self, state: &mut State, located: &Located, depth: usize) -> Result<bool, Reason> {
+        self.pc = located.pc;
         if self.exhausted() {
             return Err(Reason::Budget);
         }

@@ -1,6 +1,5 @@
 //! A launch like one before touches the same, and what differs in anything that matters is evaluated anew.
 
-#[allow(dead_code, reason = "for the tests of words")]
 #[path = "words/code.rs"]
 mod code;
 #[path = "../../code-object/tests/elf/mod.rs"]

@@ -575,41 +575,6 @@ fn metadata_adds_what_the_code_does_not_show() {
     assert_eq!(access.reads, run_of(whole(A)));
 }
 
-#[test]
-fn a_report_says_it_in_words() {
-    let kernels = [
-        KernelSource::new("store", STORE).args(&[(0, 8, "global_buffer")]),
-        KernelSource::new("call", CALL).args(&[(0, 8, "global_buffer")]),
-        KernelSource::new("table", TABLE).args(&[(0, 16, "by_value")]),
-    ];
-    let file = elf::write(&kernels, &[0; 64], false);
-    let report = strobe_footprint::inspect::report(&file, Some("gfx906")).expect("a report");
-    let counts = (
-        report.kernels,
-        report.writes_exact,
-        report.reads_exact,
-        report.conservative,
-    );
-    assert_eq!(counts, (3, 1, 2, 2));
-    let text: Vec<String> = report.rows.iter().map(|row| row.to_string()).collect();
-    assert_eq!(
-        text,
-        [
-            "store (gfx906, 1 arguments)\n  reads:  nothing\n  writes: arg0[4*tid.x .. +4)",
-            "call (gfx906, 1 arguments)\n  reads:  unknown: unresolved call\n  \
-             writes: unknown: unresolved call",
-            "table (gfx906, 1 arguments)\n  reads:  arg0[8 .. +8)\n  \
-             writes: pointers loaded from memory at arg0, arg0+8[0 .. +4)",
-        ]
-    );
-    assert_eq!(
-        strobe_footprint::inspect::report(&file, Some("gfx90a"))
-            .expect("none")
-            .kernels,
-        0
-    );
-}
-
 /// A compiler that takes a body for unreachable leaves nothing of it, and a launch runs on.
 #[test]
 fn a_kernel_without_an_instruction_is_what_comes_next() {

@@ -14,6 +14,10 @@ pub(crate) struct KernelSource {
     pub(crate) args: Vec<(u32, u32, &'static str)>,
     /// `.actual_access` of the first arguments.
     pub(crate) access: Vec<&'static str>,
+    /// `.name` of the first arguments.
+    pub(crate) names: Vec<&'static str>,
+    /// `.is_const` of all arguments.
+    pub(crate) is_const: bool,
     pub(crate) kernarg_size: u32,
     pub(crate) rsrc1: u32,
     pub(crate) rsrc2: u32,
@@ -29,6 +33,8 @@ impl KernelSource {
             symbol_size: None,
             args: Vec::new(),
             access: Vec::new(),
+            names: Vec::new(),
+            is_const: false,
             kernarg_size: 64,
             rsrc1: 0x3f,
             rsrc2: 2 << 1 | 1 << 7,
@@ -192,6 +198,11 @@ fn metadata(kernels: &[KernelSource]) -> Value {
                         ".actual_access",
                         kernel.access.get(index).map_or(Value::Nil, |a| (*a).into()),
                     ),
+                    (
+                        ".name",
+                        kernel.names.get(index).map_or(Value::Nil, |n| (*n).into()),
+                    ),
+                    (".is_const", kernel.is_const.into()),
                     (".future_key", Value::Array(vec![Value::Nil])),
                 ])
             });

@@ -1,5 +1,7 @@
 //! The machine code, with LLVM's text beside it.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
 #[rustfmt::skip]
 pub(crate) const STORE: &[u32] = &[
     0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
