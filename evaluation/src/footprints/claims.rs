@@ -158,6 +158,7 @@ mod tests {
             size,
             kind,
             access,
+            is_const: false,
             name: None,
         }
     }
@@ -215,6 +216,7 @@ mod tests {
         let slot = |arg, indirect| Slot {
             offset: Some(0),
             arg: Some(arg),
+            name: format!("arg{arg}"),
             within: 0,
             extents: Vec::new(),
             indirect,
@@ -228,6 +230,7 @@ mod tests {
             writes: SideSummary::Indirect(vec![slot(0, false), slot(1, true)]),
             module_writes: Vec::new(),
             module_reads: Vec::new(),
+            why: Vec::new(),
         };
         let list = parameters("f(float*, float**)");
         let claims = of_machine_code(&summary, list.as_deref(), &args, false);
