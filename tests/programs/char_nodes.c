@@ -1,6 +1,7 @@
 // Loaded into CRIU: the block nodes of the software GPU look like the character devices that they stand for
 // (511:0 and 226:MINOR). CRIU's own amdgpu plugin knows the driver's files by that, and CRIU compares the kind
-// of a file with the one it was dumped as.
+// of a file with the one it was dumped as. And libdrm, of which that plugin uses a GPU in each of its threads, tells GPUs apart
+// by a name that the kernel has for them in /sys.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -67,4 +68,12 @@ int statx(int folder, const char* path, int flags, unsigned mask, struct statx* 
         into->stx_rdev_minor = minor(device);
     }
     return result;
+}
+
+// As in libdrm.
+char* drmGetPrimaryDeviceNameFromFd(int file) {
+    struct stat node;
+    char* name;
+    if (fstat(file, &node) || major(node.st_rdev) != kDrm) return NULL;
+    return asprintf(&name, "/dev/dri/card%d", minor(node.st_rdev) - kFirst) < 0 ? NULL : name;
 }

@@ -25,7 +25,7 @@ use super::setup::Setup;
 const GPUS: usize = 4;
 /// Of each process: on its GPU, and of the host's.
 const DEVICE_MB: u64 = 64;
-const HOST_MB: u64 = 128;
+const HOST_MB: u64 = 192;
 const LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Serialize)]
