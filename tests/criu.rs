@@ -246,22 +246,26 @@ fn start_bare_on(
     (program, pid)
 }
 
+/// A program in a session of its own, which is to close the files that it inherits: CRIU saves none whose mount or leader it
+/// cannot see, and what a test inherits may be of another namespace.
+fn python(folder: &Folder, script: &str, output: &Path) -> Program {
+    let child = Command::new("setsid")
+        .args(["python3", "-c", script])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(File::create(output).expect("a file"))
+        .stderr(Stdio::null())
+        .spawn();
+    Program(child.expect("python3 starts"))
+}
+
 #[test]
 fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     let folder = Folder::new("criu-cpu");
     let count = folder.join("count");
-    // Files and a session of its own: CRIU saves none whose mount or leader it cannot see, and what
-    // the test inherits may be of another namespace.
     let script = "import os, time\nos.closerange(3, 1024)\n\
                   for i in range(1, 401): print(i, flush=True); time.sleep(0.02)";
-    let child = Command::new("setsid")
-        .args(["python3", "-c", script])
-        .stdin(Stdio::null())
-        .stdout(File::create(&count).expect("a file"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("python3 starts");
-    let mut program = Program(child);
+    let mut program = python(&folder, script, &count);
     wait_until("line", || text(&count).lines().count() > 3);
     let run = Run::new(&folder, "images", None);
     run.dump(program.0.id(), false).expect("CRIU dumps it");
@@ -294,15 +298,7 @@ fn what_nobody_has_read_of_a_terminal_is_what_it_was_after_dumps_and_restores() 
                   while not os.path.exists('go'): time.sleep(0.02)\n\
                   os.set_blocking(m, False)\n\
                   print(os.read(m, 99), os.read(s, 99), flush=True)";
-    let child = Command::new("setsid")
-        .args(["python3", "-c", script])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .stdout(File::create(&output).expect("a file"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("python3 starts");
-    let mut program = Program(child);
+    let mut program = python(&folder, script, &output);
     wait_until("line", || text(&output) == "ready\n");
     let pid = program.0.id();
     for (name, goes_on) in [("first", true), ("second", false)] {
@@ -335,15 +331,7 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
                   print('ready', flush=True)\n\
                   while not os.path.exists('go'): time.sleep(0.02)\n\
                   print(sorted(n.name for n in s.sigpending()), flush=True)";
-    let child = Command::new("setsid")
-        .args(["python3", "-c", script])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .stdout(File::create(&output).expect("a file"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("python3 starts");
-    let mut program = Program(child);
+    let mut program = python(&folder, script, &output);
     wait_until("signals", || text(&output) == "ready\n");
     let run = Run::new(&folder, "images", None);
     let pid = program.0.id();

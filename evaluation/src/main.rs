@@ -39,6 +39,10 @@ fn main() -> anyhow::Result<()> {
                 ensure!((1..=100).contains(&count), "--runs: 1 to 100");
                 runs = Some(count);
             }
+            "--help" | "-h" => {
+                println!("{USAGE}");
+                return Ok(());
+            }
             name if EXPERIMENTS.contains(&name) => wanted.push(name.to_owned()),
             _ => bail!(USAGE),
         }

@@ -17,7 +17,7 @@ use strobe_proto::frame;
 
 use super::harness::{Folder, hip_program, programs, strobe};
 use super::parallel::FILLED;
-use super::{Program, Run, criu_after, image_named, start_bare, text, wait_until};
+use super::{Program, Run, criu_after, image_named, python, start_bare, text, wait_until};
 
 /// In Strobe's own place for such things.
 pub(super) fn installed(name: &str) -> PathBuf {
@@ -273,14 +273,7 @@ fn a_pre_dump_passes_or_is_refused_by_name() {
     let folder = Folder::new("criu-pre-dump");
     let ready = folder.join("ready");
     let script = "import os, time\nos.closerange(3, 1024)\nprint(1, flush=True)\ntime.sleep(60)";
-    let child = Command::new("setsid")
-        .args(["python3", "-c", script])
-        .stdin(Stdio::null())
-        .stdout(File::create(&ready).expect("a file"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("python3 starts");
-    let mut program = Program(child);
+    let mut program = python(&folder, script, &ready);
     wait_until("line", || text(&ready) == "1\n");
     let run = Run::new(&folder, "images", None);
     let of_criu = |arguments: &[&str]| {
