@@ -16,19 +16,23 @@ pub enum ProgramFileError {
     Directory(PathBuf),
     #[error("{0}, a directory of the program's, has become a file")]
     NoDirectory(PathBuf),
-    #[error("file {0} of the program was replaced by another, and its contents were not saved")]
+    #[error(
+        "file {0} of the program was replaced by another, and its contents were not saved \
+         (--allow-changed {0} takes it as it is)"
+    )]
     Replaced(PathBuf),
     #[error(
         "file {path} of the program has shrunk from {then} to {now} bytes, and its contents were not saved"
     )]
     Shrunk { path: PathBuf, then: u64, now: u64 },
     #[error(
-        "file {0} of the program has other contents than at the checkpoint, and they were not saved"
+        "file {0} of the program has other contents than at the checkpoint, and they were not saved \
+         (--allow-changed {0} takes it as it is)"
     )]
     Changed(PathBuf),
     #[error(
         "file {0} of the program was written after the checkpoint, and is too large for its contents to \
-         have been compared"
+         have been compared (--allow-changed {0} takes it as it is)"
     )]
     TooLarge(PathBuf),
     #[error("file {path} of the program has mode {now:o}, at the checkpoint it had {then:o}")]
