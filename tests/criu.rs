@@ -259,6 +259,16 @@ fn python(folder: &Folder, script: &str, output: &Path) -> Program {
     Program(child.expect("python3 starts"))
 }
 
+/// Ends with a dump, and is restored.
+fn is_moved_on(program: &mut Program, run: &Run) {
+    let pid = program.0.id();
+    run.dump(pid, false).expect("CRIU dumps it");
+    program.0.wait().expect("it was ours");
+    wait_until("free process number", || !process::exists(pid));
+    let restored = run.setting().restore().expect("CRIU starts");
+    restored.finish(|| false).expect("CRIU restores it");
+}
+
 #[test]
 fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     let folder = Folder::new("criu-cpu");
@@ -301,17 +311,9 @@ fn what_nobody_has_read_of_a_terminal_is_what_it_was_after_dumps_and_restores() 
     let mut program = python(&folder, script, &output);
     wait_until("line", || text(&output) == "ready\n");
     let pid = program.0.id();
-    for (name, goes_on) in [("first", true), ("second", false)] {
-        let run = Run::new(&folder, name, None);
-        run.dump(pid, goes_on).expect("CRIU dumps it");
-        if goes_on {
-            continue;
-        }
-        program.0.wait().expect("it was ours");
-        wait_until("free process number", || !process::exists(pid));
-        let restored = run.setting().restore().expect("CRIU starts");
-        restored.finish(|| false).expect("CRIU restores it");
-    }
+    let first = Run::new(&folder, "first", None);
+    first.dump(pid, true).expect("CRIU dumps it");
+    is_moved_on(&mut program, &Run::new(&folder, "second", None));
     fs::write(folder.join("go"), "").expect("a file");
     wait_until("answer", || text(&output).lines().count() == 2);
     assert_eq!(
@@ -333,13 +335,7 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
                   print(sorted(n.name for n in s.sigpending()), flush=True)";
     let mut program = python(&folder, script, &output);
     wait_until("signals", || text(&output) == "ready\n");
-    let run = Run::new(&folder, "images", None);
-    let pid = program.0.id();
-    run.dump(pid, false).expect("CRIU dumps it");
-    program.0.wait().expect("it was ours");
-    wait_until("free process number", || !process::exists(pid));
-    let restored = run.setting().restore().expect("CRIU starts");
-    restored.finish(|| false).expect("CRIU restores it");
+    is_moved_on(&mut program, &Run::new(&folder, "images", None));
     fs::write(folder.join("go"), "").expect("a file");
     wait_until("answer", || text(&output).lines().count() == 2);
     assert_eq!(text(&output), "ready\n['SIGUSR1', 'SIGUSR2']\n");

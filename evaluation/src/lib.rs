@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compile;
+pub mod ending;
 pub mod footprints;
 pub mod rates;
 pub mod session;

@@ -6,7 +6,7 @@
 //! never asked for.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use strobe_extent::{Access, Extent};
 
@@ -17,6 +17,8 @@ use crate::launch::{Launch, LaunchMemory, Word};
 const MOST: usize = 32;
 /// Questions about memory of one that is kept: more take as long as evaluation.
 const QUESTIONS: usize = 512;
+/// Bytes of device memory that its answers hold, at most.
+const BYTES: usize = 16 << 10;
 
 /// Of one kernel.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ pub struct LaunchMemo {
 struct Kept {
     shape: Shape,
     words: Vec<Word>,
-    questions: Vec<Question>,
+    questions: HashSet<Question>,
     access: Access,
 }
 
@@ -37,7 +39,7 @@ struct Kept {
 type Shape = ([u32; 3], [u32; 3], u32);
 
 /// With its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Question {
     Allocation(u64, Option<Extent>),
     IsAllocated(Extent, bool),
@@ -57,15 +59,36 @@ impl Question {
 /// Notes what is asked.
 struct Asked<'a> {
     memory: &'a dyn LaunchMemory,
-    questions: RefCell<Vec<Question>>,
+    questions: RefCell<Questions>,
+}
+
+/// Each once; none any more once they are too many.
+#[derive(Default)]
+struct Questions {
+    all: HashSet<Question>,
+    bytes: usize,
+    are_too_many: bool,
+}
+
+impl Questions {
+    fn note(&mut self, question: Question) {
+        if self.are_too_many {
+            return;
+        }
+        let bytes = match &question {
+            Question::Bytes(_, _, Some(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        if self.all.insert(question) {
+            self.bytes += bytes;
+        }
+        self.are_too_many = self.all.len() > QUESTIONS || self.bytes > BYTES;
+    }
 }
 
 impl Asked<'_> {
     fn note(&self, question: Question) {
-        let mut questions = self.questions.borrow_mut();
-        if questions.len() <= QUESTIONS && !questions.contains(&question) {
-            questions.push(question);
-        }
+        self.questions.borrow_mut().note(question);
     }
 }
 
@@ -125,12 +148,12 @@ impl LaunchMemo {
         };
         let (access, words) = footprint.evaluate_noting(launch, &asked);
         let questions = asked.questions.into_inner();
-        if questions.len() <= QUESTIONS {
+        if !questions.are_too_many {
             self.kept.truncate(MOST - 1);
             self.kept.push_front(Kept {
                 shape: shape(launch),
                 words,
-                questions,
+                questions: questions.all,
                 access: access.clone(),
             });
         }

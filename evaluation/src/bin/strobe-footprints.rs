@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, bail, ensure};
+use strobe_evaluation::ending::{end, wrong_usage};
 use strobe_evaluation::footprints::{
     FootprintReport, LibraryOptions, LibraryTally, evaluate_library, page,
 };
 
+const PROGRAM: &str = "strobe-footprints";
 const USAGE: &str = "\
 usage: cargo xtask evaluate footprints [--folder F] [--json FILE] [--html FILE] [--target T] [--limit N]
   (gfx906; N kernels of each library at the most)";
@@ -33,24 +35,11 @@ fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["library", folder, target, limit] = words[..] {
-        return end(library(Path::new(folder), target, limit));
+        return end(PROGRAM, library(Path::new(folder), target, limit));
     }
     match parse(&words) {
-        Ok(arguments) => end(evaluate(&arguments)),
-        Err(error) => {
-            eprintln!("strobe-footprints: {error:#}\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn end(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("strobe-footprints: {error:#}");
-            ExitCode::FAILURE
-        }
+        Ok(arguments) => end(PROGRAM, evaluate(&arguments)),
+        Err(error) => wrong_usage(PROGRAM, error, USAGE),
     }
 }
 

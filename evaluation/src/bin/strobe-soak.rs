@@ -16,12 +16,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use strobe_evaluation::Strobe;
+use strobe_evaluation::ending::{end, wrong_usage};
 use strobe_evaluation::soak::cycle::Cycle;
 use strobe_evaluation::soak::programs::PROGRAMS;
 use strobe_evaluation::soak::schedule::Schedule;
 use strobe_evaluation::soak::summary::SoakSummary;
 use strobe_evaluation::soak::{Plan, Reference, SoakProgram};
 
+const PROGRAM: &str = "strobe-soak";
 const USAGE: &str = "\
 usage: cargo xtask soak [--minutes N] [--cycles N] [--seed S] [--program NAME]... [--json FILE]
                         [--workers N]
@@ -42,29 +44,14 @@ fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["cycle", program, seed, reference, folder] = words[..] {
-        return end(cycle(
-            program,
-            seed,
-            Path::new(reference),
-            Path::new(folder),
-        ));
+        return end(
+            PROGRAM,
+            cycle(program, seed, Path::new(reference), Path::new(folder)),
+        );
     }
     match parse(&words) {
-        Ok(arguments) => end(soak(&arguments)),
-        Err(error) => {
-            eprintln!("strobe-soak: {error:#}\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn end(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("strobe-soak: {error:#}");
-            ExitCode::FAILURE
-        }
+        Ok(arguments) => end(PROGRAM, soak(&arguments)),
+        Err(error) => wrong_usage(PROGRAM, error, USAGE),
     }
 }
 
