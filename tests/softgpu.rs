@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `programs` | the unmodified user stack runs and computes right, with both kinds of VRAM |
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
+//! | `copies` | HIP's own copies and fills are known, and do as their instructions do |
 //! | `queues` | a queue that goes away takes its waves with it |
 //! | `several` | several GPUs compute right alone and together, and reach what they may reach |
 //! | `neighbours` | programs on one device compute right, and cannot reach each other |
@@ -14,6 +15,8 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+#[path = "softgpu/copies.rs"]
+mod copies;
 #[path = "softgpu/criu.rs"]
 mod criu;
 #[path = "softgpu/device.rs"]

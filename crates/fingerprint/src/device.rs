@@ -57,6 +57,23 @@ impl BlockEntry {
         })
     }
 
+    /// The reverse of [`BlockEntry::to_bytes`].
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> BlockEntry {
+        let half = |at: usize| {
+            let bytes = &bytes[at..at + 8];
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |all, &byte| all << 8 | u64::from(byte))
+        };
+        let sizes = half(8);
+        BlockEntry {
+            address: half(0),
+            bytes: sizes as u32,
+            number: (sizes >> 32) as u32,
+        }
+    }
+
     /// As the kernel reads it.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];

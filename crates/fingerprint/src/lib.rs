@@ -92,13 +92,18 @@ impl Fingerprint {
 }
 
 impl BlockSum {
-    /// As the kernel writes it.
+    /// From what the kernel has written.
     pub fn from_bytes(bytes: &[u8; SUM_BYTES]) -> BlockSum {
         BlockSum(words(bytes))
     }
 
+    /// As the kernel writes it.
+    pub fn to_bytes(self) -> [u8; SUM_BYTES] {
+        Fingerprint(self.0).to_bytes()
+    }
+
     /// The lanes of block `number`, which holds at most [`BLOCK_BYTES`].
-    fn of(block: &[u8], number: u32) -> BlockSum {
+    pub fn of(block: &[u8], number: u32) -> BlockSum {
         let mut sum = BlockSum::default();
         let (rows, rest) = block.as_chunks::<ROW_BYTES>();
         for first in (0..LANES).step_by(GROUP) {

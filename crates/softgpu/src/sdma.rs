@@ -158,13 +158,7 @@ impl Engine<'_> {
             unsafe { read.copy_to(write, run as usize) };
             done += run;
         }
-        let path = match (sources.vram_of(), destinations.vram_of()) {
-            (Some(from), Some(to)) if from == to => Path::Local,
-            (Some(from), Some(to)) => Path::Peer { from, to },
-            (None, Some(to)) => Path::FromHost(to),
-            (Some(from), None) => Path::ToHost(from),
-            (None, None) => Path::ToHost(self.gpu),
-        };
+        let path = Path::between(sources.vram_of(), destinations.vram_of(), self.gpu);
         time_model::keep(self.device, path, bytes, began);
         Ok(())
     }
@@ -265,14 +259,7 @@ impl Engine<'_> {
             }
             done += run;
         }
-        let path = match destination.vram_of() {
-            Some(gpu) if gpu == self.gpu => Path::Local,
-            Some(gpu) => Path::Peer {
-                from: self.gpu,
-                to: gpu,
-            },
-            None => Path::ToHost(self.gpu),
-        };
+        let path = Path::between(Some(self.gpu), destination.vram_of(), self.gpu);
         time_model::keep(self.device, path, bytes, began);
         Ok(())
     }

@@ -24,6 +24,19 @@ pub(crate) enum Path {
     },
 }
 
+impl Path {
+    /// From the memory of one GPU, or the host's, to that of another, by an engine of `gpu`.
+    pub(crate) fn between(from: Option<usize>, to: Option<usize>, gpu: usize) -> Self {
+        match (from, to) {
+            (Some(from), Some(to)) if from == to => Self::Local,
+            (Some(from), Some(to)) => Self::Peer { from, to },
+            (None, Some(to)) => Self::FromHost(to),
+            (Some(from), None) => Self::ToHost(from),
+            (None, None) => Self::ToHost(gpu),
+        }
+    }
+}
+
 /// More than this is no late wake-up.
 const LATEST_NS: u64 = 20_000_000;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use super::access_log::AccessLog;
 use super::mask::active;
 use super::register::{Addresses, Lanes};
-use super::single::{Single, load_words, store_words};
+use super::single::{Single, copy_bytes, load_words, store_words};
 use super::stats::Stats;
 use super::stop::Stop;
 use crate::target::{LANES, LaneMask};
@@ -351,6 +351,54 @@ impl<'a> Memory<'a> {
             2 => self.write(va, words[0] as u16),
             _ => self.set_words(va, &words[..bytes as usize / 4]),
         }
+    }
+
+    /// The host address of `va`, and how many of `len` bytes from there on are in one mapping.
+    fn part(&mut self, va: u64, len: u64, write: bool) -> Result<(*mut u8, u64), Fault> {
+        let fault = Fault { addr: va, write };
+        let at = self.host(va, 1, write).map_err(|_| fault)?;
+        Ok((at, len.min(self.recent[0].end - va)))
+    }
+
+    /// Copies bytes inside of this memory, ascending; not logged.
+    pub(super) fn copy(&mut self, to: u64, from: u64, len: u64) -> Result<(), Fault> {
+        let mut done = 0;
+        while done < len {
+            let (source, readable) = self.part(from.wrapping_add(done), len - done, false)?;
+            let (target, bytes) = self.part(to.wrapping_add(done), readable, true)?;
+            // SAFETY: `part` vouches for both, of as many bytes.
+            unsafe { copy_bytes(target, source, bytes as usize) };
+            done += bytes;
+        }
+        Ok(())
+    }
+
+    /// Reads bytes, not logged.
+    pub(super) fn get(&mut self, from: u64, into: &mut [u8]) -> Result<(), Fault> {
+        let mut rest = into;
+        let mut at = from;
+        while !rest.is_empty() {
+            let (source, bytes) = self.part(at, rest.len() as u64, false)?;
+            let (part, later) = rest.split_at_mut(bytes as usize);
+            // SAFETY: `part` vouches for as many readable bytes; the target is ours.
+            unsafe { copy_bytes(part.as_mut_ptr(), source, part.len()) };
+            (rest, at) = (later, at.wrapping_add(bytes));
+        }
+        Ok(())
+    }
+
+    /// Writes bytes, not logged.
+    pub(super) fn put(&mut self, to: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let mut rest = bytes;
+        let mut at = to;
+        while !rest.is_empty() {
+            let (target, bytes) = self.part(at, rest.len() as u64, true)?;
+            let (part, later) = rest.split_at(bytes as usize);
+            // SAFETY: `part` vouches for as many writable bytes; the source is ours.
+            unsafe { copy_bytes(target, part.as_ptr(), part.len()) };
+            (rest, at) = (later, at.wrapping_add(bytes));
+        }
+        Ok(())
     }
 
     /// Replaces a word by `f` of it in one atomic step and gives the old one. Unaligned atomics

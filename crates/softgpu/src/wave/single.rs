@@ -113,6 +113,31 @@ pub(super) unsafe fn store_words(at: *mut u8, words: &[u32]) {
     }
 }
 
+/// Copies bytes, ascending: stores each once, in words as long as the alignment of the target allows.
+///
+/// # Safety
+/// `from` must be valid for reads and `to` for writes of `len` bytes.
+pub(super) unsafe fn copy_bytes(to: *mut u8, from: *const u8, len: usize) {
+    let mut done = 0;
+    /// The next integers, as long as there are whole ones and `more` of them are wanted.
+    macro_rules! integers {
+        ($ty:ty, $more:expr) => {
+            while len - done >= size_of::<$ty>() && $more(to.addr() + done) {
+                // SAFETY: there are as many bytes left of both.
+                unsafe { <$ty>::load(from.wrapping_add(done)).store(to.wrapping_add(done)) };
+                done += size_of::<$ty>();
+            }
+        };
+    }
+    integers!(u8, |at: usize| !at.is_multiple_of(2));
+    integers!(u16, |at: usize| !at.is_multiple_of(4));
+    integers!(u32, |at: usize| !at.is_multiple_of(8));
+    integers!(u64, |_| true);
+    integers!(u32, |_| true);
+    integers!(u16, |_| true);
+    integers!(u8, |_| true);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +162,25 @@ mod tests {
                 want.resize(64, 0);
                 assert_eq!(bytes, want, "{count} words at {shift}");
             }
+        }
+    }
+
+    /// Every alignment of both sides and length: the bytes, and nothing beside them.
+    #[test]
+    fn bytes_go_where_they_belong() {
+        for (from, to, len) in (0..9)
+            .flat_map(|from| (0..9).flat_map(move |to| (0..25).map(move |len| (from, to, len))))
+        {
+            let source: Vec<u8> = (1..=40).collect();
+            let mut target = [0_u64; 5];
+            let at = target.as_mut_ptr().cast::<u8>().wrapping_add(to);
+            // SAFETY: at most 8 + 24 bytes of 40.
+            unsafe { copy_bytes(at, source[from..].as_ptr(), len) };
+            let bytes: Vec<u8> = target.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let mut want = vec![0; to];
+            want.extend(&source[from..from + len]);
+            want.resize(40, 0);
+            assert_eq!(bytes, want, "{len} bytes from {from} to {to}");
         }
     }
 }

@@ -13,8 +13,9 @@ use super::offers::Offers;
 use super::process::Process;
 use super::queue::QueueState;
 use crate::clock;
-use crate::space::Snapshot;
-use crate::wave::{ComputeUnit, Dispatch, Stop};
+use crate::space::{Snapshot, View};
+use crate::time_model::{self, Path};
+use crate::wave::{ComputeUnit, Dispatch, Native, Stop};
 
 /// Start and end of a dispatch in GPU ticks.
 pub(super) type Times = (u64, u64);
@@ -32,10 +33,11 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs all workgroups to their end.
+    /// Does all of its work.
     pub(super) fn execute(&self, space: &Snapshot, unit: &mut ComputeUnit) -> Result<Times, Stop> {
         let packet = self.packet;
         let begin = Instant::now();
+        let began = time_model::now_ns();
         let start = clock::ticks();
         let fault = |addr: u64| Stop::Fault {
             addr,
@@ -53,9 +55,16 @@ impl Run<'_> {
             dispatch_id: self.index,
         };
         let log = access::path(self.process.device).is_some();
+        let view = View {
+            space: &self.process.on(self.queue.gpu()).space,
+            slot: self.slot,
+        };
+        let native = (!log).then(|| Native::of(&dispatch, &view)).flatten();
+        let traffic = native.as_ref().and_then(Native::traffic);
         let evict = self.queue.evict(self.process.device, self.slot);
         let job = Arc::new(Job::new(
             dispatch,
+            native,
             (self.slot, self.queue.gpu()),
             evict,
             log,
@@ -79,6 +88,13 @@ impl Run<'_> {
                 &dispatch,
                 accesses,
             );
+        }
+        if let Some(traffic) = traffic {
+            let vram_of = |va| space.find(va).and_then(|region| region.vram_of);
+            let to = vram_of(traffic.to);
+            let from = traffic.from.map_or(Some(self.queue.gpu()), vram_of);
+            let path = Path::between(from, to, self.queue.gpu());
+            time_model::keep(self.process.device, path, traffic.bytes, began);
         }
         let floor = Duration::from_nanos(self.process.device.header().kernel_floor_ns);
         std::thread::sleep(floor.saturating_sub(begin.elapsed()));

@@ -1,4 +1,4 @@
-//! One dispatch's workgroups, and how whoever is free runs them.
+//! One dispatch's work, and how whoever is free does it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,14 @@ use super::process::Process;
 use crate::clock;
 use crate::device::{Device, event};
 use crate::space::View;
-use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, HELD, Host, Stop};
+use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, HELD, Host, Native, Stop};
 
-/// The workgroups of one dispatch, taken in order by whoever is free.
+/// The workgroups of one dispatch, or the pieces of what is done in their place, taken in order by whoever is
+/// free.
 #[derive(Debug)]
 pub(super) struct Job {
     dispatch: Dispatch,
+    native: Option<Native>,
     slot: usize,
     gpu: usize,
     /// The word of the queue that it is from.
@@ -35,21 +37,26 @@ struct End {
 }
 
 impl Job {
-    /// All workgroups of a dispatch on a GPU, from the queue whose waves let go or hold by the word
-    /// `evict`; `log` says whether their accesses are wanted.
+    /// All work of a dispatch on a GPU, from the queue whose waves let go or hold by the word
+    /// `evict`; `log` says whether the accesses of its workgroups are wanted.
     pub(super) fn new(
         dispatch: Dispatch,
+        native: Option<Native>,
         (slot, gpu): (usize, usize),
         evict: &'static AtomicU32,
         log: bool,
     ) -> Self {
-        let [x, y, z] = dispatch.workgroups().map(u64::from);
+        let total = native.as_ref().map_or_else(
+            || dispatch.workgroups().map(u64::from).iter().product(),
+            Native::pieces,
+        );
         Self {
             dispatch,
+            native,
             slot,
             gpu,
             evict,
-            total: x * y * z,
+            total,
             next: AtomicU64::new(0),
             log,
             held: AtomicU32::new(0),
@@ -62,7 +69,7 @@ impl Job {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes workgroups until there are none or one stopped.
+    /// Takes work until there is none or some stopped.
     pub(super) fn work(&self, process: &Process, unit: &mut ComputeUnit) {
         self.lock().workers += 1;
         let mut accesses = self.log.then(AccessLog::new);
@@ -70,7 +77,7 @@ impl Job {
         let mut end = self.lock();
         end.workers -= 1;
         if let Err(stop) = result {
-            // The others take no more workgroups; the first reason is the one reported.
+            // The others take no more; the first reason is the one reported.
             self.next.store(self.total, Ordering::Relaxed);
             end.stop.get_or_insert(stop);
         }
@@ -108,6 +115,10 @@ impl Job {
             if index >= self.total {
                 return Ok(());
             }
+            if let Some(native) = &self.native {
+                native.run(index, &view, &control)?;
+                continue;
+            }
             let id = [index % x, index / x % y, index / (x * y)].map(|id| id as u32);
             unit.run_workgroup(
                 &self.dispatch,
@@ -139,7 +150,7 @@ impl Job {
         self.held.load(Ordering::SeqCst) >= end.workers
     }
 
-    /// Whether there are workgroups left.
+    /// Whether there is work left.
     pub(super) fn has_more(&self) -> bool {
         self.next.load(Ordering::Relaxed) < self.total
     }

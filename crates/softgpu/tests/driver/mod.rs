@@ -9,6 +9,8 @@
     reason = "a module of several tests and an example"
 )]
 
+mod both_ways;
+
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU32;
