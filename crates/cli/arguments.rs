@@ -151,6 +151,10 @@ pub(crate) struct SoftgpuArguments {
     /// Shortest time of a kernel, in microseconds.
     #[arg(long, value_name = "MICROSECONDS")]
     pub(crate) kernel_floor: Option<u64>,
+    /// Write how well these rates were kept to this file when the program ends, as JSON: milliseconds that copies
+    /// should have taken, and how much later they ended.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pace: Option<PathBuf>,
     /// Write what each launch really read and wrote to this file, a JSON line a launch.
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,

@@ -1,12 +1,18 @@
 //! `strobe softgpu`: a program on software GPUs.
 
+use std::fs;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Context;
+use serde_json::json;
 use strobe_softgpu::environment;
+use strobe_softgpu::environment::Pace;
 use strobe_softgpu::options::{DEFAULT_GPU_IDS, Options, TimeModel};
 
 use crate::arguments::SoftgpuArguments;
 use crate::outcome::Outcome;
+use crate::output::notice;
 use crate::run::{library, program};
 
 pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
@@ -21,8 +27,26 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
         access_log: arguments.access_log.clone(),
         faults: arguments.faults.unwrap_or_default(),
     };
-    let code = environment::run(&options, &library("libsoftgpu.so")?, command)?;
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    let ended = environment::run(&options, &library("libsoftgpu.so")?, command)?;
+    report(arguments, ended.pace)?;
+    Ok(ExitCode::from(u8::try_from(ended.code).unwrap_or(1)))
+}
+
+/// What was measured on a machine that was too slow for the time model is not what it says.
+fn report(arguments: &SoftgpuArguments, pace: Pace) -> anyhow::Result<()> {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    if let Some(path) = &arguments.pace {
+        let report = json!({ "modelled_ms": ms(pace.modelled), "late_ms": ms(pace.late), "kept": pace.is_kept() });
+        fs::write(path, format!("{report}\n"))
+            .with_context(|| format!("write {}", path.display()))?;
+    } else if !pace.is_kept() {
+        notice(format_args!(
+            "the time model was not kept: copies of {:.0} ms in all ended {:.0} ms late, on a machine too slow or too busy",
+            ms(pace.modelled),
+            ms(pace.late)
+        ));
+    }
+    Ok(())
 }
 
 /// Those that are named, or as many as are asked for.

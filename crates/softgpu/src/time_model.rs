@@ -62,7 +62,8 @@ pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
         Path::Peer { .. } if !over_pcie => header.peer_bytes_per_s,
         Path::ToHost(_) | Path::FromHost(_) | Path::Peer { .. } => header.link_bytes_per_s,
     };
-    if rate == 0 {
+    // The other rates alone are limited, or none is.
+    if rate == 0 || rate == u64::MAX {
         return;
     }
     let took = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
@@ -79,9 +80,10 @@ pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
         }
         Path::Peer { from, to } => links.peers[from][to].reserve(began, took),
     };
-    let wait = due.saturating_sub(now_ns());
-    if wait > 0 {
-        std::thread::sleep(Duration::from_nanos(wait));
+    let now = now_ns();
+    device.state().pace.add(took, now.saturating_sub(due));
+    if now < due {
+        std::thread::sleep(Duration::from_nanos(due - now));
         LATE_NS.set(now_ns().saturating_sub(due).min(LATEST_NS));
     }
 }

@@ -54,7 +54,7 @@ fn play(workspace: &Workspace, folder: &Path) -> anyhow::Result<Report> {
     );
     reference.run_alone(&strobe)?;
     let training = Training::in_folder(&program, folder.join("interrupted"))?;
-    let rates = Rates::MODEL.options();
+    let rates = Rates::SLOW.options();
     let command = training.command_line();
     let mut session = Session::start(&strobe, &rates, &command, &training.folder)?;
     println!("then under strobe run: process {}", session.pid());
@@ -101,7 +101,7 @@ fn play(workspace: &Workspace, folder: &Path) -> anyhow::Result<Report> {
         cow,
         stop,
         restore_ms: restored.restore_ms,
-        rates: Rates::MODEL,
+        rates: Rates::SLOW,
     })
 }
 

@@ -81,7 +81,7 @@ struct Dumped {
 
 fn device() -> Vec<String> {
     let mut options = vec!["--gpus".into(), GPUS.to_string()];
-    options.extend(Rates::MODEL.options());
+    options.extend(Rates::SLOW.options());
     options
 }
 
@@ -142,7 +142,7 @@ impl Setup {
             gpus: GPUS,
             device_mb: DEVICE_MB,
             host_mb: HOST_MB,
-            link_bytes_per_s: Rates::MODEL.link,
+            link_bytes_per_s: Rates::SLOW.link,
             parallel_ms,
             off_ms,
             upstream_ms,

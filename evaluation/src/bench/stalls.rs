@@ -106,11 +106,6 @@ impl Setup {
         let program = program
             .to_str()
             .context("the program's path is not UTF-8")?;
-        let device = if modelled {
-            Rates::MODEL.options()
-        } else {
-            Vec::new()
-        };
         let size = state_mb.to_string();
         let command = [
             program,
@@ -124,16 +119,28 @@ impl Setup {
         let (mut cow, mut stop) = (Vec::new(), Vec::new());
         let mut host_bytes = 0;
         for run in 0..self.repetitions {
-            let folder = self.new_folder(&format!("stalls-{state_mb}-{modelled}/{run}"))?;
-            let mut session = Session::start(&self.strobe, &device, &command, &folder)?;
-            session.wait_for("log", "step 2 ", LIMIT)?;
-            for (mode, reports) in [(ModeOption::Cow, &mut cow), (ModeOption::Stop, &mut stop)] {
-                let images = folder.join("images");
-                reports.push(self.strobe.checkpoint(session.pid(), &images, mode)?);
-                fs::remove_dir_all(&images)?;
-            }
-            host_bytes = anonymous_bytes(session.pid())?;
-            session.kill()?;
+            let name = format!("stalls-{state_mb}-{modelled}/{run}");
+            let (copied, stopped, bytes) = self.measured(&name, |folder| {
+                let device = match modelled {
+                    true => Rates::MODEL.measured_options(folder),
+                    false => Vec::new(),
+                };
+                let mut session = Session::start(&self.strobe, &device, &command, folder)?;
+                session.wait_for("log", "step 2 ", LIMIT)?;
+                let checkpoint = |mode| {
+                    let images = folder.join("images");
+                    let report = self.strobe.checkpoint(session.pid(), &images, mode)?;
+                    fs::remove_dir_all(&images)?;
+                    anyhow::Ok(report)
+                };
+                let reports = (checkpoint(ModeOption::Cow)?, checkpoint(ModeOption::Stop)?);
+                let bytes = anonymous_bytes(session.pid())?;
+                session.kill()?;
+                Ok((reports.0, reports.1, bytes))
+            })?;
+            cow.push(copied);
+            stop.push(stopped);
+            host_bytes = bytes;
         }
         Ok(Results {
             state_mb,

@@ -70,21 +70,25 @@ impl Setup {
         let mut stop = Vec::new();
         let (mut full, mut off) = (Vec::new(), Vec::new());
         for run in 0..self.repetitions {
-            let folder = self.new_folder(&format!("validation-{state_mb}/{run}"))?;
-            let mut session = self.train(state_mb, "1000000", &folder)?;
-            session.wait_for("log", "step 2 ", LIMIT)?;
-            let take = |mode, validate| {
-                let images = folder.join("images");
-                let report =
-                    self.strobe
-                        .checkpoint_validated(session.pid(), &images, mode, validate)?;
-                fs::remove_dir_all(&images)?;
-                anyhow::Ok(report)
-            };
-            reports.push(take(ModeOption::Cow, ValidateOption::Full)?);
-            let stopped = take(ModeOption::Stop, ValidateOption::Off)?;
+            let name = format!("validation-{state_mb}/{run}");
+            let (copied, stopped) = self.measured(&name, |folder| {
+                let mut session = self.train(state_mb, "1000000", folder)?;
+                session.wait_for("log", "step 2 ", LIMIT)?;
+                let take = |mode, validate| {
+                    let images = folder.join("images");
+                    let report =
+                        self.strobe
+                            .checkpoint_validated(session.pid(), &images, mode, validate)?;
+                    fs::remove_dir_all(&images)?;
+                    anyhow::Ok(report)
+                };
+                let copied = take(ModeOption::Cow, ValidateOption::Full)?;
+                let stopped = take(ModeOption::Stop, ValidateOption::Off)?;
+                session.kill()?;
+                Ok((copied, stopped))
+            })?;
+            reports.push(copied);
             stop.push(stopped.stall_ms - stopped.criu_freeze_ms);
-            session.kill()?;
             for (validate, times) in [
                 (ValidateOption::Full, &mut full),
                 (ValidateOption::Off, &mut off),
@@ -113,17 +117,18 @@ impl Setup {
         validate: ValidateOption,
     ) -> anyhow::Result<f64> {
         let name = format!("validation-{state_mb}/{run}-{}", validate.name());
-        let folder = self.new_folder(&name)?;
-        let mut session = self.train(state_mb, STEPS, &folder)?;
-        session.wait_for("log", "step 2 ", LIMIT)?;
-        let started = Instant::now();
-        let images = folder.join("images");
-        self.strobe
-            .checkpoint_validated(session.pid(), &images, ModeOption::Cow, validate)?;
-        session.wait(LIMIT)?;
-        let took = started.elapsed();
-        fs::remove_dir_all(&images)?;
-        Ok(took.as_secs_f64() * 1e3)
+        self.measured(&name, |folder| {
+            let mut session = self.train(state_mb, STEPS, folder)?;
+            session.wait_for("log", "step 2 ", LIMIT)?;
+            let started = Instant::now();
+            let images = folder.join("images");
+            self.strobe
+                .checkpoint_validated(session.pid(), &images, ModeOption::Cow, validate)?;
+            session.wait(LIMIT)?;
+            let took = started.elapsed();
+            fs::remove_dir_all(&images)?;
+            Ok(took.as_secs_f64() * 1e3)
+        })
     }
 
     fn train(
@@ -146,6 +151,7 @@ impl Setup {
             "--log",
             "log",
         ];
-        Session::start(&self.strobe, &Rates::VALIDATION.options(), &command, folder)
+        let device = Rates::VALIDATION.measured_options(folder);
+        Session::start(&self.strobe, &device, &command, folder)
     }
 }

@@ -83,7 +83,7 @@ impl Plan {
                 link: 40_000_000,
                 device: 340_000_000,
             }),
-            _ => Some(Rates::MODEL),
+            _ => Some(Rates::SLOW),
         };
         let device = SoakDevice {
             private_vram: random.one_in(2),

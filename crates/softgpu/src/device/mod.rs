@@ -26,6 +26,7 @@ mod layout;
 mod link;
 mod lock;
 mod open;
+mod pace;
 mod process_id;
 mod tables;
 
@@ -35,5 +36,6 @@ pub(crate) use initialise::initialise;
 pub(crate) use layout::*;
 pub(crate) use lock::Locked;
 pub(crate) use open::Device;
+pub use pace::Pace;
 pub(crate) use process_id::{ProcessId, own_pid};
 pub(crate) use tables::*;

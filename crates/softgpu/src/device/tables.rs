@@ -7,11 +7,12 @@ use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::link::Links;
+use super::pace;
 use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;
@@ -78,6 +79,8 @@ pub(crate) struct State {
     pub(crate) lock_wake: AtomicU32,
     pub(crate) padding: u32,
     pub(crate) links: Links,
+    /// Of the time model.
+    pub(crate) pace: pace::Counts,
     pub(crate) calls: CallCounts,
     pub(crate) live: [Live; PROCESSES],
     pub(crate) tables: UnsafeCell<Tables>,

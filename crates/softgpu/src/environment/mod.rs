@@ -28,6 +28,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use thiserror::Error;
 
+pub use crate::device::Pace;
 use crate::device::{self, GPUS};
 use crate::options::Options;
 use guard::Guard;
@@ -60,7 +61,7 @@ impl EnvironmentError {
 #[derive(Debug)]
 pub struct Environment {
     /// Held so that the devices are not released between two programs.
-    _state: LoopDevice,
+    state: LoopDevice,
     _memory: Vec<LoopDevice>,
     namespace: OwnedFd,
     _guard: Guard,
@@ -113,7 +114,7 @@ impl Environment {
         let guard = Guard::start(&namespace, state.node(), files)
             .map_err(EnvironmentError::io("start the environment's guard"))?;
         Ok(Self {
-            _state: state,
+            state,
             _memory: memory,
             namespace,
             _guard: guard,
@@ -126,6 +127,14 @@ impl Environment {
     /// A random number that no other device has.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// How well the time model was kept so far.
+    ///
+    /// # Errors
+    /// When the devices' state cannot be read.
+    pub fn pace(&self) -> io::Result<Pace> {
+        Pace::read(self.state.node())
     }
 
     /// The mount namespace, for `setns`.
@@ -200,13 +209,21 @@ fn enter(namespace: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs `command` on a new software GPU and waits for it; answers the exit code a shell would
-/// (128 plus the signal when one ended it). Interrupt, hang-up and termination are passed on; when
+/// How a program on a software GPU has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// The exit code that a shell would have: 128 plus the signal when one ended it.
+    pub code: i32,
+    /// How well the time model was kept.
+    pub pace: Pace,
+}
+
+/// Runs `command` on a new software GPU and waits for it. Interrupt, hang-up and termination are passed on; when
 /// this process is killed, all programs on the device are.
 ///
 /// # Errors
 /// When the environment cannot be made or the command not be started.
-pub fn run(options: &Options, preload: &Path, command: Command) -> Result<i32, EnvironmentError> {
+pub fn run(options: &Options, preload: &Path, command: Command) -> Result<Ended, EnvironmentError> {
     let environment = Environment::create(options, preload)?;
     let mut child = environment.spawn(command)?;
     forward_signals(&child);
@@ -214,9 +231,13 @@ pub fn run(options: &Options, preload: &Path, command: Command) -> Result<i32, E
         .wait()
         .map_err(EnvironmentError::io("wait for the program"))?;
     stdio::follow_child();
-    Ok(status
-        .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    let pace = environment.pace();
+    Ok(Ended {
+        code: status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        pace: pace.map_err(EnvironmentError::io("read the devices' state"))?,
+    })
 }
 
 static FORWARD_TO: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);

@@ -1,0 +1,55 @@
+//! How well the time model was kept: the host may be slower than what it imitates.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::tables::State;
+
+/// Counts of all copies so far.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Counts {
+    modelled_ns: AtomicU64,
+    late_ns: AtomicU64,
+}
+
+impl Counts {
+    /// A copy that should have taken so long ended so much later.
+    pub(crate) fn add(&self, modelled_ns: u64, late_ns: u64) {
+        self.modelled_ns.fetch_add(modelled_ns, Ordering::Relaxed);
+        self.late_ns.fetch_add(late_ns, Ordering::Relaxed);
+    }
+}
+
+/// How long copies should have taken, and how much longer they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// By the model, all copies together, side by side or not.
+    pub modelled: Duration,
+    /// Beyond that.
+    pub late: Duration,
+}
+
+impl Pace {
+    /// Of the device whose state is in a file.
+    pub(crate) fn read(state: &File) -> io::Result<Self> {
+        let word = |within: usize| {
+            let mut bytes = [0; 8];
+            let at = std::mem::offset_of!(State, pace) + within;
+            state.read_exact_at(&mut bytes, at as u64)?;
+            io::Result::Ok(Duration::from_nanos(u64::from_le_bytes(bytes)))
+        };
+        Ok(Self {
+            modelled: word(std::mem::offset_of!(Counts, modelled_ns))?,
+            late: word(std::mem::offset_of!(Counts, late_ns))?,
+        })
+    }
+
+    /// Whether what was measured meanwhile is what the model says: copies were late by a twentieth at the most.
+    pub fn is_kept(&self) -> bool {
+        self.late * 20 <= self.modelled
+    }
+}
