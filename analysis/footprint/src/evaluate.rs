@@ -508,27 +508,32 @@ impl<'a> Evaluation<'a> {
             if fact.parts & own == 0 {
                 break;
             }
-            if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition)
-                && (a == id) != (b == id)
-            {
-                let left = a == id;
-                let other = self.value(if left { b } else { a }, fact.parent);
-                match other.numbers() {
-                    Some(bound) => {
-                        let kept = value.alternatives().iter().filter_map(|alternative| {
-                            let Some(range) = alternative.numbers() else {
-                                return Some(*alternative);
-                            };
-                            let range = clip(op, left, range, bound, bits)?;
-                            Some(Alternative {
-                                origin: alternative.origin,
-                                range,
-                            })
-                        });
-                        value = Value::any(kept.collect::<Vec<_>>(), bits);
+            if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
+                if (a == id) != (b == id) {
+                    let left = a == id;
+                    let other = self.value(if left { b } else { a }, fact.parent);
+                    match other.numbers() {
+                        Some(bound) => {
+                            let kept = value.alternatives().iter().filter_map(|alternative| {
+                                let Some(range) = alternative.numbers() else {
+                                    return Some(*alternative);
+                                };
+                                let range = clip(op, left, range, bound, bits)?;
+                                Some(Alternative {
+                                    origin: alternative.origin,
+                                    range,
+                                })
+                            });
+                            value = Value::any(kept.collect::<Vec<_>>(), bits);
+                        }
+                        None if matches!(other, Value::Empty) => return Value::Empty,
+                        None => {}
                     }
-                    None if matches!(other, Value::Empty) => return Value::Empty,
-                    None => {}
+                } else if fact.own & own != 0 && a != b {
+                    for (whole, other, left) in [(a, b, true), (b, a, false)] {
+                        value =
+                            self.narrow_term(id, value, (op, left), [whole, other], fact.parent);
+                    }
                 }
             }
             at = fact.parent;
@@ -706,7 +711,13 @@ fn decide(op: Compare, a: Range, b: Range, bits: u32) -> Option<bool> {
 
 /// The words of `range` for which the comparison with some word of `bound` holds. `left`: they
 /// stand left.
-fn clip(op: Compare, left: bool, range: Range, bound: Range, bits: u32) -> Option<Range> {
+pub(crate) fn clip(
+    op: Compare,
+    left: bool,
+    range: Range,
+    bound: Range,
+    bits: u32,
+) -> Option<Range> {
     let (signed, strict) = match op {
         Compare::Eq => {
             let (a, b) = (range.unsigned(bits), bound.unsigned(bits));

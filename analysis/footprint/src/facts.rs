@@ -4,16 +4,17 @@
 //! held where they parted: the common tail. So a condition on a loop's phi, which speaks of one
 //! iteration, never reaches the loop's head again.
 
-use crate::expr::{Arena, BOTTOM, FactId, Id, Node, part};
+use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node, part};
+use crate::terms;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fact {
     pub(crate) parent: FactId,
     /// A comparison.
     pub(crate) condition: Id,
-    /// Bits of the nodes that the condition compares.
+    /// Bits of the nodes that the condition compares, and of their terms.
     pub(crate) own: u64,
-    /// Bits of the nodes that this and older conditions compare.
+    /// The same of this and older conditions.
     pub(crate) parts: u64,
     depth: u32,
 }
@@ -21,6 +22,8 @@ pub(crate) struct Fact {
 #[derive(Debug)]
 pub(crate) struct Facts {
     facts: Vec<Fact>,
+    /// Each chain is there once: ways that went apart and hold the same again have the same one.
+    ids: Map<(FactId, Id), FactId>,
 }
 
 pub(crate) const NOTHING: FactId = FactId(0);
@@ -36,6 +39,7 @@ impl Facts {
         };
         Self {
             facts: vec![nothing],
+            ids: Map::default(),
         }
     }
 
@@ -52,12 +56,17 @@ impl Facts {
         if under.condition == condition {
             return parent;
         }
+        if let Some(id) = self.ids.get(&(parent, condition)) {
+            return *id;
+        }
         let id = FactId(self.facts.len() as u32);
+        self.ids.insert((parent, condition), id);
+        let own = part(a) | part(b) | terms::parts(arena, a) | terms::parts(arena, b);
         self.facts.push(Fact {
             parent,
             condition,
-            own: part(a) | part(b),
-            parts: under.parts | part(a) | part(b),
+            own,
+            parts: under.parts | own,
             depth: under.depth + 1,
         });
         id

@@ -83,6 +83,7 @@ mod scratch;
 mod site;
 mod state;
 mod summary;
+mod terms;
 mod touch;
 mod unseen;
 mod value;

@@ -308,13 +308,30 @@ impl Range {
         (self.lo | self.step).trailing_zeros().min(bits)
     }
 
+    /// Whether one has only zeros, below a power of two, and the other nothing but that: bitwise it is a sum.
+    pub(crate) fn is_disjoint(self, other: Self, bits: u32) -> bool {
+        let (a, b) = (self.unsigned(bits), other.unsigned(bits));
+        a.hi < 1 << b.zeros(bits) || b.hi < 1 << a.zeros(bits)
+    }
+
+    /// Those of its words that are among others.
+    pub(crate) fn among(self, others: Self, bits: u32) -> Option<Self> {
+        let modulus = 1_i128 << bits;
+        let around = [-modulus, 0, modulus].map(|by| others.shifted(by));
+        let mut meets = around
+            .into_iter()
+            .filter(|others| others.lo <= self.hi && self.lo <= others.hi);
+        match (meets.next(), meets.next()) {
+            (None, _) => None,
+            (Some(others), None) => Some(self.within(others.lo, others.hi)?.reduce(bits)),
+            (Some(_), Some(_)) => Some(self),
+        }
+    }
+
     pub(crate) fn or(self, other: Self, bits: u32) -> Self {
         let (a, b) = (self.unsigned(bits), other.unsigned(bits));
-        // Where one has only zeros, below a power of two, and the other nothing but that, it is a sum.
-        for (high, low) in [(a, b), (b, a)] {
-            if low.hi < 1 << high.zeros(bits) {
-                return high.add(low, bits);
-            }
+        if self.is_disjoint(other, bits) {
+            return a.add(b, bits);
         }
         let sum = (a.hi + b.hi).min((1 << bits) - 1);
         Self::wrap(a.lo.max(b.lo), sum, bits)

@@ -11,9 +11,12 @@
 mod code;
 #[path = "../../code-object/tests/elf/mod.rs"]
 mod elf;
+#[path = "words/guards.rs"]
+mod guards;
 
 use code::*;
 use elf::KernelSource;
+use guards::*;
 use strobe_code_object::CodeObject;
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 use strobe_footprint::{
@@ -360,6 +363,26 @@ fn conditions_narrow_what_they_guard_and_nothing_else() {
     let access = run(NOT_IN_MASK, &[A]);
     let upper_half = Extent::new(A + 128, A + 256).expect("a range");
     assert!(access.writes.contains(upper_half), "got {}", access.writes);
+}
+
+/// Items store 16 bytes each; compared is twice the item and 1.
+#[test]
+fn a_bound_on_a_sum_bounds_its_terms() {
+    assert_eq!(run(TERM_GUARDED, &[A, 10]).writes, run_of(A..A + 80));
+    assert_eq!(run(TERM_GUARDED, &[A, 1]).writes, Side::none());
+    let all = run_of(A..A + 1024);
+    assert_eq!(run(TERM_GUARDED, &[A, 1000]).writes, all);
+    // Items 0 and 32: the product wraps.
+    let access = run(WRAPPED_TERM_GUARDED, &[A, 16]);
+    let last = Extent::new(A + 512, A + 528).expect("a range");
+    assert!(access.writes.contains(last), "got {}", access.writes);
+}
+
+/// The second store is reached with and without the first, under the same condition.
+#[test]
+fn what_holds_on_all_ways_holds_where_they_meet() {
+    assert_eq!(run(GUARDED_EITHER_WAY, &[A, 80]).writes, run_of(A..A + 320));
+    assert_eq!(run(GUARDED_EITHER_WAY, &[A, 64]).writes, run_of(A..A + 256));
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! Conditions on what an address is made of.
+
+#[rustfmt::skip]
+pub(crate) const TERM_GUARDED: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0x2402_0081,               // v_lshlrev_b32_e32 v1, 1, v0
+    0x2802_0281,               // v_or_b32_e32 v1, 1, v1
+    0x7d88_0206,               // v_cmp_gt_i32_e32 vcc, s6, v1
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x2402_0084,               // v_lshlrev_b32_e32 v1, 4, v0
+    0xdc7c_8000, 0x0004_0201,  // global_store_dwordx4 v1, v[2:5], s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const WRAPPED_TERM_GUARDED: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0x2402_009b,               // v_lshlrev_b32_e32 v1, 27, v0
+    0x7d98_0206,               // v_cmp_gt_u32_e32 vcc, s6, v1
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x2402_0084,               // v_lshlrev_b32_e32 v1, 4, v0
+    0xdc7c_8000, 0x0004_0201,  // global_store_dwordx4 v1, v[2:5], s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const GUARDED_EITHER_WAY: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
+    0x2402_0082,               // v_lshlrev_b32_e32 v1, 2, v0
+    0xd0cc_000a, 0x0002_0006,  // v_cmp_gt_u32_e64 s[10:11], s6, v0
+    0x2804_00c0,               // v_or_b32_e32 v2, 64, v0
+    0xd0cc_000c, 0x0002_0406,  // v_cmp_gt_u32_e64 s[12:13], s6, v2
+    0xbe88_200a,               // s_and_saveexec_b64 s[8:9], s[10:11]
+    0xbf89_0004,               // s_cbranch_execnz first
+    0x87fe_087e,               // s_or_b64 exec, exec, s[8:9]
+    0xbe88_200c,               // s_and_saveexec_b64 s[8:9], s[12:13]
+    0xbf89_0006,               // s_cbranch_execnz second
+    0xbf81_0000,               // s_endpgm
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0x87fe_087e,               // s_or_b64 exec, exec, s[8:9]
+    0xbe88_200c,               // s_and_saveexec_b64 s[8:9], s[12:13]
+    0xbf88_0002,               // s_cbranch_execz end
+    0xdc70_8100, 0x0004_0001,  // global_store_dword v1, v0, s[4:5] offset:256
+    0xbf81_0000,               // s_endpgm
+];
