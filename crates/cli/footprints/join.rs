@@ -14,6 +14,9 @@ use strobe_extent::{Access, Extent, ExtentSet, Side};
 use crate::footprints::record::{self, Record};
 use crate::footprints::tally::Tally;
 
+/// Blocks of a pattern that are looked at one by one.
+const MOST_BLOCKS: u64 = 1 << 20;
+
 /// What tells launches apart without their arguments: kernel, grid and work-group.
 type Key = (String, [u64; 3], [u64; 3]);
 
@@ -180,9 +183,10 @@ impl Predictions {
     }
 }
 
+/// Each of the two, as extents.
 fn within(access: &Access, tracked: &ExtentSet) -> Access {
     let cut = |side: &Side| match side {
-        Side::Extents(set) => Side::Extents(set.intersect(tracked)),
+        Side::Known(bytes) => bytes.flat(MOST_BLOCKS).intersect(tracked).into(),
         unknown => unknown.clone(),
     };
     Access {

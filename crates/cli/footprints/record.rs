@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use serde_json::Value;
-use strobe_extent::{Extent, ExtentSet, Reason, Side};
+use strobe_extent::{Cover, Extent, Reason, Side};
 
 /// Hands over each record of a log; an error names its line.
 pub(super) fn each(
@@ -60,9 +60,12 @@ impl Record {
         if self.0[key].is_string() {
             return Ok(Side::Unknown(Reason::Other("as logged")));
         }
-        let extents = self.0[key].as_array().with_context(|| no(key))?;
-        let set: Option<ExtentSet> = extents.iter().map(extent).collect();
-        set.map(Side::Extents).with_context(|| no(key))
+        let covers = self.0[key].as_array().with_context(|| no(key))?;
+        let mut side = Side::none();
+        for value in covers {
+            side.insert_cover(cover(value).with_context(|| no(key))?);
+        }
+        Ok(side)
     }
 
     /// Pairs of an offset and bytes; none where they are not known.
@@ -88,6 +91,17 @@ fn no(key: &str) -> String {
 
 fn extent(value: &Value) -> Option<Extent> {
     Extent::new(value[0].as_u64()?, value[1].as_u64()?).ok()
+}
+
+/// An extent, and how it is repeated: pairs of a stride and a count.
+fn cover(value: &Value) -> Option<Cover> {
+    let extent = extent(value)?;
+    let (pairs, []) = value.as_array()?.get(2..)?.as_chunks() else {
+        return None;
+    };
+    let level = |[stride, count]: &[Value; 2]| Some((stride.as_u64()?, count.as_u64()?));
+    let levels: Vec<(u64, u64)> = pairs.iter().map(level).collect::<Option<_>>()?;
+    Cover::new(extent.start(), extent.len(), levels)
 }
 
 fn bytes(value: &Value) -> Option<Vec<u8>> {

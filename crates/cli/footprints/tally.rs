@@ -19,17 +19,16 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// A launch, as predicted and as seen.
+    /// A launch, as predicted and as seen, both in extents.
     pub(crate) fn add(&mut self, predicted: &Access, seen: &Access) {
         self.launches += 1;
         self.writes_exact += u64::from(!predicted.writes.is_unknown());
         self.reads_exact += u64::from(!predicted.reads.is_unknown());
         self.missed_reads += missed(&predicted.reads, &seen.reads);
         self.missed_writes += missed(&predicted.writes, &seen.writes);
-        if let (Some(predicted), Some(written)) =
-            (predicted.writes.extents(), seen.writes.extents())
-        {
-            self.writes.push([predicted.bytes(), written.bytes()]);
+        if let (Some(predicted), Some(written)) = (predicted.writes.known(), seen.writes.known()) {
+            let bytes = [predicted, written].map(|side| side.extents().bytes());
+            self.writes.push(bytes);
         }
     }
 
@@ -67,9 +66,9 @@ fn missed(predicted: &Side, seen: &Side) -> u64 {
     let nothing = ExtentSet::new();
     match predicted {
         Side::Unknown(_) => 0,
-        Side::Extents(predicted) => {
-            let seen = seen.extents().unwrap_or(&nothing);
-            seen.subtract(predicted).bytes()
+        Side::Known(predicted) => {
+            let seen = seen.known().map_or(&nothing, |seen| seen.extents());
+            seen.subtract(predicted.extents()).bytes()
         }
     }
 }

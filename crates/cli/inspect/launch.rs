@@ -20,6 +20,8 @@ const LARGEST: u64 = APART / 2;
 const MOST_ARGUMENT_BYTES: usize = 64 << 10;
 /// Work-items of a work-group.
 const LARGEST_BLOCK: u64 = 1024;
+/// Blocks of a pattern that are shown one by one; of one that has more, all that lies between them is.
+const MOST_BLOCKS: u64 = 1 << 16;
 /// Runs of bytes of one buffer that are shown.
 const SHOWN: usize = 8;
 
@@ -245,14 +247,14 @@ impl Touched {
             ("reads", &self.access.reads),
             ("writes", &self.access.writes),
         ] {
-            let Side::Extents(set) = side else {
+            let Side::Known(bytes) = side else {
                 let reason = side
                     .reason()
                     .map_or_else(String::new, |why| why.to_string());
                 let _ = writeln!(text, "  launch {does} anything: {reason}");
                 continue;
             };
-            for (letter, len, runs) in self.each(set) {
+            for (letter, len, runs) in self.each(&bytes.flat(MOST_BLOCKS)) {
                 let bytes: u64 = runs.iter().map(|[start, end]| end - start).sum();
                 let _ = write!(text, "  launch {does} {bytes} of {len} bytes of {letter}");
                 for [start, end] in runs.iter().take(SHOWN) {
@@ -269,8 +271,8 @@ impl Touched {
 
     pub(crate) fn json(&self) -> Value {
         let side = |side: &Side| match side {
-            Side::Extents(set) => {
-                let each = self.each(set).into_iter();
+            Side::Known(bytes) => {
+                let each = self.each(&bytes.flat(MOST_BLOCKS)).into_iter();
                 let each = each.map(|(letter, _, runs)| (letter.to_string(), json!(runs)));
                 Value::Object(each.collect())
             }

@@ -204,7 +204,7 @@ impl Engine {
         let mut waits = Waits::default();
         let mut blocked = false;
         let chunks: Vec<ChunkIndex> = match writes {
-            Side::Extents(set) => self.map.touching_set(set).collect(),
+            Side::Known(bytes) => self.map.touching_any_of(bytes),
             Side::Unknown(_) => {
                 // The latest points cover every chunk that is on its way.
                 waits.add(Lane::Aside, self.last_aside);

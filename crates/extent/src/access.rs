@@ -2,6 +2,8 @@
 
 use crate::extent::Extent;
 use crate::set::ExtentSet;
+use crate::spread::Spread;
+use crate::strided::Cover;
 use std::fmt;
 
 /// What one operation on the GPU may read and write.
@@ -13,11 +15,11 @@ pub struct Access {
     pub writes: Side,
 }
 
-/// One side of an [`Access`]. `Extents` is a promise: nothing outside is touched.
+/// One side of an [`Access`]. `Known` is a promise: nothing outside is touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Only these bytes may be touched.
-    Extents(ExtentSet),
+    Known(Spread),
     /// Anything may be touched, for the reason given.
     Unknown(Reason),
 }
@@ -90,13 +92,13 @@ impl Access {
 impl Side {
     /// Touches nothing.
     pub const fn none() -> Side {
-        Side::Extents(ExtentSet::new())
+        Side::Known(Spread::new())
     }
 
     /// The known bytes; `None` when anything may be touched.
-    pub fn extents(&self) -> Option<&ExtentSet> {
+    pub fn known(&self) -> Option<&Spread> {
         match self {
-            Side::Extents(set) => Some(set),
+            Side::Known(bytes) => Some(bytes),
             Side::Unknown(_) => None,
         }
     }
@@ -104,7 +106,7 @@ impl Side {
     /// Why it is unknown, if it is.
     pub fn reason(&self) -> Option<Reason> {
         match self {
-            Side::Extents(_) => None,
+            Side::Known(_) => None,
             Side::Unknown(reason) => Some(*reason),
         }
     }
@@ -116,30 +118,32 @@ impl Side {
 
     /// Whether it is known that nothing is touched.
     pub fn is_none(&self) -> bool {
-        matches!(self, Side::Extents(set) if set.is_empty())
+        matches!(self, Side::Known(bytes) if bytes.is_empty())
     }
 
-    /// Whether every byte of `extent` may be touched, as far as is known.
+    /// Whether every byte of `extent` may be touched, as far as is known: [`Spread::contains`].
     pub fn contains(&self, extent: Extent) -> bool {
         match self {
-            Side::Extents(set) => set.contains(extent),
+            Side::Known(bytes) => bytes.contains(extent),
             Side::Unknown(_) => true,
         }
     }
 
-    /// Whether every byte that `other` may touch may be touched.
+    /// Whether every byte that `other` may touch may be touched. Takes time and room for each block of a pattern.
     pub fn contains_side(&self, other: &Side) -> bool {
         match (self, other) {
             (Side::Unknown(_), _) => true,
-            (Side::Extents(_), Side::Unknown(_)) => false,
-            (Side::Extents(set), Side::Extents(inside)) => set.contains_all(inside),
+            (Side::Known(_), Side::Unknown(_)) => false,
+            (Side::Known(bytes), Side::Known(inside)) => {
+                bytes.flat(u64::MAX).contains_all(&inside.flat(u64::MAX))
+            }
         }
     }
 
     /// Whether a byte of `extent` may be touched.
     pub fn overlaps(&self, extent: Extent) -> bool {
         match self {
-            Side::Extents(set) => set.overlaps(extent),
+            Side::Known(bytes) => bytes.overlaps(extent),
             Side::Unknown(_) => true,
         }
     }
@@ -147,26 +151,30 @@ impl Side {
     /// Whether some byte may be touched by both.
     pub fn may_overlap(&self, other: &Side) -> bool {
         match (self, other) {
-            (Side::Extents(a), Side::Extents(b)) => {
-                let (few, many) = if a.runs() <= b.runs() { (a, b) } else { (b, a) };
-                few.iter().any(|extent| many.overlaps(extent))
-            }
+            (Side::Known(a), Side::Known(b)) => a.meets(b),
             (Side::Unknown(_), known) | (known, Side::Unknown(_)) => !known.is_none(),
         }
     }
 
     /// Adds the bytes of `extent`.
     pub fn insert(&mut self, extent: Extent) {
-        if let Side::Extents(set) = self {
-            set.insert(extent);
+        if let Side::Known(bytes) = self {
+            bytes.insert(extent);
+        }
+    }
+
+    /// Adds what `cover` holds.
+    pub fn insert_cover(&mut self, cover: Cover) {
+        if let Side::Known(bytes) = self {
+            bytes.insert_cover(cover);
         }
     }
 
     /// Adds what `other` may touch; the first reason stays.
     pub fn union_with(&mut self, other: &Side) {
         match (&mut *self, other) {
-            (Side::Extents(set), Side::Extents(more)) => set.union_with(more),
-            (Side::Extents(_), Side::Unknown(reason)) => *self = Side::Unknown(*reason),
+            (Side::Known(bytes), Side::Known(more)) => bytes.union_with(more),
+            (Side::Known(_), Side::Unknown(reason)) => *self = Side::Unknown(*reason),
             (Side::Unknown(_), _) => {}
         }
     }
@@ -187,13 +195,13 @@ impl Default for Side {
 
 impl From<Extent> for Side {
     fn from(extent: Extent) -> Side {
-        Side::Extents(extent.into())
+        ExtentSet::from(extent).into()
     }
 }
 
 impl From<ExtentSet> for Side {
     fn from(set: ExtentSet) -> Side {
-        Side::Extents(set)
+        Side::Known(set.into())
     }
 }
 
@@ -206,7 +214,7 @@ impl From<Reason> for Side {
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Side::Extents(set) => fmt::Display::fmt(set, f),
+            Side::Known(bytes) => fmt::Display::fmt(bytes, f),
             Side::Unknown(reason) => write!(f, "anything ({reason})"),
         }
     }

@@ -13,7 +13,9 @@ mod chunk_set;
 mod extent;
 mod map;
 mod set;
+mod spread;
 mod stream;
+mod strided;
 
 pub use access::{Access, Reason, Side};
 pub use chunk_map::{ChunkIndex, ChunkMap, ChunkMapError};
@@ -21,7 +23,9 @@ pub use chunk_set::ChunkSet;
 pub use extent::{Extent, ExtentError};
 pub use map::ExtentMap;
 pub use set::ExtentSet;
+pub use spread::Spread;
 pub use stream::StreamId;
+pub use strided::{Cover, Strided};
 
 /// Content that is put beside other content in a pool on the device begins on this boundary, in bytes: a
 /// cache line of every target, twice.

@@ -7,7 +7,7 @@ use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use strobe_extent::{Access, Extent, ExtentMap, Side, StreamId};
+use strobe_extent::{Access, Extent, ExtentMap, Side, StreamId, Strided};
 
 /// The operations of a window of the program's past, in the order enqueued, with happens-before
 /// edges. Methods are called in the order in which the program made its calls.
@@ -251,10 +251,12 @@ impl LaunchGraph {
         prediction: &mut Prediction,
     ) {
         for node in operations {
-            let Side::Extents(writes) = &node.operation.access.writes else {
+            let Side::Known(writes) = &node.operation.access.writes else {
                 continue;
             };
-            for part in writes.iter() {
+            // It is about an order: of a pattern its hull says enough.
+            let patterns = writes.patterns().iter().map(Strided::hull);
+            for part in writes.extents().iter().chain(patterns) {
                 for (buffer, born) in self.buffers.overlapping(part) {
                     if let (true, Some(live)) = (*born <= node.sequence, buffer.intersect(part)) {
                         prediction.note(live);

@@ -66,16 +66,20 @@ fn touched(side: &Side, is_hull: bool) -> Touched {
                 ..Touched::default()
             };
         }
-        Side::Extents(all) => all,
+        Side::Known(all) => all,
     };
-    let extents: Vec<Extent> = all.iter().collect();
+    let is_wide = all
+        .patterns()
+        .iter()
+        .any(|one| one.blocks() > EXTENTS as u64);
+    let extents: Vec<Extent> = all.flat(EXTENTS as u64).iter().collect();
     let is_long = extents.len() > EXTENTS;
     let shown = match (&extents[..], is_long) {
         ([first, .., last], true) => Extent::new(first.start(), last.end()).into_iter().collect(),
         _ => extents,
     };
     Touched {
-        is_hull: (is_hull || is_long) && !shown.is_empty(),
+        is_hull: (is_hull || is_wide || is_long) && !shown.is_empty(),
         extents: shown.into_iter().map(ByteRange::from).collect(),
         unknown: String::new(),
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, Kernel, ObjectLimits};
-use strobe_extent::{Access, Extent, ExtentSet, Side};
+use strobe_extent::{Access, Extent, ExtentSet};
 use strobe_footprint::{KernelFootprint, Launch, LaunchMemory};
 use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
@@ -190,8 +190,8 @@ fn observed(log: &mut AccessLog, places: &[Extent]) -> RunOutcome {
         }
     }
     RunOutcome::Ended(Access {
-        reads: Side::Extents(reads),
-        writes: Side::Extents(writes),
+        reads: reads.into(),
+        writes: writes.into(),
     })
 }
 

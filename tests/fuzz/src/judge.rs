@@ -110,7 +110,9 @@ pub fn compare(predicted: &Access, seen: &Access) -> Result<(), NotPredicted> {
 }
 
 fn known(side: &Side) -> ExtentSet {
-    side.extents().cloned().unwrap_or_default()
+    side.known()
+        .map(|bytes| bytes.flat(u64::MAX))
+        .unwrap_or_default()
 }
 
 fn calm<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {

@@ -9,7 +9,8 @@
 //! - `{"pid":1,"kernel":"name","descriptor":"hex bytes","grid":[x,y,z],"block":[x,y,z],
 //!   "arguments":[[offset,"hex bytes"],...],"reads":[[start,end],...],"writes":...}`. The grid is
 //!   in work-items; `arguments` is null where they are not known; a side that may be anything is
-//!   the reason, as a string.
+//!   the reason, as a string. `[start,end,stride,count]`, with a second pair or without, is an extent
+//!   that comes `count` times every `stride` bytes, and all of that as the second pair says.
 //!
 //! The file is open only while a batch is written: none of it is in the way of a checkpoint.
 
@@ -21,7 +22,7 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
-use strobe_extent::{Access, Extent, Side};
+use strobe_extent::{Access, Extent, Side, Strided};
 use strobe_proto::environment::LAUNCH_LOG;
 
 /// Bytes that wait before they are written.
@@ -68,7 +69,8 @@ impl LaunchLog {
 
     pub(crate) fn write(&mut self, writes: &Side) {
         match writes {
-            Side::Extents(set) => set
+            Side::Known(bytes) => bytes
+                .flat(u64::MAX)
                 .iter()
                 .for_each(|e| self.line(format_args!("\"write\":{}", extent(e)))),
             Side::Unknown(_) => self.line(format_args!("\"anything\":true")),
@@ -122,13 +124,23 @@ impl LaunchLog {
 
 fn side(side: &Side) -> String {
     match side {
-        Side::Extents(set) => list(set.iter().map(extent)),
+        Side::Known(bytes) => {
+            let extents = bytes.extents().iter().map(extent);
+            list(extents.chain(bytes.patterns().iter().map(pattern)))
+        }
         Side::Unknown(reason) => format!("\"{}\"", escape(&reason.to_string())),
     }
 }
 
 fn extent(extent: Extent) -> String {
     format!("[{},{}]", extent.start(), extent.end())
+}
+
+fn pattern(pattern: &Strided) -> String {
+    let (start, end) = (pattern.start(), pattern.start() + pattern.block());
+    let levels = pattern.levels().into_iter().filter(|(_, count)| *count > 1);
+    let levels = levels.map(|(stride, count)| format!(",{stride},{count}"));
+    format!("[{start},{end}{}]", levels.collect::<String>())
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {
@@ -161,7 +173,7 @@ mod tests {
     use super::*;
     use crate::seen::kernel::Kernel;
     use crate::seen::observed::RawStream;
-    use strobe_extent::Reason;
+    use strobe_extent::{Cover, Reason};
 
     #[test]
     fn lines_are_json_whatever_a_kernel_is_called() {
@@ -179,9 +191,11 @@ mod tests {
             kernarg: Ok(&[]),
         };
         let extent = Extent::with_len(0x10, 0x10).unwrap();
+        let mut writes = Side::from(extent);
+        writes.insert_cover(Cover::new(0x100, 4, [(8, 3), (0x40, 2)]).unwrap());
         let access = Access {
             reads: Side::Unknown(Reason::Budget),
-            writes: extent.into(),
+            writes,
         };
         log.launch(&launch, &access);
         log.flush();
@@ -193,7 +207,7 @@ mod tests {
         let expected = format!(
             "{{\"pid\":{pid},\"kernel\":\"a \\\"kernel\\\"\\u000a\\\\\",\"descriptor\":\"\",\
              \"grid\":[64,2,1],\"block\":[64,1,1],\"arguments\":[],\"reads\":\"{}\",\
-             \"writes\":[[16,32]]}}\n{{\"pid\":{pid},\"allocate\":[16,32]}}\n",
+             \"writes\":[[16,32],[256,260,8,3,64,2]]}}\n{{\"pid\":{pid},\"allocate\":[16,32]}}\n",
             Reason::Budget
         );
         assert_eq!(text, expected);

@@ -11,7 +11,7 @@
 //! that the CPU can reach is not known.
 
 use std::collections::BTreeMap;
-use strobe_extent::{Extent, Side};
+use strobe_extent::{Extent, Side, Strided};
 
 /// The longest copy that is looked at, in bytes.
 pub(crate) const LONGEST_TABLE: u64 = 16 << 10;
@@ -71,16 +71,19 @@ impl Tables {
 
     /// Something that may write `writes` was enqueued.
     pub(crate) fn written(&mut self, writes: &Side) {
-        match writes.extents() {
+        match writes.known() {
             None => self
                 .by_start
                 .values_mut()
                 .for_each(|table| table.known = false),
-            Some(set) => {
-                for extent in set.iter() {
-                    for start in self.touching(extent) {
+            Some(bytes) => {
+                let patterns = bytes.patterns().iter().map(Strided::hull);
+                for near in bytes.extents().iter().chain(patterns) {
+                    for start in self.touching(near) {
                         if let Some(table) = self.by_start.get_mut(&start) {
-                            table.known = false;
+                            let len = table.content.len() as u64;
+                            let own = Extent::with_len(start, len);
+                            table.known &= own.is_ok_and(|own| !bytes.overlaps(own));
                         }
                     }
                 }
@@ -147,7 +150,7 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe_extent::Reason;
+    use strobe_extent::{Cover, Reason};
 
     fn side(start: u64, len: u64) -> Side {
         Extent::with_len(start, len).unwrap().into()
@@ -164,7 +167,16 @@ mod tests {
         assert!(tables.known(0x1000, 4).is_some(), "next to it is not in it");
         tables.written(&side(0x1003, 1));
         assert_eq!(tables.known(0x1000, 1), None);
-        assert!(tables.known(0x2000, 2).is_some());
+        let every_other = |start| {
+            let mut side = Side::none();
+            side.insert_cover(Cover::new(start, 2, [(4, 100)]).unwrap());
+            side
+        };
+        tables.written(&every_other(0x1ff2));
+        assert!(tables.known(0x2000, 2).is_some(), "between two blocks");
+        tables.written(&every_other(0x1ff0));
+        assert_eq!(tables.known(0x2000, 2), None);
+        tables.learn(0x2000, &[5, 6], false);
         tables.written(&Side::Unknown(Reason::NotAnalysed));
         assert_eq!(tables.known(0x2000, 2), None);
     }

@@ -261,7 +261,7 @@ impl Program {
             if random.chance(self.mix.overstated) {
                 set.extend(random.pick(&self.live).copied());
             }
-            Side::Extents(set)
+            set.into()
         };
         let op = Op::Kernel {
             reads,
