@@ -668,11 +668,7 @@ fn pair(low: Alternative, high: Alternative) -> Alternative {
         };
     }
     let (low, high) = (low.range.unsigned(32), high.range.unsigned(32));
-    let range = Range {
-        lo: high.lo << 32,
-        hi: high.hi << 32,
-        step: high.step << 32,
-    };
+    let range = Range::stepped(high.lo << 32, high.hi << 32, high.step << 32);
     Alternative {
         origin,
         range: range.add(low, 64),

@@ -1,6 +1,6 @@
 //! From the addresses of one launch to extents.
 
-use strobe_extent::{Access, Extent, Reason, Side};
+use strobe_extent::{Access, Cover, Extent, Reason, Side};
 
 use crate::evaluate::{Base, Evaluation};
 use crate::expr::Symbolic;
@@ -68,11 +68,23 @@ impl Evaluation<'_> {
     }
 }
 
+/// Which bytes of `all`, from the first to the last, some bytes at each number of a range are.
+fn cover(range: Range, bytes: u32, all: Extent) -> Cover {
+    if range.levels.is_none() && range.step <= i128::from(bytes) {
+        return Cover::Extent(all);
+    }
+    let cover = range.ways().and_then(|ways| {
+        let levels = ways.map(|(stride, times)| (stride, times.saturating_add(1)));
+        Cover::new(all.start(), bytes.into(), levels)
+    });
+    cover.unwrap_or(Cover::Extent(all))
+}
+
 /// Where one alternative of an address leads.
 enum Touched {
     /// Nothing that is tracked.
     Nothing,
-    Extent(Extent),
+    Known(Cover),
     /// Any of the allocations that the pointer may belong to.
     Around(Base),
     Unknown(Reason),
@@ -106,7 +118,7 @@ impl Evaluation<'_> {
             }
             match self.touched_by(alternative, address.alternatives(), site.bytes) {
                 Touched::Nothing => {}
-                Touched::Extent(extent) => sides.iter_mut().for_each(|side| side.insert(extent)),
+                Touched::Known(cover) => sides.iter_mut().for_each(|side| side.insert_cover(cover)),
                 Touched::Around(base) => {
                     for extent in base.all() {
                         sides.iter_mut().for_each(|side| side.insert(extent));
@@ -142,7 +154,7 @@ impl Evaluation<'_> {
             if let Origin::Base(base) = alternative.origin
                 && self.bases[base as usize].extent.contains(exact)
             {
-                return Touched::Extent(exact);
+                return Touched::Known(cover(range, bytes, exact));
             }
             if exact.end() <= 4096 {
                 // A null pointer: the program does not get there.
@@ -150,7 +162,7 @@ impl Evaluation<'_> {
             }
             let around = self.memory.allocation(exact.start());
             if around.is_some_and(|around| around.contains(exact)) {
-                return Touched::Extent(exact);
+                return Touched::Known(cover(range, bytes, exact));
             }
             // One of several words that is no pointer, or null: with its index it leads nowhere. Where
             // there is no other word, there is memory that nobody has told of.

@@ -114,7 +114,7 @@ fn hurry(before: &Value, after: &Value, times: i128, bits: u32) -> Value {
             .iter()
             .find(|known| known.origin == one.origin);
         let Some(known) = known else { return one };
-        let Range { lo, hi, step } = one.range;
+        let Range { lo, hi, step, .. } = one.range;
         let width = ((hi - lo) * times).min(1 << bits);
         // Not at once past 0 and the greatest signed word: a comparison may tell what lies behind.
         let most = (1_i128 << (bits - 1)) - 1;

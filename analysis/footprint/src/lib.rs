@@ -58,6 +58,7 @@ pub mod inspect;
 mod instructions;
 mod join;
 mod launch;
+mod levels;
 mod limits;
 mod load;
 mod loop_run;

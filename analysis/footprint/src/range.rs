@@ -8,6 +8,8 @@
 //! Steps keep the fields of records apart: a table of pairs is read at every sixteenth byte, and what
 //! stands between is none of the values.
 
+use crate::levels::Levels;
+
 /// An interval of integers, standing for words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
@@ -15,9 +17,20 @@ pub(crate) struct Range {
     pub(crate) hi: i128,
     /// 0 if there is just one; a divisor of `hi - lo`.
     pub(crate) step: i128,
+    /// Which of these integers, by their way from `lo`; `hi` is the last. All, if there are none.
+    pub(crate) levels: Levels,
 }
 
-fn gcd(mut a: i128, mut b: i128) -> i128 {
+fn gcd(a: i128, b: i128) -> i128 {
+    if let (Ok(a), Ok(b)) = (u64::try_from(a), u64::try_from(b)) {
+        // By far the most, and several times as fast.
+        let (mut a, mut b) = (a, b);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        return a.into();
+    }
+    let (mut a, mut b) = (a, b);
     while b != 0 {
         (a, b) = (b, a % b);
     }
@@ -26,17 +39,23 @@ fn gcd(mut a: i128, mut b: i128) -> i128 {
 
 impl Range {
     pub(crate) fn exactly(value: i128) -> Self {
+        Self::stepped(value, value, 0)
+    }
+
+    /// As it is given: in one level.
+    pub(crate) const fn stepped(lo: i128, hi: i128, step: i128) -> Self {
+        let levels = Levels::NONE;
         Self {
-            lo: value,
-            hi: value,
-            step: 0,
+            lo,
+            hi,
+            step,
+            levels,
         }
     }
 
     /// All integers from `lo` to `hi`.
     pub(crate) fn span(lo: i128, hi: i128) -> Self {
-        let step = i128::from(lo != hi);
-        Self { lo, hi, step }
+        Self::stepped(lo, hi, i128::from(lo != hi))
     }
 
     /// Every word.
@@ -49,7 +68,7 @@ impl Range {
         let step = step.max(1);
         let hi = lo + (hi - lo) / step * step;
         let step = if lo == hi { 0 } else { step };
-        Self { lo, hi, step }
+        Self::stepped(lo, hi, step)
     }
 
     /// `hi` and every `step`-th integer before it down to `lo`.
@@ -57,7 +76,18 @@ impl Range {
         let step = step.max(1);
         let lo = hi - (hi - lo) / step * step;
         let step = if lo == hi { 0 } else { step };
-        Self { lo, hi, step }
+        Self::stepped(lo, hi, step)
+    }
+
+    /// Strides and how often they may be taken: what is added to `lo`. `None` if that is not known in 64 bits.
+    pub(crate) fn ways(self) -> Option<impl Iterator<Item = (u64, u64)>> {
+        let own = if self.levels.is_none() && self.lo != self.hi {
+            let step = u64::try_from(self.step).ok()?;
+            Some((step, u64::try_from((self.hi - self.lo) / self.step).ok()?))
+        } else {
+            None
+        };
+        Some(own.into_iter().chain(self.levels.iter()))
     }
 
     /// What divides all of its integers.
@@ -80,20 +110,20 @@ impl Range {
             && other.hi <= self.hi
             && on_step(other.lo - self.lo)
             && on_step(other.step)
+            && (self.levels.is_none() || self == other)
     }
 
     /// Those of its integers that are not below `lo` nor above `hi`.
     pub(crate) fn within(self, lo: i128, hi: i128) -> Option<Self> {
+        if lo <= self.lo && self.hi <= hi {
+            return Some(self);
+        }
         let step = self.step.max(1);
         let below = (lo - self.lo).max(0);
         let above = (self.hi - hi).max(0);
         let lo = self.lo + (below + step - 1) / step * step;
         let hi = self.hi - (above + step - 1) / step * step;
-        (lo <= hi).then_some(Self {
-            lo,
-            hi,
-            step: if lo == hi { 0 } else { step },
-        })
+        (lo <= hi).then(|| Self::stepped(lo, hi, if lo == hi { 0 } else { step }))
     }
 
     pub(crate) fn is_full(self, bits: u32) -> bool {
@@ -128,11 +158,11 @@ impl Range {
         self.shifted(-down)
     }
 
-    fn shifted(self, by: i128) -> Self {
+    pub(crate) fn shifted(self, by: i128) -> Self {
         Self {
             lo: self.lo + by,
             hi: self.hi + by,
-            step: self.step,
+            ..self
         }
     }
 
@@ -161,10 +191,27 @@ impl Range {
     }
 
     pub(crate) fn hull(self, other: Self) -> Self {
-        Self {
-            lo: self.lo.min(other.lo),
-            hi: self.hi.max(other.hi),
-            step: gcd(gcd(self.step, other.step), self.lo - other.lo),
+        if self == other {
+            return self;
+        }
+        Self::stepped(
+            self.lo.min(other.lo),
+            self.hi.max(other.hi),
+            gcd(gcd(self.step, other.step), self.lo - other.lo),
+        )
+    }
+
+    /// Of sums, and of differences: it is the same whichever end one counts from.
+    fn levels_with(self, other: Self) -> Levels {
+        if other.lo == other.hi {
+            return self.levels;
+        }
+        if self.lo == self.hi {
+            return other.levels;
+        }
+        match (self.ways(), other.ways()) {
+            (Some(own), Some(its)) => Levels::sum(own, its),
+            _ => Levels::NONE,
         }
     }
 
@@ -173,6 +220,7 @@ impl Range {
             lo: self.lo + other.lo,
             hi: self.hi + other.hi,
             step: gcd(self.step, other.step),
+            levels: self.levels_with(other),
         };
         sum.reduce(bits)
     }
@@ -182,6 +230,7 @@ impl Range {
             lo: self.lo - other.hi,
             hi: self.hi - other.lo,
             step: gcd(self.step, other.step),
+            levels: self.levels_with(other),
         };
         difference.reduce(bits)
     }
@@ -208,7 +257,21 @@ impl Range {
             .into_iter()
             .try_fold(0, |all, step| Some(gcd(all, step?)))
             .unwrap_or(1);
-        Some(Self { lo, hi, step })
+        let levels = match (self.single(), other.single()) {
+            (None, Some(factor)) => self
+                .levels
+                .scaled(u64::try_from(factor.unsigned_abs()).ok()?),
+            (Some(factor), None) => other
+                .levels
+                .scaled(u64::try_from(factor.unsigned_abs()).ok()?),
+            _ => Levels::NONE,
+        };
+        Some(Self {
+            lo,
+            hi,
+            step,
+            levels,
+        })
     }
 
     pub(crate) fn mul(self, other: Self, bits: u32) -> Self {
@@ -245,7 +308,7 @@ impl Range {
         let by = by.count(bits);
         let (lo, hi) = (1_i128 << by.lo, 1_i128 << by.hi);
         let step = if lo == hi { 0 } else { lo };
-        self.mul(Self { lo, hi, step }, bits)
+        self.mul(Self::stepped(lo, hi, step), bits)
     }
 
     pub(crate) fn shr(self, by: Self, bits: u32) -> Self {
@@ -280,7 +343,7 @@ impl Range {
                 }
                 let (lo, hi) = (value.lo & mask, value.hi & mask);
                 let step = if lo == hi { 0 } else { -mask };
-                return Self { lo, hi, step }.reduce(bits);
+                return Self::stepped(lo, hi, step).reduce(bits);
             }
             // Low bits of a range that does not leave a block of that size.
             if let Some(mask) = mask.unsigned(bits).single()
@@ -390,22 +453,32 @@ mod tests {
         integers(range).fold(0, |set, x| set | 1 << (x.rem_euclid(32)))
     }
 
-    fn integers(range: Range) -> impl Iterator<Item = i128> {
+    fn integers(range: Range) -> std::vec::IntoIter<i128> {
         assert_eq!((range.hi - range.lo) % range.step.max(1), 0, "{range:?}");
         assert_eq!(range.step == 0, range.lo == range.hi, "{range:?}");
-        (range.lo..=range.hi).step_by(range.step.max(1) as usize)
+        let mut all = vec![range.lo];
+        for (stride, times) in range.ways().expect("small numbers") {
+            all = (0..=i128::from(times))
+                .flat_map(|time| all.iter().map(move |x| x + i128::from(stride) * time))
+                .collect();
+        }
+        assert_eq!(all.last(), Some(&range.hi), "{range:?}");
+        let on_step = |x: &i128| (x - range.lo) % range.step.max(1) == 0;
+        assert!(all.iter().all(on_step), "{range:?}");
+        all.into_iter()
     }
 
     fn ranges() -> impl Iterator<Item = Range> {
-        let of = |lo: i128, step: i128, count: i128| Range {
-            lo,
-            hi: lo + step * count,
-            step: if count == 0 { 0 } else { step },
+        let of = |lo: i128, step: i128, count: i128| {
+            Range::stepped(lo, lo + step * count, if count == 0 { 0 } else { step })
         };
         (-16..16).flat_map(move |lo| {
             let spans = (0..32).step_by(5).map(move |n| Range::wrap(lo, lo + n, 5));
             let steps = [(2, 3), (3, 2), (4, 4), (8, 2), (6, 3)];
-            spans.chain(steps.map(move |(step, n)| of(lo, step, n).reduce(5)))
+            let sums = [((1, 1), (5, 2)), ((2, 2), (7, 2)), ((3, 1), (8, 3))];
+            let sums = sums.map(move |((a, n), (b, m))| of(lo, a, n).add(of(0, b, m), 5));
+            let stepped = steps.map(move |(step, n)| of(lo, step, n).reduce(5));
+            spans.chain(stepped).chain(sums)
         })
     }
 
@@ -505,12 +578,37 @@ mod tests {
     }
 
     #[test]
+    fn sums_keep_their_strides() {
+        let row = Range::span(0, 15).shl(Range::exactly(2), 64);
+        let column = Range::span(0, 9).mul(Range::exactly(-1000), 64);
+        let part = row.add(column, 64).add(Range::exactly(1 << 40), 64);
+        let ways: Vec<(u64, u64)> = part.ways().expect("small numbers").collect();
+        assert_eq!(ways, [(4, 15), (1000, 9)]);
+        assert_eq!(part.lo, (1 << 40) - 9000);
+        // Work-groups of so many items, and the next rows.
+        let groups = Range::span(0, 3).mul(Range::exactly(64), 64);
+        let next = Range::span(0, 1).mul(Range::exactly(10_000), 64);
+        let more = part.add(groups, 64).sub(next, 64);
+        let ways: Vec<(u64, u64)> = more.ways().expect("small numbers").collect();
+        assert_eq!(ways, [(4, 63), (1000, 19)]);
+        assert_eq!(more.within(0, 1 << 41), Some(more));
+        assert!(
+            more.within(1 << 40, 1 << 41)
+                .expect("some")
+                .levels
+                .is_none()
+        );
+        // A fourth stride takes the place of the finest.
+        let strides =
+            [3, 50, 1700, 60_000].map(|stride| Range::span(0, 4).mul(Range::exactly(stride), 64));
+        let all = strides.into_iter().reduce(|all, one| all.add(one, 64));
+        let ways: Vec<(u64, u64)> = all.expect("some").ways().expect("small").collect();
+        assert_eq!(ways, [(1, 212), (1700, 4), (60_000, 4)]);
+    }
+
+    #[test]
     fn what_is_cut_off_stays_in_step() {
-        let range = Range {
-            lo: -4,
-            hi: 20,
-            step: 8,
-        };
+        let range = Range::stepped(-4, 20, 8);
         let cut = range.within(0, 13).expect("4 and 12");
         assert_eq!((cut.lo, cut.hi, cut.step), (4, 12, 8));
         assert_eq!(range.within(-100, 4).expect("-4 and 4").hi, 4);

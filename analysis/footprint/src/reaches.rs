@@ -36,13 +36,8 @@ pub(crate) fn reaches(plan: &Plan, indexed: &[Indexed]) -> Reaches {
 
 fn reach(evaluation: &mut Evaluation<'_>, access: &Indexed) -> Option<Range> {
     let offset = evaluation.value(access.offset, access.facts).numbers()?;
-    let Range { lo, hi, step } = offset.unsigned(32);
     let constant = i128::from(access.constant);
-    Some(Range {
-        lo: lo + constant,
-        hi: hi + constant,
-        step,
-    })
+    Some(offset.unsigned(32).shifted(constant))
 }
 
 fn is_of_slots(reach: &Range) -> bool {

@@ -149,7 +149,7 @@ fn slot_of(first: Range, register: usize) -> Option<i64> {
 
 /// The slots of the `register`th dword of an access.
 fn offsets(first: Range, register: usize) -> impl Iterator<Item = i64> {
-    let Range { lo, hi, step } = first;
+    let Range { lo, hi, step, .. } = first;
     let offsets = (lo..=hi).step_by(step.max(1) as usize);
     offsets.map(move |offset| offset as i64 + 4 * register as i64)
 }

@@ -105,7 +105,7 @@ fn bytes(ranges: &[std::ops::Range<u64>]) -> Side {
     let extents = ranges
         .iter()
         .map(|range| Extent::new(range.start, range.end).expect("a range"));
-    Side::Extents(extents.collect::<ExtentSet>())
+    extents.collect::<ExtentSet>().into()
 }
 
 fn whole(buffer: u64) -> std::ops::Range<u64> {
@@ -313,7 +313,8 @@ fn lanes_that_were_off_are_not_in_a_mask_of_all_active_ones() {
 #[test]
 fn an_if_and_its_else_make_up_what_was_there_before() {
     let access = run(IF_ELSE_FIRST_LANE, &[A, B]);
-    assert_eq!(access.writes, run_of(A..A + 100));
+    let each = bytes(&[0, 32, 64, 96].map(|at| A + at..A + at + 4));
+    assert!(access.writes.contains_side(&each) && each.contains_side(&access.writes));
     let access = run(ONE_HALF_FIRST_LANE, &[A, B]);
     assert!(access.writes.contains(Extent::new(B, B + 4).unwrap()));
 }
@@ -376,6 +377,28 @@ fn a_bound_on_a_sum_bounds_its_terms() {
     let access = run(WRAPPED_TERM_GUARDED, &[A, 16]);
     let last = Extent::new(A + 512, A + 528).expect("a range");
     assert!(access.writes.contains(last), "got {}", access.writes);
+}
+
+/// What one row does not hold between its end and the next is not written.
+#[test]
+fn a_part_of_a_matrix_is_rows_with_room_between_them() {
+    let part = |columns: u64, width: u64| run(TILE, &[A, width << 32 | columns]).writes;
+    let rows = |length: u64, width: u64| {
+        let row = |row: u64| A + 4 * row * width;
+        let rows: Vec<_> = (0..8).map(|at| row(at)..row(at) + 4 * length).collect();
+        bytes(&rows)
+    };
+    for (columns, length) in [(5, 5), (8, 8), (100, 8)] {
+        let writes = part(columns, 20);
+        let known = writes.known().expect("it is known");
+        assert_eq!(known.patterns().len(), 1, "{writes}");
+        assert!(writes.contains_side(&rows(length, 20)), "{writes}");
+        assert!(rows(length, 20).contains_side(&writes), "{writes}");
+    }
+    assert_eq!(part(100, 8), run_of(A..A + 256));
+    assert_eq!(part(0, 20), Side::none());
+    let access = run(TILE, &[A, 1000 << 32 | 8]);
+    assert_eq!(access.writes, run_of(whole(A)), "it goes beyond the buffer");
 }
 
 /// The second store is reached with and without the first, under the same condition.

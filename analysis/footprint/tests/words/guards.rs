@@ -1,4 +1,4 @@
-//! Conditions on what an address is made of.
+//! What addresses are made of, and conditions on it.
 
 #[rustfmt::skip]
 pub(crate) const TERM_GUARDED: &[u32] = &[
@@ -44,5 +44,21 @@ pub(crate) const GUARDED_EITHER_WAY: &[u32] = &[
     0xbe88_200c,               // s_and_saveexec_b64 s[8:9], s[12:13]
     0xbf88_0002,               // s_cbranch_execz end
     0xdc70_8100, 0x0004_0001,  // global_store_dword v1, v0, s[4:5] offset:256
+    0xbf81_0000,               // s_endpgm
+];
+
+/// Rows of 8 items, of which only the first so many store, in a matrix of a width that is an argument, too.
+#[rustfmt::skip]
+pub(crate) const TILE: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xc006_0180, 0x0000_0008,  // s_load_dwordx2 s[6:7], s[0:1], 0x8
+    0x2602_0087,               // v_and_b32_e32 v1, 7, v0
+    0x7d98_0206,               // v_cmp_gt_u32_e32 vcc, s6, v1
+    0xbe88_206a,               // s_and_saveexec_b64 s[8:9], vcc
+    0x2004_0083,               // v_lshrrev_b32_e32 v2, 3, v0
+    0xd285_0002, 0x0000_0f02,  // v_mul_lo_u32 v2, v2, s7
+    0x6802_0501,               // v_add_u32_e32 v1, v1, v2
+    0x2402_0282,               // v_lshlrev_b32_e32 v1, 2, v1
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
     0xbf81_0000,               // s_endpgm
 ];

@@ -349,6 +349,18 @@ fn vector_offset(random: &mut Random, count: u64, unit: u64) -> String {
     } else {
         vector(random)
     };
+    if count == 64 && random.chance(40) {
+        // A row and a column, each of four.
+        let (column, row) = (1 + random.below(4) as u64, 1 + random.below(17) as u64);
+        let number = vector(random);
+        let other = if random.chance(60) { &from } else { &number };
+        return format!(
+            "v_and_b32 v16, 3, {from}\nv_mul_u32_u24 v16, {}, v16\n\
+             v_bfe_u32 v17, {other}, 2, 2\nv_mul_u32_u24 v17, {:#x}, v17\nv_add_u32 v16, v17, v16",
+            column * unit,
+            row * unit,
+        );
+    }
     format!(
         "v_and_b32 v16, {}, {from}\nv_lshlrev_b32 v16, {shift}, v16",
         count - 1
