@@ -9,7 +9,11 @@
 
 use std::cell::Cell;
 
+use crate::expr::Map;
 use crate::state::State;
+
+/// Epochs around one that are looked at.
+const MOST_AROUND: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
@@ -24,6 +28,8 @@ struct Epoch {
 #[derive(Debug)]
 pub(crate) struct Epochs {
     all: Vec<Epoch>,
+    /// Later epochs in which all lanes of one are active, if it comes to them: lanes came back to them, or paths met.
+    wider: Map<u32, Vec<u32>>,
     /// Epochs looked at so far.
     pub(crate) steps: Cell<usize>,
 }
@@ -37,6 +43,7 @@ impl Epochs {
                 depth: 0,
                 bound: None,
             }],
+            wider: Map::default(),
             steps: Cell::new(0),
         }
     }
@@ -70,6 +77,45 @@ impl Epochs {
             bound,
         });
         parent
+    }
+
+    /// Lanes came back, and none was switched off.
+    pub(crate) fn widened(&mut self, epoch: u32, wider: u32) {
+        self.wider.entry(epoch).or_default().push(wider);
+    }
+
+    /// Paths have met. Who has been in an epoch has been in none that is older since, so that the lanes of the newest
+    /// are those that are active now, if its path was taken at all.
+    pub(crate) fn met(&mut self, states: &[State], joined: u32) {
+        let Some(newest) = states.iter().map(|state| state.epoch).max() else {
+            return;
+        };
+        let is_idle = states
+            .iter()
+            .all(|state| state.epoch == newest && state.idle);
+        if newest != joined && !is_idle {
+            self.widened(newest, joined);
+        }
+    }
+
+    /// Epochs in which all lanes of one were active, that one first; not all of them, if they are many.
+    pub(crate) fn around(&self, epoch: u32) -> Vec<u32> {
+        let mut found = vec![epoch];
+        let mut next = 0;
+        while next < found.len() && found.len() < MOST_AROUND {
+            let epoch = found[next];
+            next += 1;
+            let of = self.all[epoch as usize];
+            let parent = (of.depth > 0).then_some(of.parent);
+            let wider = self.wider.get(&epoch).into_iter().flatten().copied();
+            for around in parent.into_iter().chain(wider) {
+                if !found.contains(&around) {
+                    found.push(around);
+                }
+            }
+        }
+        self.steps.update(|steps| steps + next);
+        found
     }
 
     /// Where paths meet: below what is above all of them. A path on which no lane is left counts too:

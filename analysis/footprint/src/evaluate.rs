@@ -252,8 +252,8 @@ impl<'a> Evaluation<'a> {
             }),
             Node::Load { load, dword } => self.load(load, dword, 4),
             Node::Load64 { load, dword } => self.load(load, dword, 8),
-            Node::Phi(phi) => self.phi(u64::from(phi), bits),
-            Node::Phi64(low, high) => self.phi(wide_key(low, high), bits),
+            Node::Phi(phi) => self.phi(u64::from(phi), facts, bits),
+            Node::Phi64(low, high) => self.phi(wide_key(low, high), facts, bits),
             Node::Lane(inner, at, _) | Node::Lane64(inner, at, ..) => self.value(inner, at),
             Node::Binary(op, a, b) => self.two(a, b, facts, 32, |a, b| binary(op, a, b)),
             Node::Select(condition, yes, no) | Node::Select64(condition, yes, no) => {

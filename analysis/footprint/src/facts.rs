@@ -10,9 +10,9 @@ use crate::terms;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fact {
     pub(crate) parent: FactId,
-    /// A comparison.
+    /// A comparison, or a mask that a lane is in ([`crate::gathered`]).
     pub(crate) condition: Id,
-    /// Bits of the nodes that the condition compares, and of their terms.
+    /// Bits of the nodes that the condition compares and of their terms, or of the phis that met with the mask.
     pub(crate) own: u64,
     /// The same of this and older conditions.
     pub(crate) parts: u64,
@@ -52,16 +52,28 @@ impl Facts {
         let Node::Compare(_, a, b) = arena.node(condition) else {
             return parent;
         };
+        if let Some(known) = self.known(parent, condition) {
+            return known;
+        }
+        let own = part(a) | part(b) | terms::parts(arena, a) | terms::parts(arena, b);
+        self.push_of(parent, condition, own)
+    }
+
+    fn known(&self, parent: FactId, condition: Id) -> Option<FactId> {
+        if self.get(parent).condition == condition {
+            return Some(parent);
+        }
+        self.ids.get(&(parent, condition)).copied()
+    }
+
+    /// The chain and one more condition, which says something of the nodes with these bits.
+    pub(crate) fn push_of(&mut self, parent: FactId, condition: Id, own: u64) -> FactId {
+        if let Some(known) = self.known(parent, condition) {
+            return known;
+        }
         let under = *self.get(parent);
-        if under.condition == condition {
-            return parent;
-        }
-        if let Some(id) = self.ids.get(&(parent, condition)) {
-            return *id;
-        }
         let id = FactId(self.facts.len() as u32);
         self.ids.insert((parent, condition), id);
-        let own = part(a) | part(b) | terms::parts(arena, a) | terms::parts(arena, b);
         self.facts.push(Fact {
             parent,
             condition,

@@ -79,7 +79,10 @@ enum Step {
 
 impl Evaluation<'_> {
     /// The value of a phi; `key` is its number, or both numbers of a 64-bit phi.
-    pub(crate) fn phi(&mut self, key: u64, bits: u32) -> Value {
+    pub(crate) fn phi(&mut self, key: u64, facts: FactId, bits: u32) -> Value {
+        if let Some(ways) = self.left_ways(key, facts) {
+            return self.by(&ways, facts, bits);
+        }
         if let Some(level) = self.pending.iter().position(|pending| pending.key == key) {
             self.touched = self.touched.min(level);
             self.pending[level].used = true;
@@ -137,14 +140,7 @@ impl Evaluation<'_> {
             _ => None,
         };
         match (stepped, compared) {
-            // Both hold: the narrower one, if one lies in the other.
-            (Some(Value::One(a)), Some(Value::One(b))) if a.origin == b.origin => {
-                let range = a.range.within(b.range.lo, b.range.hi).unwrap_or(a.range);
-                Value::One(Alternative {
-                    origin: a.origin,
-                    range,
-                })
-            }
+            (Some(a), Some(b)) => a.and(&b),
             (Some(value), _) | (None, Some(value)) => value,
             (None, None) => {
                 let any = start.map(bits, |one| unbounded(one, bits));
@@ -176,7 +172,7 @@ impl Evaluation<'_> {
     }
 
     /// Whether a phi, or a half of it, is the value of the whole wave.
-    fn is_scalar(&self, key: u64) -> bool {
+    pub(crate) fn is_scalar(&self, key: u64) -> bool {
         let phis = &self.plan.merges.phis;
         if key & WIDE == 0 {
             return phis[key as usize].scalar;
@@ -185,7 +181,7 @@ impl Evaluation<'_> {
         phis[low].scalar || phis[high].scalar
     }
 
-    fn ways(&self, key: u64) -> (u32, Vec<Way>) {
+    pub(crate) fn ways(&self, key: u64) -> (u32, Vec<Way>) {
         let merges = &self.plan.merges;
         let (low, high) = (((key & !WIDE) >> 32) as u32, key as u32);
         let (phi, inputs) = if key & WIDE == 0 {

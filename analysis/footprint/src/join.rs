@@ -32,6 +32,7 @@ impl Walk<'_> {
             ways,
             facts,
             wave,
+            first: 0,
             loops: 0,
         });
         let mut joined = states[0].clone();
@@ -44,6 +45,7 @@ impl Walk<'_> {
         joined.scratch = Rc::new(self.join_slots(&states, point, 0));
         self.join_rest(&mut joined, &states, point, 0);
         joined.epoch = self.epochs.joined(&states, joined.bound);
+        self.epochs.met(&states, joined.epoch);
         joined.idle = states.iter().all(|state| state.idle);
         joined
     }

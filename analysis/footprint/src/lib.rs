@@ -50,6 +50,7 @@ mod expr;
 mod extents;
 mod facts;
 mod flow;
+mod gathered;
 mod going_round;
 mod host_calls;
 mod indexed;

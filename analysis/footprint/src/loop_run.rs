@@ -147,6 +147,7 @@ impl Walk<'_> {
             ways: ways.chain(open).collect(),
             facts,
             wave,
+            first: 0,
             loops: bit,
         });
         let mut head = Head {
@@ -455,6 +456,7 @@ impl Walk<'_> {
                     ways: Vec::new(),
                     facts,
                     wave,
+                    first: 0,
                     loops: 0,
                 });
                 self.loops[run as usize].parked_point = Some(point);

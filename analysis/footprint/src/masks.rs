@@ -193,7 +193,9 @@ impl Walk<'_> {
                 let origin = origins.reduce(|a, b| self.around(a, b));
                 let Some(Some(origin)) = origin else { continue };
                 let unique = self.arena.unique();
-                self.arena.intern(Node::PartOf(origin, unique))
+                let mask = self.arena.intern(Node::PartOf(origin, unique));
+                self.gather(states, point, register as u8, mask);
+                mask
             };
             self.set_mask(joined, register as u8, mask);
         }
@@ -207,6 +209,7 @@ impl Walk<'_> {
             .collect();
         self.charge(of.len() * self.vectors / 8);
         let mut joined = of[0].clone();
+        joined.epoch = None;
         let mut bound = joined.bound;
         for other in &of[1..] {
             joined.facts = self.common(joined.facts, other.facts);
@@ -466,7 +469,9 @@ impl Walk<'_> {
             Change::Widen(mask) => {
                 let since = self.origin(mask);
                 let bound = self.around(state.bound, since);
+                let before = state.epoch;
                 self.unpark(state, since, bound);
+                self.epochs.widened(before, state.epoch);
                 if !self.restored(state, mask)
                     && let Some(since) = since
                 {
@@ -604,7 +609,16 @@ impl Walk<'_> {
                 self.assume(state, b, false, scalar);
             }
             Node::Lanes(inner, epoch) if holds || self.epochs.within(state.epoch, epoch) => {
+                if holds {
+                    state.facts = self.active_in(state.facts, epoch);
+                }
                 self.assume(state, inner, holds, false);
+            }
+            Node::PartOf(..) | Node::Exec(_) if holds => {
+                state.facts = self.came_with(state.facts, truth, true);
+                if scalar {
+                    state.wave = self.came_with(state.wave, truth, false);
+                }
             }
             Node::Any(mask) if holds => self.assume_some(state, mask),
             // No active lane is in the mask.
@@ -620,7 +634,7 @@ impl Walk<'_> {
             return;
         }
         match self.arena.node(mask) {
-            Node::Compare(..) => self.assume(state, mask, true, true),
+            Node::Compare(..) | Node::PartOf(..) => self.assume(state, mask, true, true),
             Node::Lanes(inner, _) if !self.arena.traits(inner).divergent => {
                 self.assume(state, inner, true, true);
             }

@@ -5,6 +5,7 @@
 //! evaluated under those and under no others.
 
 use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+use crate::gathered::Gathered;
 
 /// A way into a point.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Point {
     /// The facts that hold at the point.
     pub(crate) facts: FactId,
     pub(crate) wave: FactId,
+    /// The first phi of it, if it has any: those of a meeting point follow each other.
+    pub(crate) first: u32,
     /// The bit of the loop that it heads ([`crate::expr::Traits::loops`]), or none.
     pub(crate) loops: u64,
 }
@@ -55,10 +58,13 @@ pub(crate) struct Merges {
     pub(crate) inputs: usize,
     /// Inputs of 64-bit phis, made when the walk is over.
     pub(crate) wide: Map<(u32, u32), Vec<Id>>,
+    /// Masks that are empty on some ways.
+    pub(crate) gathered: Map<Id, Gathered>,
 }
 
 impl Merges {
-    pub(crate) fn point(&mut self, point: Point) -> u32 {
+    pub(crate) fn point(&mut self, mut point: Point) -> u32 {
+        point.first = self.phis.len() as u32;
         self.points.push(point);
         self.points.len() as u32 - 1
     }

@@ -41,6 +41,7 @@ struct Return {
 impl Walk<'_> {
     /// Lanes come back: those parked since a snapshot, or any.
     pub(crate) fn unpark(&mut self, state: &mut State, since: Option<u32>, bound: Option<u32>) {
+        let before = state.epoch;
         let tail = since.map_or(NONE_PARKED, |since| self.snapshots[since as usize].parked);
         let (mut snapshots, mut loops) = (Vec::new(), Vec::new());
         for entry in self.parked.since(state.parked, tail) {
@@ -69,6 +70,9 @@ impl Walk<'_> {
             snapshots,
             loops,
         };
+        if returning.own.is_some() {
+            self.come_together(state, before, point);
+        }
         self.rejoin_vectors(state, &returning);
         self.rejoin_slots(state, &returning);
         state.facts = common;
@@ -116,6 +120,7 @@ impl Walk<'_> {
             ways: ways.collect(),
             facts: common,
             wave: state.wave,
+            first: 0,
             loops: 0,
         });
         (point, common)

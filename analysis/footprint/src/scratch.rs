@@ -134,6 +134,7 @@ impl Walk<'_> {
             ways: vec![way; values.len()],
             facts: state.facts,
             wave: state.wave,
+            first: 0,
             loops: 0,
         });
         let inside = self.arena.inside;

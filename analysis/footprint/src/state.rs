@@ -125,6 +125,8 @@ pub(crate) struct Snapshot {
     pub(crate) facts: FactId,
     /// As in [`State`].
     pub(crate) exec: u32,
+    /// In which its lanes were active, if it is one.
+    pub(crate) epoch: Option<u32>,
     /// The innermost loop around it.
     pub(crate) inside: Option<u32>,
     /// What was parked before.

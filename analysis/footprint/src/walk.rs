@@ -506,6 +506,7 @@ impl<'a> Walk<'a> {
             scratch: Rc::clone(&state.scratch),
             facts: state.facts,
             exec: state.exec,
+            epoch: Some(state.epoch),
             inside: self.inside,
             parked: state.parked,
             bound: state.bound,

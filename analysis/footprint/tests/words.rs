@@ -379,6 +379,18 @@ fn a_bound_on_a_sum_bounds_its_terms() {
     assert!(access.writes.contains(last), "got {}", access.writes);
 }
 
+/// A word that nobody knows decides; where it brings no lanes, it does not matter what else it brings.
+#[test]
+fn where_a_mask_is_empty_nothing_comes_from() {
+    assert_eq!(run(CHOSEN_WITH_MASK, &[A]).writes, run_of(A + 16..A + 20));
+    assert_eq!(run(CHOSEN_BY_LANES, &[A]).writes, run_of(A..A + 20));
+    let other = Extent::with_len(A + 2048, 4).expect("a range");
+    for code in [CHOSEN_AND_MORE_LANES, CHOSEN_BY_SOME_LANES] {
+        let writes = run(code, &[A]).writes;
+        assert!(writes.contains(other), "{writes}");
+    }
+}
+
 /// What one row does not hold between its end and the next is not written.
 #[test]
 fn a_part_of_a_matrix_is_rows_with_room_between_them() {

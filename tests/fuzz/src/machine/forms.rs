@@ -18,6 +18,7 @@ pub(super) fn form(random: &mut Random, depth: usize, to: &mut Vec<String>) {
         4..6 => condition_of_two_ways(random, depth, saved, to),
         6 => leave(random, depth, saved, to),
         7 => to.push(rounds::item(random)),
+        8..10 => chosen_with_lanes(random, depth, saved, to),
         _ => to.push(items::item(random)),
     }
 }
@@ -84,6 +85,32 @@ fn condition_of_two_ways(random: &mut Random, depth: usize, saved: &str, to: &mu
     ));
     to.push(format!("s_or_b64 exec, exec, {saved}"));
     to.push(format!("s_and_saveexec_b64 {saved}, {condition}"));
+    some(random, depth, to);
+    to.push(format!("s_or_b64 exec, exec, {saved}"));
+}
+
+/// `bool b = false; if (c) { p = x; b = true; } if (b) { *p = y; }`: lanes that have not been there are in no mask, whatever
+/// their pointers are.
+fn chosen_with_lanes(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
+    let condition = items::mask(random);
+    to.push(format!("s_mov_b64 {condition}, 0"));
+    let lanes = lanes(random, to);
+    to.push(format!("s_and_saveexec_b64 {saved}, {lanes}"));
+    some(random, depth, to);
+    to.push(match random.below(4) {
+        0 => format!("s_or_b64 {condition}, {condition}, exec"),
+        1 => items::lane_compare(random, condition),
+        _ => format!("s_mov_b64 {condition}, exec"),
+    });
+    if random.chance(30) {
+        some(random, depth, to);
+    }
+    to.push(format!("s_or_b64 exec, exec, {saved}"));
+    if random.chance(30) {
+        some(random, depth, to);
+    }
+    to.push(format!("s_and_saveexec_b64 {saved}, {condition}"));
+    to.push(items::store(random));
     some(random, depth, to);
     to.push(format!("s_or_b64 exec, exec, {saved}"));
 }

@@ -1,0 +1,212 @@
+//! Masks that are empty on some ways to where they meet.
+//!
+//! `mask = 0`, then on some of the ways `mask = exec`, and where they have met, the lanes of the mask do what they all have in common.
+//! Where a lane of it is active, the wave has come by one of the ways that bring lanes, and so have all the values that met
+//! there. And a lane that was active before others came back has brought what it had then, not what they had.
+
+use crate::evaluate::Evaluation;
+use crate::expr::{BOTTOM, FALSE, FactId, Id, Node, TRUE, part};
+use crate::facts::NOTHING;
+use crate::induction::Way;
+use crate::state::State;
+use crate::value::Value;
+use crate::walk::Walk;
+
+use strobe_isa::Operand;
+
+/// The ways that bring lanes of a mask.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    /// Where they meet.
+    pub(crate) point: u32,
+    /// What holds for a lane of the mask, and for its wave, on each way; `None` where it brings none.
+    ways: Vec<Option<[FactId; 2]>>,
+    /// The mask on the only way that brings lanes.
+    only: Option<Id>,
+}
+
+/// Conditions of a way that are taken over.
+const MOST_HELD: usize = 32;
+/// Masks in masks that are looked at.
+const DEPTH: u32 = 16;
+
+impl Walk<'_> {
+    /// Notes on which of some ways the mask in a register is empty, where they meet as `joined`.
+    pub(crate) fn gather(&mut self, states: &[State], point: u32, register: u8, joined: Id) {
+        let mut says = false;
+        let mut ways = Vec::with_capacity(states.len());
+        let (mut only, mut open) = (None, 0);
+        for state in states {
+            let before = [state.facts, state.wave];
+            let mask = self.mask(state, Operand::Scalar(register));
+            if mask != Some(FALSE) {
+                only = mask;
+                open += 1;
+            }
+            let way = match mask {
+                Some(FALSE) => None,
+                Some(mask) => Some([
+                    self.came_with(state.facts, mask, true),
+                    self.came_with(state.wave, mask, false),
+                ]),
+                None => Some(before),
+            };
+            says |= way != Some(before);
+            ways.push(way);
+        }
+        if says {
+            let only = only.filter(|_| open == 1);
+            let gathered = Gathered { point, ways, only };
+            self.merges.gathered.insert(joined, gathered);
+        }
+    }
+
+    /// Lanes come back to those active in an epoch, which are the first way to a point.
+    pub(crate) fn come_together(&mut self, state: &State, epoch: u32, point: u32) {
+        let mask = self.arena.intern(Node::Lanes(TRUE, epoch));
+        let ways = self.merges.points[point as usize].ways.len();
+        let mut left = vec![None; ways];
+        left[0] = Some([state.facts, state.wave]);
+        let gathered = Gathered {
+            point,
+            ways: left,
+            only: None,
+        };
+        self.merges.gathered.insert(mask, gathered);
+    }
+
+    /// The facts of a lane that was active in an epoch.
+    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32) -> FactId {
+        let mut facts = facts;
+        for around in self.epochs.around(epoch) {
+            let mask = self.arena.intern(Node::Lanes(TRUE, around));
+            facts = self.met_with(facts, mask, true, 0);
+        }
+        facts
+    }
+
+    /// The facts where a lane of a mask is active: whence it came; `lane`: they are those of that lane.
+    pub(crate) fn came_with(&mut self, facts: FactId, mask: Id, lane: bool) -> FactId {
+        self.came(facts, mask, lane, DEPTH)
+    }
+
+    fn came(&mut self, facts: FactId, mask: Id, lane: bool, depth: u32) -> FactId {
+        self.charge(1);
+        if self.exhausted() {
+            return facts;
+        }
+        match self.arena.node(mask) {
+            Node::Lanes(inner, epoch) => {
+                let facts = match lane {
+                    true => self.active_in(facts, epoch),
+                    false => facts,
+                };
+                self.came(facts, inner, lane, depth)
+            }
+            Node::Both(a, b) => {
+                let facts = self.came(facts, a, lane, depth);
+                self.came(facts, b, lane, depth)
+            }
+            Node::PartOf(..) => self.met_with(facts, mask, lane, depth),
+            Node::Exec(snapshot) if lane => match self.snapshots[snapshot as usize].epoch {
+                Some(epoch) => self.active_in(facts, epoch),
+                None => facts,
+            },
+            _ => facts,
+        }
+    }
+
+    /// The chain, and what another one says besides, the newest of it.
+    fn with_all(&mut self, facts: FactId, held: FactId) -> FactId {
+        let common = self.common(facts, held);
+        let mut more = Vec::new();
+        let mut at = held;
+        while at != common && more.len() < MOST_HELD {
+            let fact = self.facts.get(at);
+            more.push((fact.condition, fact.own));
+            at = fact.parent;
+        }
+        self.charge(more.len());
+        let oldest_first = more.into_iter().rev();
+        oldest_first.fold(facts, |facts, (condition, own)| {
+            self.facts.push_of(facts, condition, own)
+        })
+    }
+
+    /// The chain, and what is known of where the lanes of a mask have met with others.
+    fn met_with(&mut self, facts: FactId, mask: Id, lane: bool, depth: u32) -> FactId {
+        let Some(gathered) = self.merges.gathered.get(&mask) else {
+            return facts;
+        };
+        let only = gathered.only;
+        let mut open = gathered.ways.iter().flatten();
+        let held = match (open.next(), open.next()) {
+            (Some([of_lane, of_wave]), None) => Some(if lane { *of_lane } else { *of_wave }),
+            _ => None,
+        };
+        let first = self.merges.points[gathered.point as usize].first as usize;
+        let phis = self.merges.phis[first..].iter();
+        let count = phis.take_while(|phi| phi.point == gathered.point).count();
+        self.charge(count / 8);
+        let phis = (first..first + count).map(|phi| self.arena.phi(phi as u32));
+        let own = phis.fold(0, |bits, phi| bits | part(phi));
+        let facts = match own {
+            0 => facts,
+            _ => self.facts.push_of(facts, mask, own),
+        };
+        let facts = held.map_or(facts, |held| self.with_all(facts, held));
+        match (only, depth.checked_sub(1)) {
+            (Some(only), Some(depth)) => self.came(facts, only, lane, depth),
+            _ => facts,
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    /// What some of the ways of a phi bring. If there is just one, the facts hold of what it has brought.
+    pub(crate) fn by(&mut self, ways: &[Way], facts: FactId, bits: u32) -> Value {
+        let brought = self.arrivals(ways, bits);
+        let mut inputs = ways.iter().filter(|way| way.input != BOTTOM);
+        match (inputs.next(), inputs.next()) {
+            (Some(way), None) if brought != Value::Empty => {
+                let now = self.value(way.input, facts);
+                if brought.has_origins_of(&now) {
+                    now.and(&brought)
+                } else {
+                    brought
+                }
+            }
+            _ => brought,
+        }
+    }
+
+    /// The ways of a phi that the facts leave, if they say something of them.
+    pub(crate) fn left_ways(&self, key: u64, facts: FactId) -> Option<Vec<Way>> {
+        let merges = &self.plan.merges;
+        if merges.gathered.is_empty() {
+            return None;
+        }
+        let mut at = facts;
+        let (point, mut ways) = self.ways(key);
+        let mut says = false;
+        while at != NOTHING {
+            let fact = self.plan.facts.get(at);
+            at = fact.parent;
+            let Some(gathered) = merges.gathered.get(&fact.condition) else {
+                continue;
+            };
+            if gathered.point != point {
+                continue;
+            }
+            says = true;
+            let scalar = self.is_scalar(key);
+            for (way, left) in ways.iter_mut().zip(&gathered.ways) {
+                match left {
+                    Some([lane, wave]) => way.facts = if scalar { *wave } else { *lane },
+                    None => way.input = BOTTOM,
+                }
+            }
+        }
+        says.then_some(ways)
+    }
+}
