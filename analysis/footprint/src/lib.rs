@@ -70,6 +70,7 @@ mod operations;
 mod place;
 mod plan;
 mod premises;
+mod questions;
 mod range;
 mod reaches;
 mod reducible;
