@@ -51,8 +51,8 @@ pub(crate) struct Pending {
     pub(crate) assumed: Option<Value>,
     /// It was used.
     pub(crate) used: bool,
-    /// Values computed relative to it, with the lowest such phi that each depends on.
-    relative: Map<(Id, FactId), (Value, usize)>,
+    /// Of [`Evaluation::known`]: what was computed while it was the newest, relative to some of them.
+    relative: Vec<(Id, FactId)>,
 }
 
 impl Pending {
@@ -72,7 +72,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) bases: Vec<Base>,
     /// Device memory whose content was looked at.
     pub(crate) consulted: Vec<Extent>,
-    known: Map<(Id, FactId), Value>,
+    /// With the lowest of `pending` that each depends on; [`usize::MAX`] for none.
+    known: Map<(Id, FactId), (Value, usize)>,
     possible: Map<FactId, bool>,
     /// Phis whose value is being looked for.
     pub(crate) pending: Vec<Pending>,
@@ -170,15 +171,12 @@ impl<'a> Evaluation<'a> {
     pub(crate) fn value(&mut self, id: Id, facts: FactId) -> Value {
         let facts = self.relevant(id, facts);
         let key = (id, facts);
-        if let Some(value) = self.known.get(&key) {
+        if let Some((value, touched)) = self.known.get(&key) {
+            if let Some(pending) = self.pending.get_mut(*touched) {
+                self.touched = self.touched.min(*touched);
+                pending.used = true;
+            }
             return value.clone();
-        }
-        let mut newest = self.pending.iter().rev();
-        let relative = newest.find_map(|pending| pending.relative.get(&key).cloned());
-        if let Some((value, touched)) = relative {
-            self.touched = self.touched.min(touched);
-            self.pending[touched].used = true;
-            return value;
         }
         let bits = self.plan.arena.bits(id);
         self.steps += 1;
@@ -190,13 +188,26 @@ impl<'a> Evaluation<'a> {
         let mut value = self.compute(id, facts, bits);
         value = self.narrow(id, facts, bits, value);
         self.nesting -= 1;
-        if self.touched == usize::MAX {
-            self.known.insert(key, value.clone());
-        } else if let Some(pending) = self.pending.last_mut() {
-            pending.relative.insert(key, (value.clone(), self.touched));
+        self.known.insert(key, (value.clone(), self.touched));
+        if self.touched != usize::MAX
+            && let Some(pending) = self.pending.last_mut()
+        {
+            pending.relative.push(key);
         }
         self.touched = self.touched.min(before);
         value
+    }
+
+    /// The newest pending phi is not looked for any more: what depended on it alone does no longer.
+    pub(crate) fn settle(&mut self, before: usize) {
+        let settled = self.pending.pop();
+        for key in settled.into_iter().flat_map(|pending| pending.relative) {
+            self.known.remove(&key);
+        }
+        if self.touched >= self.pending.len() {
+            self.touched = usize::MAX;
+        }
+        self.touched = self.touched.min(before);
     }
 
     fn two(

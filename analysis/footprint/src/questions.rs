@@ -9,7 +9,7 @@ use crate::launch::LaunchMemory;
 /// Questions about allocations that are kept; more are asked again by an evaluation as fast.
 const ALLOCATIONS: usize = 512;
 /// Questions about contents.
-const CONTENTS: usize = 64;
+const CONTENTS: usize = 256;
 /// Bytes that are known in answer to them.
 const BYTES: usize = 64 << 10;
 
