@@ -13,11 +13,13 @@ use crate::plan::{Plan, wide_key};
 use crate::range::Range;
 use crate::rounds::Rounds;
 use crate::value::{Alternative, Origin, Value, add, mixed, sub};
+use crate::work::{self, Work};
 
 /// Nested evaluations; each takes some hundred bytes of a stack that is not ours.
 const MAX_NESTING: u32 = 200;
-/// Evaluations of one launch.
-const MAX_STEPS: u32 = 20_000;
+
+/// Values that are computed for a site, as a first guess.
+const VALUES: usize = 8;
 
 /// An allocation that some pointer points into.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +89,7 @@ pub(crate) struct Evaluation<'a> {
     /// All of the kernarg segment that was looked at.
     pub(crate) words: Vec<Word>,
     nesting: u32,
-    steps: u32,
+    pub(crate) work: Work,
     any_launch: bool,
 }
 
@@ -130,7 +132,7 @@ impl<'a> Evaluation<'a> {
             memory,
             bases: Vec::new(),
             consulted: Vec::new(),
-            known: Map::default(),
+            known: Map::with_capacity_and_hasher(VALUES * plan.sites.len(), Default::default()),
             possible: Map::default(),
             pending: Vec::new(),
             touched: usize::MAX,
@@ -139,7 +141,7 @@ impl<'a> Evaluation<'a> {
             turns: 0,
             words: Vec::new(),
             nesting: 0,
-            steps: 0,
+            work: Work::default(),
             any_launch: false,
         }
     }
@@ -153,7 +155,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The newest part of the chain that may say something about the node.
-    fn relevant(&self, id: Id, mut facts: FactId) -> FactId {
+    fn relevant(&mut self, id: Id, mut facts: FactId) -> FactId {
         let parts = self.plan.arena.traits(id).parts;
         while facts != NOTHING {
             let fact = self.plan.facts.get(facts);
@@ -163,6 +165,7 @@ impl<'a> Evaluation<'a> {
             if fact.own & parts != 0 {
                 break;
             }
+            self.work.charge(work::CONDITION);
             facts = fact.parent;
         }
         facts
@@ -171,6 +174,7 @@ impl<'a> Evaluation<'a> {
     pub(crate) fn value(&mut self, id: Id, facts: FactId) -> Value {
         let facts = self.relevant(id, facts);
         let key = (id, facts);
+        self.work.charge(work::LOOK_UP);
         if let Some((value, touched)) = self.known.get(&key) {
             if let Some(pending) = self.pending.get_mut(*touched) {
                 self.touched = self.touched.min(*touched);
@@ -179,8 +183,8 @@ impl<'a> Evaluation<'a> {
             return value.clone();
         }
         let bits = self.plan.arena.bits(id);
-        self.steps += 1;
-        if self.nesting >= MAX_NESTING || self.steps > MAX_STEPS {
+        self.work.charge(work::VALUE);
+        if self.nesting >= MAX_NESTING || self.work.is_too_much() {
             return Value::lost(Reason::Budget, bits);
         }
         self.nesting += 1;
@@ -220,6 +224,8 @@ impl<'a> Evaluation<'a> {
     ) -> Value {
         let a = self.value(a, facts);
         let b = self.value(b, facts);
+        let pairs = a.alternatives().len() * b.alternatives().len();
+        self.work.charge(work::ALTERNATIVE * pairs);
         a.with(&b, bits, f)
     }
 
@@ -409,6 +415,7 @@ impl<'a> Evaluation<'a> {
         if value < 4096 {
             return Alternative::number(range);
         }
+        self.work.charge(work::POINTER);
         let at = self.memory.allocation(value);
         let below = match at {
             Some(extent) if extent.start() < value => None,
@@ -454,6 +461,7 @@ impl<'a> Evaluation<'a> {
         let mut at = facts;
         let mut undecided = Vec::new();
         while at != NOTHING {
+            self.work.charge(work::CONDITION);
             if let Some(known) = self.possible.get(&at) {
                 if !known {
                     self.possible.insert(facts, false);
@@ -519,10 +527,12 @@ impl<'a> Evaluation<'a> {
             if fact.parts & own == 0 {
                 break;
             }
+            self.work.charge(work::CONDITION);
             if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition)
                 && (a == id) != (b == id)
             {
                 let left = a == id;
+                self.work.charge(work::COMPARISON);
                 let other = self.value(if left { b } else { a }, fact.parent);
                 match other.numbers() {
                     Some(bound) => {

@@ -37,7 +37,7 @@ impl Evaluation<'_> {
         bits: u32,
     ) -> Option<Value> {
         let nested = self.pending.iter().filter(|one| one.assumed.is_some());
-        if nested.count() >= MAX_NESTED || self.turns > MAX_TURNS {
+        if nested.count() >= MAX_NESTED || self.turns > MAX_TURNS || self.work.is_enough() {
             return None;
         }
         if steps && !ways.all().any(|way| way.back && self.is_held_back(way)) {
@@ -72,6 +72,9 @@ impl Evaluation<'_> {
     fn by_growing(&mut self, key: u64, ways: Ways<'_>, bits: u32) -> Option<Value> {
         let mut all = Value::Empty;
         for round in 0..ROUNDS {
+            if self.work.is_enough() {
+                return None;
+            }
             let next = self.round(key, ways, &all, bits);
             if all.holds(&next) {
                 return Some(all);

@@ -19,6 +19,7 @@ use crate::plan::WIDE;
 use crate::range::Range;
 use crate::rounds::{Rounds, rounds_until};
 use crate::value::{Alternative, Origin, Value, add};
+use crate::work;
 
 /// Phis beside the heads of their loops, one looked for in the other.
 const MAX_BESIDE: usize = 2;
@@ -155,6 +156,7 @@ impl<'a> Evaluation<'a> {
     pub(crate) fn arrivals(&mut self, ways: impl Iterator<Item = Way>, bits: u32) -> Value {
         let mut found: Vec<Alternative> = Vec::new();
         for way in ways {
+            self.work.charge(work::WAY);
             if way.input != BOTTOM && self.possible(way.facts) {
                 let value = self.value(way.input, way.facts);
                 found.extend_from_slice(value.alternatives());
@@ -194,6 +196,7 @@ impl<'a> Evaluation<'a> {
 
     /// What a phi starts with and what a round does to it.
     fn course(&mut self, key: u64, ways: Ways<'_>, bits: u32) -> Course {
+        self.work.charge(work::PHI);
         self.pending.push(Pending::new(key, None));
         let before = std::mem::replace(&mut self.touched, usize::MAX);
         let mut starts: Vec<Alternative> = Vec::new();
@@ -206,6 +209,7 @@ impl<'a> Evaluation<'a> {
         };
         let level = self.pending.len() - 1;
         for way in ways.all() {
+            self.work.charge(work::WAY);
             if way.input == BOTTOM || !self.possible(way.facts) {
                 continue;
             }
@@ -303,6 +307,7 @@ impl<'a> Evaluation<'a> {
         let mut found: Vec<Counted> = Vec::new();
         let mut at = from;
         while at != to && at != NOTHING {
+            self.work.charge(work::CONDITION);
             let fact = *self.plan.facts.get(at);
             at = fact.parent;
             let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) else {
@@ -423,6 +428,7 @@ impl<'a> Evaluation<'a> {
         let to = self.plan.merges.points[point as usize].facts;
         let mut at = way.facts;
         while at != to && at != NOTHING {
+            self.work.charge(work::CONDITION);
             let fact = *self.plan.facts.get(at);
             if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
                 for (counter, other, left) in [(a, b, true), (b, a, false)] {

@@ -90,6 +90,7 @@ mod value;
 mod vector;
 mod walk;
 mod whole;
+mod work;
 
 pub use analyse::{KernelFootprint, analyse};
 pub use contradiction::Contradiction;
