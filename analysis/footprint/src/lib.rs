@@ -56,6 +56,7 @@ mod indexed;
 mod induction;
 pub mod inspect;
 mod instructions;
+mod interner;
 mod join;
 mod launch;
 mod limits;
