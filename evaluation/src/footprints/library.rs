@@ -101,6 +101,7 @@ fn analyse_one(
     let footprint = analyse(object, kernel, &AnalysisLimits::default());
     let seconds = (processor_time() - start).as_secs_f64();
     let summary = footprint.summary();
+    tally.evaluation.add(&footprint, kernel);
     tally.seconds += seconds;
     if seconds > tally.slowest.seconds {
         tally.slowest = Slowest {
