@@ -19,8 +19,10 @@ mod plot;
 mod report;
 mod signature;
 mod tally;
+mod timing;
 
 pub use library::{LibraryOptions, evaluate_library};
 pub use page::page;
 pub use report::FootprintReport;
 pub use tally::{LibraryTally, WayTally};
+pub use timing::{EvaluationTimes, Times};

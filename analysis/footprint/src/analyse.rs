@@ -31,8 +31,12 @@ enum Inner {
         kernel: Box<Kernel>,
         unseen: Vec<Unseen>,
     },
-    /// And the instruction at which the walk could not go on, if it could begin.
-    Unknown(Reason, Option<u64>),
+    /// Anything, with the instruction at which the walk could not go on, if it could begin.
+    Unknown {
+        reason: Reason,
+        at: Option<u64>,
+        access: Arc<Access>,
+    },
 }
 
 /// Analyses one kernel's machine code.
@@ -47,7 +51,11 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
             plan: Box::new(plan),
             kernel: Box::new(kernel.clone()),
         },
-        Err((reason, at)) => Inner::Unknown(reason, at),
+        Err((reason, at)) => Inner::Unknown {
+            reason,
+            at,
+            access: Arc::new(Access::unknown(reason)),
+        },
     };
     KernelFootprint {
         inner: Arc::new(inner),
@@ -99,9 +107,22 @@ impl KernelFootprint {
         memory: &dyn LaunchMemory,
     ) -> (Access, Vec<Word>) {
         match &*self.inner {
-            Inner::Unknown(reason, _) => (Access::unknown(*reason), Vec::new()),
+            Inner::Unknown { reason, .. } => (Access::unknown(*reason), Vec::new()),
             Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
         }
+    }
+
+    /// What any launch may touch, where nothing of it is known.
+    pub(crate) fn unknown(&self) -> Option<&Arc<Access>> {
+        match &*self.inner {
+            Inner::Unknown { access, .. } => Some(access),
+            Inner::Known { .. } => None,
+        }
+    }
+
+    /// Clones have the same, and no other has it while one of them lives.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
     }
 
     /// What each instruction that touches memory may touch, by ascending address; nothing where the footprint is
@@ -109,7 +130,7 @@ impl KernelFootprint {
     #[must_use]
     pub fn touches(&self) -> Vec<Touch> {
         match &*self.inner {
-            Inner::Unknown(..) => Vec::new(),
+            Inner::Unknown { .. } => Vec::new(),
             Inner::Known { plan, kernel, .. } => roots::touches(plan, kernel),
         }
     }
@@ -118,7 +139,7 @@ impl KernelFootprint {
     #[must_use]
     pub fn summary(&self) -> FootprintSummary {
         match &*self.inner {
-            Inner::Unknown(reason, at) => FootprintSummary::unknown(*reason, *at),
+            Inner::Unknown { reason, at, .. } => FootprintSummary::unknown(*reason, *at),
             Inner::Known { plan, kernel, .. } => roots::summarise(plan, kernel),
         }
     }

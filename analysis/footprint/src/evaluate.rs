@@ -13,11 +13,13 @@ use crate::plan::{Plan, wide_key};
 use crate::range::Range;
 use crate::rounds::Rounds;
 use crate::value::{Alternative, Origin, Value, add, mixed, sub};
+use crate::work::{self, Work};
 
 /// Nested evaluations; each takes some hundred bytes of a stack that is not ours.
 const MAX_NESTING: u32 = 200;
-/// Evaluations of one launch.
-const MAX_STEPS: u32 = 20_000;
+
+/// Values that are computed for a site, as a first guess.
+const VALUES: usize = 8;
 
 /// An allocation that some pointer points into.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +53,8 @@ pub(crate) struct Pending {
     pub(crate) assumed: Option<Value>,
     /// It was used.
     pub(crate) used: bool,
-    /// Values computed relative to it, with the lowest such phi that each depends on.
-    relative: Map<(Id, FactId), (Value, usize)>,
+    /// Of [`Evaluation::known`]: what was computed while it was the newest, relative to some of them.
+    relative: Vec<(Id, FactId)>,
 }
 
 impl Pending {
@@ -72,7 +74,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) bases: Vec<Base>,
     /// Device memory whose content was looked at.
     pub(crate) consulted: Vec<Extent>,
-    known: Map<(Id, FactId), Value>,
+    /// With the lowest of `pending` that each depends on; [`usize::MAX`] for none.
+    known: Map<(Id, FactId), (Value, usize)>,
     possible: Map<FactId, bool>,
     /// Phis whose value is being looked for.
     pub(crate) pending: Vec<Pending>,
@@ -86,7 +89,7 @@ pub(crate) struct Evaluation<'a> {
     /// All of the kernarg segment that was looked at.
     pub(crate) words: Vec<Word>,
     nesting: u32,
-    steps: u32,
+    pub(crate) work: Work,
     any_launch: bool,
 }
 
@@ -129,7 +132,7 @@ impl<'a> Evaluation<'a> {
             memory,
             bases: Vec::new(),
             consulted: Vec::new(),
-            known: Map::default(),
+            known: Map::with_capacity_and_hasher(VALUES * plan.sites.len(), Default::default()),
             possible: Map::default(),
             pending: Vec::new(),
             touched: usize::MAX,
@@ -138,7 +141,7 @@ impl<'a> Evaluation<'a> {
             turns: 0,
             words: Vec::new(),
             nesting: 0,
-            steps: 0,
+            work: Work::default(),
             any_launch: false,
         }
     }
@@ -152,7 +155,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The newest part of the chain that may say something about the node.
-    fn relevant(&self, id: Id, mut facts: FactId) -> FactId {
+    fn relevant(&mut self, id: Id, mut facts: FactId) -> FactId {
         let parts = self.plan.arena.traits(id).parts;
         while facts != NOTHING {
             let fact = self.plan.facts.get(facts);
@@ -162,6 +165,7 @@ impl<'a> Evaluation<'a> {
             if fact.own & parts != 0 {
                 break;
             }
+            self.work.charge(work::CONDITION);
             facts = fact.parent;
         }
         facts
@@ -170,19 +174,17 @@ impl<'a> Evaluation<'a> {
     pub(crate) fn value(&mut self, id: Id, facts: FactId) -> Value {
         let facts = self.relevant(id, facts);
         let key = (id, facts);
-        if let Some(value) = self.known.get(&key) {
+        self.work.charge(work::LOOK_UP);
+        if let Some((value, touched)) = self.known.get(&key) {
+            if let Some(pending) = self.pending.get_mut(*touched) {
+                self.touched = self.touched.min(*touched);
+                pending.used = true;
+            }
             return value.clone();
         }
-        let mut newest = self.pending.iter().rev();
-        let relative = newest.find_map(|pending| pending.relative.get(&key).cloned());
-        if let Some((value, touched)) = relative {
-            self.touched = self.touched.min(touched);
-            self.pending[touched].used = true;
-            return value;
-        }
         let bits = self.plan.arena.bits(id);
-        self.steps += 1;
-        if self.nesting >= MAX_NESTING || self.steps > MAX_STEPS {
+        self.work.charge(work::VALUE);
+        if self.nesting >= MAX_NESTING || self.work.is_too_much() {
             return Value::lost(Reason::Budget, bits);
         }
         self.nesting += 1;
@@ -190,13 +192,26 @@ impl<'a> Evaluation<'a> {
         let mut value = self.compute(id, facts, bits);
         value = self.narrow(id, facts, bits, value);
         self.nesting -= 1;
-        if self.touched == usize::MAX {
-            self.known.insert(key, value.clone());
-        } else if let Some(pending) = self.pending.last_mut() {
-            pending.relative.insert(key, (value.clone(), self.touched));
+        self.known.insert(key, (value.clone(), self.touched));
+        if self.touched != usize::MAX
+            && let Some(pending) = self.pending.last_mut()
+        {
+            pending.relative.push(key);
         }
         self.touched = self.touched.min(before);
         value
+    }
+
+    /// The newest pending phi is not looked for any more: what depended on it alone does no longer.
+    pub(crate) fn settle(&mut self, before: usize) {
+        let settled = self.pending.pop();
+        for key in settled.into_iter().flat_map(|pending| pending.relative) {
+            self.known.remove(&key);
+        }
+        if self.touched >= self.pending.len() {
+            self.touched = usize::MAX;
+        }
+        self.touched = self.touched.min(before);
     }
 
     fn two(
@@ -209,6 +224,8 @@ impl<'a> Evaluation<'a> {
     ) -> Value {
         let a = self.value(a, facts);
         let b = self.value(b, facts);
+        let pairs = a.alternatives().len() * b.alternatives().len();
+        self.work.charge(work::ALTERNATIVE * pairs);
         a.with(&b, bits, f)
     }
 
@@ -398,6 +415,7 @@ impl<'a> Evaluation<'a> {
         if value < 4096 {
             return Alternative::number(range);
         }
+        self.work.charge(work::POINTER);
         let at = self.memory.allocation(value);
         let below = match at {
             Some(extent) if extent.start() < value => None,
@@ -443,6 +461,7 @@ impl<'a> Evaluation<'a> {
         let mut at = facts;
         let mut undecided = Vec::new();
         while at != NOTHING {
+            self.work.charge(work::CONDITION);
             if let Some(known) = self.possible.get(&at) {
                 if !known {
                     self.possible.insert(facts, false);
@@ -508,9 +527,11 @@ impl<'a> Evaluation<'a> {
             if fact.parts & own == 0 {
                 break;
             }
+            self.work.charge(work::CONDITION);
             if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
                 if (a == id) != (b == id) {
                     let left = a == id;
+                    self.work.charge(work::COMPARISON);
                     let other = self.value(if left { b } else { a }, fact.parent);
                     match other.numbers() {
                         Some(bound) => {

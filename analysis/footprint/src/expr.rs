@@ -9,6 +9,7 @@
 mod truth;
 mod wide;
 
+use crate::interner::{Interner, Vacant};
 pub(crate) use crate::node::{Binary, Compare, FactId, Id, Lost, Map, Node, Symbolic, children};
 
 /// What is known of every node without evaluation.
@@ -30,7 +31,7 @@ const MAX_DEPTH: u16 = 200;
 pub(crate) struct Arena {
     nodes: Vec<Node>,
     traits: Vec<Traits>,
-    ids: Map<Node, Id>,
+    interner: Interner,
     /// Halves and pairs made of those of other nodes: what is shared is gone through once.
     lows: Map<Id, Id>,
     highs: Map<Id, Id>,
@@ -53,7 +54,7 @@ impl Arena {
         let mut arena = Self {
             nodes: Vec::with_capacity(512),
             traits: Vec::with_capacity(512),
-            ids: Map::default(),
+            interner: Interner::new(),
             lows: Map::default(),
             highs: Map::default(),
             pairs: Map::default(),
@@ -92,9 +93,10 @@ impl Arena {
 
     /// For leaves and for nodes that need no simplification.
     pub(crate) fn intern(&mut self, node: Node) -> Id {
-        if let Some(id) = self.ids.get(&node) {
-            return *id;
-        }
+        let vacant = match self.interner.find(&self.nodes, &node) {
+            Ok(id) => return id,
+            Err(vacant) => vacant,
+        };
         let mut traits = Traits {
             loops: 0,
             parts: 0,
@@ -137,13 +139,21 @@ impl Arena {
                 }
             };
         }
-        self.push(node, traits)
+        self.push(node, traits, vacant)
     }
 
-    fn push(&mut self, node: Node, traits: Traits) -> Id {
+    fn push(&mut self, node: Node, traits: Traits, vacant: Vacant) -> Id {
         let id = self.append(node, traits);
-        self.ids.insert(node, id);
+        self.interner.insert(&self.nodes, vacant);
         id
+    }
+
+    /// Nothing is added any more: what is only for that goes.
+    pub(crate) fn finish(&mut self) {
+        self.interner = Interner::new();
+        (self.lows, self.highs, self.pairs) = Default::default();
+        self.nodes.shrink_to_fit();
+        self.traits.shrink_to_fit();
     }
 
     fn append(&mut self, node: Node, mut traits: Traits) -> Id {
@@ -173,18 +183,16 @@ impl Arena {
 
     /// A load or 64-bit phi: what it is made of is not entered.
     pub(crate) fn leaf(&mut self, node: Node, loops: u64, divergent: bool) -> Id {
-        if let Some(id) = self.ids.get(&node) {
-            return *id;
+        let traits = Traits {
+            loops,
+            parts: 0,
+            divergent,
+            depth: 0,
+        };
+        match self.interner.find(&self.nodes, &node) {
+            Ok(id) => id,
+            Err(vacant) => self.push(node, traits, vacant),
         }
-        self.push(
-            node,
-            Traits {
-                loops,
-                parts: 0,
-                divergent,
-                depth: 0,
-            },
-        )
     }
 
     /// Bits of a node's value.

@@ -10,6 +10,7 @@ use crate::range::Range;
 use crate::site::Site;
 use crate::unseen::Unseen;
 use crate::value::{Alternative, Origin};
+use crate::work;
 
 /// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
 const SCALAR_PARTS: i128 = 3;
@@ -103,6 +104,7 @@ impl Evaluation<'_> {
         }
         for &alternative in address.alternatives() {
             let mut alternative = alternative;
+            self.work.charge(work::ADDRESS);
             if site.scalar && !alternative.range.is_of_words() {
                 let Range { lo, hi, .. } = alternative.range;
                 alternative.range = Range::span(lo - SCALAR_PARTS * 3, hi);

@@ -312,7 +312,8 @@ fn reach(
             }
         }
     }
-    found.sort_unstable_by_key(|located| located.pc);
+    // In runs: each way that was followed.
+    found.sort_by_key(|located| located.pc);
     Ok(found)
 }
 

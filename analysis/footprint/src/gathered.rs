@@ -165,7 +165,7 @@ impl Walk<'_> {
 impl Evaluation<'_> {
     /// What some of the ways of a phi bring. If there is just one, the facts hold of what it has brought.
     pub(crate) fn by(&mut self, ways: &[Way], facts: FactId, bits: u32) -> Value {
-        let brought = self.arrivals(ways, bits);
+        let brought = self.arrivals(ways.iter().copied(), bits);
         let mut inputs = ways.iter().filter(|way| way.input != BOTTOM);
         match (inputs.next(), inputs.next()) {
             (Some(way), None) if brought != Value::Empty => {
@@ -187,7 +187,8 @@ impl Evaluation<'_> {
             return None;
         }
         let mut at = facts;
-        let (point, mut ways) = self.ways(key);
+        let (point, ways) = self.ways(key);
+        let mut ways: Vec<Way> = ways.all().collect();
         let mut says = false;
         while at != NOTHING {
             let fact = self.plan.facts.get(at);

@@ -8,7 +8,7 @@
 //! a set that holds all is again such a set, and may be a smaller one.
 
 use crate::evaluate::{Evaluation, Pending};
-use crate::induction::Way;
+use crate::induction::{Way, Ways};
 use crate::range::Range;
 use crate::value::{Alternative, Value};
 
@@ -31,16 +31,16 @@ impl Evaluation<'_> {
     pub(crate) fn go_round(
         &mut self,
         key: u64,
-        ways: &[Way],
+        ways: Ways<'_>,
         any: &Value,
         steps: bool,
         bits: u32,
     ) -> Option<Value> {
         let nested = self.pending.iter().filter(|one| one.assumed.is_some());
-        if nested.count() >= MAX_NESTED || self.turns > MAX_TURNS {
+        if nested.count() >= MAX_NESTED || self.turns > MAX_TURNS || self.work.is_enough() {
             return None;
         }
-        if steps && !ways.iter().any(|way| way.back && self.is_held_back(way)) {
+        if steps && !ways.all().any(|way| way.back && self.is_held_back(way)) {
             return None;
         }
         let at_most = self.round(key, ways, any, bits);
@@ -64,14 +64,17 @@ impl Evaluation<'_> {
     }
 
     /// Whether a condition may say something about what a way brings.
-    fn is_held_back(&self, way: &Way) -> bool {
+    fn is_held_back(&self, way: Way) -> bool {
         let parts = self.plan.arena.traits(way.input).parts;
         self.plan.facts.get(way.facts).parts & parts != 0
     }
 
-    fn by_growing(&mut self, key: u64, ways: &[Way], bits: u32) -> Option<Value> {
+    fn by_growing(&mut self, key: u64, ways: Ways<'_>, bits: u32) -> Option<Value> {
         let mut all = Value::Empty;
         for round in 0..ROUNDS {
+            if self.work.is_enough() {
+                return None;
+            }
             let next = self.round(key, ways, &all, bits);
             if all.holds(&next) {
                 return Some(all);
@@ -90,11 +93,11 @@ impl Evaluation<'_> {
     }
 
     /// What all ways bring, if the phi is one of these values.
-    fn round(&mut self, key: u64, ways: &[Way], assumed: &Value, bits: u32) -> Value {
+    fn round(&mut self, key: u64, ways: Ways<'_>, assumed: &Value, bits: u32) -> Value {
         self.turns += 1;
         self.pending.push(Pending::new(key, Some(assumed.clone())));
         let before = std::mem::replace(&mut self.touched, usize::MAX);
-        let value = self.arrivals(ways, bits);
+        let value = self.arrivals(ways.all(), bits);
         self.settle(before);
         value
     }

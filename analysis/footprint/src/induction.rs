@@ -19,6 +19,7 @@ use crate::plan::WIDE;
 use crate::range::Range;
 use crate::rounds::{Rounds, rounds_until};
 use crate::value::{Alternative, Origin, Value, add};
+use crate::work;
 
 /// Phis beside the heads of their loops, one looked for in the other.
 const MAX_BESIDE: usize = 2;
@@ -77,7 +78,7 @@ enum Step {
     Other,
 }
 
-impl Evaluation<'_> {
+impl<'a> Evaluation<'a> {
     /// The value of a phi; `key` is its number, or both numbers of a 64-bit phi.
     pub(crate) fn phi(&mut self, key: u64, facts: FactId, bits: u32) -> Value {
         if let Some(ways) = self.left_ways(key, facts) {
@@ -102,10 +103,10 @@ impl Evaluation<'_> {
             entered,
             remade,
             ..
-        } = self.course(key, &ways, bits);
+        } = self.course(key, ways, bits);
         let step = match step {
             None if remade => {
-                let found = self.go_round(key, &ways, &start, false, bits);
+                let found = self.go_round(key, ways, &start, false, bits);
                 return narrower(start, found);
             }
             None => return start,
@@ -117,17 +118,17 @@ impl Evaluation<'_> {
                 let beside = matches!(step, Step::Add(_)) && self.beside < MAX_BESIDE;
                 let found = if beside {
                     self.beside += 1;
-                    let found = self.arrivals(&ways, bits);
+                    let found = self.arrivals(ways.all(), bits);
                     self.beside -= 1;
                     Some(found)
                 } else {
-                    self.go_round(key, &ways, &any, false, bits)
+                    self.go_round(key, ways, &any, false, bits)
                 };
                 return narrower(any, found);
             }
         };
-        let back = ways.iter().filter(|way| way.back && way.input != BOTTOM);
-        let back: Vec<Way> = back.copied().collect();
+        let mut back = ways.all().filter(|way| way.back && way.input != BOTTOM);
+        let only = back.next().filter(|_| back.next().is_none());
         let stepped = self.rounds(point, self.is_scalar(key)).and_then(|rounds| {
             // Whatever goes further than all words wraps.
             let reach = |step: i128| rounds.checked_mul(step).filter(|way| way.abs() < 1 << 66);
@@ -135,40 +136,29 @@ impl Evaluation<'_> {
             let reach = Range::from(lo, hi, step.divisor());
             Some(start.map(bits, |one| add(one, Alternative::number(reach), bits)))
         });
-        let compared = match &back[..] {
-            [way] => self.reached(key, way, &start, step, bits),
-            _ => None,
-        };
+        let compared = only.and_then(|way| self.reached(key, way, &start, step, bits));
         match (stepped, compared) {
             (Some(a), Some(b)) => a.and(&b),
             (Some(value), _) | (None, Some(value)) => value,
             (None, None) => {
                 let any = start.map(bits, |one| unbounded(one, bits));
-                let found = self.go_round(key, &ways, &any, true, bits);
+                let found = self.go_round(key, ways, &any, true, bits);
                 narrower(any, found)
             }
         }
     }
 
-    /// What all ways bring.
-    pub(crate) fn arrivals(&mut self, ways: &[Way], bits: u32) -> Value {
+    /// What these ways bring.
+    pub(crate) fn arrivals(&mut self, ways: impl Iterator<Item = Way>, bits: u32) -> Value {
         let mut found: Vec<Alternative> = Vec::new();
         for way in ways {
+            self.work.charge(work::WAY);
             if way.input != BOTTOM && self.possible(way.facts) {
                 let value = self.value(way.input, way.facts);
                 found.extend_from_slice(value.alternatives());
             }
         }
         Value::any(found, bits)
-    }
-
-    /// What depended on the newest pending phi only does no longer.
-    pub(crate) fn settle(&mut self, before: usize) {
-        self.pending.pop();
-        if self.touched >= self.pending.len() {
-            self.touched = usize::MAX;
-        }
-        self.touched = self.touched.min(before);
     }
 
     /// Whether a phi, or a half of it, is the value of the whole wave.
@@ -181,7 +171,7 @@ impl Evaluation<'_> {
         phis[low].scalar || phis[high].scalar
     }
 
-    pub(crate) fn ways(&self, key: u64) -> (u32, Vec<Way>) {
+    pub(crate) fn ways(&self, key: u64) -> (u32, Ways<'a>) {
         let merges = &self.plan.merges;
         let (low, high) = (((key & !WIDE) >> 32) as u32, key as u32);
         let (phi, inputs) = if key & WIDE == 0 {
@@ -192,17 +182,17 @@ impl Evaluation<'_> {
             (&merges.phis[phi as usize], merges.wide.get(&(low, high)))
         };
         let point = &merges.points[phi.point as usize];
-        let inputs = inputs.map_or(&[][..], |inputs| &inputs[..]);
-        let ways = inputs.iter().zip(&point.ways).map(|(&input, way)| Way {
-            input,
-            facts: if phi.scalar { way.wave } else { way.facts },
-            back: way.back,
-        });
-        (phi.point, ways.collect())
+        let ways = Ways {
+            inputs: inputs.map_or(&[][..], |inputs| &inputs[..]),
+            ways: &point.ways,
+            scalar: phi.scalar,
+        };
+        (phi.point, ways)
     }
 
     /// What a phi starts with and what a round does to it.
-    fn course(&mut self, key: u64, ways: &[Way], bits: u32) -> Course {
+    fn course(&mut self, key: u64, ways: Ways<'_>, bits: u32) -> Course {
+        self.work.charge(work::PHI);
         self.pending.push(Pending::new(key, None));
         let before = std::mem::replace(&mut self.touched, usize::MAX);
         let mut starts: Vec<Alternative> = Vec::new();
@@ -214,7 +204,8 @@ impl Evaluation<'_> {
             remade: false,
         };
         let level = self.pending.len() - 1;
-        for way in ways {
+        for way in ways.all() {
+            self.work.charge(work::WAY);
             if way.input == BOTTOM || !self.possible(way.facts) {
                 continue;
             }
@@ -312,6 +303,7 @@ impl Evaluation<'_> {
         let mut found: Vec<Counted> = Vec::new();
         let mut at = from;
         while at != to && at != NOTHING {
+            self.work.charge(work::CONDITION);
             let fact = *self.plan.facts.get(at);
             at = fact.parent;
             let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) else {
@@ -369,9 +361,9 @@ impl Evaluation<'_> {
             entered,
             reset,
             ..
-        } = self.course(key, &ways, bits);
+        } = self.course(key, ways, bits);
         let (Some(Step::Add(step)), true, false) = (step, entered, reset) else {
-            return self.scaled(key, &ways, condition);
+            return self.scaled(key, ways, condition);
         };
         let start = start.numbers()?;
         // In one direction.
@@ -422,7 +414,7 @@ impl Evaluation<'_> {
     fn reached(
         &mut self,
         key: u64,
-        way: &Way,
+        way: Way,
         start: &Value,
         step: Range,
         bits: u32,
@@ -432,6 +424,7 @@ impl Evaluation<'_> {
         let to = self.plan.merges.points[point as usize].facts;
         let mut at = way.facts;
         while at != to && at != NOTHING {
+            self.work.charge(work::CONDITION);
             let fact = *self.plan.facts.get(at);
             if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
                 for (counter, other, left) in [(a, b, true), (b, a, false)] {
@@ -482,6 +475,25 @@ impl Evaluation<'_> {
             at = fact.parent;
         }
         None
+    }
+}
+
+/// All ways into a phi's point.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'a> {
+    inputs: &'a [Id],
+    ways: &'a [merge::Way],
+    scalar: bool,
+}
+
+impl<'a> Ways<'a> {
+    pub(crate) fn all(self) -> impl Iterator<Item = Way> + 'a {
+        let ways = self.inputs.iter().zip(self.ways);
+        ways.map(move |(&input, way)| Way {
+            input,
+            facts: if self.scalar { way.wave } else { way.facts },
+            back: way.back,
+        })
     }
 }
 

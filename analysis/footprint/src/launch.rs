@@ -26,6 +26,17 @@ pub trait LaunchMemory {
     /// The content of `[addr, addr + len)` in device memory when the kernel runs, if it is known:
     /// nothing that may have written it was enqueued since it was seen.
     fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>>;
+
+    /// Whether just these bytes are known to be at `addr`. Worth its own way where that needs no copy.
+    fn is_known_as(&self, addr: u64, bytes: &[u8]) -> bool {
+        self.known_bytes(addr, bytes.len()).as_deref() == Some(bytes)
+    }
+
+    /// A number that is another one whenever anything has been allocated or freed since; `None` where nobody
+    /// counts.
+    fn allocations_epoch(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Bytes of the kernarg segment, as a little-endian number; `None` where they were not given.

@@ -12,6 +12,7 @@ use crate::expr::Symbolic;
 use crate::host_calls::Structure;
 use crate::range::Range;
 use crate::value::{Alternative, Origin, Value};
+use crate::work;
 
 impl Evaluation<'_> {
     /// A dword (4) or qword (8) of a load.
@@ -81,6 +82,7 @@ impl Evaluation<'_> {
         let range = self.in_kernarg(range, bytes.into())?;
         let mut all: Option<Range> = None;
         for offset in steps(range) {
+            self.work.charge(work::LOOK_UP);
             let offset = offset as u32;
             if self.plan.is_hidden(offset) {
                 return None;
@@ -104,6 +106,7 @@ impl Evaluation<'_> {
             return all.push(Alternative::lost(reason, 8 * bytes));
         };
         for offset in steps(in_words(range, bytes)) {
+            self.work.charge(work::LOOK_UP);
             all.extend(self.kernarg(offset as u32, bytes).alternatives());
         }
     }
@@ -128,6 +131,7 @@ impl Evaluation<'_> {
         };
         self.consulted.push(extent);
         for at in steps(in_words(range, bytes)) {
+            self.work.charge(work::ALTERNATIVE);
             let at = (at - range.lo) as usize;
             let word = content[at..at + bytes as usize]
                 .iter()

@@ -46,13 +46,14 @@ impl Plan {
         let Walk {
             object,
             kernel,
-            arena,
+            mut arena,
             facts,
             merges,
             loads,
             sites: mut located,
             ..
         } = walk;
+        arena.finish();
         let key = |s: &Site| (s.address, s.facts.0, s.bytes, s.reads, s.writes, s.scalar);
         located.sort_unstable_by_key(|(site, pc)| (key(site), *pc));
         let mut sites: Vec<Site> = Vec::new();

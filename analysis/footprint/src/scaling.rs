@@ -2,7 +2,7 @@
 
 use crate::evaluate::Evaluation;
 use crate::expr::{BOTTOM, Binary, Compare, Id, Node};
-use crate::induction::{Condition, Way};
+use crate::induction::{Condition, Ways};
 use crate::plan::wide_key;
 use crate::rounds::{rounds_growing, rounds_shrinking};
 
@@ -18,7 +18,12 @@ enum Scale {
 impl Evaluation<'_> {
     /// Rounds of a loop that goes on only while the condition holds of such a counter, or of its next
     /// value.
-    pub(crate) fn scaled(&mut self, key: u64, ways: &[Way], condition: Condition) -> Option<i128> {
+    pub(crate) fn scaled(
+        &mut self,
+        key: u64,
+        ways: Ways<'_>,
+        condition: Condition,
+    ) -> Option<i128> {
         let Condition {
             after,
             op,
@@ -26,12 +31,12 @@ impl Evaluation<'_> {
             other,
             facts,
         } = condition;
-        let scales = ways.iter().filter(|way| way.back && way.input != BOTTOM);
+        let scales = ways.all().filter(|way| way.back && way.input != BOTTOM);
         let scales = scales.map(|way| self.scale(key, way.input));
         let scales: Vec<Scale> = scales.collect::<Option<_>>()?;
         let bits = self.plan.arena.bits(other);
-        let entries: Vec<Way> = ways.iter().filter(|way| !way.back).copied().collect();
-        let start = self.arrivals(&entries, bits).numbers()?.signed(bits);
+        let entries = ways.all().filter(|way| !way.back);
+        let start = self.arrivals(entries, bits).numbers()?.signed(bits);
         if start.lo < 0 {
             return None;
         }

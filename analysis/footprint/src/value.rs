@@ -124,7 +124,21 @@ impl Value {
 
     /// Any of these; alternatives of one origin become one.
     pub(crate) fn any(all: impl IntoIterator<Item = Alternative>, bits: u32) -> Self {
-        let mut kept: Vec<Alternative> = Vec::new();
+        let mut all = all.into_iter();
+        let Some(mut only) = all.next() else {
+            return Self::Empty;
+        };
+        // Most are of one origin.
+        let second = loop {
+            match all.next() {
+                None => return Self::One(only),
+                Some(next) if next.origin == only.origin => {
+                    only.range = only.range.hull(next.range).reduce(bits);
+                }
+                Some(next) => break next,
+            }
+        };
+        let mut kept = vec![only, second];
         for next in all {
             match kept.iter().position(|known| known.origin == next.origin) {
                 Some(known) => {
@@ -137,11 +151,7 @@ impl Value {
                 None => kept.push(next),
             }
         }
-        match kept.len() {
-            0 => Self::Empty,
-            1 => Self::One(kept[0]),
-            _ => Self::Many(Rc::new(kept)),
-        }
+        Self::Many(Rc::new(kept))
     }
 
     /// Whether another value has no origin that this one has not, whatever it was lost by.

@@ -109,7 +109,7 @@ fn walk(path: &Path) -> Totals {
                 block: [256, 1, 1],
                 dynamic_lds: 0,
             };
-            let mut memo = LaunchMemo::default();
+            let mut memo = LaunchMemo::new(1 << 20);
             let mut evaluate = || {
                 let start = Instant::now();
                 let access = memo.evaluate(&footprint, &launch, &Device);

@@ -6,6 +6,7 @@ mod code;
 mod elf;
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use elf::KernelSource;
 use strobe_code_object::{CodeObject, ObjectLimits};
@@ -17,12 +18,32 @@ use strobe_footprint::{
 const A: u64 = 0x7f00_0000_0000;
 const B: u64 = 0x7f00_1000_0000;
 const SIZE: u64 = 4096;
+const ROOM: usize = 4 << 20;
 
 struct Device {
     buffers: Vec<u64>,
     /// All that is known of memory: the words from A on.
     words: Vec<u64>,
+    epoch: Option<u64>,
     asked: Cell<u32>,
+}
+
+impl Device {
+    fn with(buffers: &[u64], epoch: Option<u64>) -> Self {
+        Self {
+            buffers: buffers.to_vec(),
+            words: Vec::new(),
+            epoch,
+            asked: Cell::new(0),
+        }
+    }
+
+    /// Questions about allocations, from here on.
+    fn questions<T>(&self, of: impl FnOnce() -> T) -> (T, u32) {
+        self.asked.set(0);
+        let answer = of();
+        (answer, self.asked.get())
+    }
 }
 
 impl LaunchMemory for Device {
@@ -33,6 +54,7 @@ impl LaunchMemory for Device {
     }
 
     fn is_allocated(&self, extent: Extent) -> bool {
+        self.asked.set(self.asked.get() + 1);
         let all = self.buffers.iter();
         let mut all = all.filter_map(|start| Extent::with_len(*start, SIZE).ok());
         all.any(|buffer| buffer.overlaps(extent))
@@ -42,6 +64,10 @@ impl LaunchMemory for Device {
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let start = usize::try_from(addr.checked_sub(A)?).ok()?;
         Some(bytes.get(start..start.checked_add(len)?)?.to_vec())
+    }
+
+    fn allocations_epoch(&self) -> Option<u64> {
+        self.epoch
     }
 }
 
@@ -68,21 +94,17 @@ fn launch(kernarg: &[u8], items: u32) -> Launch<'_> {
 #[test]
 fn what_decides_nothing_is_not_looked_at() {
     let footprint = footprint(code::STORE);
-    let device = Device {
-        buffers: vec![A, B],
-        words: Vec::new(),
-        asked: Cell::new(0),
-    };
-    let mut memo = LaunchMemo::default();
+    let device = Device::with(&[A, B], None);
+    let mut memo = LaunchMemo::new(ROOM);
     let mut ask = |kernarg: &[u64], items| {
-        device.asked.set(0);
-        let access = memo.evaluate(&footprint, &launch(&bytes(kernarg), items), &device);
-        (access, device.asked.get())
+        let kernarg = bytes(kernarg);
+        let launch = launch(&kernarg, items);
+        device.questions(|| memo.evaluate(&footprint, &launch, &device))
     };
     let (first, evaluated) = ask(&[A, 1], 64);
     // The second argument is of no use to the kernel.
     let (second, again) = ask(&[A, 2], 64);
-    assert_eq!(first, second);
+    assert!(Arc::ptr_eq(&first, &second), "one for both");
     let (other, _) = ask(&[B, 1], 64);
     assert_ne!(first, other);
     assert_eq!(ask(&[A, 3], 64), (first.clone(), again), "both are kept");
@@ -92,36 +114,96 @@ fn what_decides_nothing_is_not_looked_at() {
 }
 
 #[test]
+fn allocations_are_asked_for_again_when_some_have_changed() {
+    let footprint = footprint(code::STORE);
+    let kernarg = bytes(&[A]);
+    let launch = launch(&kernarg, 64);
+    let mut memo = LaunchMemo::new(ROOM);
+    let mut ask = |device: &Device| device.questions(|| memo.evaluate(&footprint, &launch, device));
+    let (first, evaluated) = ask(&Device::with(&[A, B], Some(1)));
+    assert!(evaluated > 0);
+    let (second, asked) = ask(&Device::with(&[A, B], Some(1)));
+    assert!(Arc::ptr_eq(&first, &second) && asked == 0);
+    // B does not matter.
+    let (third, asked) = ask(&Device::with(&[A], Some(2)));
+    assert!(Arc::ptr_eq(&first, &third) && asked > 0);
+    assert_eq!(ask(&Device::with(&[A], Some(2))).1, 0, "nor any more");
+    let (other, _) = ask(&Device::with(&[B], Some(3)));
+    assert_ne!(first, other, "nobody has A");
+    let (again, asked) = ask(&Device::with(&[A, B], Some(4)));
+    assert!(Arc::ptr_eq(&first, &again) && asked > 0, "both are kept");
+}
+
+#[test]
+fn launches_in_turn_are_found_again_even_where_there_is_no_room_for_all() {
+    let footprint = footprint(code::STORE);
+    let starts: Vec<u64> = (0..2000).map(|n| A + n * 2 * SIZE).collect();
+    let device = Device::with(&starts, Some(1));
+    // One takes some hundred bytes.
+    for (room, expected) in [
+        (ROOM, 2000..=2000),
+        (400 << 10, 400..=1600),
+        (8 << 10, 0..=30),
+    ] {
+        let mut memo = LaunchMemo::new(room);
+        let mut found = 0;
+        for _ in 0..4 {
+            found = 0;
+            for &start in &starts {
+                let kernarg = bytes(&[start]);
+                let launch = launch(&kernarg, 64);
+                let (access, asked) =
+                    device.questions(|| memo.evaluate(&footprint, &launch, &device));
+                assert!(access.writes.contains(Extent::with_len(start, 4).unwrap()));
+                found += usize::from(asked == 0);
+            }
+        }
+        assert!(expected.contains(&found), "{found} of {room} bytes");
+    }
+}
+
+#[test]
 fn the_answer_is_that_of_an_evaluation_whatever_has_changed() {
-    let codes = [code::STORE, code::BEFORE, code::TABLE, code::ARGUMENT_TABLE];
-    for (number, code) in codes.into_iter().enumerate() {
-        let footprint = footprint(code);
-        let mut memo = LaunchMemo::default();
+    let codes = [
+        code::STORE,
+        code::BEFORE,
+        code::TABLE,
+        code::ARGUMENT_TABLE,
+        code::GUARDED,
+    ];
+    let footprints = codes.map(footprint);
+    for room in [ROOM, 20 << 10] {
+        // Of all kernels in turn.
+        let mut memo = LaunchMemo::new(room);
         let mut state = 0x9e37_79b9_u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (state >> 33) % below
         };
-        let mut seen = Vec::new();
-        for round in 0..3000 {
+        let mut seen = vec![Vec::new(); codes.len()];
+        let mut device = Device::with(&[A], Some(0));
+        for round in 0..20_000_u64 {
             let mut pointer = || [0, A, A + 8, A + SIZE, B, B + 16][random(6) as usize];
-            let kernarg = [pointer(), pointer(), pointer(), pointer()];
+            let kernarg = bytes(&[pointer(), pointer(), pointer(), pointer()]);
             let words = vec![pointer(), pointer()];
-            let device = Device {
-                buffers: [vec![A], vec![A, B], vec![A, A + SIZE]][random(3) as usize].clone(),
-                words: if random(2) == 0 { words } else { Vec::new() },
-                asked: Cell::new(0),
-            };
-            let kernarg = bytes(&kernarg);
-            let given = &kernarg[..[8, 32][random(2) as usize]];
+            if random(4) == 0 {
+                let buffers = [vec![A], vec![A, B], vec![A, A + SIZE]];
+                device.buffers = buffers[random(3) as usize].clone();
+                device.epoch = [None, Some(round)][random(2) as usize];
+            }
+            device.words = [words, Vec::new()][random(2) as usize].clone();
+            let given = &kernarg[..[8, 12, 32][random(3) as usize]];
             let launch = launch(given, [64, 128][random(2) as usize]);
-            let access = footprint.evaluate(&launch, &device);
-            let answer = memo.evaluate(&footprint, &launch, &device);
-            assert_eq!(answer, access, "code {number}, round {round}");
-            if !seen.contains(&access) {
-                seen.push(access);
+            let number = random(codes.len() as u64) as usize;
+            let access = footprints[number].evaluate(&launch, &device);
+            let answer = memo.evaluate(&footprints[number], &launch, &device);
+            assert_eq!(*answer, access, "code {number}, round {round}");
+            if !seen[number].contains(&access) {
+                seen[number].push(access);
             }
         }
-        assert!(seen.len() > 2, "code {number}: {} answers", seen.len());
+        for (number, seen) in seen.iter().enumerate() {
+            assert!(seen.len() > 2, "code {number}: {} answers", seen.len());
+        }
     }
 }

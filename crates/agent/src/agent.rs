@@ -141,7 +141,7 @@ impl Agent {
 
     fn take_in(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
         let effect = self.trace.lock().apply(observed);
-        if !effect.writes.is_none() || effect.kernel.is_some() {
+        if !effect.writes().is_none() || effect.kernel.is_some() {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
             self.device
                 .course

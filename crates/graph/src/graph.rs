@@ -7,6 +7,7 @@ use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use strobe_extent::{Access, Extent, ExtentMap, Side, StreamId, Strided};
 
 /// The operations of a window of the program's past, in the order enqueued, with happens-before
@@ -31,6 +32,8 @@ pub struct LaunchGraph {
     /// Live buffers, with the first operation that could have meant them: an address means another
     /// buffer after a free.
     buffers: ExtentMap<Sequence>,
+    /// Changes of `buffers`.
+    changes: u64,
 }
 
 #[derive(Debug)]
@@ -60,24 +63,27 @@ impl LaunchGraph {
             host: None,
             waited: BTreeSet::new(),
             buffers: ExtentMap::default(),
+            changes: 0,
         }
     }
 
     /// A buffer was allocated; whatever lay there is gone.
     pub fn allocate(&mut self, extent: Extent) {
+        self.changes += 1;
         self.buffers.insert(extent, self.next);
     }
 
     /// The buffer that starts at `start` was freed; what it was.
     pub fn free(&mut self, start: u64) -> Option<Extent> {
+        self.changes += 1;
         self.buffers.remove(start).map(|(extent, _)| extent)
     }
 
     /// Calls were missed: all that is known is which buffers live.
     pub fn resume(&mut self, live: &[Extent]) {
-        let (next, limit) = (self.next, self.limit);
+        let (next, limit, changes) = (self.next, self.limit, self.changes);
         *self = LaunchGraph::new(limit);
-        self.next = next;
+        (self.next, self.changes) = (next, changes + 1);
         live.iter().for_each(|extent| self.allocate(*extent));
     }
 
@@ -89,6 +95,11 @@ impl LaunchGraph {
     /// Whether some byte of `extent` is in a buffer.
     pub fn touches_buffer(&self, extent: Extent) -> bool {
         self.buffers.touches(extent.start(), extent.len())
+    }
+
+    /// How often buffers have come or gone: while it is the same, they are.
+    pub fn buffer_changes(&self) -> u64 {
+        self.changes
     }
 
     /// The live buffers, in address order.
@@ -319,7 +330,7 @@ impl LaunchGraph {
             name: "host waits",
             stream: None,
             signature: 0,
-            access: Access::none(),
+            access: Arc::new(Access::none()),
             is_hull: false,
         });
         let target = self.node(node).expect("it was pushed just now");

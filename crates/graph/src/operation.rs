@@ -1,5 +1,6 @@
 //! The nodes and edges of the DAG.
 
+use std::sync::Arc;
 use strobe_extent::{Access, StreamId};
 
 /// The place of an operation in the order in which operations were enqueued, from 0.
@@ -40,8 +41,8 @@ pub struct Operation {
     /// What identifies it when a loop comes round again: function and launch geometry, but no
     /// argument that changes from round to round.
     pub signature: u64,
-    /// What it may touch.
-    pub access: Access,
+    /// What it may touch; of launches that are the same, one for all.
+    pub access: Arc<Access>,
     /// Of what lies between the first and the last byte of each extent not all is touched.
     pub is_hull: bool,
 }

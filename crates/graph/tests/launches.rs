@@ -18,7 +18,7 @@ fn kernel(stream: StreamId, signature: u64, reads: Side, writes: Side) -> Operat
         name: NAMES[signature as usize % NAMES.len()],
         stream: Some(stream),
         signature,
-        access,
+        access: access.into(),
         is_hull: false,
     }
 }
@@ -396,4 +396,26 @@ fn the_past_is_bounded() {
     );
     let remembered: Vec<u64> = graph.operations().map(|(sequence, _)| sequence.0).collect();
     assert_eq!(remembered, (late.0 - 7..=late.0).collect::<Vec<u64>>());
+}
+
+#[test]
+fn whatever_changes_the_buffers_is_counted() {
+    let mut graph = LaunchGraph::new(8);
+    let mut seen = vec![graph.buffer_changes()];
+    let mut note = |graph: &LaunchGraph| {
+        let changes = graph.buffer_changes();
+        assert!(!seen.contains(&changes));
+        seen.push(changes);
+    };
+    graph.allocate(e(0, 16));
+    note(&graph);
+    graph.free(0);
+    note(&graph);
+    graph.resume(&[]);
+    note(&graph);
+    graph.resume(&[e(0, 16)]);
+    note(&graph);
+    let before = graph.buffer_changes();
+    graph.push(kernel(StreamId(1), 0, Side::none(), e(0, 4).into()));
+    assert_eq!(graph.buffer_changes(), before, "a launch allocates nothing");
 }

@@ -100,7 +100,12 @@ fn evaluate(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     let report = FootprintReport::new(&arguments.options.target, found, failed);
-    print!("{}\n{}", report.table(), report.reasons());
+    print!(
+        "{}\n{}\n{}",
+        report.table(),
+        report.times(),
+        report.reasons()
+    );
     if let Some(path) = &arguments.json {
         fs::write(path, serde_json::to_string_pretty(&report)? + "\n")
             .with_context(|| format!("write {}", path.display()))?;

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use strobe_code_object::{CodeObject, ExtractError, ObjectLimits, TargetName, extract};
+use strobe_code_object::{CodeObject, ExtractError, ObjectLimits, TargetName, visit};
 
 /// Larger files are left out, by name.
 const FILE: u64 = 4 << 30;
@@ -56,40 +57,35 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Calls `before` when the file is unpacked, and then `each` with every code object for `target`, until it says
-/// that it is enough. What cannot be read is noted in `refused`.
+/// Calls `each` with every code object for `target`, until it says that it is enough; one of them is unpacked at a
+/// time. What cannot be read is noted in `refused`.
 pub(super) fn objects(
     bytes: &[u8],
     target: &str,
     refused: &mut Vec<String>,
-    mut before: impl FnMut() -> anyhow::Result<()>,
     mut each: impl FnMut(&CodeObject) -> bool,
-) -> anyhow::Result<()> {
+) {
     let limits = ObjectLimits::default();
-    let extracted = match extract(bytes, &limits) {
-        Ok(extracted) => extracted,
-        Err(ExtractError::Format | ExtractError::NoDeviceCode) => return Ok(()),
-        Err(error) => {
-            refused.push(error.to_string());
-            return Ok(());
-        }
+    let wanted = |triple: &str| {
+        let named = TargetName::of_triple(triple).processor();
+        named.is_empty() || named == target
     };
-    before()?;
-    // None is dropped meanwhile: what is allocated then would take its place, and not show in the peak.
-    for extracted in &extracted {
-        let named = TargetName::of_triple(&extracted.triple).processor();
-        if !named.is_empty() && named != target {
-            continue;
-        }
+    let mut failed = Vec::new();
+    let visited = visit(bytes, &limits, wanted, |extracted| {
         match CodeObject::parse(&extracted.bytes, &limits) {
             Ok(object) if object.target.name() == Some(target) => {
                 if !each(&object) {
-                    break;
+                    return ControlFlow::Break(());
                 }
             }
             Ok(_) => {}
-            Err(error) => refused.push(format!("at byte {}: {error}", extracted.at)),
+            Err(error) => failed.push(format!("at byte {}: {error}", extracted.at)),
         }
+        ControlFlow::Continue(())
+    });
+    refused.append(&mut failed);
+    match visited {
+        Ok(()) | Err(ExtractError::Format | ExtractError::NoDeviceCode) => {}
+        Err(error) => refused.push(error.to_string()),
     }
-    Ok(())
 }

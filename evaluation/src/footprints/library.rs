@@ -59,13 +59,9 @@ pub fn evaluate_library(folder: &Path, options: &LibraryOptions) -> anyhow::Resu
                 continue;
             }
         };
-        let (mut before, mut found) = (None, false);
-        let start = || {
-            memory::forget_peak()?;
-            before = Some(memory::resident()?);
-            Ok(())
-        };
-        kernels::objects(&bytes, &options.target, &mut refused, start, |object| {
+        memory::forget_peak()?;
+        let (before, mut found) = (memory::resident()?, false);
+        kernels::objects(&bytes, &options.target, &mut refused, |object| {
             found |= !object.kernels.is_empty();
             for kernel in &object.kernels {
                 if analysed.len() == options.limit {
@@ -78,8 +74,8 @@ pub fn evaluate_library(folder: &Path, options: &LibraryOptions) -> anyhow::Resu
                 }
             }
             true
-        })?;
-        if let (Some(before), true) = (before, found) {
+        });
+        if found {
             let grown = memory::peak()?.saturating_sub(before.saturating_sub(kept));
             tally.peak_memory = tally.peak_memory.max(grown);
         }
@@ -105,6 +101,7 @@ fn analyse_one(
     let footprint = analyse(object, kernel, &AnalysisLimits::default());
     let seconds = (processor_time() - start).as_secs_f64();
     let summary = footprint.summary();
+    tally.evaluation.add(&footprint, kernel);
     tally.seconds += seconds;
     if seconds > tally.slowest.seconds {
         tally.slowest = Slowest {

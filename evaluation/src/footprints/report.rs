@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::tally::LibraryTally;
+use super::timing::EvaluationTimes;
 use crate::table::{Table, mib};
 
 /// Functions named for each reason.
@@ -70,6 +71,40 @@ impl FootprintReport {
                 format!("{:.0}", library.rate()),
                 format!("{:.2} s", library.slowest.seconds),
                 mib(library.peak_memory),
+            ]);
+        }
+        table.text()
+    }
+
+    /// How long a launch of each kernel takes to evaluate.
+    pub fn times(&self) -> String {
+        let mut table = Table::default();
+        table.row([
+            "a launch, in microseconds",
+            "writes known",
+            "median",
+            "p99",
+            "longest",
+            "again",
+            "p99",
+            "longest",
+        ]);
+        for library in self.libraries.iter().chain([&self.total]) {
+            let EvaluationTimes {
+                first,
+                again,
+                writes_known,
+            } = &library.evaluation;
+            let us = |ns: f64| format!("{:.2}", ns / 1e3);
+            table.row([
+                library.library.clone(),
+                format!("{:.1} %", library.share(*writes_known)),
+                us(first.quantile(0.5)),
+                us(first.quantile(0.99)),
+                us(first.longest as f64),
+                us(again.quantile(0.5)),
+                us(again.quantile(0.99)),
+                us(again.longest as f64),
             ]);
         }
         table.text()

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::claims::Claim;
 use super::comparison::{Findings, compare};
 use super::family::family;
+use super::timing::EvaluationTimes;
 
 /// Kernels for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +71,8 @@ pub struct LibraryTally {
     /// Of processor time, for analyses alone.
     pub seconds: f64,
     pub slowest: Slowest,
+    /// Of one launch of each kernel.
+    pub evaluation: EvaluationTimes,
     /// Bytes at the most, beyond the file itself.
     pub peak_memory: u64,
 }
@@ -164,6 +167,7 @@ impl LibraryTally {
             sum.machine.merge(&library.machine);
             sum.writes_worded += library.writes_worded;
             sum.seconds += library.seconds;
+            sum.evaluation.merge(&library.evaluation);
             if library.slowest.seconds > sum.slowest.seconds {
                 sum.slowest = library.slowest.clone();
             }

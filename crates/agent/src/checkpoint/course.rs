@@ -112,7 +112,7 @@ impl Course {
         stream: Option<(StreamId, RawStream)>,
         effect: &Effect,
     ) {
-        let writes = &effect.writes;
+        let writes = effect.writes();
         let writer = stream.map_or(Writer::Host, |(id, _)| Writer::Stream(id));
         // Who waits on the device.
         let waiter = stream

@@ -80,7 +80,7 @@ impl Saving {
         if let Some(kernel) = effect.kernel {
             let id = KernelId(std::ptr::from_ref(kernel).addr() as u64);
             self.kernels.insert(id, kernel);
-            self.driver.launched(id, &effect.writes);
+            self.driver.launched(id, effect.writes());
         }
     }
 

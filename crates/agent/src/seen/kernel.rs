@@ -1,11 +1,10 @@
 //! Kernels as the launch path knows them: from HIP's pointer to the layout of the arguments.
 
 use crate::seen::kernarg::{LONGEST, Place};
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
-use strobe_footprint::{AnalysisLimits, KernelFootprint, LaunchMemo, analyse};
+use strobe_footprint::{AnalysisLimits, KernelFootprint, analyse};
 
 /// One kernel of a loaded code object.
 #[derive(Debug)]
@@ -20,7 +19,6 @@ pub(crate) struct Kernel {
     /// Fingerprint of the code object that it is in; zeros where nobody has found it.
     pub code_object: [u8; 16],
     footprint: OnceLock<KernelFootprint>,
-    launched: Mutex<LaunchMemo>,
     /// It may have written outside of its footprint.
     distrusted: AtomicBool,
 }
@@ -51,7 +49,6 @@ impl Kernel {
             code: known.then(|| (Arc::clone(object), index)),
             code_object,
             footprint: OnceLock::new(),
-            launched: Mutex::default(),
             distrusted: AtomicBool::new(false),
         }
     }
@@ -72,14 +69,8 @@ impl Kernel {
             code: None,
             code_object: [0; 16],
             footprint: OnceLock::new(),
-            launched: Mutex::default(),
             distrusted: AtomicBool::new(false),
         }
-    }
-
-    /// What its last launches touched.
-    pub(crate) fn launched(&self) -> MutexGuard<'_, LaunchMemo> {
-        self.launched.lock()
     }
 
     /// Its footprint is not believed any more.

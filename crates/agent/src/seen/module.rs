@@ -3,11 +3,13 @@
 use crate::seen::kernel::Kernel;
 use crate::seen::{distrusted, image};
 use parking_lot::Mutex;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use strobe_code_object::{CodeObject, Extracted, ObjectLimits, TargetName, extract};
+use strobe_code_object::{CodeObject, Extracted, ObjectLimits, TargetName, visit};
 use strobe_fingerprint::Fingerprint;
 
 /// The kernels of one code object, made as they are asked for. Never freed: records point to them.
@@ -115,11 +117,7 @@ impl Modules {
 
     /// The object for this target in an image.
     fn object(&self, bytes: &[u8], target: Option<&str>) -> Option<Arc<Object>> {
-        let found = extract(bytes, &ObjectLimits::default()).ok()?;
-        let chosen = match found.as_slice() {
-            [only] => only,
-            many => choose(many, target?)?,
-        };
+        let chosen = choose(bytes, target)?;
         let fingerprint = Fingerprint::of(&chosen.bytes).to_bytes();
         if let Some(object) = self.objects.lock().get(&fingerprint)
             && object.code.bytes() == &*chosen.bytes
@@ -138,41 +136,91 @@ impl Modules {
     }
 }
 
-/// The object that HIP takes for `device`: same processor, no feature that differs, and of those
-/// the one that says most.
-fn choose<'a, 'b>(found: &'b [Extracted<'a>], device: &str) -> Option<&'b Extracted<'a>> {
-    let device = TargetName::new(device);
-    found
-        .iter()
-        .filter(|object| TargetName::of_triple(&object.triple).runs_on(device))
-        .max_by_key(|object| object.triple.len())
+/// The only object in an image, or the one that HIP takes for `device`: same processor, no feature that
+/// differs, and of those the one that says most. No other is unpacked into the program's memory, but the first.
+fn choose<'a>(bytes: &'a [u8], device: Option<&str>) -> Option<Extracted<'a>> {
+    let fits = |triple: &str| {
+        device.is_some_and(|device| TargetName::of_triple(triple).runs_on(TargetName::new(device)))
+    };
+    let (objects, chosen) = (Cell::new(0), RefCell::new(None::<Extracted<'a>>));
+    let is_better = |triple: &str| {
+        let chosen = chosen.borrow();
+        let known = chosen.iter().map(|known| &known.triple);
+        let mut known = known.filter(|known| fits(known));
+        fits(triple) && known.all(|known| known.len() <= triple.len())
+    };
+    let wanted = |triple: &str| {
+        objects.set(objects.get() + 1);
+        objects.get() == 1 || is_better(triple)
+    };
+    visit(bytes, &ObjectLimits::default(), wanted, |object| {
+        chosen.replace(Some(object));
+        ControlFlow::Continue(())
+    })
+    .ok()?;
+    let chosen = chosen.into_inner();
+    chosen.filter(|chosen| objects.get() == 1 || fits(&chosen.triple))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::borrow::Cow;
+
+    /// An offload bundle of small AMDGPU files, each with its number behind its header.
+    fn bundle(targets: &[&str]) -> Vec<u8> {
+        const FILE: usize = 64;
+        let triples: Vec<String> = targets
+            .iter()
+            .map(|target| format!("hipv4-amdgcn-amd-amdhsa--{target}"))
+            .collect();
+        let header = 32 + triples.iter().map(|t| 24 + t.len()).sum::<usize>();
+        let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+        bytes.extend((triples.len() as u64).to_le_bytes());
+        for (number, triple) in triples.iter().enumerate() {
+            for word in [header + number * FILE, FILE, triple.len()] {
+                bytes.extend((word as u64).to_le_bytes());
+            }
+            bytes.extend(triple.as_bytes());
+        }
+        for number in 0..triples.len() {
+            let mut file = [0; FILE];
+            file[..4].copy_from_slice(b"\x7fELF");
+            file[18] = 224;
+            file[63] = number as u8;
+            bytes.extend(file);
+        }
+        bytes
+    }
 
     #[test]
     fn the_most_specific_object_that_fits_is_chosen() {
-        let objects: Vec<Extracted<'_>> = [
-            "hipv4-amdgcn-amd-amdhsa--gfx90a",
-            "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+",
-            "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
-            "hipv4-amdgcn-amd-amdhsa--gfx906",
-        ]
-        .iter()
-        .map(|triple| Extracted {
-            triple: (*triple).to_owned(),
-            at: 0,
-            bytes: Cow::Borrowed(&[]),
-        })
-        .collect();
-        let chosen =
-            |device| choose(&objects, device).map(|o| o.triple.rsplit("--").next().unwrap());
-        assert_eq!(chosen("gfx90a:sramecc+:xnack-"), Some("gfx90a:xnack-"));
-        assert_eq!(chosen("gfx90a"), Some("gfx90a"));
-        assert_eq!(chosen("gfx906:sramecc+:xnack-"), Some("gfx906"));
-        assert_eq!(chosen("gfx1030"), None);
+        let targets = ["gfx90a", "gfx90a:xnack+", "gfx90a:xnack-", "gfx906"];
+        let mut reversed = targets;
+        reversed.reverse();
+        for targets in [targets, reversed] {
+            let image = bundle(&targets);
+            let chosen = |device| {
+                let object = choose(&image, Some(device))?;
+                let named = object.triple.rsplit("--").next()?.to_owned();
+                assert_eq!(targets[usize::from(object.bytes[63])], named);
+                Some(named)
+            };
+            assert_eq!(
+                chosen("gfx90a:sramecc+:xnack-").as_deref(),
+                Some("gfx90a:xnack-")
+            );
+            assert_eq!(chosen("gfx90a").as_deref(), Some("gfx90a"));
+            assert_eq!(chosen("gfx906:sramecc+:xnack-").as_deref(), Some("gfx906"));
+            assert_eq!(chosen("gfx1030"), None);
+            assert!(choose(&image, None).is_none(), "which one, nobody knows");
+        }
+    }
+
+    #[test]
+    fn the_only_object_is_taken_whatever_it_is_for() {
+        let image = bundle(&["gfx906"]);
+        for device in [None, Some("gfx906"), Some("gfx1030")] {
+            assert!(choose(&image, device).is_some());
+        }
     }
 }

@@ -10,13 +10,16 @@ use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Tra
 use crate::seen::tables::{Look, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
-use strobe_footprint::LaunchMemory;
+use strobe_footprint::{LaunchMemo, LaunchMemory};
 use strobe_graph::{Event, LaunchGraph, Operation, WorkKind};
 use strobe_proto::LaunchWindow;
 
 /// Operations that the graph remembers: some rounds of a training loop.
 const GRAPH_OPERATIONS: usize = 8192;
+/// Bytes for launches whose footprints are remembered: some ten thousand.
+const LAUNCHED: usize = 16 << 20;
 
 /// Launches so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(crate) struct Counts {
 pub(crate) struct Trace {
     tables: Tables,
     graph: LaunchGraph,
+    /// What launches have touched.
+    launched: LaunchMemo,
     streams: Numbers<RawStream>,
     events: Numbers<u64>,
     /// The kernel launched last on each stream.
@@ -49,7 +54,7 @@ pub(crate) struct Trace {
 pub(crate) struct Effect {
     /// The stream it was enqueued on, if any.
     pub stream: Option<StreamId>,
-    pub writes: Side,
+    access: Arc<Access>,
     /// What was launched, if it was a kernel that is known by name.
     pub kernel: Option<&'static Kernel>,
 }
@@ -96,6 +101,10 @@ impl LaunchMemory for Known<'_> {
     fn known_bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
         self.tables.known(address, len)
     }
+
+    fn allocations_epoch(&self) -> Option<u64> {
+        Some(self.graph.buffer_changes())
+    }
 }
 
 impl Trace {
@@ -104,6 +113,7 @@ impl Trace {
         Trace {
             tables: Tables::default(),
             graph: LaunchGraph::new(GRAPH_OPERATIONS),
+            launched: LaunchMemo::new(LAUNCHED),
             streams: Numbers::default(),
             events: Numbers::default(),
             last: HashMap::new(),
@@ -160,12 +170,7 @@ impl Trace {
                 if let Some(buffer) = freed {
                     self.tables.freed(buffer);
                 }
-                let writes = freed.map_or(Side::none(), Side::from);
-                Effect {
-                    stream: None,
-                    writes,
-                    kernel: None,
-                }
+                Effect::of_writes(freed.map_or(Side::none(), Side::from))
             }
             Observed::CreateStream {
                 stream,
@@ -215,7 +220,9 @@ impl Trace {
             Observed::Reset => {
                 self.logged(LaunchLog::reset);
                 self.tables.clear();
+                // They begin to count anew together.
                 self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
+                self.launched = LaunchMemo::new(LAUNCHED);
                 self.streams.live.clear();
                 self.events.live.clear();
                 self.last.clear();
@@ -296,8 +303,8 @@ impl Trace {
         self.last.insert(launch.stream, &kernel.name);
         self.latest = Some(&kernel.name);
         let access = match (launch.kernarg, kernel.footprint()) {
-            _ if kernel.is_distrusted() => Access::unknown(Reason::Distrusted),
-            (Ok(kernarg), Some(footprint)) => kernel.launched().evaluate(
+            _ if kernel.is_distrusted() => anything(Reason::Distrusted),
+            (Ok(kernarg), Some(footprint)) => self.launched.evaluate(
                 footprint,
                 &strobe_footprint::Launch {
                     kernarg,
@@ -310,8 +317,8 @@ impl Trace {
                     tables: &self.tables,
                 },
             ),
-            (Err(reason), _) => Access::unknown(reason),
-            (_, None) => Access::unknown(Reason::NotAnalysed),
+            (Err(reason), _) => anything(reason),
+            (_, None) => anything(Reason::NotAnalysed),
         };
         self.logged(|log| log.launch(launch, &access));
         self.counts.launches += 1;
@@ -326,18 +333,17 @@ impl Trace {
         let stream = self.stream(launch.stream);
         let mut hasher = DefaultHasher::new();
         (&kernel.name, launch.items, launch.block).hash(&mut hasher);
-        let writes = access.writes.clone();
         self.graph.push(Operation {
             kind: WorkKind::Kernel,
             name: &kernel.name,
             stream: Some(stream),
             signature: hasher.finish(),
-            access,
+            access: Arc::clone(&access),
             is_hull: false,
         });
         Effect {
             stream: Some(stream),
-            writes,
+            access,
             kernel: Some(kernel),
         }
     }
@@ -368,10 +374,10 @@ impl Trace {
     }
 
     fn operation(&mut self, stream: Option<RawStream>, operation: Operation) -> Effect {
-        let writes = operation.access.writes.clone();
-        if !writes.is_none() {
-            self.logged(|log| log.write(&writes));
-            self.tables.written(&writes);
+        let access = Arc::clone(&operation.access);
+        if !access.writes.is_none() {
+            self.logged(|log| log.write(&access.writes));
+            self.tables.written(&access.writes);
         }
         let stream = stream.map(|stream| self.stream(stream));
         self.graph.push(Operation {
@@ -380,7 +386,7 @@ impl Trace {
         });
         Effect {
             stream,
-            writes,
+            access,
             kernel: None,
         }
     }
@@ -408,18 +414,32 @@ fn operation(kind: WorkKind, name: &'static str, access: Access) -> Operation {
         name,
         stream: None,
         signature: 0,
-        access,
+        access: Arc::new(access),
         is_hull: false,
     }
 }
 
+fn anything(reason: Reason) -> Arc<Access> {
+    Arc::new(Access::unknown(reason))
+}
+
 impl Effect {
     fn none() -> Effect {
+        Effect::of_writes(Side::none())
+    }
+
+    /// Of the calling thread.
+    fn of_writes(writes: Side) -> Effect {
+        let reads = Side::none();
         Effect {
             stream: None,
-            writes: Side::none(),
+            access: Arc::new(Access { reads, writes }),
             kernel: None,
         }
+    }
+
+    pub(crate) fn writes(&self) -> &Side {
+        &self.access.writes
     }
 }
 
@@ -450,7 +470,7 @@ mod tests {
         trace.apply(&content);
         assert!(trace.tables.known(0x1000, 2).is_some());
         let effect = trace.apply(&launch("k"));
-        assert!(effect.writes.is_unknown());
+        assert!(effect.writes().is_unknown());
         assert!(trace.tables.known(0x1000, 2).is_none());
         assert_eq!(trace.last_kernel(RawStream(0x55)), Some("k"));
         let counts = Counts {
@@ -515,7 +535,7 @@ mod tests {
             is_hull: false,
             waits: true,
         }));
-        assert!(effect.writes.is_none());
+        assert!(effect.writes().is_none());
         let pieces = trace.pieces();
         let shown: Vec<_> = pieces.iter().flat_map(|piece| &piece.operations).collect();
         let names = shown.iter().map(|operation| operation.name.as_str());
@@ -539,7 +559,10 @@ mod tests {
         let (start, len) = (0x1000, 0x100);
         trace.apply(&Observed::Allocate { start, len });
         let freed = trace.apply(&Observed::Free { start });
-        assert_eq!(freed.writes, Extent::with_len(start, len).unwrap().into());
-        assert!(trace.apply(&Observed::Free { start }).writes.is_none());
+        assert_eq!(
+            *freed.writes(),
+            Extent::with_len(start, len).unwrap().into()
+        );
+        assert!(trace.apply(&Observed::Free { start }).writes().is_none());
     }
 }
