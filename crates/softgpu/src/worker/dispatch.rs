@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use strobe_code_object::{DESCRIPTOR_SIZE, Descriptor};
 use strobe_kfd::aql::KernelDispatch;
 
-use super::access;
+use super::access::Entry;
 use super::job::Job;
 use super::memory::read;
 use super::offers::Offers;
@@ -52,14 +52,11 @@ impl Run<'_> {
             queue_address: self.queue_address,
             dispatch_id: self.index,
         };
-        let log = access::path(self.process.device).is_some();
-        let evict = self.queue.evict(self.process.device, self.slot);
-        let job = Arc::new(Job::new(
-            dispatch,
-            (self.slot, self.queue.gpu()),
-            evict,
-            log,
-        ));
+        let device = self.process.device;
+        let gpu = self.queue.gpu();
+        let entry = Entry::of(device, space, gpu, self.queue_address, &dispatch);
+        let evict = self.queue.evict(device, self.slot);
+        let job = Arc::new(Job::new(dispatch, (self.slot, gpu), evict, entry.is_some()));
         self.queue.runs(Some(&job));
         if job.total > 1 {
             self.offers.offer(&job);
@@ -71,16 +68,10 @@ impl Run<'_> {
         if let Some(stop) = stop {
             return Err(stop);
         }
-        if log {
-            access::record(
-                self.process.device,
-                space,
-                self.queue_address,
-                &dispatch,
-                accesses,
-            );
+        if let Some(entry) = entry {
+            entry.record(device, &self.process.logged, space, accesses);
         }
-        let floor = Duration::from_nanos(self.process.device.header().kernel_floor_ns);
+        let floor = Duration::from_nanos(device.header().kernel_floor_ns);
         std::thread::sleep(floor.saturating_sub(begin.elapsed()));
         Ok((start, clock::ticks()))
     }
