@@ -56,6 +56,9 @@ pub(crate) struct Header {
     pub(crate) device_bytes_per_s: u64,
     pub(crate) kernel_floor_ns: u64,
     pub(crate) access_log: [u8; ACCESS_LOG_PATH],
+    /// Whether it has what dispatches were given, too.
+    pub(crate) log_launches: u32,
+    pub(crate) padding: u32,
     pub(crate) faults: FaultPlan,
 }
 
