@@ -1,7 +1,8 @@
-//! How long an evaluation may take: about a millisecond of a quiet core.
+//! How long an evaluation may take: one or two milliseconds.
 //!
-//! It is counted and not timed, so that a launch always has the same footprint. A unit is about ten nanoseconds; what each
-//! part costs was measured, on the kernels of whole libraries.
+//! It is counted and not timed, so that a launch always has the same footprint. A unit is about ten nanoseconds, and
+//! up to seventeen where a kernel is so large that no cache holds it; what each part costs was measured, on the kernels of
+//! whole libraries.
 
 /// Of one launch. What is not known by then is anything.
 const MOST: u32 = 150_000;

@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
 use strobe_code_object::{Arg, CodeObject, Kernel};
 use strobe_footprint::{AnalysisLimits, FootprintSummary, SideSummary, analyse};
 
 use super::claims::{self, Claims};
 use super::demangle::demangle;
 use super::tally::{LibraryTally, Slowest, WayTally};
+use super::timing::processor_time;
 use super::{kernels, memory, signature};
 
 /// What is looked at.
@@ -117,11 +116,6 @@ fn analyse_one(
         empty: kernel.code.is_empty(),
         summary,
     }
-}
-
-/// Of this thread: others of the machine do not count.
-fn processor_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 fn count(analysed: &[Analysed], files: &[String], tally: &mut LibraryTally) -> anyhow::Result<()> {
