@@ -67,6 +67,7 @@ mod machine;
 mod masks;
 mod memo;
 mod merge;
+mod narrowing;
 mod node;
 mod operations;
 mod place;
