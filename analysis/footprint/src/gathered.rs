@@ -8,22 +8,12 @@ use crate::evaluate::Evaluation;
 use crate::expr::{BOTTOM, FALSE, FactId, Id, Node, TRUE, part};
 use crate::facts::NOTHING;
 use crate::induction::Way;
+use crate::merge::Gathered;
 use crate::state::State;
 use crate::value::Value;
 use crate::walk::Walk;
 
 use strobe_isa::Operand;
-
-/// The ways that bring lanes of a mask.
-#[derive(Debug)]
-pub(crate) struct Gathered {
-    /// Where they meet.
-    pub(crate) point: u32,
-    /// What holds for a lane of the mask, and for its wave, on each way; `None` where it brings none.
-    ways: Vec<Option<[FactId; 2]>>,
-    /// The mask on the only way that brings lanes.
-    only: Option<Id>,
-}
 
 /// Conditions of a way that are taken over.
 const MOST_HELD: usize = 32;

@@ -68,6 +68,7 @@ mod machine;
 mod masks;
 mod memo;
 mod merge;
+mod narrowing;
 mod node;
 mod operations;
 mod place;

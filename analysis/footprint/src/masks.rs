@@ -488,6 +488,10 @@ impl Walk<'_> {
                 if since.is_some_and(|since| !self.keeps_parked(state, since))
                     || !self.restored(state, mask)
                 {
+                    // Whoever was parked since has come back, and a list of then is no tail of what is parked now.
+                    if let Some(since) = since {
+                        state.parked = self.parked_at(state, since);
+                    }
                     self.park(state, mask);
                 }
                 if let Node::Exec(snapshot) = self.arena.node(mask) {

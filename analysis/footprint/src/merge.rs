@@ -5,7 +5,6 @@
 //! evaluated under those and under no others.
 
 use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
-use crate::gathered::Gathered;
 
 /// A way into a point.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +47,17 @@ pub(crate) struct Phi {
     pub(crate) inputs: Vec<Id>,
     /// The value of the whole wave: only scalar facts count for its inputs.
     pub(crate) scalar: bool,
+}
+
+/// The ways that bring lanes of a mask ([`crate::gathered`]).
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    /// Where they meet.
+    pub(crate) point: u32,
+    /// What holds for a lane of the mask, and for its wave, on each way; `None` where it brings none.
+    pub(crate) ways: Vec<Option<[FactId; 2]>>,
+    /// The mask on the only way that brings lanes.
+    pub(crate) only: Option<Id>,
 }
 
 #[derive(Debug, Default)]

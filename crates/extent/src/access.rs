@@ -1,8 +1,8 @@
 //! What an operation may read and write: the one type between the analysis and the engine.
 
+use crate::byte_set::ByteSet;
 use crate::extent::Extent;
 use crate::set::ExtentSet;
-use crate::spread::Spread;
 use crate::strided::Cover;
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Only these bytes may be touched.
-    Known(Spread),
+    Known(ByteSet),
     /// Anything may be touched, for the reason given.
     Unknown(Reason),
 }
@@ -92,11 +92,11 @@ impl Access {
 impl Side {
     /// Touches nothing.
     pub const fn none() -> Side {
-        Side::Known(Spread::new())
+        Side::Known(ByteSet::new())
     }
 
     /// The known bytes; `None` when anything may be touched.
-    pub fn known(&self) -> Option<&Spread> {
+    pub fn known(&self) -> Option<&ByteSet> {
         match self {
             Side::Known(bytes) => Some(bytes),
             Side::Unknown(_) => None,
@@ -121,7 +121,7 @@ impl Side {
         matches!(self, Side::Known(bytes) if bytes.is_empty())
     }
 
-    /// Whether every byte of `extent` may be touched, as far as is known: [`Spread::contains`].
+    /// Whether every byte of `extent` may be touched, as far as is known: [`ByteSet::contains`].
     pub fn contains(&self, extent: Extent) -> bool {
         match self {
             Side::Known(bytes) => bytes.contains(extent),

@@ -1,7 +1,7 @@
 //! How regions are cut into chunks.
 
+use crate::byte_set::ByteSet;
 use crate::extent::Extent;
-use crate::spread::Spread;
 use std::fmt;
 
 /// A chunk of one [`ChunkMap`]: chunks are numbered from 0 in address order.
@@ -138,17 +138,17 @@ impl ChunkMap {
             })
     }
 
-    /// The chunks that share a byte with `spread`, ascending, each once. Of a pattern the chunks of its hull are looked at,
+    /// The chunks that share a byte with `bytes`, ascending, each once. Of a pattern the chunks of its hull are looked at,
     /// not its blocks.
-    pub fn touching_any_of(&self, spread: &Spread) -> Vec<ChunkIndex> {
-        let extents = spread.extents().iter();
+    pub fn touching_any_of(&self, bytes: &ByteSet) -> Vec<ChunkIndex> {
+        let extents = bytes.extents().iter();
         let mut chunks: Vec<ChunkIndex> =
             extents.flat_map(|extent| self.touching(extent)).collect();
-        for pattern in spread.patterns() {
+        for pattern in bytes.patterns() {
             let near = self.touching(pattern.hull());
             chunks.extend(near.filter(|chunk| pattern.overlaps(self.extent(*chunk))));
         }
-        if !spread.patterns().is_empty() {
+        if !bytes.patterns().is_empty() {
             chunks.sort_unstable();
         }
         chunks.dedup();
@@ -220,15 +220,15 @@ mod tests {
     #[test]
     fn a_set_names_each_chunk_once() {
         let map = ChunkMap::new([e(0, 64)], 16).unwrap();
-        let mut spread = Spread::new();
+        let mut bytes = ByteSet::new();
         for extent in [e(0, 2), e(4, 6), e(15, 17), e(18, 20), e(63, 80)] {
-            spread.insert(extent);
+            bytes.insert(extent);
         }
-        let touched = |spread: &Spread| numbers(map.touching_any_of(spread).into_iter());
-        assert_eq!(touched(&spread), [0, 1, 3]);
+        let touched = |bytes: &ByteSet| numbers(map.touching_any_of(bytes).into_iter());
+        assert_eq!(touched(&bytes), [0, 1, 3]);
         let far_apart = Cover::new(1, 2, [(40, 2)]).expect("a pattern");
-        spread.insert_cover(far_apart);
-        assert_eq!(touched(&spread), [0, 1, 2, 3]);
+        bytes.insert_cover(far_apart);
+        assert_eq!(touched(&bytes), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -236,14 +236,14 @@ mod tests {
         let map = ChunkMap::new([e(3, 150), e(150, 160), e(170, 400)], 8).unwrap();
         for (start, block, stride) in [(0, 3, 20), (5, 8, 64), (140, 9, 16), (390, 30, 31)] {
             let cover = Cover::new(start, block, [(stride, 3), (stride * 3 + 5, 2)]);
-            let mut spread = Spread::new();
-            spread.insert_cover(cover.expect("a pattern"));
-            let held = spread.flat(u64::MAX);
+            let mut bytes = ByteSet::new();
+            bytes.insert_cover(cover.expect("a pattern"));
+            let held = bytes.flat(u64::MAX);
             let want = numbers(map.iter().filter(|c| held.overlaps(map.extent(*c))));
             assert_eq!(
-                numbers(map.touching_any_of(&spread).into_iter()),
+                numbers(map.touching_any_of(&bytes).into_iter()),
                 want,
-                "{spread}"
+                "{bytes}"
             );
         }
     }

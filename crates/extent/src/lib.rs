@@ -8,22 +8,22 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod byte_set;
 mod chunk_map;
 mod chunk_set;
 mod extent;
 mod map;
 mod set;
-mod spread;
 mod stream;
 mod strided;
 
 pub use access::{Access, Reason, Side};
+pub use byte_set::ByteSet;
 pub use chunk_map::{ChunkIndex, ChunkMap, ChunkMapError};
 pub use chunk_set::ChunkSet;
 pub use extent::{Extent, ExtentError};
 pub use map::ExtentMap;
 pub use set::ExtentSet;
-pub use spread::Spread;
 pub use stream::StreamId;
 pub use strided::{Cover, Strided};
 

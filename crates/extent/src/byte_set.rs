@@ -11,15 +11,15 @@ const PATTERNS: usize = 16;
 /// Extents and strided patterns. A byte may be in several patterns, and in an extent as well. Patterns are cut into
 /// what somebody wants (chunks, blocks) as late as possible, since there may be millions of blocks in a few words.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct ByteSet {
     extents: ExtentSet,
     patterns: Vec<Strided>,
 }
 
-impl Spread {
+impl ByteSet {
     /// No byte; allocates nothing.
-    pub const fn new() -> Spread {
-        Spread {
+    pub const fn new() -> ByteSet {
+        ByteSet {
             extents: ExtentSet::new(),
             patterns: Vec::new(),
         }
@@ -83,7 +83,7 @@ impl Spread {
     }
 
     /// Adds every byte of `other`.
-    pub fn union_with(&mut self, other: &Spread) {
+    pub fn union_with(&mut self, other: &ByteSet) {
         self.extents.union_with(&other.extents);
         let extents = &self.extents;
         self.patterns
@@ -104,7 +104,7 @@ impl Spread {
     }
 
     /// Whether it shares a byte with `other`. Of patterns it may say so wrongly: [`Strided::meets`].
-    pub fn meets(&self, other: &Spread) -> bool {
+    pub fn meets(&self, other: &ByteSet) -> bool {
         let (few, many) = if self.extents.runs() <= other.extents.runs() {
             (&self.extents, &other.extents)
         } else {
@@ -145,16 +145,16 @@ impl Spread {
     }
 }
 
-impl From<ExtentSet> for Spread {
-    fn from(extents: ExtentSet) -> Spread {
-        Spread {
+impl From<ExtentSet> for ByteSet {
+    fn from(extents: ExtentSet) -> ByteSet {
+        ByteSet {
             extents,
             patterns: Vec::new(),
         }
     }
 }
 
-impl fmt::Display for Spread {
+impl fmt::Display for ByteSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
             .entries(self.extents.iter())
@@ -163,7 +163,7 @@ impl fmt::Display for Spread {
     }
 }
 
-impl fmt::Debug for Spread {
+impl fmt::Debug for ByteSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -179,47 +179,47 @@ mod tests {
 
     #[test]
     fn columns_side_by_side_become_one_and_then_all() {
-        let mut spread = Spread::new();
+        let mut bytes = ByteSet::new();
         for column in [0, 8, 12, 4] {
-            spread.insert_cover(every(column, 4, 16, 10));
+            bytes.insert_cover(every(column, 4, 16, 10));
         }
-        assert!(spread.patterns().is_empty(), "{spread}");
-        assert_eq!(spread.extents(), &Extent::new(0, 160).unwrap().into());
-        spread.insert_cover(every(20, 4, 16, 3));
-        assert!(spread.patterns().is_empty(), "it is in the extent");
-        spread.insert_cover(every(256, 4, 16, 3));
-        spread.insert_cover(every(304, 4, 16, 3));
-        assert_eq!(spread.patterns().len(), 1, "{spread}");
-        spread.insert(Extent::new(160, 512).unwrap());
-        assert!(spread.patterns().is_empty(), "{spread}");
+        assert!(bytes.patterns().is_empty(), "{bytes}");
+        assert_eq!(bytes.extents(), &Extent::new(0, 160).unwrap().into());
+        bytes.insert_cover(every(20, 4, 16, 3));
+        assert!(bytes.patterns().is_empty(), "it is in the extent");
+        bytes.insert_cover(every(256, 4, 16, 3));
+        bytes.insert_cover(every(304, 4, 16, 3));
+        assert_eq!(bytes.patterns().len(), 1, "{bytes}");
+        bytes.insert(Extent::new(160, 512).unwrap());
+        assert!(bytes.patterns().is_empty(), "{bytes}");
     }
 
     #[test]
     fn of_many_patterns_all_between_counts() {
-        let mut spread = Spread::new();
+        let mut bytes = ByteSet::new();
         for at in 0..40 {
-            spread.insert_cover(every(at * 1000, 1, 7 + at, 5));
+            bytes.insert_cover(every(at * 1000, 1, 7 + at, 5));
         }
-        assert_eq!(spread.patterns().len(), PATTERNS);
-        let held = |address| spread.contains(Extent::with_len(address, 1).unwrap());
+        assert_eq!(bytes.patterns().len(), PATTERNS);
+        let held = |address| bytes.contains(Extent::with_len(address, 1).unwrap());
         assert!(held(0) && !held(1) && held(7), "a pattern");
         assert!(
             (0..185).all(|at| held(39_000 + at)) && !held(39_185),
             "a hull"
         );
         assert_eq!(
-            spread.flat(5).bytes(),
+            bytes.flat(5).bytes(),
             16 * 5 + (16..40).map(|at| (7 + at) * 4 + 1).sum::<u64>()
         );
-        assert_eq!(spread.flat(4).runs(), 40);
+        assert_eq!(bytes.flat(4).runs(), 40);
     }
 
     #[test]
     fn meeting_is_sharing_a_byte_however_it_is_held() {
         let of = |covers: &[Cover]| {
-            let mut spread = Spread::new();
-            covers.iter().for_each(|cover| spread.insert_cover(*cover));
-            spread
+            let mut bytes = ByteSet::new();
+            covers.iter().for_each(|cover| bytes.insert_cover(*cover));
+            bytes
         };
         let row = of(&[every(0, 4, 16, 10)]);
         let next = of(&[every(4, 4, 16, 10)]);
@@ -231,7 +231,7 @@ mod tests {
             (&row, &last, true),
             (&between, &last, false),
             (&row, &row, true),
-            (&row, &Spread::new(), false),
+            (&row, &ByteSet::new(), false),
         ] {
             assert_eq!((a.meets(b), b.meets(a)), (meet, meet), "{a} {b}");
         }
