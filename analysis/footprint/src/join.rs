@@ -45,6 +45,8 @@ impl Walk<'_> {
         self.join_rest(&mut joined, &states, point, 0);
         joined.epoch = self.epochs.joined(&states, joined.bound);
         joined.idle = states.iter().all(|state| state.idle);
+        joined.all_active = self.are_active_where_meet(&states, facts);
+        joined.path = self.paths.join(states.iter().map(|state| state.path));
         joined
     }
 

@@ -3,7 +3,7 @@
 //! [`analyse()`] looks at the code once and keeps, for every instruction that touches memory, its
 //! address as an expression over kernel arguments, work-group and work-item ids.
 //! [`KernelFootprint::evaluate`] puts the bytes of one launch into those expressions and gives the
-//! extents that this launch may touch.
+//! extents that this launch may touch; [`KernelFootprint::stored`], the pointers that it leaves in memory.
 //!
 //! What must hold: a launch touches nothing outside of the evaluated [`Access`]. What cannot be
 //! resolved is unknown, with the reason; precision comes after that.
@@ -40,6 +40,7 @@ mod block;
 pub mod broken;
 #[cfg(not(feature = "broken"))]
 mod broken;
+mod certain;
 mod contradiction;
 mod describe;
 mod entry;
@@ -56,6 +57,7 @@ mod indexed;
 mod induction;
 pub mod inspect;
 mod instructions;
+mod items;
 mod join;
 mod launch;
 mod limits;
@@ -67,6 +69,7 @@ mod memo;
 mod merge;
 mod node;
 mod operations;
+mod paths;
 mod place;
 mod plan;
 mod premises;
@@ -82,6 +85,7 @@ mod scaling;
 mod scratch;
 mod site;
 mod state;
+mod stored;
 mod summary;
 mod touch;
 mod unseen;
@@ -89,6 +93,7 @@ mod value;
 mod vector;
 mod walk;
 mod whole;
+mod words;
 
 pub use analyse::{KernelFootprint, analyse};
 pub use contradiction::Contradiction;
@@ -96,5 +101,6 @@ pub use instructions::Instruction;
 pub use launch::{Launch, LaunchMemory};
 pub use limits::AnalysisLimits;
 pub use memo::LaunchMemo;
+pub use stored::StoredPointers;
 pub use summary::{FootprintSummary, Obstacle, SideSummary, Slot, Why};
 pub use touch::Touch;
