@@ -25,6 +25,7 @@
 //! | `several_gpus` | programs on several GPUs come back, on those or on others |
 //! | `shared_memory` | memory that processes share is one memory again, and with others nothing is shared |
 //! | `surroundings` | daemons, terminals, other users: what comes back is where it was, and what lacks is named |
+//! | `tables` | tables of pointers that nobody knew before are known behind a cut |
 //! | `trees` | several processes are saved at one cut and come back together |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
@@ -81,6 +82,8 @@ mod shared_memory;
 mod sockets;
 #[path = "checkpoint/surroundings.rs"]
 mod surroundings;
+#[path = "checkpoint/tables.rs"]
+mod tables;
 #[path = "checkpoint/trees.rs"]
 mod trees;
 #[path = "checkpoint/unseen.rs"]

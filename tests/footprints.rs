@@ -123,6 +123,18 @@ fn streams_atomics_and_pointer_tables_touch_what_was_predicted() {
     }
 }
 
+/// Of the launches of a round one follows a table that is made in a loop.
+#[test]
+fn tables_that_kernels_make_are_followed() {
+    for level in LEVELS {
+        let counts = holds("tables", "tables.cpp", level, &["3"]);
+        let not_known = counts.launches - counts.exact;
+        if level != "-O0" {
+            assert_eq!(not_known, 3, "{level}: {counts}");
+        }
+    }
+}
+
 #[test]
 fn calls_of_every_form_touch_what_was_predicted() {
     for source in [

@@ -63,6 +63,7 @@ const CASES: &[Case] = &[
     case("compiles.cpp", &["2"]),
     case("sparse.cpp", &["3", "77"]),
     case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
+    case("tables.cpp", &["3"]),
     case("unknown_launches.cpp", &["by-pointer", "2"]),
     case("unordered.cpp", &[]),
     case("unknown_launches.cpp", &["graph", "2"]),

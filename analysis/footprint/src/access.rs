@@ -9,8 +9,9 @@ use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
 use crate::host_calls::Structure;
 use crate::indexed::Reach;
 use crate::registers::{M0, VCC};
-use crate::site::{Load, Site};
+use crate::site::{Load, Site, Visit};
 use crate::state::State;
+use crate::stored::may_be_pointer;
 use crate::walk::Walk;
 
 /// Merges inside each other that are looked through for what an address is made of.
@@ -127,14 +128,15 @@ impl Walk<'_> {
         let facts = state.wave;
         let reads = info.class != Class::Store;
         let writes = info.class != Class::Load;
-        self.site(Site {
+        let site = Site {
             address,
             bytes: info.bytes.into(),
             facts,
             reads,
             writes,
             scalar: true,
-        });
+        };
+        self.site(site, None);
         if info.class == Class::Load {
             let values = self.load(address, facts, info.bytes, false, true, false);
             for (register, value) in values.into_iter().enumerate() {
@@ -145,7 +147,7 @@ impl Walk<'_> {
         }
     }
 
-    fn site(&mut self, mut site: Site) {
+    fn site(&mut self, mut site: Site, words: Option<[Id; 2]>) {
         if Rule::StoresAreWide.is_broken() {
             site.bytes = site.bytes.min(4);
         }
@@ -157,7 +159,42 @@ impl Walk<'_> {
         if matches!(self.arena.node(base), Node::Symbol(_)) && !site.writes {
             return;
         }
-        self.sites.push((site, self.pc));
+        self.visits.push(Visit {
+            site,
+            pc: self.pc,
+            words,
+        });
+    }
+
+    /// The words of a store, where they may be pointers.
+    fn stored_words(&mut self, state: &State, inst: &Inst) -> Option<[Id; 2]> {
+        let count = match inst.op {
+            Op::global_store_dwordx2 | Op::flat_store_dwordx2 => 1,
+            Op::global_store_dwordx4 | Op::flat_store_dwordx4 => 2,
+            _ => return None,
+        };
+        let Operand::Vector(first) = inst.srcs[1] else {
+            return None;
+        };
+        if !self.is_certain(state) {
+            return None;
+        }
+        let mut words = [BOTTOM; 2];
+        for (word, first) in words
+            .iter_mut()
+            .zip((first.into()..).step_by(2))
+            .take(count)
+        {
+            let (low, high) = (self.vector(state, first), self.vector(state, first + 1));
+            if ![low, high]
+                .iter()
+                .all(|half| may_be_pointer(self.arena.node(*half)))
+            {
+                return None;
+            }
+            *word = self.arena.pair(low, high);
+        }
+        Some(words)
     }
 
     /// An address without its constant part, and that.
@@ -287,14 +324,16 @@ impl Walk<'_> {
                 let facts = state.facts;
                 let reads = info.class != Class::Store;
                 let writes = info.class != Class::Load;
-                self.site(Site {
+                let site = Site {
                     address,
                     bytes: bytes.into(),
                     facts,
                     reads,
                     writes,
                     scalar: false,
-                });
+                };
+                let words = self.stored_words(state, inst);
+                self.site(site, words);
                 if writes && info.space == Space::Flat && self.may_be_scratch(address) {
                     state.lose_scratch();
                 }

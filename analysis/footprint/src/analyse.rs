@@ -13,6 +13,7 @@ use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::reaches::reaches;
 use crate::roots;
+use crate::stored::{self, StoredPointers};
 use crate::summary::FootprintSummary;
 use crate::touch::Touch;
 use crate::unseen::{Unseen, unseen};
@@ -123,6 +124,28 @@ impl KernelFootprint {
     /// Clones have the same, and no other has it while one of them lives.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
+    }
+
+    /// Whether launches may leave pointers that can be computed.
+    #[must_use]
+    pub fn stores_pointers(&self) -> bool {
+        match &*self.inner {
+            Inner::Unknown { .. } => false,
+            Inner::Known { plan, .. } => !plan.stores.is_empty(),
+        }
+    }
+
+    /// Pointers that one launch leaves in device memory, by ascending address: what stands there when it is
+    /// over, if nobody else has written there meanwhile. `memory` is that of the launch. Not all of them, but
+    /// what is said is so.
+    #[must_use]
+    pub fn stored(&self, launch: &Launch<'_>, memory: &dyn LaunchMemory) -> Vec<StoredPointers> {
+        match &*self.inner {
+            Inner::Known { plan, unseen, .. } if !plan.stores.is_empty() => {
+                stored::stored(plan, unseen, launch, memory)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// What each instruction that touches memory may touch, by ascending address; nothing where the footprint is

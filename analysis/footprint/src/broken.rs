@@ -35,12 +35,16 @@ pub enum Rule {
     LoopsRunEmpty,
     /// EXEC has another value after each change.
     ChangesMakeValues,
+    /// A lane that is on may be taken past a store by the others of its wave.
+    StoresAreLeftOut,
+    /// Where pointers are stored, something else may be stored as well.
+    PlacesAreShared,
 }
 
 impl Rule {
     #[cfg(feature = "broken")]
     /// Every rule.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::SwitchingOffMakesAnEpoch,
         Self::SwitchingOnMakesAnEpoch,
         Self::LoopsHaveManyEntries,
@@ -54,6 +58,8 @@ impl Rule {
         Self::StoresAreWide,
         Self::LoopsRunEmpty,
         Self::ChangesMakeValues,
+        Self::StoresAreLeftOut,
+        Self::PlacesAreShared,
     ];
 
     #[cfg(not(feature = "broken"))]

@@ -415,6 +415,16 @@ impl<'a> Evaluation<'a> {
         if value < 4096 {
             return Alternative::number(range);
         }
+        // Well inside of one that is known: no other begins or ends near. Tables have thousands of such.
+        let is_well_inside = |base: &Base| {
+            base.extent.start() < value && value.saturating_add(GRANULE) < base.extent.end()
+        };
+        if let Some(known) = self.bases.iter().position(is_well_inside) {
+            return Alternative {
+                origin: Origin::Base(known as u32),
+                range,
+            };
+        }
         self.work.charge(work::POINTER);
         let at = self.memory.allocation(value);
         let below = match at {

@@ -10,6 +10,8 @@ mod truth;
 mod wide;
 
 use crate::interner::{Interner, Vacant};
+use crate::words;
+
 pub(crate) use crate::node::{Binary, Compare, FactId, Id, Lost, Map, Node, Symbolic, children};
 
 /// What is known of every node without evaluation.
@@ -288,32 +290,14 @@ impl Arena {
 
     pub(crate) fn binary(&mut self, op: Binary, mut a: Id, mut b: Id) -> Id {
         use Binary::{
-            Add, And, MaxS, MaxU, MinS, MinU, Mul, MulHighS, MulHighU, Or, Sar, Shl, Shr, Sub, Xor,
+            Add, And, MaxS, MaxU, MinS, MinU, Mul, MulHighU, Or, Sar, Shl, Shr, Sub, Xor,
         };
         if a == BOTTOM && b == BOTTOM {
             return BOTTOM;
         }
         (a, b) = (self.some(a), self.some(b));
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
-            let shift = y & 31;
-            let value = match op {
-                Add => x.wrapping_add(y),
-                Sub => x.wrapping_sub(y),
-                Mul => x.wrapping_mul(y),
-                MulHighU => ((u64::from(x) * u64::from(y)) >> 32) as u32,
-                MulHighS => ((i64::from(x as i32) * i64::from(y as i32)) >> 32) as u32,
-                Shl => x << shift,
-                Shr => x >> shift,
-                Sar => ((x as i32) >> shift) as u32,
-                And => x & y,
-                Or => x | y,
-                Xor => x ^ y,
-                MinU => x.min(y),
-                MaxU => x.max(y),
-                MinS => (x as i32).min(y as i32) as u32,
-                MaxS => (x as i32).max(y as i32) as u32,
-            };
-            return self.constant(value);
+            return self.constant(op.of(x, y));
         }
         // A constant stands right; otherwise the older node left.
         let commutes = !matches!(op, Sub | Shl | Shr | Sar);
@@ -377,10 +361,7 @@ impl Arena {
 
     pub(crate) fn sign(&mut self, a: Id, bits: u8) -> Id {
         match self.as_const(a) {
-            Some(value) => {
-                let shift = 32 - u32::from(bits);
-                self.constant((((value << shift) as i32) >> shift) as u32)
-            }
+            Some(value) => self.constant(words::sign(value, bits)),
             None if a == BOTTOM => BOTTOM,
             None => self.intern(Node::Sign(a, bits)),
         }

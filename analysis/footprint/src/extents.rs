@@ -136,7 +136,7 @@ enum Touched {
 }
 
 impl Evaluation<'_> {
-    fn site(&mut self, site: &Site, access: &mut Access) {
+    pub(crate) fn site(&mut self, site: &Site, access: &mut Access) {
         let address = self.value(site.address, site.facts);
         let mut sides: Vec<&mut Side> = Vec::with_capacity(2);
         let Access { reads, writes } = access;

@@ -47,6 +47,8 @@ impl Walk<'_> {
         joined.epoch = self.epochs.joined(&states, joined.bound);
         self.epochs.met(&states, joined.epoch);
         joined.idle = states.iter().all(|state| state.idle);
+        joined.all_active = self.are_active_where_meet(&states, facts);
+        joined.path = self.paths.join(states.iter().map(|state| state.path));
         joined
     }
 

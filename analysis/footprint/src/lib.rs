@@ -3,7 +3,7 @@
 //! [`analyse()`] looks at the code once and keeps, for every instruction that touches memory, its
 //! address as an expression over kernel arguments, work-group and work-item ids.
 //! [`KernelFootprint::evaluate`] puts the bytes of one launch into those expressions and gives the
-//! extents that this launch may touch.
+//! extents that this launch may touch; [`KernelFootprint::stored`], the pointers that it leaves in memory.
 //!
 //! What must hold: a launch touches nothing outside of the evaluated [`Access`]. What cannot be
 //! resolved is unknown, with the reason; precision comes after that.
@@ -40,6 +40,7 @@ mod block;
 pub mod broken;
 #[cfg(not(feature = "broken"))]
 mod broken;
+mod certain;
 mod contradiction;
 mod describe;
 mod entry;
@@ -58,6 +59,7 @@ mod induction;
 pub mod inspect;
 mod instructions;
 mod interner;
+mod items;
 mod join;
 mod launch;
 mod levels;
@@ -71,6 +73,7 @@ mod merge;
 mod narrowing;
 mod node;
 mod operations;
+mod paths;
 mod place;
 mod plan;
 mod premises;
@@ -87,6 +90,7 @@ mod scaling;
 mod scratch;
 mod site;
 mod state;
+mod stored;
 mod summary;
 mod tally;
 mod terms;
@@ -96,6 +100,7 @@ mod value;
 mod vector;
 mod walk;
 mod whole;
+mod words;
 mod work;
 
 pub use analyse::{KernelFootprint, analyse};
@@ -104,6 +109,7 @@ pub use instructions::Instruction;
 pub use launch::{Launch, LaunchMemory};
 pub use limits::AnalysisLimits;
 pub use memo::LaunchMemo;
+pub use stored::StoredPointers;
 pub use summary::{FootprintSummary, Obstacle, SideSummary, Slot, Why};
 pub use tally::LaunchTally;
 pub use touch::Touch;

@@ -116,7 +116,7 @@ impl Evaluation<'_> {
         let bits = 8 * bytes;
         let unknown = Alternative::lost(Reason::PointerFromMemory, bits);
         let length = range.hi - range.lo + i128::from(bytes);
-        if range.lo < 4096 || length > 8 * self.plan.table as i128 {
+        if range.lo < 4096 || length > i128::from(self.plan.longest_table()) {
             all.push(unknown);
             return;
         }

@@ -199,6 +199,8 @@ impl Walk<'_> {
         state.bound = if shape.masks { entered } else { state.bound };
         state.epoch = self.epochs.unrelated(state.bound);
         state.occupied &= self.premises.granted(which, Premise::Occupied);
+        state.all_active = false;
+        state.path = self.paths.fresh();
         let occupied = shape.masks && state.occupied;
         let parked = state.parked;
         if shape.masks {

@@ -217,6 +217,7 @@ impl Walk<'_> {
             bound = self.around(bound, other.bound);
             joined.idle &= other.idle;
             joined.occupied &= other.occupied;
+            joined.all_active = false;
             joined.scratch = Rc::default();
         }
         if of[1..].iter().any(|other| other.exec != joined.exec) {
@@ -463,6 +464,11 @@ impl Walk<'_> {
 
     fn change(&mut self, state: &mut State, change: Change) {
         let (change, value) = self.known_change(state, change);
+        let back = match change {
+            Change::Narrow(_) | Change::Widen(FALSE) => None,
+            Change::Widen(mask) | Change::Replace(mask) => Some(mask),
+            Change::Differ(_) | Change::Swap(_) => Some(FALSE),
+        };
         match change {
             Change::Narrow(mask) => self.park(state, mask),
             Change::Widen(FALSE) => {}
@@ -511,6 +517,9 @@ impl Walk<'_> {
             }
         }
         state.exec = value.unwrap_or_else(|| self.exec_values.fresh());
+        if let Some(mask) = back {
+            state.all_active = self.are_active_again(state, mask);
+        }
     }
 
     /// A change with what is known of EXEC's value then, and that value.
@@ -583,6 +592,7 @@ impl Walk<'_> {
             state.epoch = self.epochs.narrower(state);
         }
         state.occupied = false;
+        state.all_active &= self.is_all_said(state, mask, true);
         if mask == FALSE {
             return state.make_idle();
         }

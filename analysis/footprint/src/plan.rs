@@ -9,7 +9,8 @@ use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
 use crate::merge::Merges;
-use crate::site::{Load, Site};
+use crate::site::{Load, Site, Store};
+use crate::stored::Computed;
 use crate::walk::Walk;
 
 /// Marks keys of 64-bit phis.
@@ -29,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) sites: Vec<Site>,
     /// Where the instructions of the sites stand: index of the site, address; in that order.
     places: Vec<(u32, u64)>,
+    /// Stores of what may be pointers, by site.
+    pub(crate) stores: Vec<Store>,
     pub(crate) kernarg_size: u32,
     pub(crate) args: Vec<Arg>,
     pub(crate) table: usize,
@@ -50,19 +53,23 @@ impl Plan {
             facts,
             merges,
             loads,
-            sites: mut located,
+            mut visits,
             ..
         } = walk;
         arena.finish();
         let key = |s: &Site| (s.address, s.facts.0, s.bytes, s.reads, s.writes, s.scalar);
-        located.sort_unstable_by_key(|(site, pc)| (key(site), *pc));
+        visits.sort_unstable_by_key(|visit| (key(&visit.site), visit.pc, visit.words));
+        visits.dedup();
         let mut sites: Vec<Site> = Vec::new();
-        let mut places = Vec::with_capacity(located.len());
-        for (site, pc) in located {
-            if sites.last().is_none_or(|last| key(last) != key(&site)) {
-                sites.push(site);
-            }
-            places.push((sites.len() as u32 - 1, pc));
+        let mut places = Vec::with_capacity(visits.len());
+        let mut stores = Vec::new();
+        for visits in visits.chunk_by(|a, b| key(&a.site) == key(&b.site)) {
+            let site = sites.len() as u32;
+            sites.push(visits[0].site);
+            places.extend(visits.iter().map(|visit| (site, visit.pc)));
+            let words: Option<Vec<[Id; 2]>> = visits.iter().map(|visit| visit.words).collect();
+            let words = words.into_iter().flatten();
+            stores.extend(words.map(|words| Store { site, words }));
         }
         places.dedup();
         let names = (0..arena.len()).filter_map(|index| match arena.node(Id(index as u32)) {
@@ -77,7 +84,7 @@ impl Plan {
             let node = arena.node(Id(index as u32));
             matches!(node, Node::Symbol(Symbolic::HostCalls(_)))
         });
-        Self {
+        let mut plan = Self {
             host_calls,
             symbols,
             arena,
@@ -86,11 +93,34 @@ impl Plan {
             loads,
             sites,
             places,
+            stores: Vec::new(),
             kernarg_size: kernel.kernarg_size,
             args: kernel.args.clone(),
             table: limits.table,
             counters: OnceLock::new(),
+        };
+        plan.keep_stores(stores);
+        plan
+    }
+
+    /// Keeps those whose words can be computed for each work-item of a launch.
+    fn keep_stores(&mut self, mut stores: Vec<Store>) {
+        let mut computed = Computed::default();
+        let mut has = |id: Id| id == BOTTOM || computed.has(self, id);
+        let mut unknown: Vec<u32> = Vec::new();
+        for store in &stores {
+            let site = self.sites[store.site as usize];
+            if !(has(site.address) && store.words.into_iter().all(&mut has)) {
+                unknown.push(store.site);
+            }
         }
+        stores.retain(|store| unknown.binary_search(&store.site).is_err());
+        self.stores = stores;
+    }
+
+    /// The longest table of pointers that is looked at, in bytes.
+    pub(crate) fn longest_table(&self) -> u64 {
+        8 * self.table as u64
     }
 
     /// Whether an address is made of what was lost in scratch.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::expr::{BOTTOM, FactId, Id};
+use crate::paths::{PathId, Paths};
 use crate::place::Holder;
 use crate::registers::SCALARS;
 
@@ -45,6 +46,10 @@ pub(crate) struct State {
     pub(crate) occupied: bool,
     /// Vector registers are addressed through M0.
     pub(crate) indexed: bool,
+    /// The ways that the wave may have taken here.
+    pub(crate) path: PathId,
+    /// Whether all lanes of the wave for which the facts hold are active: [`crate::certain`].
+    pub(crate) all_active: bool,
 }
 
 impl State {
@@ -67,6 +72,8 @@ impl State {
             idle: false,
             occupied: true,
             indexed: false,
+            path: Paths::BEGIN,
+            all_active: true,
         }
     }
 
@@ -135,6 +142,7 @@ pub(crate) struct Snapshot {
     pub(crate) bound: Option<u32>,
     pub(crate) idle: bool,
     pub(crate) occupied: bool,
+    pub(crate) all_active: bool,
 }
 
 /// A list of parked snapshots; lists share tails.

@@ -23,9 +23,10 @@ use crate::limits::AnalysisLimits;
 use crate::loop_run::LoopRun;
 use crate::machine::Machine;
 use crate::merge::Merges;
+use crate::paths::Paths;
 use crate::premises::Premises;
 use crate::registers::VCC;
-use crate::site::{Load, Site};
+use crate::site::{Load, Visit};
 use crate::state::{ParkedLists, Snapshot, State};
 
 pub(crate) struct Walk<'a> {
@@ -37,8 +38,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) facts: Facts,
     pub(crate) merges: Merges,
     pub(crate) loads: Vec<Load>,
-    /// With the address of the instruction.
-    pub(crate) sites: Vec<(Site, u64)>,
+    pub(crate) visits: Vec<Visit>,
     /// The instruction that the walk is at.
     pub(crate) pc: u64,
     pub(crate) snapshots: Vec<Snapshot>,
@@ -56,6 +56,7 @@ pub(crate) struct Walk<'a> {
     steps: Cell<usize>,
     pub(crate) epochs: Epochs,
     pub(crate) exec_values: ExecValues,
+    pub(crate) paths: Paths,
     /// Registers of which some instruction writes one lane, be it active or parked.
     pub(crate) lane_written: BTreeSet<usize>,
     /// Some were found when lanes had been parked already: it has to be done again.
@@ -111,7 +112,7 @@ impl<'a> Walk<'a> {
             facts: Facts::new(),
             merges: Merges::default(),
             loads: Vec::new(),
-            sites: Vec::new(),
+            visits: Vec::new(),
             pc: kernel.code.start,
             snapshots: Vec::new(),
             parked: ParkedLists::new(),
@@ -124,6 +125,7 @@ impl<'a> Walk<'a> {
             steps: Cell::new(0),
             epochs: Epochs::new(),
             exec_values: ExecValues::default(),
+            paths: Paths::new(),
             lane_written: BTreeSet::new(),
             late: false,
             premises: Premises::default(),
@@ -280,13 +282,17 @@ impl<'a> Walk<'a> {
             Exit::Unsupported => return Err(NOT_FOLLOWED),
             Exit::Branch => left.taken.push(state),
             Exit::ConditionalBranch => {
+                let before = state.clone();
                 let mut taken = state.clone();
-                if self.branch(&mut state, last.inst.op, false) {
-                    left.next.push(state);
+                let both = [
+                    self.branch(&mut state, last.inst.op, false),
+                    self.branch(&mut taken, last.inst.op, true),
+                ];
+                if both == [true; 2] {
+                    self.part(&before, last.inst.op, [&mut state, &mut taken]);
                 }
-                if self.branch(&mut taken, last.inst.op, true) {
-                    left.taken.push(taken);
-                }
+                left.next.extend(both[0].then_some(state));
+                left.taken.extend(both[1].then_some(taken));
             }
             Exit::Jump => {
                 let to = self.scalar64(&state, last.inst.srcs[0]);
@@ -512,6 +518,7 @@ impl<'a> Walk<'a> {
             bound: state.bound,
             idle: state.idle,
             occupied: state.occupied,
+            all_active: state.all_active,
         });
         self.snapshots.len() as u32 - 1
     }

@@ -54,6 +54,7 @@ impl Walk<'_> {
         state.facts = before.facts;
         state.idle = before.idle;
         state.occupied = before.occupied;
+        state.all_active = before.all_active;
         state.exec = before.exec;
         state.bound = Some(snapshot);
         state.epoch = self.epochs.unrelated(state.bound);

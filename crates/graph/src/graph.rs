@@ -224,6 +224,27 @@ impl LaunchGraph {
         found
     }
 
+    /// Whether `earlier` is over when what is enqueued next on `stream` begins, as far as it is remembered.
+    pub fn comes_after(&self, stream: StreamId, earlier: Sequence) -> bool {
+        let Some(earlier) = self.node(earlier) else {
+            return false;
+        };
+        let oldest = self.graph[earlier].sequence;
+        let before = self.before_next(stream).into_iter();
+        let before = before.map(|(sequence, _)| sequence).chain(self.host);
+        let mut todo: Vec<NodeIndex> = before.filter_map(|before| self.node(before)).collect();
+        let mut seen: HashSet<NodeIndex> = todo.iter().copied().collect();
+        while let Some(node) = todo.pop() {
+            if node == earlier {
+                return true;
+            }
+            let sources = self.graph.neighbors_directed(node, Direction::Incoming);
+            let later = sources.filter(|source| self.graph[*source].sequence >= oldest);
+            todo.extend(later.filter(|source| seen.insert(*source)));
+        }
+        false
+    }
+
     /// What will be written next, judged from the past: in a loop, what the last round wrote from
     /// this point on; else what was written most recently. Writes to buffers that have since been
     /// freed count for nothing, even where a new buffer has taken their address.
@@ -279,22 +300,26 @@ impl LaunchGraph {
 
     /// Makes `sequence` the tail of its stream; what it waits for there.
     fn enter_stream(&mut self, stream: StreamId, sequence: Sequence) -> Vec<(Sequence, Edge)> {
+        let before = self.before_next(stream);
         let state = self.streams.entry(stream).or_default();
-        let mut before = std::mem::take(&mut state.waits);
-        before.extend(
-            state
-                .tail
-                .replace(sequence)
-                .map(|tail| (tail, Edge::SameStream)),
-        );
-        let blocking = !state.non_blocking;
+        state.waits.clear();
+        state.tail = Some(sequence);
+        before
+    }
+
+    /// What the next operation on a stream waits for there.
+    fn before_next(&self, stream: StreamId) -> Vec<(Sequence, Edge)> {
+        let state = self.streams.get(&stream);
+        let mut before = state.map_or_else(Vec::new, |state| state.waits.clone());
+        let tail = state.and_then(|state| state.tail);
+        before.extend(tail.map(|tail| (tail, Edge::SameStream)));
         if stream == StreamId::LEGACY {
             let others = self
                 .streams
                 .iter()
                 .filter(|(s, o)| **s != stream && !o.non_blocking);
             before.extend(others.filter_map(|(_, o)| Some((o.tail?, Edge::Legacy))));
-        } else if blocking {
+        } else if !state.is_some_and(|state| state.non_blocking) {
             let legacy = self
                 .streams
                 .get(&StreamId::LEGACY)

@@ -1,5 +1,7 @@
 //! The DAG of small programs: what is ordered, what is not, and what is predicted.
 
+use std::collections::BTreeSet;
+
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
 use strobe_graph::{Edge, Event, LaunchGraph, Operation, Sequence, Window, WindowError, WorkKind};
 
@@ -30,10 +32,17 @@ fn writer(stream: StreamId, start: u64) -> Operation {
 
 /// Whether one operation is over before another starts.
 fn before(graph: &LaunchGraph, earlier: Sequence, later: Sequence) -> bool {
-    graph
-        .predecessors(later)
-        .into_iter()
-        .any(|(direct, _)| direct == earlier || before(graph, earlier, direct))
+    let mut found = BTreeSet::new();
+    let mut todo = vec![later];
+    while let Some(at) = todo.pop() {
+        let direct = graph.predecessors(at).into_iter();
+        todo.extend(
+            direct
+                .map(|(direct, _)| direct)
+                .filter(|direct| found.insert(*direct)),
+        );
+    }
+    found.contains(&earlier)
 }
 
 fn window(graph: &LaunchGraph) -> Window {
@@ -164,6 +173,38 @@ fn the_host_orders_what_it_waited_for() {
             .iter()
             .all(|earlier| before(&graph, *earlier, b4))
     );
+}
+
+#[test]
+fn what_comes_after_is_known_before_it_is_enqueued() {
+    let mut graph = graph();
+    let non_blocking = StreamId(3);
+    graph.create_non_blocking(non_blocking);
+    let streams = [A, B, non_blocking, StreamId::LEGACY];
+    let mut earlier = Vec::new();
+    for round in 0..64_u64 {
+        let stream = streams[(round * 7 / 3 % 4) as usize];
+        match round % 11 {
+            3 => graph.record(Event(1), streams[(round % 4) as usize]),
+            5 | 8 => graph.wait(stream, Event(1)),
+            7 => graph.synchronise(streams[(round / 3 % 4) as usize]),
+            _ => {}
+        }
+        let known: Vec<bool> = earlier
+            .iter()
+            .map(|earlier| graph.comes_after(stream, *earlier))
+            .collect();
+        let next = graph.push(writer(stream, 0));
+        for (earlier, known) in earlier.iter().zip(known) {
+            assert_eq!(
+                known,
+                before(&graph, *earlier, next),
+                "{earlier:?} {next:?}"
+            );
+        }
+        earlier.push(next);
+    }
+    assert!(!graph.comes_after(A, Sequence(1 << 40)), "nobody knows it");
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub struct Tally {
     /// Of those, whose writes and reads were known.
     pub writes_known: u64,
     pub reads_known: u64,
+    /// After which pointers were known to be in memory.
+    pub pointers_known: u64,
     /// Launches of programs that are not right.
     pub invalid: u64,
     /// Kernels that the compiler does not take.
@@ -268,8 +270,13 @@ impl Bench {
             };
             let tally = self.tallies.of(language);
             match verdict {
-                Judgement::Holds { reads, writes } => {
+                Judgement::Holds {
+                    reads,
+                    writes,
+                    pointers,
+                } => {
                     tally.launches += 1;
+                    tally.pointers_known += u64::from(pointers);
                     tally.reads_known += u64::from(reads);
                     tally.writes_known += u64::from(writes);
                 }

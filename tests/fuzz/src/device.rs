@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet};
-use strobe_footprint::{KernelFootprint, Launch, LaunchMemory};
+use strobe_footprint::{KernelFootprint, Launch, LaunchMemory, StoredPointers};
 use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
     AccessLog, ComputeUnit, Control, Dispatch, Host, Stop, Vram, WaveProgram,
@@ -120,6 +120,20 @@ impl Device {
         }
     }
 
+    /// The first pointer that is not in memory as it is said to be after the last launch.
+    pub fn differing(&mut self, stored: &[StoredPointers]) -> Option<String> {
+        let Self { memory, .. } = self;
+        stored.iter().find_map(|run| {
+            let is = memory.read(run.start, run.content.len());
+            let mut both = run.content.iter().zip(&is);
+            let at = both.position(|(said, is)| said != is)? / 8 * 8;
+            let place = run.start + at as u64;
+            let word = |bytes: &[u8]| bytes[at..].iter().take(8).copied().collect::<Vec<u8>>();
+            let (said, is) = (word(&run.content), word(&is));
+            Some(format!("at {place:#x} stands {is:x?} and not {said:x?}"))
+        })
+    }
+
     fn dispatch(&mut self, module: &Module, kernel: &Kernel, scene: &Scene) -> Dispatch {
         let address = module.base + kernel.descriptor_address;
         let bytes = self.memory.read(address, DESCRIPTOR_SIZE);
@@ -198,6 +212,28 @@ fn observed(log: &mut AccessLog, places: &[Extent]) -> RunOutcome {
 /// What the footprint says of the launch.
 #[must_use]
 pub fn predict(footprint: &KernelFootprint, kernel: &Kernel, scene: &Scene) -> Access {
+    at_launch(kernel, scene, |launch, known| {
+        footprint.evaluate(launch, known)
+    })
+}
+
+/// The pointers that it says the launch leaves.
+#[must_use]
+pub fn predict_stored(
+    footprint: &KernelFootprint,
+    kernel: &Kernel,
+    scene: &Scene,
+) -> Vec<StoredPointers> {
+    at_launch(kernel, scene, |launch, known| {
+        footprint.stored(launch, known)
+    })
+}
+
+fn at_launch<T>(
+    kernel: &Kernel,
+    scene: &Scene,
+    look: impl FnOnce(&Launch<'_>, &dyn LaunchMemory) -> T,
+) -> T {
     let places = scene.places(BUFFERS);
     let explicit = kernel.args.iter().filter(|arg| !arg.kind.is_hidden());
     let end = explicit.map(|arg| arg.offset + arg.size).max();
@@ -213,7 +249,7 @@ pub fn predict(footprint: &KernelFootprint, kernel: &Kernel, scene: &Scene) -> A
         places,
         scene,
     };
-    footprint.evaluate(&launch, &known)
+    look(&launch, &known)
 }
 
 /// Device memory as an agent would know it.

@@ -6,14 +6,21 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, ExtentSet, Side};
 use strobe_footprint::{AnalysisLimits, KernelFootprint, analyse};
 
-use crate::device::{Device, Module, RunOutcome, predict};
+use crate::device::{Device, Module, RunOutcome, predict, predict_stored};
 use crate::scene::Scene;
 
 /// The judgement of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Everything was foreseen; whether reads and writes were known to the byte (not "anything").
-    Holds { reads: bool, writes: bool },
+    /// Everything was foreseen.
+    Holds {
+        /// What was read was known to the byte (not "anything").
+        reads: bool,
+        /// So was what was written.
+        writes: bool,
+        /// Some pointers were known that are in memory afterwards.
+        pointers: bool,
+    },
     /// Something was touched that was not foreseen.
     Missed(String),
     /// The program is not right: nothing is promised about it.
@@ -55,16 +62,24 @@ pub fn judge(
         RunOutcome::Ended(seen) => seen,
         RunOutcome::Invalid(why) => return Judgement::Invalid(why),
     };
-    let predicted = match calm(|| predict(footprint, kernel, scene)) {
+    let predicted = calm(|| {
+        let stored = predict_stored(footprint, kernel, scene);
+        (predict(footprint, kernel, scene), stored)
+    });
+    let (predicted, stored) = match predicted {
         Ok(predicted) => predicted,
         Err(panic) => return Judgement::Missed(panic.to_string()),
     };
+    if let Some(different) = device.differing(&stored) {
+        return confirmed(device, module, kernel, scene, different);
+    }
     match compare(&predicted, &seen) {
         Ok(()) => Judgement::Holds {
             reads: !predicted.reads.is_unknown(),
             writes: !predicted.writes.is_unknown(),
+            pointers: !stored.is_empty(),
         },
-        Err(missed) => confirmed(device, module, kernel, scene, &missed),
+        Err(missed) => confirmed(device, module, kernel, scene, missed.to_string()),
     }
 }
 
@@ -74,7 +89,7 @@ fn confirmed(
     module: &Module,
     kernel: &Kernel,
     scene: &Scene,
-    missed: &NotPredicted,
+    missed: String,
 ) -> Judgement {
     let mut apart = scene.clone();
     for buffer in &mut apart.buffers {
@@ -82,7 +97,7 @@ fn confirmed(
     }
     match device.run(module, kernel, &apart) {
         RunOutcome::Invalid(why) => Judgement::Invalid(why),
-        RunOutcome::Ended(_) => Judgement::Missed(missed.to_string()),
+        RunOutcome::Ended(_) => Judgement::Missed(missed),
     }
 }
 

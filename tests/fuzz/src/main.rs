@@ -190,12 +190,13 @@ fn report(tallies: &Tallies, elapsed: Duration) {
         let percent = |part: u64| 100.0 * part as f64 / tally.launches.max(1) as f64;
         println!(
             "fuzz: {:.0} s, {name}: {} kernels, {} launches, writes known {:.0} %, reads known {:.0} %, \
-             {} not right, {} not compiled, {} missed",
+             pointers left {:.1} %, {} not right, {} not compiled, {} missed",
             elapsed.as_secs_f64(),
             tally.kernels,
             tally.launches,
             percent(tally.writes_known),
             percent(tally.reads_known),
+            percent(tally.pointers_known),
             tally.invalid,
             tally.refused,
             tally.missed

@@ -2,7 +2,7 @@
 
 use strobe_footprint::broken::{Rule, without};
 use strobe_fuzz::compile::Compiler;
-use strobe_fuzz::device::{Device, Module, RunOutcome, predict};
+use strobe_fuzz::device::{Device, Module, RunOutcome, predict, predict_stored};
 use strobe_fuzz::judge::{Judgement, compare, footprint, judge};
 use strobe_fuzz::machine;
 use strobe_fuzz::program::{Program, file};
@@ -33,7 +33,11 @@ impl Trial<'_> {
                 let RunOutcome::Ended(seen) = outcome else {
                     return None;
                 };
-                compare(&predict(&lie, self.kernel, scene), seen).err()?;
+                let accesses = compare(&predict(&lie, self.kernel, scene), seen);
+                let stored = predict_stored(&lie, self.kernel, scene);
+                if accesses.is_ok() && stored.is_empty() {
+                    return None;
+                }
                 match judge(self.device, self.module, self.kernel, &lie, scene) {
                     Judgement::Missed(missed) => Some(missed),
                     _ => None,

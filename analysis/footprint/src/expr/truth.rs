@@ -11,15 +11,7 @@ impl Arena {
             return self.unknown();
         }
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
-            let holds = match op {
-                Compare::Eq => x == y,
-                Compare::Ne => x != y,
-                Compare::LtU => x < y,
-                Compare::LeU => x <= y,
-                Compare::LtS => (x as i32) < y as i32,
-                Compare::LeS => x as i32 <= y as i32,
-            };
-            return if holds { TRUE } else { FALSE };
+            return if op.of(x, y) { TRUE } else { FALSE };
         }
         match (op, self.differ(a, b) || self.differ(b, a)) {
             (Compare::Eq, true) => FALSE,

@@ -73,6 +73,8 @@ pub fn leave(call: Call, result: &impl CallOutcome) {
     }
     if !matches!(call.after, After::Nothing) {
         guarded(|| returned::apply(call.after, result));
+    } else if !result.succeeded() {
+        guarded(returned::failed);
     }
     if let Some(inside) = call.inside {
         if !HIP_IS_UP.load(Ordering::Relaxed) {

@@ -7,7 +7,7 @@ use crate::seen::kernel::{KERNELS, Kernel};
 use crate::seen::observed::{Observed, RawStream, Synchronised};
 use crate::seen::reach;
 use crate::seen::registration::REGISTRATIONS;
-use crate::seen::tables::LONGEST_TABLE;
+use crate::seen::tables::{LONGEST_COPY, SHORT_COPY};
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -307,17 +307,40 @@ fn exported(agent: &Agent, address: u64) {
 /// A synchronous copy is over: what is in the source is in the destination. The source is read
 /// through the kernel, because it may be device memory that the CPU cannot see.
 fn copied(agent: &Agent, to: u64, from: ConstPtr, bytes: usize) {
-    if bytes as u64 > LONGEST_TABLE {
+    let from = from.addr() as u64;
+    if bytes as u64 > LONGEST_COPY || bytes > SHORT_COPY && !is_of_pointers(agent, from) {
         return;
     }
     // Not on the stack, which may be as small as 16 KiB.
     let mut content = vec![0; bytes];
-    if reach::read(from.addr() as u64, &mut content) {
-        let observed = Observed::Content {
-            address: to,
-            mapped: reach::is_mapped(to),
-            bytes: &content,
-        };
-        agent.observe(&observed, None);
+    if reach::read(from, &mut content) {
+        let mapped = reach::is_mapped(to);
+        for (address, bytes) in (to..).step_by(SHORT_COPY).zip(content.chunks(SHORT_COPY)) {
+            let observed = Observed::Content {
+                address,
+                mapped,
+                bytes,
+            };
+            agent.observe(&observed, None);
+        }
+    }
+}
+
+/// Whether what is at an address begins with a pointer into device memory.
+fn is_of_pointers(agent: &Agent, address: u64) -> bool {
+    let mut first = [0; 8];
+    let is_read = reach::read(address, &mut first);
+    is_read
+        && agent
+            .device
+            .registry
+            .find(u64::from_ne_bytes(first))
+            .is_some()
+}
+
+/// A call has failed that was announced.
+pub(crate) fn failed() {
+    if let Some(agent) = existing() {
+        agent.observe(&Observed::Failed, None);
     }
 }

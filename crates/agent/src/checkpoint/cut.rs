@@ -7,6 +7,7 @@ use crate::checkpoint::saving::Saving;
 use crate::checkpoint::set_aside::Answer;
 use crate::device::error::DeviceError;
 use crate::device::link::ring_slots;
+use crate::device::read_back::{MOST_PIECES, read_back};
 use crate::device::resources::Resources;
 use crate::seen::reach;
 use crate::wire::page::now_ns;
@@ -21,6 +22,10 @@ use strobe_fingerprint::Fingerprint;
 use strobe_kfd::touched::PageMap;
 use strobe_proto::{Begin, ByteRange, CheckpointMode, DeviceHandOver, HandOver};
 
+/// Bytes of tables of pointers that are read at a cut, of all together, and how long the device may
+/// take. It is idle.
+const TABLES_BYTES: u64 = 192 << 10;
+const TABLES_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the device may take for the fingerprints of a cut: so long, and so long for a byte. The
 /// slowest software GPU does it in a fraction.
 const FINGERPRINTS_PATIENCE: (Duration, Duration) =
@@ -86,6 +91,9 @@ impl Cut {
             agent.drain_ring(usize::MAX);
         }
         agent.trace.lock().look_up_tables(reach::AT_REST);
+        if begin.mode() == CheckpointMode::Cow && !begin.kill {
+            read_tables(agent)?;
+        }
         GATE.take_held_back();
         let tracked = promised(agent, begin);
         let fingerprints = CutFingerprints::take(agent, begin, &tracked)?;
@@ -163,6 +171,40 @@ impl Cut {
         agent.device.course.keep(&agent.trace, saving);
         Ok(())
     }
+}
+
+/// Everything stands still: reads the tables of pointers that launches have asked for, or will.
+fn read_tables(agent: &Agent) -> Result<(), Refusal> {
+    let mut pieces = agent.trace.lock().unknown_tables(TABLES_BYTES);
+    // From the multiple of the kernel's before it on: allocations begin at larger ones.
+    let is_live = |piece: &Extent| {
+        let buffer = agent.device.registry.find(piece.start());
+        buffer.is_some_and(|buffer| buffer.contains(*piece) && buffer.start() % 256 == 0)
+    };
+    pieces.retain(is_live);
+    pieces.truncate(MOST_PIECES);
+    if pieces.is_empty() {
+        return Ok(());
+    }
+    let mut spare = agent.device.spare.lock();
+    let resources = spare.as_mut().ok_or(Refusal::QueuesAreGone)?;
+    let Some(room) = resources.fingerprints.memory() else {
+        return Ok(());
+    };
+    let deadline = Instant::now() + TABLES_PATIENCE;
+    let lane = &mut resources.aside;
+    // SAFETY: live allocations of the program, which nobody frees or writes: the gate is closed, the GPU
+    // idle. Nobody uses the room until the queue is done with it.
+    let contents = unsafe { read_back(lane, room, &pieces, deadline) };
+    resources.fingerprints.lend(lane.kernels().0);
+    drop(spare);
+    let contents = contents?;
+    let mut trace = agent.trace.lock();
+    for (piece, content) in pieces.iter().zip(contents) {
+        let mapped = reach::is_mapped(piece.start());
+        trace.found(piece.start(), &content, mapped);
+    }
+    Ok(())
 }
 
 /// What is promised: all allocations but those where an earlier attempt has missed a write, and chunks

@@ -26,6 +26,8 @@ pub(crate) enum DeviceError {
     OldFingerprints,
     #[error("the device does not compute fingerprints in time")]
     LateFingerprints,
+    #[error("the device does not read tables of pointers in time")]
+    LateTables,
     #[error("these chunks do not go into the table of fingerprints")]
     LongTable,
 }

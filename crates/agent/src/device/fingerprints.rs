@@ -25,7 +25,7 @@ pub(crate) struct Fingerprints {
     kernel: Kernel,
     /// The table, then the sums.
     memory: Memory,
-    /// The number in the queue of the last turn's dispatch.
+    /// The number in the queue of the last kernel that uses the memory.
     latest: u64,
 }
 
@@ -42,6 +42,11 @@ impl Fingerprints {
     /// Where table and sums are: nobody needs their content in an image.
     pub(crate) fn memory(&self) -> Option<Extent> {
         Extent::with_len(self.memory.address(), self.memory.bytes() as u64).ok()
+    }
+
+    /// Somebody else uses the memory, until the queue has executed its kernel of this number.
+    pub(crate) fn lend(&mut self, until: u64) {
+        self.latest = until;
     }
 
     /// The next checkpoint begins: nothing may be left of an earlier one. (A queue that has failed

@@ -18,6 +18,7 @@ pub(crate) mod link;
 pub(crate) mod memory;
 mod objects;
 pub(crate) mod queue;
+pub(crate) mod read_back;
 pub(crate) mod resources;
 pub(crate) mod sdma;
 pub(crate) mod state;

@@ -5,7 +5,7 @@ use crate::agent::Agent;
 use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, RawStream, Span, Transfer};
-use crate::seen::tables::LONGEST_TABLE;
+use crate::seen::tables::LONGEST_COPY;
 use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedPtr, Ptr, Stream};
 
 /// A copy that is over when the call returns.
@@ -19,7 +19,7 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
         };
         moved(agent, writes, reads, stream, from_host, copy);
         let to_host = agent.device.registry.find(to as u64).is_none();
-        let is_table = from_host && bytes as u64 <= LONGEST_TABLE && !to_host;
+        let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
         if !is_table {
             return After::Nothing;
         }

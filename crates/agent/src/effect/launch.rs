@@ -186,8 +186,14 @@ unsafe fn launch(
         block: [block.x, block.y, block.z],
         lds: u32::try_from(lds).unwrap_or(u32::MAX),
         kernarg: Err(UNKNOWN_ARGUMENTS),
+        is_captured: false,
     };
     if agent.is_captured(stream) {
+        let is_captured = true;
+        let launch = Launch {
+            is_captured,
+            ..launch
+        };
         // SAFETY: the program's arguments for this kernel.
         unsafe { with_arguments(launch, &arguments, |launch| agent.observe_captured(launch)) };
         return;

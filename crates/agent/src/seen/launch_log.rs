@@ -189,6 +189,7 @@ mod tests {
             block: [64, 1, 1],
             lds: 0,
             kernarg: Ok(&[]),
+            is_captured: false,
         };
         let extent = Extent::with_len(0x10, 0x10).unwrap();
         let mut writes = Side::from(extent);

@@ -113,6 +113,8 @@ pub(crate) enum Observed<'a> {
         event: u64,
     },
     Synchronise(Synchronised),
+    /// A call has failed: what was announced before it may not have happened.
+    Failed,
     /// The device was reset.
     Reset,
 }
@@ -188,6 +190,8 @@ pub(crate) struct Launch<'a> {
     pub lds: u32,
     /// The explicit arguments; `Err` says why they are not known.
     pub kernarg: Result<&'a [u8], Reason>,
+    /// It may have gone into a graph and not happen now.
+    pub is_captured: bool,
 }
 
 /// Bytes of a record before its payload.
@@ -211,6 +215,8 @@ const SYNCHRONISE_EVENT: u32 = 15;
 const SYNCHRONISE_DEVICE: u32 = 16;
 const CALLBACK: u32 = 17;
 const IN_TURN: u32 = 18;
+const FAILED: u32 = 19;
+const LAUNCH_CAPTURED: u32 = 20;
 /// Bits of a transfer's last word.
 const IS_MEMSET: u32 = 1;
 const WAITS: u32 = 2;
@@ -273,8 +279,13 @@ pub(crate) fn write_launch(
 ) {
     let (head, payload) = bytes.split_at_mut(HEADER);
     let known = arguments(payload);
+    let kind = match known {
+        false => LAUNCH_UNKNOWN,
+        true if launch.is_captured => LAUNCH_CAPTURED,
+        true => LAUNCH,
+    };
     let mut header = Header::new(
-        if known { LAUNCH } else { LAUNCH_UNKNOWN },
+        kind,
         std::ptr::from_ref(launch.kernel) as u64,
         launch.stream.0,
     );
@@ -377,6 +388,7 @@ impl Observed<'_> {
                 Header::new(SYNCHRONISE_EVENT, event, 0)
             }
             Observed::Synchronise(Synchronised::Device) => Header::new(SYNCHRONISE_DEVICE, 0, 0),
+            Observed::Failed => Header::new(FAILED, 0, 0),
             Observed::Reset => Header::new(RESET, 0, 0),
         };
         let (head, payload) = bytes.split_at_mut(HEADER);
@@ -396,7 +408,7 @@ impl Observed<'_> {
         let payload = bytes.get(HEADER..HEADER + header.len as usize)?;
         let stream = |word| (word != NO_STREAM).then_some(RawStream(word));
         Some(match header.kind {
-            LAUNCH | LAUNCH_UNKNOWN => {
+            LAUNCH | LAUNCH_UNKNOWN | LAUNCH_CAPTURED => {
                 let [x, y, z, bx, by, bz, lds] = header.words;
                 Observed::Launch(Launch {
                     // SAFETY: the address of a leaked kernel, written by `write_launch`.
@@ -405,11 +417,12 @@ impl Observed<'_> {
                     items: [x, y, z],
                     block: [bx, by, bz],
                     lds,
-                    kernarg: if header.kind == LAUNCH {
-                        Ok(payload)
-                    } else {
+                    kernarg: if header.kind == LAUNCH_UNKNOWN {
                         Err(UNKNOWN_ARGUMENTS)
+                    } else {
+                        Ok(payload)
                     },
+                    is_captured: header.kind == LAUNCH_CAPTURED,
                 })
             }
             TRANSFER => {
@@ -471,6 +484,7 @@ impl Observed<'_> {
             SYNCHRONISE_STREAM => Observed::Synchronise(Synchronised::Stream(RawStream(header.a))),
             SYNCHRONISE_EVENT => Observed::Synchronise(Synchronised::Event(header.a)),
             SYNCHRONISE_DEVICE => Observed::Synchronise(Synchronised::Device),
+            FAILED => Observed::Failed,
             RESET => Observed::Reset,
             _ => return None,
         })
@@ -516,13 +530,20 @@ mod tests {
             block: [4, 5, 6],
             lds: 8,
             kernarg: Ok(&[1, 2, 3]),
+            is_captured: false,
         };
         let unknown = Launch {
             kernarg: Err(UNKNOWN_ARGUMENTS),
             ..launch
         };
+        let is_captured = true;
+        let captured = Launch {
+            is_captured,
+            ..launch
+        };
         for observed in [
             Observed::Launch(launch),
+            Observed::Launch(captured),
             Observed::Launch(unknown),
             Observed::Transfer(Transfer {
                 stream: Some(RawStream(3 << 32 | 2)),
@@ -587,6 +608,7 @@ mod tests {
                 bytes: &[7; 100],
             },
             Observed::Free { start: 4 },
+            Observed::Failed,
             Observed::Reset,
         ] {
             assert_eq!(round_trip(&observed), format!("{observed:?}"));

@@ -7,12 +7,14 @@
 use crate::seen::kernel::Kernel;
 use crate::seen::launch_log::LaunchLog;
 use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Transfer, Turn};
-use crate::seen::tables::{Look, Tables};
+use crate::seen::reach;
+use crate::seen::tables::{LeftBy, Look, Tables};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
-use strobe_footprint::{LaunchMemo, LaunchMemory};
+use strobe_footprint::{LaunchMemo, LaunchMemory, StoredPointers};
 use strobe_graph::{Event, LaunchGraph, Operation, WorkKind};
 use strobe_proto::LaunchWindow;
 
@@ -84,9 +86,13 @@ impl<H: Eq + Hash> Numbers<H> {
     }
 }
 
+/// What is known of memory when a launch on a stream begins.
 struct Known<'a> {
     graph: &'a LaunchGraph,
     tables: &'a Tables,
+    stream: StreamId,
+    /// What was asked for and is not known.
+    wanted: RefCell<Vec<Extent>>,
 }
 
 impl LaunchMemory for Known<'_> {
@@ -99,7 +105,16 @@ impl LaunchMemory for Known<'_> {
     }
 
     fn known_bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
-        self.tables.known(address, len)
+        let comes_after = |left_by: LeftBy| {
+            left_by.stream == self.stream || self.graph.comes_after(self.stream, left_by.sequence)
+        };
+        let known = self.tables.known(address, len, comes_after);
+        if known.is_none()
+            && let Ok(extent) = Extent::with_len(address, len as u64)
+        {
+            self.wanted.borrow_mut().push(extent);
+        }
+        known
     }
 
     fn allocations_epoch(&self) -> Option<u64> {
@@ -154,7 +169,7 @@ impl Trace {
                 mapped,
                 bytes,
             } => {
-                self.tables.learn(address, bytes, mapped);
+                self.tables.learn(address, bytes, mapped, None);
                 Effect::none()
             }
             Observed::Allocate { start, len } => {
@@ -207,14 +222,22 @@ impl Trace {
                 match what {
                     Synchronised::Stream(stream) => {
                         let stream = self.stream(stream);
+                        self.tables.waited(Some(stream));
                         self.graph.synchronise(stream);
                     }
                     Synchronised::Event(event) => {
                         let event = Event(self.events.of(event));
                         self.graph.synchronise_event(event);
                     }
-                    Synchronised::Device => self.graph.synchronise_all(),
+                    Synchronised::Device => {
+                        self.tables.waited(None);
+                        self.graph.synchronise_all();
+                    }
                 }
+                Effect::none()
+            }
+            Observed::Failed => {
+                self.tables.doubt_launches();
                 Effect::none()
             }
             Observed::Reset => {
@@ -262,6 +285,16 @@ impl Trace {
         self.tables.look_up_again(look);
     }
 
+    /// Tables that are not known and should be, with no more than so many bytes.
+    pub(crate) fn unknown_tables(&self, most: u64) -> Vec<Extent> {
+        self.tables.unknown(most)
+    }
+
+    /// Nothing is under way, and this is at `address`; `mapped` says whether the CPU can reach it.
+    pub(crate) fn found(&mut self, address: u64, content: &[u8], mapped: bool) {
+        self.tables.learn(address, content, mapped, None);
+    }
+
     /// From now on, or no longer, the content of an image depends on footprints.
     pub(crate) fn must_be_right(&mut self, must: bool) {
         self.tables.must_be_right(must);
@@ -302,24 +335,35 @@ impl Trace {
         let kernel = launch.kernel;
         self.last.insert(launch.stream, &kernel.name);
         self.latest = Some(&kernel.name);
+        let stream = self.stream(launch.stream);
+        let known = Known {
+            graph: &self.graph,
+            tables: &self.tables,
+            stream,
+            wanted: RefCell::default(),
+        };
+        let at_launch = |kernarg| strobe_footprint::Launch {
+            kernarg,
+            grid: launch.items,
+            block: launch.block,
+            dynamic_lds: launch.lds,
+        };
+        let mut stored = Vec::new();
         let access = match (launch.kernarg, kernel.footprint()) {
             _ if kernel.is_distrusted() => anything(Reason::Distrusted),
-            (Ok(kernarg), Some(footprint)) => self.launched.evaluate(
-                footprint,
-                &strobe_footprint::Launch {
-                    kernarg,
-                    grid: launch.items,
-                    block: launch.block,
-                    dynamic_lds: launch.lds,
-                },
-                &Known {
-                    graph: &self.graph,
-                    tables: &self.tables,
-                },
-            ),
+            (Ok(kernarg), Some(footprint)) => {
+                let at_launch = at_launch(kernarg);
+                if !launch.is_captured {
+                    stored = footprint.stored(&at_launch, &known);
+                }
+                self.launched.evaluate(footprint, &at_launch, &known)
+            }
             (Err(reason), _) => anything(reason),
             (_, None) => anything(Reason::NotAnalysed),
         };
+        for extent in known.wanted.into_inner() {
+            self.tables.want(extent);
+        }
         self.logged(|log| log.launch(launch, &access));
         self.counts.launches += 1;
         match access.writes.reason() {
@@ -330,10 +374,9 @@ impl Trace {
             None => self.counts.exact += 1,
         }
         self.tables.written(&access.writes);
-        let stream = self.stream(launch.stream);
         let mut hasher = DefaultHasher::new();
         (&kernel.name, launch.items, launch.block).hash(&mut hasher);
-        self.graph.push(Operation {
+        let sequence = self.graph.push(Operation {
             kind: WorkKind::Kernel,
             name: &kernel.name,
             stream: Some(stream),
@@ -341,6 +384,11 @@ impl Trace {
             access: Arc::clone(&access),
             is_hull: false,
         });
+        let left_by = Some(LeftBy { stream, sequence });
+        for StoredPointers { start, content } in stored {
+            let mapped = reach::is_mapped(start);
+            self.tables.learn(start, &content, mapped, left_by);
+        }
         Effect {
             stream: Some(stream),
             access,
@@ -368,6 +416,7 @@ impl Trace {
         };
         let effect = self.operation(transfer.stream, moved);
         if transfer.waits {
+            self.tables.waited(effect.stream);
             self.graph.synchronise_last();
         }
         effect
@@ -456,6 +505,7 @@ mod tests {
             block: [1; 3],
             lds: 0,
             kernarg: Ok(&[]),
+            is_captured: false,
         })
     }
 
@@ -468,10 +518,10 @@ mod tests {
             bytes: &[1, 2],
         };
         trace.apply(&content);
-        assert!(trace.tables.known(0x1000, 2).is_some());
+        assert!(trace.tables.known(0x1000, 2, |_| true).is_some());
         let effect = trace.apply(&launch("k"));
         assert!(effect.writes().is_unknown());
-        assert!(trace.tables.known(0x1000, 2).is_none());
+        assert!(trace.tables.known(0x1000, 2, |_| true).is_none());
         assert_eq!(trace.last_kernel(RawStream(0x55)), Some("k"));
         let counts = Counts {
             launches: 1,
@@ -482,6 +532,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_call_that_failed_would_have_left_is_not_known() {
+        let mut trace = Trace::new();
+        let left_by = Some(LeftBy {
+            stream: StreamId(1),
+            sequence: strobe_graph::Sequence(0),
+        });
+        trace.tables.learn(0x1000, &[1, 2], false, left_by);
+        trace.tables.learn(0x2000, &[1, 2], false, None);
+        trace.apply(&Observed::Failed);
+        let is_known = |address| trace.tables.known(address, 2, |_| true).is_some();
+        assert!(!is_known(0x1000));
+        assert!(is_known(0x2000), "it came from the host");
+    }
+
+    #[test]
     fn when_nothing_is_kept_any_more_tables_are_believed_again() {
         let trace = parking_lot::Mutex::new(Trace::new());
         trace.lock().apply(&Observed::Content {
@@ -489,7 +554,7 @@ mod tests {
             mapped: true,
             bytes: &[1, 2],
         });
-        let is_known = || trace.lock().tables.known(0x1000, 2).is_some();
+        let is_known = || trace.lock().tables.known(0x1000, 2, |_| true).is_some();
         trace.lock().must_be_right(true);
         assert!(!is_known());
         assert!(Course::default().record(&trace).is_none());

@@ -70,6 +70,7 @@ pub(super) fn item(random: &mut Random) -> String {
         76..80 => across(random),
         80..83 => atomic(random),
         83..91 => mark(random),
+        91..94 => store_pointer(random),
         _ => store(random),
     }
 }
@@ -82,6 +83,28 @@ pub(super) fn mark(random: &mut Random) -> String {
         _ => "v_lshlrev_b32 v16, 2, v0".to_owned(),
     };
     format!("{make}\n{}", mark_at(random))
+}
+
+/// A pointer into a table, where marks stand beside it.
+fn store_pointer(random: &mut Random) -> String {
+    let make = match random.below(5) {
+        0 => vector_offset(random, 64, 8),
+        1 => "s_lshl_b32 s40, s2, 3\nv_mov_b32 v16, s40".to_owned(),
+        _ => "v_lshlrev_b32 v16, 3, v5".to_owned(),
+    };
+    let slice = 512 * random.below(25) + 4 * random.pick(&[0, 0, 0, 1]);
+    let add = format!("v_add_u32 v16, 0x{slice:x}, v16");
+    let from = random.pick(&VECTOR_POINTERS);
+    if random.chance(20) {
+        return format!(
+            "{make}\n{add}\nv_add_u32 v16, v16, v16\nv_and_b32 v16, 0x1fff, v16\n\
+             global_store_dwordx4 v16, v[10:13], s[14:15]"
+        );
+    }
+    format!(
+        "{make}\n{add}\nglobal_store_dwordx2 v16, v[{from}:{}], s[14:15]",
+        from + 1
+    )
 }
 
 /// The same with the offset in `v16`, up to 512 bytes.
