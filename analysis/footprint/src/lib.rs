@@ -42,6 +42,7 @@ pub mod broken;
 mod broken;
 mod contradiction;
 mod describe;
+mod elsewhere;
 mod entry;
 mod epoch;
 mod evaluate;

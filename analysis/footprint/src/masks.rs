@@ -13,6 +13,7 @@ use strobe_isa::{Inst, Op, Operand};
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FALSE, Id, Node, ONES, TRUE, ZERO};
+use crate::place::Place;
 use crate::registers::VCC;
 use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
 use crate::walk::Walk;
@@ -54,16 +55,32 @@ impl Walk<'_> {
             Operand::Scalar(first) => {
                 let low = self.scalar(state, first.into());
                 let high = self.scalar(state, usize::from(first) + 1);
-                match (self.arena.node(low), self.arena.node(high)) {
-                    (Node::Mask(a, false), Node::Mask(b, true)) if a == b => Some(a),
-                    (Node::Const(0), Node::Const(0)) => Some(FALSE),
-                    (Node::Const(u32::MAX), Node::Const(u32::MAX)) => Some(TRUE),
-                    (Node::Select(c, ONES, ZERO), Node::Select(d, ONES, ZERO)) if c == d => Some(c),
-                    (Node::Select(c, ZERO, ONES), Node::Select(d, ZERO, ONES)) if c == d => {
-                        Some(self.arena.not(c))
-                    }
-                    _ => None,
-                }
+                self.mask_of(low, high)
+            }
+            _ => None,
+        }
+    }
+
+    /// Likewise, of a place and the one behind it.
+    pub(crate) fn mask_at(&mut self, state: &State, place: Place) -> Option<Id> {
+        match place {
+            Place::Scalar(first) => self.mask(state, Operand::Scalar(first as u8)),
+            Place::Spill(holder, lane) => {
+                let half = |lane: u32| state.spills.get(&(holder, lane)).copied();
+                self.mask_of(half(lane)?, half(lane + 1)?)
+            }
+            Place::Vector(_) | Place::Slot(_) => None,
+        }
+    }
+
+    fn mask_of(&mut self, low: Id, high: Id) -> Option<Id> {
+        match (self.arena.node(low), self.arena.node(high)) {
+            (Node::Mask(a, false), Node::Mask(b, true)) if a == b => Some(a),
+            (Node::Const(0), Node::Const(0)) => Some(FALSE),
+            (Node::Const(u32::MAX), Node::Const(u32::MAX)) => Some(TRUE),
+            (Node::Select(c, ONES, ZERO), Node::Select(d, ONES, ZERO)) if c == d => Some(c),
+            (Node::Select(c, ZERO, ONES), Node::Select(d, ZERO, ONES)) if c == d => {
+                Some(self.arena.not(c))
             }
             _ => None,
         }
@@ -243,8 +260,10 @@ impl Walk<'_> {
         let [x, y] = [a, b].map(|operand| self.mask(state, operand));
         let x = x.unwrap_or_else(|| self.arena.unknown());
         let y = y.unwrap_or_else(|| self.arena.unknown());
+        let [x, y] = [x, y].map(|mask| if self.is_empty(mask) { FALSE } else { mask });
         let epoch = state.epoch;
         let result = match op {
+            MaskOp::And if x == FALSE || y == FALSE => FALSE,
             MaskOp::And if a == exec => self.active(state, y),
             MaskOp::And if b == exec => self.active(state, x),
             MaskOp::And => self.arena.both(x, y),
@@ -264,6 +283,8 @@ impl Walk<'_> {
                 }
             },
             MaskOp::Or => self.arena.either(x, y),
+            MaskOp::Xor if x == FALSE => y,
+            MaskOp::Xor if y == FALSE => x,
             MaskOp::Xor if x == TRUE => self.arena.not(y),
             MaskOp::Xor if y == TRUE => self.arena.not(x),
             MaskOp::Xor => self.difference(state, [(a == exec, x), (b == exec, y)]),
@@ -291,6 +312,14 @@ impl Walk<'_> {
         }
         state.scc = self.arena.any(result);
         true
+    }
+
+    /// Whether no lane is in a mask.
+    fn is_empty(&self, mask: Id) -> bool {
+        match self.arena.node(mask) {
+            Node::Exec(snapshot) => self.snapshots[snapshot as usize].idle,
+            _ => mask == FALSE,
+        }
     }
 
     /// The lanes that are in one of two masks, each of which may be EXEC.
@@ -462,7 +491,8 @@ impl Walk<'_> {
         let (change, value) = self.known_change(state, change);
         match change {
             Change::Narrow(mask) => self.park(state, mask),
-            Change::Widen(FALSE) => {}
+            Change::Widen(FALSE) | Change::Differ(FALSE) => {}
+            Change::Replace(FALSE) => self.park(state, FALSE),
             Change::Widen(mask) => {
                 let since = self.origin(mask);
                 let bound = self.around(state.bound, since);
@@ -509,7 +539,7 @@ impl Walk<'_> {
         let of_snapshot = |walk: &Self, snapshot: u32| walk.snapshots[snapshot as usize].exec;
         let value = match change {
             Change::Narrow(_) => None,
-            Change::Widen(FALSE) => Some(state.exec),
+            Change::Widen(FALSE) | Change::Differ(FALSE) => Some(state.exec),
             Change::Widen(mask) => {
                 let Some(whole) = self.made_whole(state, mask) else {
                     return (change, None);
@@ -536,12 +566,17 @@ impl Walk<'_> {
 
     /// What stays parked when the lanes of a snapshot are dealt with. The list of that time says too
     /// little where other lanes were on in between.
-    fn parked_at(&self, state: &State, since: u32) -> ParkedId {
-        if self.keeps_parked(state, since) {
-            self.snapshots[since as usize].parked
-        } else {
-            state.parked
+    fn parked_at(&mut self, state: &State, since: u32) -> ParkedId {
+        if !self.keeps_parked(state, since) {
+            return state.parked;
         }
+        let mut parked = self.snapshots[since as usize].parked;
+        for entry in self.parked.since(state.parked, parked).into_iter().rev() {
+            if let Parked::Changed(changes) = entry {
+                parked = self.park_changes(parked, changes);
+            }
+        }
+        parked
     }
 
     /// Nothing is parked any more since a snapshot whose lanes are all active again.
