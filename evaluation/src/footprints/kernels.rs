@@ -76,13 +76,25 @@ pub(super) fn objects(
     };
     before()?;
     // None is dropped meanwhile: what is allocated then would take its place, and not show in the peak.
+    let name = |triple| TargetName::of_triple(triple);
+    let has_own = extracted
+        .iter()
+        .any(|extracted| name(&extracted.triple).processor() == target);
+    let is_meant = |of: TargetName<'_>| match has_own {
+        true => of.processor() == target,
+        false => of.includes(target),
+    };
     for extracted in &extracted {
-        let named = TargetName::of_triple(&extracted.triple).processor();
-        if !named.is_empty() && named != target {
+        if !extracted.triple.is_empty() && !is_meant(name(&extracted.triple)) {
             continue;
         }
         match CodeObject::parse(&extracted.bytes, &limits) {
-            Ok(object) if object.target.name() == Some(target) => {
+            Ok(object)
+                if object
+                    .target
+                    .name()
+                    .is_some_and(|of| is_meant(TargetName::new(of))) =>
+            {
                 if !each(&object) {
                     break;
                 }

@@ -139,13 +139,16 @@ impl Modules {
 }
 
 /// The object that HIP takes for `device`: same processor, no feature that differs, and of those
-/// the one that says most.
+/// the one that says most; one of a generic target is the last choice.
 fn choose<'a, 'b>(found: &'b [Extracted<'a>], device: &str) -> Option<&'b Extracted<'a>> {
     let device = TargetName::new(device);
     found
         .iter()
         .filter(|object| TargetName::of_triple(&object.triple).runs_on(device))
-        .max_by_key(|object| object.triple.len())
+        .max_by_key(|object| {
+            let of = TargetName::of_triple(&object.triple).processor();
+            (of == device.processor(), object.triple.len())
+        })
 }
 
 #[cfg(test)]
@@ -160,6 +163,7 @@ mod tests {
             "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+",
             "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
             "hipv4-amdgcn-amd-amdhsa--gfx906",
+            "hipv4-amdgcn-amd-amdhsa--gfx9-generic",
         ]
         .iter()
         .map(|triple| Extracted {
@@ -173,6 +177,7 @@ mod tests {
         assert_eq!(chosen("gfx90a:sramecc+:xnack-"), Some("gfx90a:xnack-"));
         assert_eq!(chosen("gfx90a"), Some("gfx90a"));
         assert_eq!(chosen("gfx906:sramecc+:xnack-"), Some("gfx906"));
+        assert_eq!(chosen("gfx900:xnack-"), Some("gfx9-generic"));
         assert_eq!(chosen("gfx1030"), None);
     }
 }
