@@ -21,6 +21,8 @@ use crate::walk::Walk;
 pub(crate) struct LoopRun {
     pub(crate) parent: Option<u32>,
     pub(crate) defined: Defined,
+    /// It may change slots of scratch.
+    pub(crate) scratch: bool,
     /// [`crate::expr::Traits::loops`] bit.
     pub(crate) bit: u64,
     point: u32,
@@ -220,6 +222,7 @@ impl Walk<'_> {
         self.loops.push(LoopRun {
             parent: self.inside,
             defined: if loose { Defined::ALL } else { shape.defined },
+            scratch: shape.scratch || loose,
             bit,
             point,
             ends: states.len(),
@@ -298,7 +301,7 @@ impl Walk<'_> {
             self.take_apart(mask, entered, exec);
         }
         head.masks.push((place, collected));
-        [false, true].map(|high| self.arena.intern(Node::Mask(mask, high)))
+        self.halves(mask)
     }
 
     /// The value of a place, if it is the same on all ways to a loop and not known to change there.

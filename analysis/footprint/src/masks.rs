@@ -13,9 +13,9 @@ use strobe_isa::{Inst, Op, Operand};
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FALSE, Id, Node, ONES, TRUE, ZERO};
-use crate::place::Place;
+use crate::place::{Holder, Place};
 use crate::registers::VCC;
-use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
+use crate::state::{NONE_PARKED, Parked, ParkedId, Slots, Snapshot, State};
 use crate::walk::Walk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,18 +98,16 @@ impl Walk<'_> {
     }
 
     pub(crate) fn set_mask(&mut self, state: &mut State, register: u8, mask: Id) {
+        let [low, high] = self.halves(mask);
+        self.set_scalar(state, register.into(), low);
+        self.set_scalar(state, usize::from(register) + 1, high);
+    }
+
+    pub(crate) fn halves(&mut self, mask: Id) -> [Id; 2] {
         match mask {
-            TRUE | FALSE => {
-                let word = if mask == TRUE { ONES } else { ZERO };
-                self.set_scalar(state, register.into(), word);
-                self.set_scalar(state, usize::from(register) + 1, word);
-            }
-            _ => {
-                let low = self.arena.intern(Node::Mask(mask, false));
-                let high = self.arena.intern(Node::Mask(mask, true));
-                self.set_scalar(state, register.into(), low);
-                self.set_scalar(state, usize::from(register) + 1, high);
-            }
+            TRUE => [ONES; 2],
+            FALSE => [ZERO; 2],
+            _ => [false, true].map(|high| self.arena.intern(Node::Mask(mask, high))),
         }
     }
 
@@ -177,43 +175,58 @@ impl Walk<'_> {
     /// Masks that differ where paths meet stay masks of the lanes that contain them all.
     pub(crate) fn join_masks(&mut self, joined: &mut State, states: &[State], point: u32) {
         for register in (0..VCC + 2).step_by(2) {
-            let low = joined.scalars[register];
-            if !matches!(self.arena.node(low), Node::Phi(_)) {
+            if !matches!(self.arena.node(joined.scalars[register]), Node::Phi(_)) {
                 continue;
             }
-            let mut masks: Vec<Id> = Vec::with_capacity(states.len());
-            for state in states {
-                match self.mask(state, Operand::Scalar(register as u8)) {
-                    Some(mask) if mask == FALSE || self.origin(mask).is_some() => masks.push(mask),
-                    None if state.scalars[register] == BOTTOM => {}
-                    _ => {
-                        masks.clear();
-                        break;
-                    }
-                }
+            if let Some(mask) = self.joined_mask(states, point, Place::Scalar(register)) {
+                self.set_mask(joined, register as u8, mask);
             }
-            let saved: Vec<u32> = masks
-                .iter()
-                .filter_map(|mask| match self.arena.node(*mask) {
-                    Node::Exec(snapshot) => Some(snapshot),
-                    _ => None,
-                })
-                .collect();
-            let mask = if !saved.is_empty() && saved.len() == states.len() {
-                let snapshot = self.join_snapshots(&saved, point);
-                self.arena.intern(Node::Exec(snapshot))
-            } else {
-                let origins = masks
-                    .iter()
-                    .filter(|mask| **mask != FALSE)
-                    .map(|m| self.origin(*m));
-                let origin = origins.reduce(|a, b| self.around(a, b));
-                let Some(Some(origin)) = origin else { continue };
-                let unique = self.arena.unique();
-                self.arena.intern(Node::PartOf(origin, unique))
-            };
-            self.set_mask(joined, register as u8, mask);
         }
+    }
+
+    /// Likewise, of masks in lanes.
+    pub(crate) fn join_kept_masks(&mut self, joined: &mut State, states: &[State], point: u32) {
+        let kept = joined.spills.iter();
+        let kept = kept.filter(|(_, value)| matches!(self.arena.node(**value), Node::Phi(_)));
+        let kept: Vec<(Holder, u32)> = kept.map(|(place, _)| *place).collect();
+        for (holder, lane) in kept {
+            let place = Place::Spill(holder, lane);
+            if joined.spills.contains_key(&(holder, lane + 1))
+                && let Some(mask) = self.joined_mask(states, point, place)
+            {
+                let halves = self.halves(mask);
+                let spills = Rc::make_mut(&mut joined.spills);
+                spills.extend((lane..).map(|lane| (holder, lane)).zip(halves));
+            }
+        }
+    }
+
+    /// The mask at a place where paths meet, if it is one on all that have something there.
+    fn joined_mask(&mut self, states: &[State], point: u32, place: Place) -> Option<Id> {
+        let mut masks: Vec<Id> = Vec::with_capacity(states.len());
+        for state in states {
+            match self.mask_at(state, place) {
+                Some(mask) if mask == FALSE || self.origin(mask).is_some() => masks.push(mask),
+                None if place.scalar(state) == BOTTOM => {}
+                _ => return None,
+            }
+        }
+        let saved = masks
+            .iter()
+            .filter_map(|mask| match self.arena.node(*mask) {
+                Node::Exec(snapshot) => Some(snapshot),
+                _ => None,
+            });
+        let saved: Vec<u32> = saved.collect();
+        if !saved.is_empty() && saved.len() == states.len() {
+            let snapshot = self.join_snapshots(&saved, point);
+            return Some(self.arena.intern(Node::Exec(snapshot)));
+        }
+        let lanes = masks.iter().filter(|mask| **mask != FALSE);
+        let origins = lanes.map(|mask| self.origin(*mask));
+        let origin = origins.reduce(|a, b| self.around(a, b))??;
+        let unique = self.arena.unique();
+        Some(self.arena.intern(Node::PartOf(origin, unique)))
     }
 
     /// EXEC was saved on each of several ways, into the same register: one snapshot for all.
@@ -231,8 +244,8 @@ impl Walk<'_> {
             bound = self.around(bound, other.bound);
             joined.idle &= other.idle;
             joined.occupied &= other.occupied;
-            joined.scratch = Rc::default();
         }
+        joined.scratch = Rc::new(self.join_parked_slots(&of, point));
         if of[1..].iter().any(|other| other.exec != joined.exec) {
             joined.exec = self.exec_values.fresh();
         }
@@ -247,6 +260,26 @@ impl Walk<'_> {
         }
         self.snapshots.push(joined);
         self.snapshots.len() as u32 - 1
+    }
+
+    /// Slots that all snapshots with lanes know.
+    fn join_parked_slots(&mut self, of: &[Snapshot], point: u32) -> Slots {
+        let mut joined = Slots::new();
+        let Some(first) = of.iter().find(|snapshot| !snapshot.idle) else {
+            return joined;
+        };
+        for slot in first.scratch.keys() {
+            let values = of.iter().map(|snapshot| match snapshot.idle {
+                true => Some(BOTTOM),
+                false => snapshot.scratch.get(slot).copied(),
+            });
+            let Some(values) = values.collect::<Option<Vec<Id>>>() else {
+                continue;
+            };
+            let value = self.merges.join(&mut self.arena, point, &values, false);
+            joined.insert(*slot, value);
+        }
+        joined
     }
 
     /// 64-bit scalar logic on masks. `false` if the operands are data.

@@ -225,7 +225,10 @@ impl Walk<'_> {
                 if *idle { BOTTOM } else { slot(scratch) }
             }));
             for &run in loops {
-                values.push(self.parked_in_loop(run, Place::Slot(*offset)));
+                values.push(match self.loops[run as usize].scratch {
+                    true => self.parked_in_loop(run, Place::Slot(*offset)),
+                    false => BOTTOM,
+                });
             }
             for &changes in changes {
                 values.push(self.changed(changes, Place::Slot(*offset)));

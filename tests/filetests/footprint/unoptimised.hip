@@ -78,3 +78,19 @@ KERNEL indexed(const unsigned* in, unsigned* out) {
     words[in[threadIdx.x] & 3] = 7;
     out[threadIdx.x] = words[in[threadIdx.x + 64] & 3];
 }
+
+//~ launch sides grid=64 block=64 args in=buffer(4096) out=buffer(4096) u32(5)
+//~ exactly-writes out[0..256]
+// A choice in a loop in a loop: what is known of one side comes together with what is known of the other.
+KERNEL sides(const unsigned* in, unsigned* out, unsigned n) {
+    unsigned sum = 0;
+    for (unsigned i = 0; i < n; ++i) {
+        unsigned word = in[(threadIdx.x + i) & 63];
+        for (unsigned k = 0; k < (word & 3); ++k) {
+            if ((word & 3) == k) sum += i;
+            else word += k * 2;
+        }
+        if (threadIdx.x == 2) sum += word;
+    }
+    out[threadIdx.x] = sum;
+}
