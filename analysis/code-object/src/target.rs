@@ -82,6 +82,11 @@ impl TargetId {
             0x4c => "gfx942",
             0x4e => "gfx1201",
             0x4f => "gfx950",
+            0x52 => "gfx10-1-generic",
+            0x53 => "gfx10-3-generic",
+            0x54 => "gfx11-generic",
+            0x59 => "gfx12-generic",
+            0x5f => "gfx9-4-generic",
             _ => return None,
         })
     }
@@ -116,9 +121,15 @@ impl<'a> TargetName<'a> {
     /// Of a bundle's triple, `hipv4-amdgcn-amd-amdhsa--gfx906:xnack-`.
     #[must_use]
     pub fn of_triple(triple: &'a str) -> Self {
-        // Features may end in a minus sign.
+        // Features may end in a minus sign, and names of processors have some.
         let end = triple.find(':').unwrap_or(triple.len());
-        let start = triple[..end].rfind('-').map_or(0, |dash| dash + 1);
+        let triple_alone = &triple[..end];
+        let dash = triple_alone.rfind("-gfx").or(triple_alone.rfind('-'));
+        let start = match dash {
+            _ if triple.starts_with("gfx") => 0,
+            Some(dash) => dash + 1,
+            None => 0,
+        };
         Self(&triple[start..])
     }
 
@@ -126,6 +137,14 @@ impl<'a> TargetName<'a> {
     /// The name without features.
     pub fn processor(self) -> &'a str {
         self.0.split(':').next().unwrap_or_default()
+    }
+
+    #[must_use]
+    /// Whether it is `processor`, or a generic target that stands for it.
+    pub fn includes(self, processor: &str) -> bool {
+        let name = self.processor();
+        let others = Target::named(name).map_or(&[][..], |target| target.stands_for);
+        name == processor || others.contains(&processor)
     }
 
     fn features(self) -> impl Iterator<Item = &'a str> {
@@ -136,7 +155,7 @@ impl<'a> TargetName<'a> {
     /// says nothing of a feature, or the same.
     #[must_use]
     pub fn runs_on(self, device: Self) -> bool {
-        self.processor() == device.processor()
+        self.includes(device.processor())
             && self
                 .features()
                 .all(|feature| device.features().any(|has| has == feature))
@@ -160,6 +179,9 @@ mod tests {
         assert_eq!(all_on(Target::GFX906.machine), "gfx906:sramecc+:xnack+");
         assert_eq!(all_on(Target::GFX900.machine), "gfx900:xnack+");
         assert_eq!(all_on(0x3f), "gfx90a:sramecc+:xnack+");
+        let generic_version_1 = 1 << 24;
+        let generic = TargetId::from_flags(0x151 | generic_version_1);
+        assert_eq!(generic.to_string(), "gfx9-generic");
         assert_eq!(all_on(0xfe), "machine-0xfe:sramecc+:xnack+");
     }
 
@@ -170,6 +192,21 @@ mod tests {
         assert!(code.runs_on(TargetName::new("gfx906:sramecc+:xnack-")));
         assert!(!code.runs_on(TargetName::new("gfx906:sramecc+:xnack+")));
         assert!(!code.runs_on(TargetName::new("gfx90a:sramecc+:xnack-")));
+        let generic = TargetName::of_triple("hipv4-amdgcn-amd-amdhsa--gfx9-generic:xnack-");
+        assert_eq!(generic.processor(), "gfx9-generic");
+        assert!(generic.runs_on(TargetName::new("gfx906:sramecc+:xnack-")));
+        assert!(!generic.runs_on(TargetName::new("gfx906:sramecc+:xnack+")));
+        assert!(!generic.runs_on(TargetName::new("gfx908:sramecc+:xnack-")));
+        let other = TargetName::of_triple("hipv4-amdgcn-amd-amdhsa--gfx10-3-generic");
+        assert_eq!(other.processor(), "gfx10-3-generic");
+        assert_eq!(
+            TargetName::of_triple("gfx9-generic").processor(),
+            "gfx9-generic"
+        );
+        assert_eq!(
+            TargetName::of_triple("host-x86_64-unknown-linux--").processor(),
+            ""
+        );
         let any = TargetName::of_triple("hipv4-amdgcn-amd-amdhsa--gfx906");
         assert!(any.runs_on(TargetName::new("gfx906:sramecc+:xnack-")));
         assert_eq!(TargetName::of_triple("").processor(), "");

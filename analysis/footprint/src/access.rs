@@ -338,7 +338,10 @@ impl Walk<'_> {
                     state.lose_scratch();
                 }
                 let partial = info.flags.contains(Flags::READS_DST) || info.bytes == 0;
-                if info.class == Class::Load && !partial && !inst.lds {
+                let reads_scratch = info.space == Space::Flat && self.may_be_scratch(address);
+                if reads_scratch {
+                    self.lose_results(state, inst, Lost::Scratch);
+                } else if info.class == Class::Load && !partial && !inst.lds {
                     let signed = matches!(
                         inst.op,
                         Op::flat_load_sbyte
@@ -356,55 +359,6 @@ impl Walk<'_> {
                     self.lose_results(state, inst, Lost::Memory);
                 }
             }
-        }
-    }
-
-    /// A flat address may lead to scratch only if the aperture was named, and only if its high half does
-    /// not come from an argument or from memory.
-    fn may_be_scratch(&mut self, address: Id) -> bool {
-        if !self.scratch_escapes {
-            return false;
-        }
-        let (base, _) = self.base_and_offset(address);
-        match self.arena.node(base) {
-            Node::Image(_) => false,
-            Node::Add64(a, b) => ![a, b].iter().any(|&part| self.is_elsewhere(part)),
-            _ => !self.is_elsewhere(base),
-        }
-    }
-
-    fn is_elsewhere(&mut self, pointer: Id) -> bool {
-        let high = self.arena.high(pointer);
-        self.arena.as_const(high).is_none() && self.is_high_elsewhere(high, MAX_MERGES)
-    }
-
-    /// Whether the high half of an address is none of scratch. A constant is none, for only the hardware
-    /// knows where scratch is.
-    fn is_high_elsewhere(&self, high: Id, depth: u32) -> bool {
-        match self.arena.node(high) {
-            Node::Kernarg(_) | Node::Load { .. } | Node::Const(_) => true,
-            Node::High(whole) => matches!(
-                self.arena.node(whole),
-                Node::Kernarg64(_)
-                    | Node::Load64 { .. }
-                    | Node::Image(_)
-                    | Node::Symbol(Symbolic::HostCalls(_))
-            ),
-            _ if depth == 0 => false,
-            Node::Select(_, yes, no) => {
-                self.is_high_elsewhere(yes, depth - 1) && self.is_high_elsewhere(no, depth - 1)
-            }
-            // What a loop's ends bring is not known yet.
-            Node::Phi(phi) => {
-                let phi = &self.merges.phis[phi as usize];
-                !self.merges.points[phi.point as usize].is_loop()
-                    && !phi.inputs.is_empty()
-                    && phi
-                        .inputs
-                        .iter()
-                        .all(|&input| input == BOTTOM || self.is_high_elsewhere(input, depth - 1))
-            }
-            _ => false,
         }
     }
 
@@ -436,23 +390,40 @@ impl Walk<'_> {
 
     /// If the address is in the scratch aperture: its offset there, less a constant, and that.
     fn scratch_offset(&mut self, address: Id) -> Option<(Id, i64)> {
-        let (mut base, offset) = self.base_and_offset(address);
-        // Or null: nobody comes back from there.
-        if let Node::Select64(_, yes, no) = self.arena.node(base) {
-            match [yes, no].map(|one| self.arena.as_const64(one)) {
-                [_, Some(0)] => base = yes,
-                [Some(0), _] => base = no,
-                _ => {}
+        let (base, offset) = self.base_and_offset(address);
+        Some((self.offset_in_scratch(base, MAX_MERGES)?, offset))
+    }
+
+    /// The offset of an address in the scratch aperture, be it with indices.
+    fn offset_in_scratch(&mut self, address: Id, depth: u32) -> Option<Id> {
+        let depth = depth.checked_sub(1)?;
+        match self.arena.node(address) {
+            // Or null: nobody comes back from there.
+            Node::Select64(_, yes, no) => {
+                return match [yes, no].map(|one| self.arena.as_const64(one)) {
+                    [_, Some(0)] => self.offset_in_scratch(yes, depth),
+                    [Some(0), _] => self.offset_in_scratch(no, depth),
+                    _ => None,
+                };
             }
+            Node::Add64(a, b) if self.arena.is_index(a) || self.arena.is_index(b) => {
+                let [base, index] = if self.arena.is_index(a) {
+                    [b, a]
+                } else {
+                    [a, b]
+                };
+                let base = self.offset_in_scratch(base, depth)?;
+                let index = self.arena.low(index);
+                return Some(self.arena.add(base, index));
+            }
+            _ => {}
         }
-        let high = self.arena.high(base);
+        let high = self.arena.high(address);
         let Node::High(whole) = self.arena.node(high) else {
             return None;
         };
-        if self.arena.node(whole) != Node::Symbol(Symbolic::Scratch) {
-            return None;
-        }
-        Some((self.arena.low(base), offset))
+        let is_scratch = self.arena.node(whole) == Node::Symbol(Symbolic::Scratch);
+        is_scratch.then(|| self.arena.low(address))
     }
 
     /// The address in a buffer descriptor: 48 bits of its first two dwords.

@@ -342,6 +342,11 @@ impl Arena {
         if a == b && matches!(op, And | Or | MinU | MaxU | MinS | MaxS) {
             return a;
         }
+        if op == Or
+            && let Some(high) = self.high_of_place(a, b).or(self.high_of_place(b, a))
+        {
+            return high;
+        }
         self.intern(Node::Binary(op, a, b))
     }
 

@@ -68,7 +68,8 @@ pub struct Report {
 /// Analyses the kernels in a code object, executable, shared library or offload bundle, one after the other, until
 /// `each` has seen enough. Of what is packed, one code object is in memory at a time.
 ///
-/// `target` keeps the code objects of one processor (`gfx906`), `wanted` the kernels of some (mangled) names. Code
+/// `target` keeps the code objects of one processor (`gfx906`), or those of a generic target that it runs if it has none of
+/// its own; `wanted` the kernels of some (mangled) names. Code
 /// objects that cannot be read are listed, not fatal.
 ///
 /// # Errors
@@ -79,6 +80,25 @@ pub fn inspect(
     wanted: impl Fn(&str) -> bool,
     mut each: impl FnMut(&InspectedKernel<'_>) -> ControlFlow<()>,
 ) -> Result<Report, ExtractError> {
+    let Some(target) = target else {
+        return inspect_those(bytes, |_| true, &wanted, &mut each);
+    };
+    let own = |of: TargetName<'_>| of.processor() == target;
+    let report = inspect_those(bytes, own, &wanted, &mut each)?;
+    let mut names = report.targets.iter().map(|name| TargetName::new(name));
+    if report.objects > 0 || names.clone().any(own) || !names.any(|name| name.includes(target)) {
+        return Ok(report);
+    }
+    inspect_those(bytes, |of| of.includes(target), &wanted, &mut each)
+}
+
+/// Likewise, of all targets that are `meant`.
+fn inspect_those(
+    bytes: &[u8],
+    meant: impl Fn(TargetName<'_>) -> bool,
+    wanted: &impl Fn(&str) -> bool,
+    each: &mut impl FnMut(&InspectedKernel<'_>) -> ControlFlow<()>,
+) -> Result<Report, ExtractError> {
     let limits = ObjectLimits::default();
     let mut report = Report::default();
     let mut targets = Vec::new();
@@ -88,7 +108,7 @@ pub fn inspect(
             note(&mut targets, name.to_string());
         }
         // That of a bare ELF file stands inside.
-        triple.is_empty() || target.is_none_or(|target| target == name.processor())
+        triple.is_empty() || meant(name)
     };
     visit(bytes, &limits, named, |extracted| {
         let Extracted { triple, at, bytes } = extracted;
@@ -103,7 +123,8 @@ pub fn inspect(
         if triple.is_empty() {
             report.targets.push(object.target.to_string());
         }
-        if target.is_some_and(|target| object.target.name() != Some(target)) {
+        let name = object.target.to_string();
+        if !meant(TargetName::new(&name)) {
             return ControlFlow::Continue(());
         }
         report.objects += 1;

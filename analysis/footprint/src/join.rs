@@ -44,6 +44,7 @@ impl Walk<'_> {
             self.join_registers(&states, point, true, self.vectors, |s| &s.vectors, &[]);
         joined.scratch = Rc::new(self.join_slots(&states, point, 0));
         self.join_rest(&mut joined, &states, point, 0);
+        self.join_kept_masks(&mut joined, &states, point);
         joined.epoch = self.epochs.joined(&states, joined.bound);
         self.epochs.met(&states, joined.epoch);
         joined.idle = states.iter().all(|state| state.idle);

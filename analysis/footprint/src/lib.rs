@@ -43,6 +43,7 @@ mod broken;
 mod certain;
 mod contradiction;
 mod describe;
+mod elsewhere;
 mod entry;
 mod epoch;
 mod evaluate;

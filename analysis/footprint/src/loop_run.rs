@@ -6,14 +6,12 @@
 
 use std::rc::Rc;
 
-use strobe_isa::Operand;
-
-use crate::expr::{BOTTOM, Binary, FALSE, FactId, Id, Lost, Node, ZERO};
+use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
 use crate::merge::{Point, Way};
 use crate::place::{Holder, Place};
-use crate::premises::{Premise, Which};
+use crate::premises::{Premise, Where, Which};
 use crate::registers::{Defined, SCALARS};
 use crate::state::{Parked, ParkedId, State};
 use crate::walk::Walk;
@@ -23,6 +21,8 @@ use crate::walk::Walk;
 pub(crate) struct LoopRun {
     pub(crate) parent: Option<u32>,
     pub(crate) defined: Defined,
+    /// It may change slots of scratch.
+    pub(crate) scratch: bool,
     /// [`crate::expr::Traits::loops`] bit.
     pub(crate) bit: u64,
     point: u32,
@@ -42,9 +42,11 @@ pub(crate) struct LoopRun {
     occupied: bool,
     /// Masks that are taken to be part of those lanes at the head, and whether they are taken to make them
     /// up with EXEC.
-    masks: Vec<(usize, bool)>,
+    masks: Vec<(Place, bool)>,
     /// Places that are taken to keep their value.
     kept: Vec<(Place, Id)>,
+    /// Those of which it is taken, too, that lanes that have left the loop have it there.
+    kept_parked: Vec<Place>,
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,
@@ -76,7 +78,7 @@ struct Head<'a> {
     /// What a parked lane holds.
     parked: Id,
     phis: Vec<(Place, u32)>,
-    masks: Vec<(usize, bool)>,
+    masks: Vec<(Place, bool)>,
     kept: Vec<(Place, Id)>,
 }
 
@@ -92,6 +94,16 @@ impl Head<'_> {
                 .iter()
                 .all(|s| s.scalars[both.clone()] == [ZERO, ZERO])
             && shape.keeps_mask(register)
+    }
+
+    /// Likewise, in two lanes of a vector register.
+    fn begins_kept_mask(&self, holder: Holder, lane: u32) -> bool {
+        let is_empty = |s: &State, lane: u32| s.spills.get(&(holder, lane)) == Some(&ZERO);
+        self.shape.masks
+            && self
+                .states
+                .iter()
+                .all(|s| is_empty(s, lane) && is_empty(s, lane + 1))
     }
 }
 
@@ -213,6 +225,7 @@ impl Walk<'_> {
         self.loops.push(LoopRun {
             parent: self.inside,
             defined: if loose { Defined::ALL } else { shape.defined },
+            scratch: shape.scratch || loose,
             bit,
             point,
             ends: states.len(),
@@ -226,6 +239,7 @@ impl Walk<'_> {
             occupied,
             masks,
             kept,
+            kept_parked: Vec::new(),
             parked,
             carried: Vec::new(),
             which,
@@ -245,7 +259,10 @@ impl Walk<'_> {
         let id = self
             .merges
             .phi(&mut self.arena, head.point, inputs, scalar, head.bit);
-        head.phis.push((place, self.merges.phis.len() as u32 - 1));
+        let phi = self.merges.phis.len() as u32 - 1;
+        head.phis.push((place, phi));
+        let premise = Premise::Elsewhere(place, Where::Head);
+        self.elsewhere.leave_open(phi, head.which, premise);
         id
     }
 
@@ -253,23 +270,16 @@ impl Walk<'_> {
         let scalars = Rc::make_mut(&mut state.scalars);
         let mut register = 0;
         while register < SCALARS {
+            let place = Place::Scalar(register);
             if let Some(entered) = head.entered
                 && head.begins_mask(register)
+                && self.premises.granted(head.which, Premise::Mask(place))
             {
-                let unique = self.arena.unique();
-                let mask = self.arena.intern(Node::PartOf(entered, unique));
-                scalars[register] = self.arena.intern(Node::Mask(mask, false));
-                scalars[register + 1] = self.arena.intern(Node::Mask(mask, true));
-                let premise = Premise::Collected(register);
-                let collected = !head.steady && self.premises.granted(head.which, premise);
-                if collected {
-                    self.take_apart(mask, entered, state.exec);
-                }
-                head.masks.push((register, collected));
+                let both = self.head_mask(head, place, entered, state.exec);
+                scalars[register..register + 2].copy_from_slice(&both);
                 register += 2;
                 continue;
             }
-            let place = Place::Scalar(register);
             let of = |s: &State| s.scalars.get(register).copied();
             if head.shape.calls
                 && let Some(value) = self.is_kept(head, place, of)
@@ -284,8 +294,20 @@ impl Walk<'_> {
         }
     }
 
-    /// The value of a place, if it is the same on all ways to a loop and not known to change there, and one
-    /// that matters as what it is: an address or a half of one, a constant, a word of a descriptor.
+    /// Both halves of a mask that the loop collects lanes in, those of a snapshot that came to the loop.
+    fn head_mask(&mut self, head: &mut Head<'_>, place: Place, entered: u32, exec: u32) -> [Id; 2] {
+        let unique = self.arena.unique();
+        let mask = self.arena.intern(Node::PartOf(entered, unique));
+        let premise = Premise::Collected(place);
+        let collected = !head.steady && self.premises.granted(head.which, premise);
+        if collected {
+            self.take_apart(mask, entered, exec);
+        }
+        head.masks.push((place, collected));
+        self.halves(mask)
+    }
+
+    /// The value of a place, if it is the same on all ways to a loop and not known to change there.
     fn is_kept(
         &self,
         head: &Head<'_>,
@@ -293,22 +315,8 @@ impl Walk<'_> {
         of: impl Fn(&State) -> Option<Id>,
     ) -> Option<Id> {
         let value = of(&head.states[0])?;
-        let mut node = self.arena.node(value);
-        if let Node::Binary(Binary::Add, base, offset) = node
-            && self.arena.as_const(offset).is_some()
-        {
-            node = self.arena.node(base);
-        }
-        let matters = matches!(
-            node,
-            Node::Low(_)
-                | Node::High(_)
-                | Node::Const(_)
-                | Node::Kernarg(_)
-                | Node::ScratchBuffer(_)
-        );
         let same = head.states.iter().all(|s| of(s) == Some(value));
-        let kept = matters && same && self.premises.granted(head.which, Premise::Kept(place));
+        let kept = same && self.premises.granted(head.which, Premise::Kept(place));
         kept.then_some(value)
     }
 
@@ -345,6 +353,7 @@ impl Walk<'_> {
                 *value = self.head_phi(head, Place::Slot(*offset), false, inputs);
             }
         }
+        let mut high_half = None;
         for (spill, value) in Rc::make_mut(&mut state.spills) {
             let (holder, lane) = *spill;
             let defined = match holder {
@@ -352,6 +361,20 @@ impl Walk<'_> {
                 Holder::Slot(_) => head.shape.scratch || head.loose,
             };
             let place = Place::Spill(holder, lane);
+            if let Some((_, half)) = high_half.take_if(|(of, _)| *of == *spill) {
+                *value = half;
+                continue;
+            }
+            if let Some(entered) = head.entered
+                && defined
+                && head.begins_kept_mask(holder, lane)
+                && self.premises.granted(head.which, Premise::Mask(place))
+            {
+                let [low, high] = self.head_mask(head, place, entered, state.exec);
+                *value = low;
+                high_half = Some(((holder, lane + 1), high));
+                continue;
+            }
             let of = |s: &State| s.spills.get(spill).copied();
             if defined && let Some(known) = self.is_kept(head, place, of) {
                 *value = known;
@@ -412,21 +435,23 @@ impl Walk<'_> {
         }
         let Some(entered) = run.entered else { return };
         let (which, masks) = (run.which, run.masks.clone());
-        let mut holds = state.idle
+        let holds = state.idle
             || state
                 .bound
                 .is_some_and(|bound| self.inside_of(bound, entered));
-        for (register, collected) in masks {
-            let mask = self.mask(state, Operand::Scalar(register as u8));
-            holds &= match mask {
+        for (place, collected) in masks {
+            let mask = self.mask_at(state, place);
+            let is_part = match mask {
                 None => false,
                 Some(FALSE) => true,
                 Some(mask) => self
                     .origin(mask)
                     .is_some_and(|origin| self.inside_of(origin, entered)),
             };
-            if collected && !mask.is_some_and(|mask| self.make_up(state, mask, entered)) {
-                self.premises.refute(which, Premise::Collected(register));
+            if !is_part {
+                self.premises.refute(which, Premise::Mask(place));
+            } else if collected && !mask.is_some_and(|mask| self.make_up(state, mask, entered)) {
+                self.premises.refute(which, Premise::Collected(place));
             }
         }
         if !holds {
@@ -447,6 +472,15 @@ impl Walk<'_> {
 
     /// The value of a place in the lanes that were switched off in earlier iterations of a loop.
     pub(crate) fn parked_in_loop(&mut self, run: u32, place: Place) -> Id {
+        let LoopRun {
+            kept, kept_parked, ..
+        } = &mut self.loops[run as usize];
+        if let Some(&(_, value)) = kept.iter().find(|(kept, _)| *kept == place) {
+            if !kept_parked.contains(&place) {
+                kept_parked.push(place);
+            }
+            return value;
+        }
         let (facts, wave) = (
             self.loops[run as usize].facts,
             self.loops[run as usize].wave,
@@ -475,12 +509,16 @@ impl Walk<'_> {
             .phi(&mut self.arena, point, Vec::new(), false, bit);
         let phi = self.merges.phis.len() as u32 - 1;
         self.loops[run as usize].parked_phis.push((place, phi));
+        let which = self.loops[run as usize].which;
+        let premise = Premise::Elsewhere(place, Where::Left);
+        self.elsewhere.leave_open(phi, which, premise);
         id
     }
 
-    /// Snapshots still parked when the loop goes round.
-    fn carried(&self, run: u32) -> Vec<usize> {
+    /// Snapshots still parked when the loop goes round, and what may have become of them.
+    fn carried(&self, run: u32) -> (Vec<usize>, Vec<u32>) {
         let mut found: Vec<usize> = Vec::new();
+        let mut changes: Vec<u32> = Vec::new();
         let mut loops = vec![run];
         let mut at = 0;
         while let Some(&run) = loops.get(at) {
@@ -491,12 +529,44 @@ impl Walk<'_> {
                         found.push(snapshot as usize);
                     }
                     Parked::Loop(inner) if !loops.contains(&inner) => loops.push(inner),
+                    Parked::Changed(other) if !changes.contains(&other) => changes.push(other),
                     _ => {}
                 }
             }
         }
         found.retain(|&snapshot| !self.snapshots[snapshot].idle);
-        found
+        (found, changes)
+    }
+
+    /// What was taken for granted of lanes that have left a loop must be true of them.
+    pub(crate) fn check_parked(&mut self) {
+        for run in 0..self.loops.len() {
+            if self.loops[run].kept_parked.is_empty() {
+                continue;
+            }
+            let (snapshots, changes) = self.carried(run as u32);
+            let LoopRun {
+                kept,
+                kept_parked,
+                which,
+                ..
+            } = &self.loops[run];
+            self.charge(kept_parked.len() * (kept.len() + snapshots.len() + changes.len()));
+            for &place in kept_parked {
+                let value = kept.iter().find(|(kept, _)| *kept == place);
+                let value = value.map(|(_, value)| value);
+                let Place::Slot(slot) = place else { continue };
+                let is_kept = snapshots
+                    .iter()
+                    .all(|&s| self.snapshots[s].scratch.get(&slot) == value)
+                    && !changes
+                        .iter()
+                        .any(|&changes| self.changes[changes as usize].scratch.contains_key(&slot));
+                if !is_kept {
+                    self.premises.refute(*which, Premise::Kept(place));
+                }
+            }
+        }
     }
 
     /// When the walk is over, all snapshots of each loop are known.
@@ -506,19 +576,22 @@ impl Walk<'_> {
             let Some(point) = self.loops[run].parked_point else {
                 continue;
             };
-            let taken = self.carried(run as u32);
-            let ways = taken.iter().map(|&s| {
-                let facts = self.snapshots[s].facts;
-                Way {
-                    facts,
-                    wave: NOTHING,
-                    back: false,
-                    taken: true,
-                    occupied: false,
-                }
+            let (taken, changes) = self.carried(run as u32);
+            let changed = changes.iter().map(|&c| self.changes[c as usize].facts);
+            let facts = taken
+                .iter()
+                .map(|&s| self.snapshots[s].facts)
+                .chain(changed);
+            let ways = facts.map(|facts| Way {
+                facts,
+                wave: NOTHING,
+                back: false,
+                taken: true,
+                occupied: false,
             });
             self.merges.points[point as usize].ways = ways.collect();
-            for &(place, phi) in &self.loops[run].parked_phis {
+            for (place, phi) in self.loops[run].parked_phis.clone() {
+                let changed: Vec<Id> = changes.iter().map(|&c| self.changed(c, place)).collect();
                 let values = taken.iter().map(|&s| {
                     let snapshot = &self.snapshots[s];
                     match place {
@@ -529,7 +602,7 @@ impl Walk<'_> {
                         Place::Scalar(_) | Place::Spill(..) => ZERO,
                     }
                 });
-                self.merges.phis[phi as usize].inputs = values.collect();
+                self.merges.phis[phi as usize].inputs = values.chain(changed).collect();
             }
         }
     }

@@ -13,8 +13,9 @@ use strobe_isa::{Inst, Op, Operand};
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FALSE, Id, Node, ONES, TRUE, ZERO};
+use crate::place::{Holder, Place};
 use crate::registers::VCC;
-use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
+use crate::state::{NONE_PARKED, Parked, ParkedId, Slots, Snapshot, State};
 use crate::walk::Walk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +55,32 @@ impl Walk<'_> {
             Operand::Scalar(first) => {
                 let low = self.scalar(state, first.into());
                 let high = self.scalar(state, usize::from(first) + 1);
-                match (self.arena.node(low), self.arena.node(high)) {
-                    (Node::Mask(a, false), Node::Mask(b, true)) if a == b => Some(a),
-                    (Node::Const(0), Node::Const(0)) => Some(FALSE),
-                    (Node::Const(u32::MAX), Node::Const(u32::MAX)) => Some(TRUE),
-                    (Node::Select(c, ONES, ZERO), Node::Select(d, ONES, ZERO)) if c == d => Some(c),
-                    (Node::Select(c, ZERO, ONES), Node::Select(d, ZERO, ONES)) if c == d => {
-                        Some(self.arena.not(c))
-                    }
-                    _ => None,
-                }
+                self.mask_of(low, high)
+            }
+            _ => None,
+        }
+    }
+
+    /// Likewise, of a place and the one behind it.
+    pub(crate) fn mask_at(&mut self, state: &State, place: Place) -> Option<Id> {
+        match place {
+            Place::Scalar(first) => self.mask(state, Operand::Scalar(first as u8)),
+            Place::Spill(holder, lane) => {
+                let half = |lane: u32| state.spills.get(&(holder, lane)).copied();
+                self.mask_of(half(lane)?, half(lane + 1)?)
+            }
+            Place::Vector(_) | Place::Slot(_) => None,
+        }
+    }
+
+    fn mask_of(&mut self, low: Id, high: Id) -> Option<Id> {
+        match (self.arena.node(low), self.arena.node(high)) {
+            (Node::Mask(a, false), Node::Mask(b, true)) if a == b => Some(a),
+            (Node::Const(0), Node::Const(0)) => Some(FALSE),
+            (Node::Const(u32::MAX), Node::Const(u32::MAX)) => Some(TRUE),
+            (Node::Select(c, ONES, ZERO), Node::Select(d, ONES, ZERO)) if c == d => Some(c),
+            (Node::Select(c, ZERO, ONES), Node::Select(d, ZERO, ONES)) if c == d => {
+                Some(self.arena.not(c))
             }
             _ => None,
         }
@@ -81,18 +98,16 @@ impl Walk<'_> {
     }
 
     pub(crate) fn set_mask(&mut self, state: &mut State, register: u8, mask: Id) {
+        let [low, high] = self.halves(mask);
+        self.set_scalar(state, register.into(), low);
+        self.set_scalar(state, usize::from(register) + 1, high);
+    }
+
+    pub(crate) fn halves(&mut self, mask: Id) -> [Id; 2] {
         match mask {
-            TRUE | FALSE => {
-                let word = if mask == TRUE { ONES } else { ZERO };
-                self.set_scalar(state, register.into(), word);
-                self.set_scalar(state, usize::from(register) + 1, word);
-            }
-            _ => {
-                let low = self.arena.intern(Node::Mask(mask, false));
-                let high = self.arena.intern(Node::Mask(mask, true));
-                self.set_scalar(state, register.into(), low);
-                self.set_scalar(state, usize::from(register) + 1, high);
-            }
+            TRUE => [ONES; 2],
+            FALSE => [ZERO; 2],
+            _ => [false, true].map(|high| self.arena.intern(Node::Mask(mask, high))),
         }
     }
 
@@ -160,45 +175,61 @@ impl Walk<'_> {
     /// Masks that differ where paths meet stay masks of the lanes that contain them all.
     pub(crate) fn join_masks(&mut self, joined: &mut State, states: &[State], point: u32) {
         for register in (0..VCC + 2).step_by(2) {
-            let low = joined.scalars[register];
-            if !matches!(self.arena.node(low), Node::Phi(_)) {
+            if !matches!(self.arena.node(joined.scalars[register]), Node::Phi(_)) {
                 continue;
             }
-            let mut masks: Vec<Id> = Vec::with_capacity(states.len());
-            for state in states {
-                match self.mask(state, Operand::Scalar(register as u8)) {
-                    Some(mask) if mask == FALSE || self.origin(mask).is_some() => masks.push(mask),
-                    None if state.scalars[register] == BOTTOM => {}
-                    _ => {
-                        masks.clear();
-                        break;
-                    }
+            if let Some(mask) = self.joined_mask(states, point, Place::Scalar(register)) {
+                if matches!(self.arena.node(mask), Node::PartOf(..)) {
+                    self.gather(states, point, register as u8, mask);
                 }
+                self.set_mask(joined, register as u8, mask);
             }
-            let saved: Vec<u32> = masks
-                .iter()
-                .filter_map(|mask| match self.arena.node(*mask) {
-                    Node::Exec(snapshot) => Some(snapshot),
-                    _ => None,
-                })
-                .collect();
-            let mask = if !saved.is_empty() && saved.len() == states.len() {
-                let snapshot = self.join_snapshots(&saved, point);
-                self.arena.intern(Node::Exec(snapshot))
-            } else {
-                let origins = masks
-                    .iter()
-                    .filter(|mask| **mask != FALSE)
-                    .map(|m| self.origin(*m));
-                let origin = origins.reduce(|a, b| self.around(a, b));
-                let Some(Some(origin)) = origin else { continue };
-                let unique = self.arena.unique();
-                let mask = self.arena.intern(Node::PartOf(origin, unique));
-                self.gather(states, point, register as u8, mask);
-                mask
-            };
-            self.set_mask(joined, register as u8, mask);
         }
+    }
+
+    /// Likewise, of masks in lanes.
+    pub(crate) fn join_kept_masks(&mut self, joined: &mut State, states: &[State], point: u32) {
+        let kept = joined.spills.iter();
+        let kept = kept.filter(|(_, value)| matches!(self.arena.node(**value), Node::Phi(_)));
+        let kept: Vec<(Holder, u32)> = kept.map(|(place, _)| *place).collect();
+        for (holder, lane) in kept {
+            let place = Place::Spill(holder, lane);
+            if joined.spills.contains_key(&(holder, lane + 1))
+                && let Some(mask) = self.joined_mask(states, point, place)
+            {
+                let halves = self.halves(mask);
+                let spills = Rc::make_mut(&mut joined.spills);
+                spills.extend((lane..).map(|lane| (holder, lane)).zip(halves));
+            }
+        }
+    }
+
+    /// The mask at a place where paths meet, if it is one on all that have something there.
+    fn joined_mask(&mut self, states: &[State], point: u32, place: Place) -> Option<Id> {
+        let mut masks: Vec<Id> = Vec::with_capacity(states.len());
+        for state in states {
+            match self.mask_at(state, place) {
+                Some(mask) if mask == FALSE || self.origin(mask).is_some() => masks.push(mask),
+                None if place.scalar(state) == BOTTOM => {}
+                _ => return None,
+            }
+        }
+        let saved = masks
+            .iter()
+            .filter_map(|mask| match self.arena.node(*mask) {
+                Node::Exec(snapshot) => Some(snapshot),
+                _ => None,
+            });
+        let saved: Vec<u32> = saved.collect();
+        if !saved.is_empty() && saved.len() == states.len() {
+            let snapshot = self.join_snapshots(&saved, point);
+            return Some(self.arena.intern(Node::Exec(snapshot)));
+        }
+        let lanes = masks.iter().filter(|mask| **mask != FALSE);
+        let origins = lanes.map(|mask| self.origin(*mask));
+        let origin = origins.reduce(|a, b| self.around(a, b))??;
+        let unique = self.arena.unique();
+        Some(self.arena.intern(Node::PartOf(origin, unique)))
     }
 
     /// EXEC was saved on each of several ways, into the same register: one snapshot for all.
@@ -218,8 +249,8 @@ impl Walk<'_> {
             joined.idle &= other.idle;
             joined.occupied &= other.occupied;
             joined.all_active = false;
-            joined.scratch = Rc::default();
         }
+        joined.scratch = Rc::new(self.join_parked_slots(&of, point));
         if of[1..].iter().any(|other| other.exec != joined.exec) {
             joined.exec = self.exec_values.fresh();
         }
@@ -236,6 +267,26 @@ impl Walk<'_> {
         self.snapshots.len() as u32 - 1
     }
 
+    /// Slots that all snapshots with lanes know.
+    fn join_parked_slots(&mut self, of: &[Snapshot], point: u32) -> Slots {
+        let mut joined = Slots::new();
+        let Some(first) = of.iter().find(|snapshot| !snapshot.idle) else {
+            return joined;
+        };
+        for slot in first.scratch.keys() {
+            let values = of.iter().map(|snapshot| match snapshot.idle {
+                true => Some(BOTTOM),
+                false => snapshot.scratch.get(slot).copied(),
+            });
+            let Some(values) = values.collect::<Option<Vec<Id>>>() else {
+                continue;
+            };
+            let value = self.merges.join(&mut self.arena, point, &values, false);
+            joined.insert(*slot, value);
+        }
+        joined
+    }
+
     /// 64-bit scalar logic on masks. `false` if the operands are data.
     pub(crate) fn mask_logic(&mut self, state: &mut State, inst: &Inst, op: MaskOp) -> bool {
         let [a, b] = [inst.srcs[0], inst.srcs[1]];
@@ -247,8 +298,10 @@ impl Walk<'_> {
         let [x, y] = [a, b].map(|operand| self.mask(state, operand));
         let x = x.unwrap_or_else(|| self.arena.unknown());
         let y = y.unwrap_or_else(|| self.arena.unknown());
+        let [x, y] = [x, y].map(|mask| if self.is_empty(mask) { FALSE } else { mask });
         let epoch = state.epoch;
         let result = match op {
+            MaskOp::And if x == FALSE || y == FALSE => FALSE,
             MaskOp::And if a == exec => self.active(state, y),
             MaskOp::And if b == exec => self.active(state, x),
             MaskOp::And => self.arena.both(x, y),
@@ -268,6 +321,8 @@ impl Walk<'_> {
                 }
             },
             MaskOp::Or => self.arena.either(x, y),
+            MaskOp::Xor if x == FALSE => y,
+            MaskOp::Xor if y == FALSE => x,
             MaskOp::Xor if x == TRUE => self.arena.not(y),
             MaskOp::Xor if y == TRUE => self.arena.not(x),
             MaskOp::Xor => self.difference(state, [(a == exec, x), (b == exec, y)]),
@@ -295,6 +350,14 @@ impl Walk<'_> {
         }
         state.scc = self.arena.any(result);
         true
+    }
+
+    /// Whether no lane is in a mask.
+    fn is_empty(&self, mask: Id) -> bool {
+        match self.arena.node(mask) {
+            Node::Exec(snapshot) => self.snapshots[snapshot as usize].idle,
+            _ => mask == FALSE,
+        }
     }
 
     /// The lanes that are in one of two masks, each of which may be EXEC.
@@ -471,7 +534,8 @@ impl Walk<'_> {
         };
         match change {
             Change::Narrow(mask) => self.park(state, mask),
-            Change::Widen(FALSE) => {}
+            Change::Widen(FALSE) | Change::Differ(FALSE) => {}
+            Change::Replace(FALSE) => self.park(state, FALSE),
             Change::Widen(mask) => {
                 let since = self.origin(mask);
                 let bound = self.around(state.bound, since);
@@ -527,7 +591,7 @@ impl Walk<'_> {
         let of_snapshot = |walk: &Self, snapshot: u32| walk.snapshots[snapshot as usize].exec;
         let value = match change {
             Change::Narrow(_) => None,
-            Change::Widen(FALSE) => Some(state.exec),
+            Change::Widen(FALSE) | Change::Differ(FALSE) => Some(state.exec),
             Change::Widen(mask) => {
                 let Some(whole) = self.made_whole(state, mask) else {
                     return (change, None);
@@ -554,12 +618,17 @@ impl Walk<'_> {
 
     /// What stays parked when the lanes of a snapshot are dealt with. The list of that time says too
     /// little where other lanes were on in between.
-    fn parked_at(&self, state: &State, since: u32) -> ParkedId {
-        if self.keeps_parked(state, since) {
-            self.snapshots[since as usize].parked
-        } else {
-            state.parked
+    fn parked_at(&mut self, state: &State, since: u32) -> ParkedId {
+        if !self.keeps_parked(state, since) {
+            return state.parked;
         }
+        let mut parked = self.snapshots[since as usize].parked;
+        for entry in self.parked.since(state.parked, parked).into_iter().rev() {
+            if let Parked::Changed(changes) = entry {
+                parked = self.park_changes(parked, changes);
+            }
+        }
+        parked
     }
 
     /// Nothing is parked any more since a snapshot whose lanes are all active again.

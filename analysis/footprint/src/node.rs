@@ -10,7 +10,7 @@ use crate::host_calls::Structure;
 pub(crate) struct Id(pub(crate) u32);
 
 /// A chain of conditions that hold; see [`crate::facts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FactId(pub(crate) u32);
 
 /// Why a value has no expression.

@@ -10,6 +10,15 @@ use crate::place::Place;
 /// A loop: the entry of its function and the address of its head.
 pub(crate) type Which = (u64, u64);
 
+/// Whose place it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// Of lanes at the head.
+    Head,
+    /// Of lanes that have left the loop.
+    Left,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Premise {
     /// The lanes at the head are among those that came to the loop. Else it is a *loose* loop.
@@ -18,10 +27,14 @@ pub(crate) enum Premise {
     Occupied,
     /// EXEC has the value that it had when the loop was entered.
     Steady,
-    /// The lanes in the mask at this register, and those of EXEC, are those that came to the loop.
-    Collected(usize),
+    /// Half of a mask is at this place, and the other half behind it: of some lanes that came to the loop.
+    Mask(Place),
+    /// The lanes in that mask, and those of EXEC, are all that came to the loop.
+    Collected(Place),
     /// This place is what it was: nothing is called by a phi, and scratch is known as that.
     Kept(Place),
+    /// What is at this place, or is there in lanes that have left the loop, is no high half of an address of scratch.
+    Elsewhere(Place, Where),
 }
 
 /// Premises that do not hold.

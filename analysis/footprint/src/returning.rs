@@ -33,6 +33,8 @@ struct Return {
     own: Option<(Rc<Vec<Id>>, Rc<Slots>)>,
     snapshots: Vec<u32>,
     loops: Vec<u32>,
+    /// What may have become of them.
+    changes: Vec<u32>,
     /// Loops that these lanes were in and that are over, a bit for each: their registers are of some
     /// iteration.
     over: u64,
@@ -43,11 +45,12 @@ impl Walk<'_> {
     pub(crate) fn unpark(&mut self, state: &mut State, since: Option<u32>, bound: Option<u32>) {
         let before = state.epoch;
         let tail = since.map_or(NONE_PARKED, |since| self.snapshots[since as usize].parked);
-        let (mut snapshots, mut loops) = (Vec::new(), Vec::new());
+        let (mut snapshots, mut loops, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         for entry in self.parked.since(state.parked, tail) {
             match entry {
                 Parked::Snapshot(snapshot) => snapshots.push(snapshot),
                 Parked::Loop(run) => loops.push(run),
+                Parked::Changed(other) => changes.push(other),
             }
         }
         state.bound = bound;
@@ -57,18 +60,22 @@ impl Walk<'_> {
             self.epochs.unrelated(bound)
         };
         if snapshots.is_empty() && loops.is_empty() {
-            if let (true, Some(since)) = (state.idle, since) {
-                self.as_at(state, since);
+            let (true, Some(since)) = (state.idle, since) else {
+                return;
+            };
+            if changes.is_empty() || self.snapshots[since as usize].idle {
+                return self.as_at(state, since);
             }
-            return;
+            snapshots.push(since);
         }
-        let (point, common) = self.meeting(state, &snapshots, &loops);
+        let (point, common) = self.meeting(state, &snapshots, &loops, &changes);
         let returning = Return {
             point,
             own: (!state.idle).then(|| (Rc::clone(&state.vectors), Rc::clone(&state.scratch))),
-            over: self.loops_over(&snapshots),
+            over: self.loops_over(&snapshots, &changes),
             snapshots,
             loops,
+            changes,
         };
         if returning.own.is_some() {
             self.come_together(state, before, point);
@@ -92,7 +99,13 @@ impl Walk<'_> {
     }
 
     /// Where the states come together, and the facts that hold in all of them.
-    fn meeting(&mut self, state: &State, snapshots: &[u32], loops: &[u32]) -> (u32, FactId) {
+    fn meeting(
+        &mut self,
+        state: &State,
+        snapshots: &[u32],
+        loops: &[u32],
+        changes: &[u32],
+    ) -> (u32, FactId) {
         let mut facts: Vec<FactId> = Vec::new();
         if !state.idle {
             facts.push(state.facts);
@@ -109,6 +122,7 @@ impl Walk<'_> {
             common = self.common(common, before);
             facts.push(before);
         }
+        facts.extend(changes.iter().map(|&c| self.changes[c as usize].facts));
         let ways = facts.into_iter().map(|facts| Way {
             facts,
             wave: FactId(0),
@@ -126,10 +140,13 @@ impl Walk<'_> {
         (point, common)
     }
 
-    fn loops_over(&self, snapshots: &[u32]) -> u64 {
+    fn loops_over(&self, snapshots: &[u32], changes: &[u32]) -> u64 {
         let mut over = 0;
-        for &snapshot in snapshots {
-            let mut inside = self.snapshots[snapshot as usize].inside;
+        let parked = snapshots.iter().map(|&s| self.snapshots[s as usize].inside);
+        let changed = changes
+            .iter()
+            .flat_map(|&c| self.changes[c as usize].inside.iter().copied());
+        for mut inside in parked.chain(changed) {
             while let Some(run) = inside {
                 if !self.within(self.inside, run) {
                     over |= self.loops[run as usize].bit;
@@ -145,6 +162,7 @@ impl Walk<'_> {
             own,
             snapshots,
             loops,
+            changes,
             over,
             ..
         } = returning;
@@ -163,7 +181,10 @@ impl Walk<'_> {
                 .iter()
                 .any(|&run| self.loops[run as usize].defined.vector(register));
             let same = sources.iter().all(|source| source[register] == *joined);
-            if same && !carried && self.arena.traits(*joined).loops & over == 0 {
+            let changed = changes
+                .iter()
+                .any(|&c| self.changes[c as usize].has(register));
+            if same && !carried && !changed && self.arena.traits(*joined).loops & over == 0 {
                 continue;
             }
             values.clear();
@@ -175,6 +196,9 @@ impl Walk<'_> {
                     BOTTOM
                 });
             }
+            for &changes in changes {
+                values.push(self.changed(changes, Place::Vector(register)));
+            }
             *joined = self.rejoin(returning, &values);
         }
         state.vectors = Rc::new(vectors);
@@ -185,6 +209,7 @@ impl Walk<'_> {
             own,
             snapshots,
             loops,
+            changes,
             ..
         } = returning;
         let mut with_lanes = snapshots
@@ -205,7 +230,13 @@ impl Walk<'_> {
                 if *idle { BOTTOM } else { slot(scratch) }
             }));
             for &run in loops {
-                values.push(self.parked_in_loop(run, Place::Slot(*offset)));
+                values.push(match self.loops[run as usize].scratch {
+                    true => self.parked_in_loop(run, Place::Slot(*offset)),
+                    false => BOTTOM,
+                });
+            }
+            for &changes in changes {
+                values.push(self.changed(changes, Place::Slot(*offset)));
             }
             *joined = self.rejoin(returning, &values);
         }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use strobe_isa::{Class, Inst, Operand};
 
-use crate::expr::{Id, Lost};
+use crate::expr::{FactId, Id, Lost};
 use crate::indexed::{Indexed, Reach};
 use crate::merge::{Point, Way};
 use crate::place::Holder;
@@ -100,7 +100,7 @@ impl Walk<'_> {
         let Some(values) = values.collect::<Option<Vec<Id>>>() else {
             return self.arena.opaque(Lost::Scratch);
         };
-        self.one_of(state, values)
+        self.one_of(state.facts, state.wave, values)
     }
 
     fn set_slot(&mut self, state: &mut State, first: Range, register: usize, value: Id) {
@@ -112,28 +112,28 @@ impl Walk<'_> {
         for slot in offsets(first, register) {
             // What was never known is not known now.
             if let Some(&before) = state.scratch.get(&slot) {
-                let after = self.one_of(state, vec![before, value]);
+                let after = self.one_of(state.facts, state.wave, vec![before, value]);
                 Rc::make_mut(&mut state.scratch).insert(slot, after);
             }
         }
     }
 
     /// A value that is one of these, another one in each round of a loop.
-    fn one_of(&mut self, state: &State, values: Vec<Id>) -> Id {
+    pub(crate) fn one_of(&mut self, facts: FactId, wave: FactId, values: Vec<Id>) -> Id {
         if values.iter().all(|value| *value == values[0]) {
             return values[0];
         }
         let way = Way {
-            facts: state.facts,
-            wave: state.wave,
+            facts,
+            wave,
             back: false,
             taken: true,
             occupied: false,
         };
         let point = self.merges.point(Point {
             ways: vec![way; values.len()],
-            facts: state.facts,
-            wave: state.wave,
+            facts,
+            wave,
             first: 0,
             loops: 0,
         });
@@ -165,5 +165,6 @@ fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
     };
     let reached = |slot: i64| slot + 4 > from && slot < to + i64::from(bytes);
     Rc::make_mut(&mut state.scratch).retain(|slot, _| !reached(*slot));
+    state.widened = None;
     state.forget_lanes(|holder| matches!(holder, Holder::Slot(slot) if reached(slot)));
 }

@@ -101,6 +101,7 @@ impl State {
     /// Nothing is known of scratch.
     pub(crate) fn lose_scratch(&mut self) {
         self.scratch = Rc::default();
+        self.widened = None;
         self.forget_lanes(|holder| matches!(holder, Holder::Slot(_)));
     }
 
@@ -156,6 +157,8 @@ pub(crate) enum Parked {
     Snapshot(u32),
     /// Whatever was parked in earlier iterations of the loop.
     Loop(u32),
+    /// No lanes: what may have become of those below while all were switched on ([`crate::whole`]).
+    Changed(u32),
 }
 
 #[derive(Debug)]
@@ -177,6 +180,11 @@ impl ParkedLists {
         let depth = self.nodes[list.0 as usize].2 + 1;
         self.nodes.push((parked, list, depth));
         ParkedId(self.nodes.len() as u32 - 1)
+    }
+
+    /// What was pushed last, and the list without it.
+    pub(crate) fn last(&self, list: ParkedId) -> Option<(Parked, ParkedId)> {
+        (list != NONE_PARKED).then(|| (self.nodes[list.0 as usize].0, self.parent(list)))
     }
 
     fn depth(&self, list: ParkedId) -> u32 {

@@ -421,10 +421,13 @@ impl Walk<'_> {
         }
         let value = state.vectors.get(register)?;
         for parked in self.parked.since(state.parked, NONE_PARKED) {
-            let Parked::Snapshot(snapshot) = parked else {
-                return None;
+            let snapshot = match parked {
+                Parked::Snapshot(snapshot) => &self.snapshots[snapshot as usize],
+                Parked::Changed(changes) if !self.changes[changes as usize].has(register) => {
+                    continue;
+                }
+                Parked::Changed(_) | Parked::Loop(_) => return None,
             };
-            let snapshot = &self.snapshots[snapshot as usize];
             if snapshot.vectors.get(register) != Some(value) {
                 return None;
             }

@@ -13,6 +13,7 @@ use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
 use crate::block::{Exit, FlowError, Located, target};
+use crate::elsewhere::Elsewhere;
 use crate::epoch::Epochs;
 use crate::exec_values::ExecValues;
 use crate::expr::{Arena, FALSE, FactId, Id, Map, Node, TRUE};
@@ -28,6 +29,7 @@ use crate::premises::Premises;
 use crate::registers::VCC;
 use crate::site::{Load, Visit};
 use crate::state::{ParkedLists, Snapshot, State};
+use crate::whole::Changes;
 
 pub(crate) struct Walk<'a> {
     pub(crate) object: &'a CodeObject,
@@ -43,6 +45,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) pc: u64,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) parked: ParkedLists,
+    pub(crate) changes: Vec<Changes>,
     pub(crate) loops: Vec<LoopRun>,
     /// Vector registers that the kernel has.
     pub(crate) vectors: usize,
@@ -62,6 +65,7 @@ pub(crate) struct Walk<'a> {
     /// Some were found when lanes had been parked already: it has to be done again.
     late: bool,
     pub(crate) premises: Premises,
+    pub(crate) elsewhere: Elsewhere,
     /// Accesses of scratch at offsets that are no constants, and how far they are known to get.
     pub(crate) indexed: Vec<Indexed>,
     pub(crate) reaches: Reaches,
@@ -116,6 +120,7 @@ impl<'a> Walk<'a> {
             pc: kernel.code.start,
             snapshots: Vec::new(),
             parked: ParkedLists::new(),
+            changes: Vec::new(),
             loops: Vec::new(),
             vectors: machine.vectors(kernel),
             inside: None,
@@ -129,6 +134,7 @@ impl<'a> Walk<'a> {
             lane_written: BTreeSet::new(),
             late: false,
             premises: Premises::default(),
+            elsewhere: Elsewhere::default(),
             indexed: Vec::new(),
             reaches: Reaches::default(),
             jumps: Jumps::default(),
@@ -143,6 +149,10 @@ impl<'a> Walk<'a> {
             self.function(self.kernel.code.start, state, 0, None)?;
             if self.premises.held() && !self.late && !self.new_jumps {
                 self.fill_parked();
+                self.check_parked();
+                self.check_elsewhere();
+            }
+            if self.premises.held() && !self.late && !self.new_jumps {
                 self.merges.widen(&mut self.arena);
                 return if self.exhausted() {
                     Err(Reason::Budget)

@@ -2,12 +2,38 @@
 //!
 //! `s_or_saveexec_b64 s, -1`, some instructions, and EXEC is what it was. In between any lane may be active,
 //! so the active lane is one of all. Afterwards it is one of those before again: what was not changed
-//! in between is what it was for them.
+//! in between is what it was for them, and what was copied is what they had there. The others have done
+//! what was done in between, too: places that were changed are noted for when they come back.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::state::{Parked, State, Widened};
+use crate::expr::{BOTTOM, FactId, Id, Lost, Map};
+use crate::facts::NOTHING;
+use crate::place::Place;
+use crate::state::{Parked, ParkedId, State, Widened};
 use crate::walk::Walk;
+
+/// What may have become of lanes that were parked while all were active.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// What held for all lanes.
+    pub(crate) facts: FactId,
+    /// The innermost loops around.
+    pub(crate) inside: Vec<Option<u32>>,
+    vectors: BTreeMap<usize, Vec<Id>>,
+    pub(crate) scratch: BTreeMap<i64, Vec<Id>>,
+}
+
+impl Changes {
+    /// Whether a vector register was changed.
+    pub(crate) fn has(&self, register: usize) -> bool {
+        self.vectors.contains_key(&register)
+    }
+}
+
+/// What a place may have become at most; more is anything.
+const MAX_CHANGES: usize = 8;
 
 impl Walk<'_> {
     /// All lanes are active now; before, those of a snapshot were.
@@ -26,26 +52,38 @@ impl Walk<'_> {
         let Some(widened) = widened.filter(|w| w.snapshot == snapshot && state.is_whole()) else {
             return false;
         };
-        // The other lanes have done what was done in between, too.
-        let whole = self.snapshot(state);
         let before = self.snapshots[snapshot as usize].clone();
-        self.charge(self.vectors / 8);
+        self.charge(self.vectors / 8 + state.scratch.len());
+        let mut changes = Changes {
+            facts: state.facts,
+            inside: vec![self.inside],
+            ..Changes::default()
+        };
         let mut vectors = (*before.vectors).clone();
         let mut scratch = (*before.scratch).clone();
-        if !before.idle {
-            for (register, value) in vectors.iter_mut().enumerate() {
-                let now = state.vectors[register];
-                if now != widened.vectors[register] {
-                    *value = now;
+        // What was joined is in each lane what the lane had.
+        let registers = widened.vectors.iter().zip(vectors.iter());
+        let slots = widened.scratch.iter();
+        let slots = slots.filter_map(|(slot, joined)| Some((joined, scratch.get(slot)?)));
+        let places = registers.chain(slots);
+        // A join that is none of its values has one place.
+        let places = places.filter(|(joined, own)| joined != own && **own != BOTTOM);
+        let own: Map<Id, Id> = places.map(|(joined, own)| (*joined, *own)).collect();
+        let own = |now: Id| own.get(&now).copied().unwrap_or(now);
+        for (register, value) in vectors.iter_mut().enumerate() {
+            let now = state.vectors[register];
+            if now != widened.vectors[register] {
+                changes.vectors.insert(register, vec![now]);
+                if !before.idle {
+                    *value = own(now);
                 }
             }
-            // What was not known to all in between may have changed unseen.
-            scratch.retain(|slot, _| {
-                state.scratch.contains_key(slot) && widened.scratch.contains_key(slot)
-            });
-            for (slot, &now) in state.scratch.iter() {
-                if widened.scratch.get(slot) != Some(&now) {
-                    scratch.insert(*slot, now);
+        }
+        for (slot, &now) in state.scratch.iter() {
+            if widened.scratch.get(slot) != Some(&now) {
+                changes.scratch.insert(*slot, vec![now]);
+                if !before.idle {
+                    scratch.insert(*slot, own(now));
                 }
             }
         }
@@ -58,7 +96,63 @@ impl Walk<'_> {
         state.exec = before.exec;
         state.bound = Some(snapshot);
         state.epoch = self.epochs.unrelated(state.bound);
-        state.parked = self.parked.push(before.parked, Parked::Snapshot(whole));
+        self.changes.push(changes);
+        let changes = self.changes.len() as u32 - 1;
+        state.parked = self.park_changes(before.parked, changes);
         true
+    }
+
+    /// Lets a list say what may have become of the lanes in it.
+    pub(crate) fn park_changes(&mut self, list: ParkedId, changes: u32) -> ParkedId {
+        let Some((Parked::Changed(last), below)) = self.parked.last(list) else {
+            return self.parked.push(list, Parked::Changed(changes));
+        };
+        if last == changes {
+            return list;
+        }
+        let mut all = self.changes[last as usize].clone();
+        let more = self.changes[changes as usize].clone();
+        all.facts = self.common(all.facts, more.facts);
+        all.inside.extend(more.inside);
+        all.inside.sort_unstable();
+        all.inside.dedup();
+        for (register, values) in more.vectors {
+            add(all.vectors.entry(register).or_default(), values);
+        }
+        for (slot, values) in more.scratch {
+            add(all.scratch.entry(slot).or_default(), values);
+        }
+        self.charge(all.vectors.len() + all.scratch.len());
+        self.changes.push(all);
+        let all = self.changes.len() as u32 - 1;
+        self.parked.push(below, Parked::Changed(all))
+    }
+
+    /// What may be in a place of lanes that were parked then; nothing if it was not changed.
+    pub(crate) fn changed(&mut self, changes: u32, place: Place) -> Id {
+        let changes = &self.changes[changes as usize];
+        let facts = changes.facts;
+        let values = match place {
+            Place::Vector(register) => changes.vectors.get(&register),
+            Place::Slot(slot) => changes.scratch.get(&slot),
+            Place::Scalar(_) | Place::Spill(..) => None,
+        };
+        match values.map(Vec::as_slice) {
+            None | Some([]) => BOTTOM,
+            Some([only]) => *only,
+            Some(values) if values.len() > MAX_CHANGES => self.arena.opaque(Lost::Scratch),
+            Some(values) => {
+                let values = values.to_vec();
+                self.one_of(facts, NOTHING, values)
+            }
+        }
+    }
+}
+
+fn add(to: &mut Vec<Id>, values: Vec<Id>) {
+    for value in values {
+        if to.len() <= MAX_CHANGES && !to.contains(&value) {
+            to.push(value);
+        }
     }
 }

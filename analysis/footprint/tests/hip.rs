@@ -7,6 +7,8 @@
 //! //~ memory t = x y+1 7          device memory `t` holds these pointers and numbers
 //! //~ launch NAME grid=X,Y,Z block=X,Y,Z args VALUES
 //! //~ reads SET                   exactly these bytes, from -O1 on; at -O0 at least these
+//! //~ exactly-reads SET           exactly these bytes, at -O0 too
+//! //~ known-reads SET             no others, at -O0 too
 //! //~ within-reads SET            no others
 //! //~ writes-at-least SET         at least these bytes
 //! //~ leaves t = x y+1 7          these pointers and numbers stand in `t` afterwards, and it is known
@@ -333,6 +335,8 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
         let right = match what {
             "reads" | "writes" if set.is_unknown() => side.is_unknown(),
             "reads" | "writes" => least && (most || level == 0),
+            "exactly-reads" | "exactly-writes" => least && most,
+            "known-reads" | "known-writes" => most,
             "within-reads" | "within-writes" => most || level == 0,
             "reads-at-least" | "writes-at-least" => least,
             _ => panic!("what is {what}?"),
@@ -398,7 +402,7 @@ macro_rules! filetests {
     };
 }
 
-filetests! { counters direct divergence loops other records scratch stores structs }
+filetests! { counters direct divergence loops other records scratch stores structs unoptimised }
 
 #[test]
 fn every_file_is_tested() {

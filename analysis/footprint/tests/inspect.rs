@@ -138,25 +138,71 @@ fn code_of_another_target_is_left_out_and_its_target_named() {
     assert_eq!(report.targets, ["gfx906"]);
 }
 
-/// A raw bundle of gfx906 code that says it was for two targets.
-fn two_targets() -> Vec<u8> {
-    let object = three_kernels();
-    let triples = [
-        "hipv4-amdgcn-amd-amdhsa--gfx906:xnack-",
-        "hipv4-amdgcn-amd-amdhsa--gfx1030",
-    ];
+/// A raw bundle.
+fn bundle(objects: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
-    bytes.extend(2_u64.to_le_bytes());
-    for (index, triple) in triples.iter().enumerate() {
-        for word in [4096 + index * object.len(), object.len(), triple.len()] {
+    bytes.extend((objects.len() as u64).to_le_bytes());
+    let mut at = 4096;
+    for (triple, object) in objects {
+        for word in [at, object.len(), triple.len()] {
             bytes.extend((word as u64).to_le_bytes());
         }
         bytes.extend(triple.as_bytes());
+        at += object.len();
     }
     bytes.resize(4096, 0);
-    bytes.extend(&object);
-    bytes.extend(&object);
+    for (_, object) in objects {
+        bytes.extend(object);
+    }
     bytes
+}
+
+const GFX906: &str = "hipv4-amdgcn-amd-amdhsa--gfx906:xnack-";
+const GENERIC: &str = "hipv4-amdgcn-amd-amdhsa--gfx9-generic";
+
+/// Code for gfx906 that says it was for two targets.
+fn two_targets() -> Vec<u8> {
+    let gfx1030 = "hipv4-amdgcn-amd-amdhsa--gfx1030";
+    bundle(&[(GFX906, three_kernels()), (gfx1030, three_kernels())])
+}
+
+/// Code of version 6 for the generic target.
+fn three_generic_kernels() -> Vec<u8> {
+    const ABI_VERSION: usize = 8;
+    const FLAGS: usize = 48;
+    let mut object = three_kernels();
+    object[ABI_VERSION] = 4;
+    object[FLAGS..FLAGS + 4].copy_from_slice(&0x0100_0151_u32.to_le_bytes());
+    object
+}
+
+#[test]
+fn code_for_a_generic_target_is_taken_where_there_is_no_other() {
+    let generic = bundle(&[(GENERIC, three_generic_kernels())]);
+    for (file, target) in [
+        (&generic, Some("gfx906")),
+        (&generic, Some("gfx9-generic")),
+        (&generic, None),
+        (&three_generic_kernels(), Some("gfx906")),
+    ] {
+        let (texts, report) = all(file, target, "store");
+        assert_eq!((report.objects, report.kernels), (1, 1), "{target:?}");
+        assert_eq!(report.targets, ["gfx9-generic"]);
+        assert!(
+            texts[0].contains("(gfx9-generic, 1 arguments)"),
+            "{texts:?}"
+        );
+        assert_eq!(report.writes_exact, 1);
+    }
+    let (_, report) = all(&generic, Some("gfx908"), "");
+    assert_eq!(report.objects, 0, "gfx908 is none of those that it is for");
+    let both = bundle(&[
+        (GENERIC, three_generic_kernels()),
+        (GFX906, three_kernels()),
+    ]);
+    let (texts, report) = all(&both, Some("gfx906"), "store");
+    assert_eq!(report.objects, 1);
+    assert!(texts[0].contains("(gfx906, 1 arguments)"), "{texts:?}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! Inheritance, as the tables have it:
 //!
 //! ```text
-//! GCN5 -+- gfx900
-//!       +- gfx904 --- gfx906 --- gfx908
+//! GCN5 (gfx9-generic) -+- gfx900
+//!                      +- gfx904 --- gfx906 --- gfx908
 //! ```
 
 use crate::info::Flags;
@@ -28,6 +28,7 @@ const GFX904_OPCODES: Opcodes = GCN5_OPCODES.and(Origin::gfx904);
 const GFX906_OPCODES: Opcodes = GFX904_OPCODES.and(Origin::gfx906);
 const GFX908_OPCODES: Opcodes = GFX906_OPCODES.and(Origin::gfx908);
 
+pub(crate) static GFX9_GENERIC: Isa = Isa::new("gfx9-generic", GCN5_OPCODES);
 pub(crate) static GFX900: Isa = Isa::new("gfx900", GFX900_OPCODES);
 pub(crate) static GFX904: Isa = Isa::new("gfx904", GFX904_OPCODES);
 pub(crate) static GFX906: Isa = Isa::new("gfx906", GFX906_OPCODES);

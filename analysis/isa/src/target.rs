@@ -18,8 +18,10 @@ pub struct Target {
     pub name: &'static str,
     /// `EF_AMDGPU_MACH` of code objects.
     pub machine: u8,
-    /// As `gfx906` spells it.
+    /// As `gfx906` spells it; of a generic target, that of the first processor that it is for.
     pub version: GfxVersion,
+    /// Processors that run its code, too: those of a generic target.
+    pub stands_for: &'static [&'static str],
     /// Those a kernel may ask for.
     pub wave_sizes: &'static [WaveSize],
     /// Vector registers that a granule of the kernel descriptor stands for.
@@ -114,6 +116,12 @@ impl Target {
         ..Self::gcn5("gfx908", 0x30, 8, &isa::GFX908)
     };
 
+    /// What the processors of the first generation of GFX9 have in common.
+    pub const GFX9_GENERIC: Self = Self {
+        stands_for: &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"],
+        ..Self::gcn5("gfx9-generic", 0x51, 0, &isa::GFX9_GENERIC)
+    };
+
     /// The one that everything is made for: analysis, software GPU, programs of the tests.
     pub const DEFAULT: &Self = &Self::GFX906;
 
@@ -124,6 +132,7 @@ impl Target {
         &Self::GFX904,
         &Self::GFX906,
         &Self::GFX908,
+        &Self::GFX9_GENERIC,
     ];
 
     const fn gcn5(name: &'static str, machine: u8, stepping: u8, isa: &'static Isa) -> Self {
@@ -135,6 +144,7 @@ impl Target {
                 minor: 0,
                 stepping,
             },
+            stands_for: &[],
             wave_sizes: &[WaveSize::Lanes64],
             vector_granule: 4,
             accumulators: Accumulators::None,
@@ -198,7 +208,8 @@ mod tests {
     #[test]
     fn a_target_is_found_by_all_its_names() {
         for &target in Target::ALL {
-            assert_eq!(target.version.to_string(), target.name);
+            let first = target.stands_for.first();
+            assert_eq!(target.version.to_string(), *first.unwrap_or(&target.name));
             assert_eq!(
                 GfxVersion::from_kfd(target.version.kfd()),
                 Some(target.version)

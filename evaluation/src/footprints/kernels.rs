@@ -66,14 +66,27 @@ pub(super) fn objects(
     mut each: impl FnMut(&CodeObject) -> bool,
 ) {
     let limits = ObjectLimits::default();
-    let wanted = |triple: &str| {
-        let named = TargetName::of_triple(triple).processor();
-        named.is_empty() || named == target
+    let mut has_own = false;
+    let look = |triple: &str| {
+        has_own |= TargetName::of_triple(triple).processor() == target;
+        false
     };
+    // What cannot be read is noted below.
+    let _ = visit(bytes, &limits, look, |_| ControlFlow::Continue(()));
+    let is_meant = |of: TargetName<'_>| match has_own {
+        true => of.processor() == target,
+        false => of.includes(target),
+    };
+    let wanted = |triple: &str| triple.is_empty() || is_meant(TargetName::of_triple(triple));
     let mut failed = Vec::new();
     let visited = visit(bytes, &limits, wanted, |extracted| {
         match CodeObject::parse(&extracted.bytes, &limits) {
-            Ok(object) if object.target.name() == Some(target) => {
+            Ok(object)
+                if object
+                    .target
+                    .name()
+                    .is_some_and(|of| is_meant(TargetName::new(of))) =>
+            {
                 if !each(&object) {
                     return ControlFlow::Break(());
                 }

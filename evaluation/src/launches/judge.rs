@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Context;
-use strobe_extent::{Access, Extent, ExtentMap, ExtentSet, Side, Spread};
+use strobe_extent::{Access, ByteSet, Extent, ExtentMap, ExtentSet, Side};
 use strobe_footprint::{Launch, LaunchTally};
 
 use super::code::{Image, Launched};
@@ -242,7 +242,7 @@ impl Judge {
                     *tally.reasons.entry(reason.to_string()).or_default() += 1;
                 }
                 (Side::Known(predicted), Side::Known(written)) => {
-                    let [predicted, written] = [predicted, written].map(Spread::extents);
+                    let [predicted, written] = [predicted, written].map(ByteSet::extents);
                     let allocations = allocations.iter().map(|(extent, ())| extent);
                     for (shape, bytes) in shapes(predicted, written, allocations) {
                         *tally.needless.entry(shape).or_default() += bytes;

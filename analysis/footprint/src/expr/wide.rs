@@ -1,6 +1,6 @@
 //! Words of 64 bits, made of halves and taken apart.
 
-use super::{Arena, BOTTOM, Binary, Id, Node, ZERO};
+use super::{Arena, BOTTOM, Binary, Id, Node, Symbolic, ZERO};
 
 impl Arena {
     /// The 64-bit word whose halves are `low` and `high`.
@@ -150,6 +150,14 @@ impl Arena {
                 let (yes, no) = (self.low(yes), self.low(no));
                 self.select(c, yes, no)
             }
+            Node::Shr64(a, by) => match self.as_const(by).map(|by| by & 63) {
+                Some(by @ 32..) => {
+                    let high = self.high(a);
+                    let by = self.constant(by - 32);
+                    self.binary(Binary::Shr, high, by)
+                }
+                _ => self.intern(Node::Low(whole)),
+            },
             _ => self.intern(Node::Low(whole)),
         }
     }
@@ -191,6 +199,7 @@ impl Arena {
                 let (yes, no) = (self.high(yes), self.high(no));
                 self.select(c, yes, no)
             }
+            Node::Shr64(_, by) if self.as_const(by).is_some_and(|by| by & 63 >= 32) => ZERO,
             _ => self.intern(Node::High(whole)),
         }
     }
@@ -208,6 +217,9 @@ impl Arena {
         if self.as_const64(a).is_some() || (self.as_const64(b).is_none() && b < a) {
             (a, b) = (b, a);
         }
+        if let Some(sum) = self.add_index(a, b).or_else(|| self.add_index(b, a)) {
+            return sum;
+        }
         let Some(y) = self.as_const64(b) else {
             return self.intern(Node::Add64(a, b));
         };
@@ -224,6 +236,49 @@ impl Arena {
             },
             _ => self.intern(Node::Add64(a, b)),
         }
+    }
+
+    /// An address of scratch or LDS and an index: it stays where it is, so its high half does.
+    fn add_index(&mut self, address: Id, index: Id) -> Option<Id> {
+        let Node::Pair(low, high) = self.node(address) else {
+            return None;
+        };
+        if !self.is_aperture(high) || !self.is_index(index) {
+            return None;
+        }
+        let index = self.low(index);
+        let low = self.add(low, index);
+        Some(self.pair(low, high))
+    }
+
+    /// Likewise of high halves, where the sum has no carries and is a disjunction.
+    pub(crate) fn high_of_place(&self, aperture: Id, index: Id) -> Option<Id> {
+        let Node::High(index) = self.node(index) else {
+            return None;
+        };
+        (self.is_aperture(aperture) && self.is_index(index)).then_some(aperture)
+    }
+
+    /// Whether a word is the high half of all addresses of scratch or of LDS.
+    pub(crate) fn is_aperture(&self, high: Id) -> bool {
+        let Node::High(whole) = self.node(high) else {
+            return false;
+        };
+        let symbol = self.node(whole);
+        matches!(symbol, Node::Symbol(Symbolic::Scratch | Symbolic::Lds))
+    }
+
+    /// Whether a 64-bit word is no address: of 32 bits, a product, shifted.
+    pub(crate) fn is_index(&self, word: Id) -> bool {
+        matches!(
+            self.node(word),
+            Node::Const64(_)
+                | Node::Zero64(_)
+                | Node::Sign64(_)
+                | Node::MulU(..)
+                | Node::MulS(..)
+                | Node::Shl64(..)
+        )
     }
 
     pub(crate) fn sub64(&mut self, a: Id, b: Id) -> Id {

@@ -137,17 +137,23 @@ impl Modules {
 }
 
 /// The only object in an image, or the one that HIP takes for `device`: same processor, no feature that
-/// differs, and of those the one that says most. No other is unpacked into the program's memory, but the first.
+/// differs, and of those the one that says most; one of a generic target is the last choice. No other is unpacked into
+/// the program's memory, but the first.
 fn choose<'a>(bytes: &'a [u8], device: Option<&str>) -> Option<Extracted<'a>> {
     let fits = |triple: &str| {
         device.is_some_and(|device| TargetName::of_triple(triple).runs_on(TargetName::new(device)))
+    };
+    let rank = |triple: &str| {
+        let of = TargetName::of_triple(triple).processor();
+        let is_own = device.is_some_and(|device| of == TargetName::new(device).processor());
+        (is_own, triple.len())
     };
     let (objects, chosen) = (Cell::new(0), RefCell::new(None::<Extracted<'a>>));
     let is_better = |triple: &str| {
         let chosen = chosen.borrow();
         let known = chosen.iter().map(|known| &known.triple);
         let mut known = known.filter(|known| fits(known));
-        fits(triple) && known.all(|known| known.len() <= triple.len())
+        fits(triple) && known.all(|known| rank(known) <= rank(triple))
     };
     let wanted = |triple: &str| {
         objects.set(objects.get() + 1);
@@ -194,7 +200,13 @@ mod tests {
 
     #[test]
     fn the_most_specific_object_that_fits_is_chosen() {
-        let targets = ["gfx90a", "gfx90a:xnack+", "gfx90a:xnack-", "gfx906"];
+        let targets = [
+            "gfx90a",
+            "gfx90a:xnack+",
+            "gfx90a:xnack-",
+            "gfx906",
+            "gfx9-generic",
+        ];
         let mut reversed = targets;
         reversed.reverse();
         for targets in [targets, reversed] {
@@ -211,6 +223,7 @@ mod tests {
             );
             assert_eq!(chosen("gfx90a").as_deref(), Some("gfx90a"));
             assert_eq!(chosen("gfx906:sramecc+:xnack-").as_deref(), Some("gfx906"));
+            assert_eq!(chosen("gfx900:xnack-").as_deref(), Some("gfx9-generic"));
             assert_eq!(chosen("gfx1030"), None);
             assert!(choose(&image, None).is_none(), "which one, nobody knows");
         }
