@@ -8,7 +8,7 @@ use elf::{CODE, DATA, KernelSource};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use strobe_code_object::{
     ArgKind, BundleError, CodeObject, ExtractError, ObjectLimits, SymbolKind, bundle_len, extract,
-    visit,
+    file_of_image, visit,
 };
 use strobe_isa::Target;
 
@@ -83,6 +83,33 @@ fn kernels_come_with_descriptor_arguments_and_code() {
         );
         assert_eq!(object.symbol_at(DATA + 4), None);
     }
+}
+
+/// As a loader lays them out, each byte at its address, and no more than is loaded.
+#[test]
+fn code_in_memory_is_what_it_was_in_the_file() {
+    let file = include_bytes!("../../../crates/agent/kernels/gfx906.co");
+    let limits = ObjectLimits::default();
+    let object = CodeObject::parse(file, &limits).expect("a valid object");
+    let end = object.segments.iter().map(|s| s.addresses.end).max();
+    let mut image = vec![0; end.expect("segments") as usize];
+    for segment in &object.segments {
+        let content = &file[segment.file.clone()];
+        image[segment.addresses.start as usize..][..content.len()].copy_from_slice(content);
+    }
+    let loaded = file_of_image(&image).expect("an image");
+    let loaded = CodeObject::parse(&loaded, &limits).expect("a valid object");
+    assert_eq!(loaded.kernels.len(), object.kernels.len());
+    for (loaded, kernel) in loaded.kernels.iter().zip(&object.kernels) {
+        assert_eq!((&loaded.name, &loaded.args), (&kernel.name, &kernel.args));
+        assert_eq!(loaded.code, kernel.code);
+        assert_eq!(loaded.descriptor_address, kernel.descriptor_address);
+    }
+    for length in [0, 4, 40, 63, 100] {
+        let cut = file_of_image(&image[..length]);
+        assert!(cut.is_none_or(|cut| CodeObject::parse(&cut, &limits).is_err()));
+    }
+    assert!(file_of_image(&[0; 4096]).is_none());
 }
 
 #[test]
