@@ -2,7 +2,6 @@
 
 mod join;
 mod record;
-mod tally;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -15,7 +14,7 @@ use crate::demangle::demangled;
 use crate::outcome::Outcome;
 use crate::output::answer;
 use join::{Comparison, compare};
-use tally::Tally;
+use strobe_footprint::LaunchTally;
 
 /// Sentences of what stands in one log only that are shown.
 const SHOWN: usize = 10;
@@ -99,7 +98,7 @@ fn element(comparison: &Comparison) -> Value {
 }
 
 /// An infinite width is null, as one of no launch is.
-fn of_tally(tally: &Tally) -> Value {
+fn of_tally(tally: &LaunchTally) -> Value {
     json!({
         "launches": tally.launches,
         "writes_exact": tally.writes_exact,

@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use anyhow::bail;
 use strobe_extent::{Access, Extent, ExtentSet, Side};
+use strobe_footprint::LaunchTally;
 
 use crate::footprints::record::{self, Record};
-use crate::footprints::tally::Tally;
 
 /// What tells launches apart without their arguments: kernel, grid and work-group.
 type Key = (String, [u64; 3], [u64; 3]);
@@ -45,9 +45,9 @@ struct Predictions {
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     /// By mangled name.
-    pub(crate) kernels: BTreeMap<String, Tally>,
+    pub(crate) kernels: BTreeMap<String, LaunchTally>,
     /// All of them.
-    pub(crate) total: Tally,
+    pub(crate) total: LaunchTally,
     /// Dispatches of the runtime itself: memsets, copies.
     pub(crate) runtime: u64,
     /// What stands in one log only, in sentences: as bad as a byte that was missed.
@@ -150,6 +150,10 @@ impl Predictions {
     }
 
     fn compare(&mut self, dispatch: &Record, found: &mut Comparison) -> anyhow::Result<()> {
+        if !dispatch.has("packet") {
+            // What dispatches were given.
+            return Ok(());
+        }
         let seen = Access {
             reads: dispatch.side("reads")?,
             writes: dispatch.side("writes")?,
