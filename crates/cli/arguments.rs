@@ -158,6 +158,10 @@ pub(crate) struct SoftgpuArguments {
     /// Write what each launch really read and wrote to this file, a JSON line a launch.
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// And what each launch was given: the code as it was loaded, the memory that is mapped, and of each pointer
+    /// among its arguments up to 4 KiB that stood there before it ran.
+    #[arg(long, requires = "access_log")]
+    pub(crate) log_launches: bool,
     /// Driver calls of checkpoint and restore that fail on purpose, with commas between them:
     /// CALL@NUMBER=ERRNO (submit@3=EIO), CALL@every=ERRNO or random@SEED=PERCENT.
     #[arg(long, value_name = "PLAN")]

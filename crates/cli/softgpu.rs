@@ -25,6 +25,7 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
         ipc: arguments.ipc,
         time: time_model(arguments),
         access_log: arguments.access_log.clone(),
+        log_launches: arguments.log_launches,
         faults: arguments.faults.unwrap_or_default(),
     };
     let ended = environment::run(&options, &library("libsoftgpu.so")?, command)?;

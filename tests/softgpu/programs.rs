@@ -101,6 +101,48 @@ fn the_access_log_has_the_extents_that_a_kernel_touched_to_the_byte() {
 }
 
 #[test]
+fn the_access_log_has_what_launches_were_given() {
+    let folder = Folder::new("softgpu-launches");
+    let log = folder.join("accesses");
+    let path = log.to_str().expect("a path in UTF-8");
+    let options = ["--access-log", path, "--log-launches"];
+    on_softgpu(&options, &[&hip_program("vadd.cpp")]).well();
+    let text = fs::read_to_string(&log).expect("a log");
+    let records: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    let at = records.iter().position(|r| r["grid"][0] == 391 * 256);
+    let at = at.expect("a record of the kernel");
+    let memory = records[..at].iter().rfind(|r| r["memory"].is_array());
+    let memory = memory.expect("what was mapped")["memory"].as_array();
+    let mapped_at = |address: u64| {
+        let of_start = |m: &&Value| m[0].as_u64().is_some_and(|start| start <= address);
+        let mapping = memory.expect("a list").iter().filter(of_start);
+        mapping.max_by_key(|m| m[0].as_u64()).expect("a mapping")
+    };
+    let kernel = mapped_at(records[at]["kernel_object"].as_u64().expect("an address"));
+    let code = records[..at].iter().find(|r| r["code"] == kernel[3]);
+    let image = code.expect("the code")["image"].as_str();
+    assert!(
+        image.expect("bytes").starts_with("7f454c46"),
+        "an ELF header"
+    );
+    // Three arrays of 400,000 bytes; of each its first 4 KiB.
+    let behind = records[at]["behind"].as_array().expect("a list");
+    assert_eq!(behind.len(), 3);
+    for array in behind {
+        assert_eq!(array[1].as_str().expect("bytes").len(), 2 * 4096);
+        let place = mapped_at(array[0].as_u64().expect("an address"));
+        assert_eq!(place[2], "device");
+    }
+    // a[1] is 1, b[1] is 2; c is not computed yet.
+    let second = |array: &Value| array[1].as_str().map(|bytes| bytes[8..16].to_owned());
+    let seconds: Vec<_> = behind.iter().filter_map(second).collect();
+    assert_eq!(seconds, ["0000803f", "00000040", "00000000"]);
+}
+
+#[test]
 fn each_environment_is_a_new_device_with_nothing_in_its_memory() {
     let script = "od -An -tx1 -N 4096 -v /dev/dri/renderD128 | tr -d ' \\n0' | wc -c; \
                   printf junk > /dev/dri/renderD128; od -An -tx8 -j 16 -N 8 /dev/kfd";

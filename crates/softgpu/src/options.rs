@@ -24,6 +24,9 @@ pub struct Options {
     pub time: Option<TimeModel>,
     /// Append one JSON line a dispatch to this file: what it really read and wrote.
     pub access_log: Option<PathBuf>,
+    /// Log there, too, what each dispatch was given: code as it was loaded, mapped memory, and what stood behind
+    /// its pointers.
+    pub log_launches: bool,
     /// Requests that fail on purpose.
     pub faults: FaultPlan,
 }
@@ -38,6 +41,7 @@ impl Default for Options {
             ipc: false,
             time: None,
             access_log: None,
+            log_launches: false,
             faults: FaultPlan::default(),
         }
     }

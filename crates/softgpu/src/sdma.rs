@@ -313,6 +313,7 @@ mod tests {
                 writable,
             },
             vram_of: Some(0),
+            serial: 0,
         };
         let snapshot = Snapshot::of(vec![
             region(A, a.as_mut_ptr(), 4096, false),

@@ -15,6 +15,8 @@ pub(crate) struct Region {
     pub(crate) mapping: wave::HostMapping,
     /// The GPU in whose VRAM it is; none: in the host's memory, or registers.
     pub(crate) vram_of: Option<usize>,
+    /// Of the object, unlike any before it.
+    pub(crate) serial: u32,
 }
 
 /// All mappings of one address space at one time, by address.
@@ -48,6 +50,7 @@ impl Snapshot {
                 Some(Region {
                     mapping,
                     vram_of: (object.place == place::VRAM).then_some(object.gpu as usize),
+                    serial: object.serial,
                 })
             })
             .collect();
@@ -59,6 +62,16 @@ impl Snapshot {
     pub(crate) fn of(mut regions: Vec<Region>) -> Self {
         regions.sort_unstable_by_key(|region| region.mapping.start);
         Self { epoch: 0, regions }
+    }
+
+    /// Which state of the address space this is.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// All that is mapped, by address.
+    pub(crate) fn regions(&self) -> &[Region] {
+        &self.regions
     }
 
     pub(crate) fn find(&self, va: u64) -> Option<&Region> {

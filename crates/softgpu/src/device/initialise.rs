@@ -48,6 +48,8 @@ pub(crate) fn initialise(
         device_bytes_per_s: time.map_or(0, |t| t.device_bytes_per_s),
         kernel_floor_ns: time.map_or(0, |t| t.kernel_floor_ns),
         access_log: [0; ACCESS_LOG_PATH],
+        log_launches: u32::from(options.log_launches),
+        padding: 0,
         faults: options.faults,
     };
     if let Some(path) = &options.access_log {

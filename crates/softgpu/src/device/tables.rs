@@ -12,7 +12,7 @@ use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;
@@ -56,6 +56,9 @@ pub(crate) struct Header {
     pub(crate) device_bytes_per_s: u64,
     pub(crate) kernel_floor_ns: u64,
     pub(crate) access_log: [u8; ACCESS_LOG_PATH],
+    /// Whether it has what dispatches were given, too.
+    pub(crate) log_launches: u32,
+    pub(crate) padding: u32,
     pub(crate) faults: FaultPlan,
 }
 

@@ -6,17 +6,18 @@
 //! "reads":[[start,end],...],"writes":[[start,end],...]}`
 //! `queue` is the address of the queue's `amd_queue_t`; extents are half-open ranges of GPU virtual
 //! addresses. `descriptor` is what `kernel_object` points to; `kernarg` is as long as the kernel descriptor says, read when the dispatch has ended.
+//! Where it is wanted, there is also what the dispatch was given: [`super::given`].
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use strobe_code_object::DESCRIPTOR_SIZE;
 
-use super::memory::translate;
+use super::given::{self, Logged, bytes, hex};
 use crate::device::Device;
 use crate::report::report;
 use crate::space::Snapshot;
@@ -29,65 +30,91 @@ pub(super) fn path(device: &Device) -> Option<&Path> {
     (!bytes.is_empty()).then(|| Path::new(OsStr::from_bytes(bytes)))
 }
 
-/// Appends one line; several processes may append to one file.
-pub(super) fn record(
-    device: &Device,
-    space: &Snapshot,
+/// A dispatch that is to be logged, as it was before it ran.
+#[derive(Debug)]
+pub(super) struct Entry {
     queue: u64,
-    dispatch: &Dispatch,
-    mut accesses: AccessLog,
-) {
-    let Some(path) = path(device) else { return };
-    let line = line(space, queue, dispatch, &mut accesses);
-    let written = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(line.as_bytes()));
-    if let Err(error) = written {
-        report(&format!(
-            "cannot write the access log {}: {error}",
-            path.display()
-        ));
+    gpu: usize,
+    dispatch: Dispatch,
+    /// What stood behind its pointers, if that is wanted.
+    behind: Option<String>,
+}
+
+impl Entry {
+    /// None if there is no log.
+    pub(super) fn of(
+        device: &Device,
+        space: &Snapshot,
+        gpu: usize,
+        queue: u64,
+        dispatch: &Dispatch,
+    ) -> Option<Self> {
+        path(device)?;
+        let wanted = device.header().log_launches != 0;
+        Some(Self {
+            queue,
+            gpu,
+            dispatch: *dispatch,
+            behind: wanted.then(|| given::behind(space, dispatch)),
+        })
     }
-}
 
-fn line(space: &Snapshot, queue: u64, dispatch: &Dispatch, accesses: &mut AccessLog) -> String {
-    let packet = &dispatch.packet;
-    let pid = std::process::id();
-    let descriptor = hex(space, packet.kernel_object, DESCRIPTOR_SIZE as u32);
-    let kernarg = hex(
-        space,
-        packet.kernarg_address,
-        dispatch.descriptor.kernarg_size.min(1 << 16),
-    );
-    let reads = extents(accesses.reads());
-    let writes = extents(accesses.writes());
-    let ([wx, wy, wz], [gx, gy, gz]) = (packet.workgroup_size, packet.grid_size);
-    format!(
-        "{{\"pid\":{pid},\"queue\":{queue},\"packet\":{},\"kernel_object\":{},\
-         \"descriptor\":\"{descriptor}\",\"kernarg_address\":{},\"kernarg\":\"{kernarg}\",\
-         \"workgroup\":[{wx},{wy},{wz}],\"grid\":[{gx},{gy},{gz}],\"private_segment_size\":{},\"group_segment_size\":{},\
-         \"reads\":[{reads}],\"writes\":[{writes}]}}\n",
-        dispatch.dispatch_id,
-        packet.kernel_object,
-        packet.kernarg_address,
-        packet.private_segment_size,
-        packet.group_segment_size,
-    )
-}
-
-/// The bytes at `va`; none if they are not mapped.
-fn hex(space: &Snapshot, va: u64, bytes: u32) -> String {
-    let mut text = String::new();
-    if let Some(host) = translate(space, va, u64::from(bytes)) {
-        for index in 0..bytes as usize {
-            // SAFETY: translated for `bytes` bytes.
-            let byte = unsafe { host.add(index).read() };
-            let _ = write!(text, "{byte:02x}");
+    /// Appends its line; several processes may append to one file.
+    pub(super) fn record(
+        self,
+        device: &Device,
+        logged: &Mutex<Logged>,
+        space: &Snapshot,
+        mut accesses: AccessLog,
+    ) {
+        let Some(path) = path(device) else { return };
+        let line = self.line(space, &mut accesses);
+        // Held while it is written: lines of other queues stand before what they need, or behind it.
+        let mut logged = logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match self.behind {
+            Some(_) => logged.lines(self.gpu, space, &self.dispatch),
+            None => String::new(),
+        };
+        let written = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .and_then(|mut file| file.write_all((before + &line).as_bytes()));
+        if let Err(error) = written {
+            report(&format!(
+                "cannot write the access log {}: {error}",
+                path.display()
+            ));
         }
     }
-    text
+
+    fn line(&self, space: &Snapshot, accesses: &mut AccessLog) -> String {
+        let packet = &self.dispatch.packet;
+        let pid = std::process::id();
+        let text = |va, len| hex(bytes(space, va, len).unwrap_or_default());
+        let descriptor = text(packet.kernel_object, DESCRIPTOR_SIZE as u64);
+        let kernarg = given::kernarg_len(space, &self.dispatch, self.behind.is_some());
+        let kernarg = text(packet.kernarg_address, kernarg);
+        let behind = match &self.behind {
+            Some(behind) => format!("\"behind\":[{behind}],"),
+            None => String::new(),
+        };
+        let reads = extents(accesses.reads());
+        let writes = extents(accesses.writes());
+        let ([wx, wy, wz], [gx, gy, gz]) = (packet.workgroup_size, packet.grid_size);
+        format!(
+            "{{\"pid\":{pid},\"queue\":{},\"packet\":{},\"kernel_object\":{},\
+             \"descriptor\":\"{descriptor}\",\"kernarg_address\":{},\"kernarg\":\"{kernarg}\",\
+             \"workgroup\":[{wx},{wy},{wz}],\"grid\":[{gx},{gy},{gz}],\"private_segment_size\":{},\"group_segment_size\":{},\
+             {behind}\"reads\":[{reads}],\"writes\":[{writes}]}}\n",
+            self.queue,
+            self.dispatch.dispatch_id,
+            packet.kernel_object,
+            packet.kernarg_address,
+            packet.private_segment_size,
+            packet.group_segment_size,
+        )
+    }
 }
 
 fn extents(extents: &[AccessedRange]) -> String {

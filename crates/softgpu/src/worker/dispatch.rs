@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use strobe_code_object::{DESCRIPTOR_SIZE, Descriptor};
 use strobe_kfd::aql::KernelDispatch;
 
-use super::access;
+use super::access::Entry;
 use super::job::Job;
 use super::memory::read;
 use super::offers::Offers;
@@ -54,20 +54,25 @@ impl Run<'_> {
             queue_address: self.queue_address,
             dispatch_id: self.index,
         };
-        let log = access::path(self.process.device).is_some();
+        let device = self.process.device;
+        let gpu = self.queue.gpu();
+        let entry = Entry::of(device, space, gpu, self.queue_address, &dispatch);
         let view = View {
-            space: &self.process.on(self.queue.gpu()).space,
+            space: &self.process.on(gpu).space,
             slot: self.slot,
         };
-        let native = (!log).then(|| Native::of(&dispatch, &view)).flatten();
+        let native = entry
+            .is_none()
+            .then(|| Native::of(&dispatch, &view))
+            .flatten();
         let traffic = native.as_ref().and_then(Native::traffic);
-        let evict = self.queue.evict(self.process.device, self.slot);
+        let evict = self.queue.evict(device, self.slot);
         let job = Arc::new(Job::new(
             dispatch,
             native,
-            (self.slot, self.queue.gpu()),
+            (self.slot, gpu),
             evict,
-            log,
+            entry.is_some(),
         ));
         self.queue.runs(Some(&job));
         if job.total > 1 {
@@ -80,23 +85,17 @@ impl Run<'_> {
         if let Some(stop) = stop {
             return Err(stop);
         }
-        if log {
-            access::record(
-                self.process.device,
-                space,
-                self.queue_address,
-                &dispatch,
-                accesses,
-            );
+        if let Some(entry) = entry {
+            entry.record(device, &self.process.logged, space, accesses);
         }
         if let Some(traffic) = traffic {
             let vram_of = |va| space.find(va).and_then(|region| region.vram_of);
             let to = vram_of(traffic.to);
-            let from = traffic.from.map_or(Some(self.queue.gpu()), vram_of);
-            let path = Path::between(from, to, self.queue.gpu());
-            time_model::keep(self.process.device, path, traffic.bytes, began);
+            let from = traffic.from.map_or(Some(gpu), vram_of);
+            let path = Path::between(from, to, gpu);
+            time_model::keep(device, path, traffic.bytes, began);
         }
-        let floor = Duration::from_nanos(self.process.device.header().kernel_floor_ns);
+        let floor = Duration::from_nanos(device.header().kernel_floor_ns);
         std::thread::sleep(floor.saturating_sub(begin.elapsed()));
         Ok((start, clock::ticks()))
     }

@@ -13,6 +13,7 @@
 
 mod access;
 mod dispatch;
+mod given;
 mod job;
 mod memory;
 mod offers;

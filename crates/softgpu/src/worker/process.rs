@@ -1,7 +1,9 @@
 //! The process that the threads serve.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::given::Logged;
 use crate::device::{Device, GPUS};
 use crate::space::Space;
 use crate::wave::WaveProgram;
@@ -19,6 +21,8 @@ pub(super) struct Process {
     pub pid: u32,
     pub device: &'static Device,
     sides: [Side; GPUS],
+    /// What the access log has of it.
+    pub logged: Mutex<Logged>,
     /// The slot that it had last, and its tenancy there (0: none).
     slot: AtomicU32,
     tenancy: AtomicU64,
@@ -33,6 +37,7 @@ impl Process {
                 space: Space::new(device, gpu),
                 program: WaveProgram::new(),
             }),
+            logged: Mutex::default(),
             slot: AtomicU32::new(0),
             tenancy: AtomicU64::new(0),
         }

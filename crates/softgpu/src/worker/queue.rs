@@ -216,6 +216,7 @@ mod tests {
                 writable: true,
             },
             vram_of: Some(0),
+            serial: 0,
         };
         let before = Arc::new(Snapshot::of(vec![region(QUEUE)]));
         let after = Arc::new(Snapshot::of(vec![region(QUEUE), region(KERNEL)]));
