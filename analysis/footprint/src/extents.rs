@@ -14,16 +14,68 @@ use crate::value::{Alternative, Origin};
 /// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
 const SCALAR_PARTS: i128 = 3;
 
+/// Evaluations of one launch, each knowing less of memory than the one before.
+const MAX_ROUNDS: usize = 3;
+
 /// With what has been looked at of the kernarg segment.
+///
+/// A table that the kernel itself may change is not known while it runs. So where one was looked at, all is done again
+/// without it; the last time without any.
 pub(crate) fn access(
     plan: &Plan,
     unseen: &[Unseen],
     launch: &Launch<'_>,
     memory: &dyn LaunchMemory,
 ) -> (Access, Vec<Word>) {
-    let mut evaluation = Evaluation::new(plan, launch, memory);
-    let access = evaluation.access(unseen);
-    (access, evaluation.words)
+    let mut words = Vec::new();
+    let mut known = Unwritten {
+        memory,
+        written: Side::none(),
+    };
+    let mut round = 1;
+    loop {
+        let mut evaluation = Evaluation::new(plan, launch, &known);
+        let access = evaluation.access(unseen);
+        words.append(&mut evaluation.words);
+        let consulted = evaluation.consulted.into_iter();
+        let written: Vec<Extent> = consulted
+            .filter(|table| access.writes.overlaps(*table))
+            .collect();
+        if written.is_empty() {
+            return (access, words);
+        }
+        round += 1;
+        written
+            .into_iter()
+            .for_each(|table| known.written.insert(table));
+        if round == MAX_ROUNDS {
+            known.written = Side::Unknown(Reason::PointerFromMemory);
+        }
+    }
+}
+
+/// Memory whose content is known but for what the kernel may write.
+struct Unwritten<'a> {
+    memory: &'a dyn LaunchMemory,
+    written: Side,
+}
+
+impl LaunchMemory for Unwritten<'_> {
+    fn allocation(&self, addr: u64) -> Option<Extent> {
+        self.memory.allocation(addr)
+    }
+
+    fn is_allocated(&self, extent: Extent) -> bool {
+        self.memory.is_allocated(extent)
+    }
+
+    fn known_bytes(&self, addr: u64, len: usize) -> Option<Vec<u8>> {
+        let asked = Extent::with_len(addr, len as u64).ok()?;
+        let is_written = self.written.overlaps(asked);
+        (!is_written)
+            .then(|| self.memory.known_bytes(addr, len))
+            .flatten()
+    }
 }
 
 impl Evaluation<'_> {
@@ -55,14 +107,6 @@ impl Evaluation<'_> {
             && let Side::Unknown(reason) = access.writes
         {
             return Access::unknown(reason);
-        }
-        // A table that the kernel itself may change is not known while it runs.
-        if self
-            .consulted
-            .iter()
-            .any(|table| access.writes.overlaps(*table))
-        {
-            return Access::unknown(Reason::PointerFromMemory);
         }
         access
     }

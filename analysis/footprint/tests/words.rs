@@ -406,6 +406,19 @@ fn atomics_read_and_write() {
     assert_eq!(access.reads, access.writes);
 }
 
+/// What a kernel may itself write says nothing: all is then as if nobody had known it.
+#[test]
+fn an_index_that_the_kernel_may_write_over_is_not_known() {
+    let with = |index: u32| {
+        let content = Some((A, index.to_le_bytes().to_vec()));
+        let buffers = &[A, B];
+        run_on(LOADED_INDEX, &[A], &Device { buffers, content }).writes
+    };
+    assert_eq!(with(2), run_of(A + 8..A + 12));
+    assert_eq!(with(0), run_of(whole(A)));
+    assert_eq!(run(LOADED_INDEX, &[A]).writes, run_of(whole(A)));
+}
+
 #[test]
 fn tables_in_memory_are_followed_only_when_known() {
     assert_eq!(run(TABLE, &[A, B]).writes, Reason::PointerFromMemory.into());

@@ -158,6 +158,19 @@ pub(crate) const TABLE: &[u32] = &[
 ];
 
 #[rustfmt::skip]
+pub(crate) const LOADED_INDEX: &[u32] = &[
+    0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xc002_0182, 0x0000_0000,  // s_load_dword s6, s[4:5], 0x0
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0x8e06_8206,               // s_lshl_b32 s6, s6, 2
+    0x7e02_0206,               // v_mov_b32_e32 v1, s6
+    0x7e04_0280,               // v_mov_b32_e32 v2, 0
+    0xdc70_8000, 0x0004_0201,  // global_store_dword v1, v2, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
 pub(crate) const LOOP: &[u32] = &[
     0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
     0xc002_0180, 0x0000_0008,  // s_load_dword s6, s[0:1], 0x8
