@@ -9,6 +9,7 @@
 pub mod compile;
 pub mod ending;
 pub mod footprints;
+pub mod launches;
 pub mod rates;
 pub mod session;
 pub mod soak;

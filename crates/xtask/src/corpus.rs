@@ -3,6 +3,7 @@
 
 mod collect;
 mod packages;
+pub(crate) mod roots;
 
 use std::fs;
 use std::path::{Path, PathBuf};

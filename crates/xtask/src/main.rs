@@ -38,9 +38,13 @@ cargo xtask COMMAND
   corpus [--folder F] [NAME]...
                      get packages with code for gfx906 (5 GB, 20 GB unpacked, into target/corpora;
                      nothing is installed)
-  evaluate footprints [--folder F] [--json FILE] [--html FILE] [--target T] [--limit N]
+  evaluate footprints [--folder F] [--launches FILE] [--json FILE] [--html FILE] [--target T] [--limit N]
                      what is known of the kernels in there by their signatures, their metadata and
-                     their machine code
+                     their machine code; with what the next has found, in one page
+  evaluate launches [--folder F] [--only PART]... [--seed N] [--seconds N] [--json FILE] [--log FILE]...
+                     the same of launches, held against what they touch on the software GPU: AMD's
+                     test programs and ggml's (2.3 GB, 15 GB unpacked, into target/launches), or logs
+                     of any program
   tidy               check the rules of this repository
 
 demo, test, bench and soak begin with setup and build. Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         ["build"] => build::run(&workspace),
         ["corpus", rest @ ..] => corpus::collect(&workspace, rest),
         ["evaluate", "footprints", rest @ ..] => evaluate::footprints(&workspace, rest),
+        ["evaluate", "launches", rest @ ..] => evaluate::launches(&workspace, rest),
         ["fuzz", rest @ ..] => fuzz::run(&workspace, rest),
         ["tidy"] => tidy::run(&workspace),
         ["test"] => test::run(&workspace),

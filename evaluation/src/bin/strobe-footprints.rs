@@ -1,6 +1,6 @@
 //! Footprints of the kernels in a folder of libraries, one folder in it for each:
 //!
-//!     strobe-footprints --folder F [--json FILE] [--html FILE] [--target T] [--limit N]
+//!     strobe-footprints --folder F [--launches FILE] [--json FILE] [--html FILE] [--target T] [--limit N]
 //!
 //! Each library is evaluated by a process of its own, so that what one of them does to it is named, and its peak
 //! of memory is its own. Exit codes: 0 done, 1 something could not be evaluated, 2 wrong usage.
@@ -17,15 +17,17 @@ use strobe_evaluation::ending::{end, wrong_usage};
 use strobe_evaluation::footprints::{
     FootprintReport, LibraryOptions, LibraryTally, evaluate_library, page,
 };
+use strobe_evaluation::launches::LaunchReport;
 
 const PROGRAM: &str = "strobe-footprints";
 const USAGE: &str = "\
-usage: cargo xtask evaluate footprints [--folder F] [--json FILE] [--html FILE] [--target T] [--limit N]
-  (gfx906; N kernels of each library at the most)";
+usage: cargo xtask evaluate footprints [--folder F] [--launches FILE] [--json FILE] [--html FILE] [--target T] [--limit N]
+  (gfx906; N kernels of each library at the most; FILE of `cargo xtask evaluate launches --json FILE`)";
 
 #[derive(Debug)]
 struct Arguments {
     folder: PathBuf,
+    launches: Option<PathBuf>,
     json: Option<PathBuf>,
     html: Option<PathBuf>,
     options: LibraryOptions,
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
-    let (mut folder, mut json, mut html) = (None, None, None);
+    let (mut folder, mut launches, mut json, mut html) = (None, None, None, None);
     let mut options = LibraryOptions {
         target: "gfx906".into(),
         limit: usize::MAX,
@@ -58,6 +60,7 @@ fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
         };
         match word {
             "--folder" => folder = Some(value()?.into()),
+            "--launches" => launches = Some(value()?.into()),
             "--json" => json = Some(value()?.into()),
             "--html" => html = Some(value()?.into()),
             "--target" => options.target = (*value()?).into(),
@@ -67,6 +70,7 @@ fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
     }
     Ok(Arguments {
         folder: folder.context("which folder?")?,
+        launches,
         json,
         html,
         options,
@@ -74,6 +78,7 @@ fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
 }
 
 fn evaluate(arguments: &Arguments) -> anyhow::Result<()> {
+    let launches = arguments.launches.as_deref().map(launches).transpose()?;
     let folder = &arguments.folder;
     let read = || format!("read {} (`cargo xtask corpus` fills it)", folder.display());
     let mut libraries = Vec::new();
@@ -99,8 +104,11 @@ fn evaluate(arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
     }
-    let report = FootprintReport::new(&arguments.options.target, found, failed);
+    let report = FootprintReport::new(&arguments.options.target, found, failed, launches);
     print!("{}\n{}", report.table(), report.reasons());
+    if let Some(launches) = &report.launches {
+        print!("\n{}\n{}", launches.table(), launches.widest());
+    }
     if let Some(path) = &arguments.json {
         fs::write(path, serde_json::to_string_pretty(&report)? + "\n")
             .with_context(|| format!("write {}", path.display()))?;
@@ -110,6 +118,13 @@ fn evaluate(arguments: &Arguments) -> anyhow::Result<()> {
     }
     ensure!(report.failed.is_empty(), "{}", report.failed.join("; "));
     Ok(())
+}
+
+/// What has been measured of launches.
+fn launches(path: &Path) -> anyhow::Result<LaunchReport> {
+    let read = || format!("read {}", path.display());
+    let text = fs::read_to_string(path).with_context(read)?;
+    serde_json::from_str(&text).with_context(read)
 }
 
 /// By a process of its own.

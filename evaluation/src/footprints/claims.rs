@@ -12,7 +12,7 @@ const POINTER: u32 = 8;
 
 /// One side of what a way says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(crate) enum Claim {
     /// Just what these arguments (by index) lead to.
     Arguments(BTreeSet<usize>),
     /// More may be touched, because of that.
@@ -21,9 +21,9 @@ pub(super) enum Claim {
 
 /// Both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Claims {
-    pub(super) reads: Claim,
-    pub(super) writes: Claim,
+pub(crate) struct Claims {
+    pub(crate) reads: Claim,
+    pub(crate) writes: Claim,
 }
 
 impl Claims {
@@ -36,10 +36,9 @@ impl Claims {
 }
 
 const STRUCTURE: &str = "structure by value";
-const EMPTY: &str = "no body, what comes next";
 
 /// The parameters are those of the demangled name, if it could be read.
-pub(super) fn of_signature(name: &str, parameters: Option<&[Parameter]>, args: &[Arg]) -> Claims {
+pub(crate) fn of_signature(name: &str, parameters: Option<&[Parameter]>, args: &[Arg]) -> Claims {
     if !name.starts_with("_Z") {
         return Claims::inexact("not a C++ name");
     }
@@ -72,7 +71,7 @@ pub(super) fn of_signature(name: &str, parameters: Option<&[Parameter]>, args: &
 }
 
 /// A value of eight bytes is taken for a number, as a signature says it of `long`.
-pub(super) fn of_metadata(args: &[Arg]) -> Claims {
+pub(crate) fn of_metadata(args: &[Arg]) -> Claims {
     let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
     for (index, arg) in explicit(args) {
         match arg.kind {
@@ -95,12 +94,11 @@ pub(super) fn of_metadata(args: &[Arg]) -> Claims {
     }
 }
 
-/// The parameters make reasons more exact, where there are any. What an `empty` kernel runs on into is not its own.
-pub(super) fn of_machine_code(
+/// The parameters make reasons more exact, where there are any.
+pub(crate) fn of_machine_code(
     summary: &FootprintSummary,
     parameters: Option<&[Parameter]>,
     args: &[Arg],
-    empty: bool,
 ) -> Claims {
     let claim = |side: &SideSummary| match side {
         SideSummary::None => Claim::Arguments(BTreeSet::new()),
@@ -108,7 +106,6 @@ pub(super) fn of_machine_code(
             Claim::Arguments(slots.iter().filter_map(|slot| slot.arg).collect())
         }
         SideSummary::Indirect(slots) => Claim::Inexact(through_memory(slots, parameters, args)),
-        SideSummary::Unknown(reason) if empty => Claim::Inexact(format!("{EMPTY}: {reason}")),
         SideSummary::Unknown(reason) => Claim::Inexact(reason.to_string()),
     };
     Claims {
@@ -117,7 +114,7 @@ pub(super) fn of_machine_code(
     }
 }
 
-pub(super) const THROUGH_MEMORY: &str = "pointers in memory";
+pub(crate) const THROUGH_MEMORY: &str = "pointers in memory";
 
 /// Where the first table is that pointers are loaded from.
 fn through_memory(slots: &[Slot], parameters: Option<&[Parameter]>, args: &[Arg]) -> String {
@@ -233,17 +230,15 @@ mod tests {
             why: Vec::new(),
         };
         let list = parameters("f(float*, float**)");
-        let claims = of_machine_code(&summary, list.as_deref(), &args, false);
+        let claims = of_machine_code(&summary, list.as_deref(), &args);
         let reason = |text: &str| Claim::Inexact(text.to_owned());
         assert_eq!(
             claims.writes,
             reason("pointers in memory: of an argument T **")
         );
         assert_eq!(claims.reads, reason("analysis budget exceeded"));
-        let nameless = of_machine_code(&summary, None, &args, true);
+        let nameless = of_machine_code(&summary, None, &args);
         let expected = "pointers in memory: of an argument, a pointer";
         assert_eq!(nameless.writes, reason(expected));
-        let expected = "no body, what comes next: analysis budget exceeded";
-        assert_eq!(nameless.reads, reason(expected));
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 const DEMANGLERS: [&str; 2] = ["c++filt", "llvm-cxxfilt-15"];
 
 /// What each name is; `None` for those that are not C++'s, or that nobody can read.
-pub(super) fn demangle(names: &[&str]) -> anyhow::Result<Vec<Option<String>>> {
+pub(crate) fn demangle(names: &[&str]) -> anyhow::Result<Vec<Option<String>>> {
     let mut found: Vec<Option<String>> = vec![None; names.len()];
     for demangler in DEMANGLERS {
         let open: Vec<usize> = (0..names.len())

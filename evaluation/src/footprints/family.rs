@@ -4,7 +4,7 @@
 const LETTERS: usize = 40;
 
 /// The function without namespaces and template arguments; of Tensile's kernels the problem that they solve.
-pub(super) fn family(name: &str) -> String {
+pub(crate) fn family(name: &str) -> String {
     if let Some(function) = function(name) {
         return function.to_owned();
     }

@@ -139,10 +139,14 @@ fn count(analysed: &[Analysed], files: &[String], tally: &mut LibraryTally) -> a
             summary,
             ..
         } = kernel;
+        if kernel.empty {
+            tally.empty += 1;
+            continue;
+        }
         let file = &files[kernel.file];
         let parameters = demangled.as_deref().and_then(signature::parameters);
         let parameters = parameters.as_deref();
-        let machine = claims::of_machine_code(summary, parameters, args, kernel.empty);
+        let machine = claims::of_machine_code(summary, parameters, args);
         let add = |way: &mut WayTally, claims: &Claims, against: Option<&Claims>| {
             let reads = against.map(|machine| &machine.reads);
             let writes = against.map(|machine| &machine.writes);
@@ -154,7 +158,7 @@ fn count(analysed: &[Analysed], files: &[String], tally: &mut LibraryTally) -> a
         let metadata = claims::of_metadata(args);
         add(&mut tally.metadata, &metadata, Some(&machine));
         add(&mut tally.machine, &machine, None);
-        tally.empty += u64::from(kernel.empty);
+        tally.writes_by_tables += u64::from(matches!(summary.writes, SideSummary::Indirect(_)));
         tally.writes_worded += u64::from(is_worded(&summary.writes));
     }
     Ok(())

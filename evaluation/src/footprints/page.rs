@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::plot::{PARTS, plot};
 use super::report::{FAMILIES, FootprintReport};
 use super::tally::{LibraryTally, SideTally, WayTally};
+use crate::launches::section;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -36,6 +37,9 @@ pub fn page(report: &FootprintReport) -> String {
     for library in &all {
         details(library, &mut html);
     }
+    if let Some(launches) = &report.launches {
+        html.push_str(&section(launches));
+    }
     let _ = writeln!(html, "<script>{SCRIPT}</script></body></html>");
     html
 }
@@ -52,10 +56,14 @@ fn introduction(report: &FootprintReport, html: &mut String) {
          <p>Where the machine code is exact, the other two are held against it: they say the same arguments, too \
          many, or leave one out. It may itself name an argument that no launch ever touches, so a few of what is \
          \"left out\" may be its mistake.</p>\n\
-         <p>Nothing was executed. Not measured here: what the machine code says of a launch when the values of \
-         its arguments are known, where more is exact; and how footprints compare with what launches have really \
-         touched. (The tests do both, on the software GPU.)</p>\n",
+         <p>Once tables are known: also those that write through pointers in tables in memory which are reached from \
+         arguments; what stands there is known at a launch, if at all. Kernels without a body, which a compiler has taken \
+         for unreachable, are counted, and no part of any percentage.</p>\n",
     );
+    html.push_str(match report.launches {
+        Some(_) => "<p>All this without executing anything; launches follow at the end.</p>\n",
+        None => "<p>Nothing was executed. How footprints compare with what launches really touch is not measured here.</p>\n",
+    });
     let sentence = |what: &str, names: &[String], html: &mut String| {
         if !names.is_empty() {
             let _ = writeln!(html, "<p>{what}: {}.</p>", escape(&names.join("; ")));
@@ -82,6 +90,7 @@ fn libraries(all: &[&LibraryTally], html: &mut String) {
         "of all, too wide %",
         "of all, misses %",
         "machine code: writes exact %",
+        "or once tables are known %",
         "in words %",
         "signature: reads exact %",
         "metadata: reads exact %",
@@ -112,7 +121,9 @@ fn libraries(all: &[&LibraryTally], html: &mut String) {
         for way in [&library.signature, &library.metadata] {
             cells.extend(writes(way).map(|share| (share, 1)));
         }
-        cells.push((library.share(library.machine.writes.exact), 1));
+        let exact = library.machine.writes.exact;
+        cells.push((library.share(exact), 1));
+        cells.push((library.share(exact + library.writes_by_tables), 1));
         cells.push((library.share(library.writes_worded), 1));
         for way in [&library.signature, &library.metadata, &library.machine] {
             cells.push((library.share(way.reads.exact), 1));
@@ -189,7 +200,7 @@ fn details(library: &LibraryTally, html: &mut String) {
 }
 
 /// Names come from files: nothing in them is markup.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -235,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_page_needs_nothing_else_and_names_are_no_markup() {
-        let report = FootprintReport::new("gfx906", vec![library()], Vec::new());
+        let report = FootprintReport::new("gfx906", vec![library()], Vec::new(), None);
         let html = page(&report);
         assert!(html.contains("lib&lt;script&gt;") && !html.contains("lib<script>"));
         assert!(html.contains("two&lt;int&gt;") && html.contains("a &amp; b"));
@@ -245,6 +256,6 @@ mod tests {
         assert_eq!(html.matches("<svg").count(), 1);
         // Half known, half unknown.
         assert!(html.contains("machine code: not known (1 kernels, 50.0 %)"));
-        assert!(html.contains("Not measured here"));
+        assert!(html.contains("is not measured here"));
     }
 }

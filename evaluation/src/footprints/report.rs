@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::tally::LibraryTally;
+use crate::launches::LaunchReport;
 use crate::table::{Table, mib};
 
 /// Functions named for each reason.
@@ -19,11 +20,18 @@ pub struct FootprintReport {
     pub without: Vec<String>,
     /// Libraries whose evaluation failed, and how.
     pub failed: Vec<String>,
+    /// What was measured of launches, if anything was.
+    pub launches: Option<LaunchReport>,
 }
 
 impl FootprintReport {
     /// In the order of the libraries' names.
-    pub fn new(target: &str, found: Vec<LibraryTally>, failed: Vec<String>) -> Self {
+    pub fn new(
+        target: &str,
+        found: Vec<LibraryTally>,
+        failed: Vec<String>,
+        launches: Option<LaunchReport>,
+    ) -> Self {
         let (libraries, without): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|library| library.kernels > 0);
         Self {
@@ -32,6 +40,7 @@ impl FootprintReport {
             libraries,
             without: without.into_iter().map(|library| library.library).collect(),
             failed,
+            launches,
         }
     }
 
@@ -41,11 +50,13 @@ impl FootprintReport {
         table.row([
             "writes exact, in percent",
             "kernels",
+            "no body",
             "signature",
             "misses",
             "metadata",
             "misses",
             "machine code",
+            "or by tables",
             "in words",
             "reads",
             "kernels/s",
@@ -60,11 +71,13 @@ impl FootprintReport {
             table.row([
                 library.library.clone(),
                 library.kernels.to_string(),
+                library.empty.to_string(),
                 percent(library.signature.writes.exact),
                 missed(&library.signature),
                 percent(library.metadata.writes.exact),
                 missed(&library.metadata),
                 percent(library.machine.writes.exact),
+                percent(library.machine.writes.exact + library.writes_by_tables),
                 percent(library.writes_worded),
                 percent(library.machine.reads.exact),
                 format!("{:.0}", library.rate()),

@@ -2,7 +2,7 @@
 
 /// A parameter, as far as memory goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parameter {
+pub(crate) enum Parameter {
     /// A number, or something else that is no pointer to data.
     Number,
     /// A pointer or reference.
@@ -47,7 +47,7 @@ const NUMBERS: [&str; 26] = [
 ];
 
 /// The parameters of a demangled function; `None` if there is no list of them.
-pub(super) fn parameters(demangled: &str) -> Option<Vec<Parameter>> {
+pub(crate) fn parameters(demangled: &str) -> Option<Vec<Parameter>> {
     let text = demangled.trim_end();
     let text = text.strip_suffix(')')?;
     let mut depth = 1_usize;

@@ -55,7 +55,8 @@ pub struct LibraryTally {
     pub kernels: u64,
     /// Names that differ: programs of a test suite have many kernels in common.
     pub names: u64,
-    /// Without a body: the compiler took it for unreachable, as variants for other processors are.
+    /// Without a body: the compiler took it for unreachable, as variants for other processors are. Nothing is said
+    /// of them: they are no part of what follows.
     pub empty: u64,
     /// The limit was reached: there are more.
     pub cut: bool,
@@ -64,6 +65,9 @@ pub struct LibraryTally {
     pub signature: WayTally,
     pub metadata: WayTally,
     pub machine: WayTally,
+    /// Not exact by machine code, but once the content of tables is known that are reached from arguments: all else
+    /// is.
+    pub writes_by_tables: u64,
     /// Of the exact ones by machine code: the place of each write is said in terms of arguments and ids. That of
     /// others is known at a launch at the earliest.
     pub writes_worded: u64,
@@ -162,6 +166,7 @@ impl LibraryTally {
             sum.signature.merge(&library.signature);
             sum.metadata.merge(&library.metadata);
             sum.machine.merge(&library.machine);
+            sum.writes_by_tables += library.writes_by_tables;
             sum.writes_worded += library.writes_worded;
             sum.seconds += library.seconds;
             if library.slowest.seconds > sum.slowest.seconds {
@@ -181,9 +186,9 @@ impl LibraryTally {
         }
     }
 
-    /// In percent of the kernels.
+    /// In percent of the kernels that have a body.
     pub fn share(&self, part: u64) -> f64 {
-        100.0 * part as f64 / self.kernels.max(1) as f64
+        100.0 * part as f64 / self.kernels.saturating_sub(self.empty).max(1) as f64
     }
 }
 

@@ -85,8 +85,7 @@ impl Collection {
         }
         let (download, unpacked) = (package.download, package.unpacked);
         println!("{key}: {download} MB, {unpacked} MB unpacked");
-        let room = statvfs(&self.folder)?;
-        let room = room.blocks_available() * room.fragment_size() / 1_000_000;
+        let room = room(&self.folder)?;
         let needed = download + unpacked + 500;
         ensure!(room >= needed, "{room} MB of room, {needed} MB needed");
         let (packed, root) = (self.work.join("packed"), self.work.join("root"));
@@ -118,6 +117,12 @@ impl Collection {
         }
         Ok(&self.archives[suite])
     }
+}
+
+/// Megabytes that are free there.
+pub(super) fn room(folder: &Path) -> anyhow::Result<u64> {
+    let room = statvfs(folder)?;
+    Ok(room.blocks_available() * room.fragment_size() / 1_000_000)
 }
 
 /// Gets a wheel with pip, from where this machine's pip gets them, and unpacks it.

@@ -71,10 +71,10 @@ impl Archive {
         command
     }
 
-    /// Unpacks a package and all that it needs.
-    pub(crate) fn unpack_with_all(&self, package: &str, root: &Path) -> anyhow::Result<()> {
-        let arguments = ["-qq", "-y", "--download-only", "install", package];
-        shell::output(self.apt().args(arguments))?;
+    /// Unpacks packages and all that they need.
+    pub(crate) fn unpack_with_all(&self, packages: &[&str], root: &Path) -> anyhow::Result<()> {
+        let arguments = ["-qq", "-y", "--download-only", "install"];
+        shell::output(self.apt().args(arguments).args(packages))?;
         unpack(&self.folder.join("cache/archives"), root)
     }
 

@@ -82,7 +82,7 @@ impl Release {
                 prefix.display()
             );
             let archive = Archive::open(source, Kind::Packages, self.suites, work.join("archive"))?;
-            archive.unpack_with_all("criu", &root)?;
+            archive.unpack_with_all(&["criu"], &root)?;
             for folder in ["man", "doc", "info", "locale"] {
                 let folder = root.join("usr/share").join(folder);
                 if folder.exists() {
