@@ -196,6 +196,14 @@ fn widest(total: &RunReport, html: &mut String) {
             if counts.is_empty() { "none" } else { &counts }
         );
     }
+    let inexact = total.inexact.iter().map(|family| {
+        let launches: u64 = family.reasons.values().sum();
+        format!("{} ({launches})", family.family)
+    });
+    let inexact = escape(&inexact.collect::<Vec<_>>().join(", "));
+    if !inexact.is_empty() {
+        let _ = writeln!(html, "<p>Kernels made of these functions: {inexact}.</p>");
+    }
 }
 
 fn failures(run: &RunReport, html: &mut String) {

@@ -68,6 +68,8 @@ pub struct RunReport {
     pub needless: BTreeMap<String, u64>,
     /// By the bytes that they are predicted to write and do not.
     pub widest: Vec<FamilyReport>,
+    /// By the launches whose writes are not exact though tables are known.
+    pub inexact: Vec<FamilyReport>,
     /// Processes that did not end well; what they had launched by then counts.
     pub failed: Vec<String>,
 }
@@ -147,8 +149,12 @@ impl RunReport {
                 reasons: tally.reasons,
             })
             .collect();
+        let mut inexact = widest.clone();
         widest.sort_by_key(|family| std::cmp::Reverse(family.known.needless));
         widest.truncate(WIDEST);
+        inexact.retain(|family| !family.reasons.is_empty());
+        inexact.sort_by_key(|family| std::cmp::Reverse(family.reasons.values().sum::<u64>()));
+        inexact.truncate(WIDEST);
         Self {
             name: name.to_owned(),
             processes,
@@ -162,6 +168,7 @@ impl RunReport {
             reasons: all.reasons,
             missed,
             widest,
+            inexact,
             failed,
         }
     }
@@ -266,6 +273,10 @@ impl LaunchReport {
         ]);
         for (reason, launches) in &self.total.reasons {
             table.row([reason.clone(), launches.to_string()]);
+        }
+        for family in &self.total.inexact {
+            let launches: u64 = family.reasons.values().sum();
+            table.row([format!("  {}", family.family), launches.to_string()]);
         }
         table.text()
     }

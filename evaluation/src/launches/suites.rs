@@ -136,7 +136,7 @@ pub(super) const SUITES: [Suite; 9] = [
     },
     Suite {
         part: Part::Tests("checkin_lapack/", 120),
-        at_once: 20,
+        at_once: 8,
         ..of_tests(
             "rocSOLVER 5.5",
             HIP_57,

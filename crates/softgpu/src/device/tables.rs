@@ -12,7 +12,7 @@ use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;

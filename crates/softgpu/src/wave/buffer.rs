@@ -103,7 +103,8 @@ fn addresses(w: &Wave, s: &Step, d: &Descriptor, bytes: u64) -> (Addresses, u64)
             .base
             .wrapping_add(if private { place & 0xffff_ffff } else { place });
         let out_of_range = if d.stride == 0 || !d.swizzled && s.aux & IDXEN == 0 && !d.add_lane {
-            offset + bytes > d.records
+            // The scalar offset counts too: Tensile leaves rows of a tile that are outside to this check.
+            offset + scalar + bytes > d.records
         } else {
             index >= d.records
         };

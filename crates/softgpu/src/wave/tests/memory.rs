@@ -368,6 +368,8 @@ fn buffers_are_bounded() {
         0x8003_0304, // buffer_store_dword v3, v4, s[12:15], 0 idxen
         0xe050_1001,
         0x8002_0501, // buffer_load_dword v5, v1, s[8:11], 0 offen offset:1
+        0xe050_1000,
+        0x1002_0601, // buffer_load_dword v6, v1, s[8:11], s16 offen
     ]);
     test.data = (0..256).collect();
     test.both(
@@ -378,6 +380,7 @@ fn buffers_are_bounded() {
             w.set_scalar64(8, DATA);
             w.set_scalar(10, 100);
             w.set_scalar(11, 0x0002_4000);
+            w.set_scalar(16, 40);
             // Records of eight bytes, ten of them.
             w.set_scalar64(12, (DATA + 512) | (8 << 48));
             w.set_scalar(14, 10);
@@ -388,6 +391,7 @@ fn buffers_are_bounded() {
                 assert_eq!(end.vector(2)[i], if i < 25 { i as u32 } else { 0 });
                 let unaligned = (i as u32) >> 8 | (i as u32 + 1) << 24;
                 assert_eq!(end.vector(5)[i], if i < 24 { unaligned } else { 0 });
+                assert_eq!(end.vector(6)[i], if i < 15 { i as u32 + 10 } else { 0 });
                 let stored = end.data[128 + 2 * i];
                 assert_eq!(
                     stored,
