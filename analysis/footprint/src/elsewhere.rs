@@ -8,27 +8,11 @@
 
 use strobe_code_object::ArgKind;
 
-use crate::expr::{BOTTOM, Id, Map, Node, Symbolic};
-use crate::premises::{Premise, Which};
+use crate::expr::{BOTTOM, Id, Node, Symbolic};
 use crate::walk::Walk;
 
 /// Sums, choices and merges inside each other that are looked through.
 const MAX_PARTS: u32 = 8;
-
-/// Phis whose inputs are not all known before the walk is over, and those of which some are high halves of such
-/// addresses.
-#[derive(Debug, Default)]
-pub(crate) struct Elsewhere {
-    open: Map<u32, (Which, Premise)>,
-    relied_on: Vec<u32>,
-}
-
-impl Elsewhere {
-    /// Some inputs of a phi are not known yet; `premise`: what may be taken for granted of it.
-    pub(crate) fn leave_open(&mut self, phi: u32, which: Which, premise: Premise) {
-        self.open.insert(phi, (which, premise));
-    }
-}
 
 impl Walk<'_> {
     /// Only if the aperture was named, a flat address may lead to scratch.

@@ -8,14 +8,12 @@ use std::rc::Rc;
 
 use strobe_extent::Extent;
 
+use crate::computed::MAX_LOADS;
 use crate::evaluate::Evaluation;
 use crate::expr::{FactId, Id, Map, Node};
 use crate::facts::NOTHING;
 use crate::launch::Launch;
 use crate::words;
-
-/// Loads inside each other.
-pub(crate) const MAX_LOADS: u32 = 4;
 
 /// An expression's word for each item; truth values are 0 and 1.
 #[derive(Clone, Debug)]

@@ -41,6 +41,7 @@ pub mod broken;
 #[cfg(not(feature = "broken"))]
 mod broken;
 mod certain;
+mod computed;
 mod contradiction;
 mod describe;
 mod elsewhere;

@@ -15,7 +15,7 @@
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use strobe_extent::{Access, Extent, Side, Strided};
+use strobe_extent::{Access, Extent, Side};
 
 use crate::analyse::KernelFootprint;
 use crate::launch::{Launch, LaunchMemory, Word};
@@ -128,8 +128,7 @@ impl Kept {
     fn bytes(&self) -> usize {
         let runs = |side: &Side| match side {
             Side::Known(bytes) => {
-                bytes.extents().runs() * size_of::<Extent>()
-                    + bytes.patterns().len() * size_of::<Strided>()
+                bytes.extents().runs() * size_of::<Extent>() + size_of_val(bytes.patterns())
             }
             Side::Unknown(_) => 0,
         };

@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
+use crate::computed::Computed;
 use crate::expr::{Arena, BOTTOM, Id, Lost, Map, Node, Symbolic, children};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
 use crate::merge::Merges;
 use crate::site::{Load, Site, Store};
-use crate::stored::Computed;
 use crate::walk::Walk;
 
 /// Marks keys of 64-bit phis.

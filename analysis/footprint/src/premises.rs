@@ -5,6 +5,7 @@
 //! done again without it; a walk on which all of it holds has proved it, round by round.
 
 use crate::broken::Rule;
+use crate::expr::Map;
 use crate::place::Place;
 
 /// A loop: the entry of its function and the address of its head.
@@ -67,5 +68,20 @@ impl Premises {
     pub(crate) fn left(mut self) -> Self {
         self.known.append(&mut self.new);
         self
+    }
+}
+
+/// Phis whose inputs are not all known before the walk is over, and those of which some are high halves of such
+/// addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    pub(crate) open: Map<u32, (Which, Premise)>,
+    pub(crate) relied_on: Vec<u32>,
+}
+
+impl Elsewhere {
+    /// Some inputs of a phi are not known yet; `premise`: what may be taken for granted of it.
+    pub(crate) fn leave_open(&mut self, phi: u32, which: Which, premise: Premise) {
+        self.open.insert(phi, (which, premise));
     }
 }

@@ -13,7 +13,6 @@ use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
 use crate::block::{Exit, FlowError, Located, target};
-use crate::elsewhere::Elsewhere;
 use crate::epoch::Epochs;
 use crate::exec_values::ExecValues;
 use crate::expr::{Arena, FALSE, FactId, Id, Map, Node, TRUE};
@@ -25,7 +24,7 @@ use crate::loop_run::LoopRun;
 use crate::machine::Machine;
 use crate::merge::Merges;
 use crate::paths::Paths;
-use crate::premises::Premises;
+use crate::premises::{Elsewhere, Premises};
 use crate::registers::VCC;
 use crate::site::{Load, Visit};
 use crate::state::{ParkedLists, Snapshot, State};
