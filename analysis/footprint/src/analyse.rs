@@ -1,11 +1,11 @@
 //! One kernel: its code is walked once, and asked at each launch.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use strobe_code_object::{CodeObject, Kernel};
-use strobe_extent::{Access, Reason};
+use strobe_extent::{Access, Reason, Side};
 
-use crate::extents;
+use crate::extents::{self, Found};
 use crate::indexed::Reaches;
 use crate::launch::{Launch, LaunchMemory, Word};
 use crate::limits::AnalysisLimits;
@@ -31,6 +31,8 @@ enum Inner {
         plan: Box<Plan>,
         kernel: Box<Kernel>,
         unseen: Vec<Unseen>,
+        /// [`roots::pointers`], once somebody has asked.
+        pointers: OnceLock<[Option<Vec<u32>>; 2]>,
     },
     /// Anything, with the instruction at which the walk could not go on, if it could begin.
     Unknown {
@@ -51,6 +53,7 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
             unseen: unseen(&plan, kernel),
             plan: Box::new(plan),
             kernel: Box::new(kernel.clone()),
+            pointers: OnceLock::new(),
         },
         Err((reason, at)) => Inner::Unknown {
             reason,
@@ -109,8 +112,75 @@ impl KernelFootprint {
     ) -> (Access, Vec<Word>) {
         match &*self.inner {
             Inner::Unknown { reason, .. } => (Access::unknown(*reason), Vec::new()),
-            Inner::Known { plan, unseen, .. } => extents::access(plan, unseen, launch, memory),
+            Inner::Known { plan, unseen, .. } => {
+                let mut found = extents::access(plan, unseen, launch, memory);
+                let Access { reads, writes } = &found.access;
+                if [reads, writes]
+                    .map(Side::reason)
+                    .contains(&Some(Reason::Budget))
+                {
+                    self.widen(&mut found, launch, memory);
+                }
+                (found.access, found.words)
+            }
         }
+    }
+
+    /// Of a launch that takes too long to evaluate, each side that is not known for that is all that its pointers
+    /// point into.
+    fn widen(&self, found: &mut Found, launch: &Launch<'_>, memory: &dyn LaunchMemory) {
+        let (wide, words) = self.by_pointers_noting(launch, memory);
+        found.words.extend(words);
+        let Access { reads, writes } = &mut found.access;
+        for (side, wide) in [(reads, wide.reads), (writes, wide.writes)] {
+            let is_to_be_widened = match side.reason() {
+                Some(reason) => reason == Reason::Budget,
+                // What memory has told may not be so, now that more is written.
+                None => found.consulted,
+            };
+            if is_to_be_widened {
+                *side = wide;
+            }
+        }
+    }
+
+    /// What one launch may touch as far as its pointers tell: all of the allocations that they point into. That is quickly
+    /// said, where nothing but pointers among the arguments leads to memory, and wide.
+    #[must_use]
+    pub fn by_pointers(&self, launch: &Launch<'_>, memory: &dyn LaunchMemory) -> Access {
+        self.by_pointers_noting(launch, memory).0
+    }
+
+    fn by_pointers_noting(
+        &self,
+        launch: &Launch<'_>,
+        memory: &dyn LaunchMemory,
+    ) -> (Access, Vec<Word>) {
+        let mut words = Vec::new();
+        let (plan, unseen, [reads, writes]) = match &*self.inner {
+            Inner::Unknown { reason, .. } => return (Access::unknown(*reason), words),
+            Inner::Known {
+                plan,
+                kernel,
+                unseen,
+                pointers,
+            } => {
+                let pointers = pointers.get_or_init(|| roots::pointers(plan, kernel));
+                (plan, unseen, pointers)
+            }
+        };
+        let mut side = |pointers: &Option<Vec<u32>>, touches: fn(&Unseen) -> bool| {
+            let unseen = unseen.iter().filter(|unseen| touches(unseen));
+            let offsets = pointers.as_ref()?.iter().copied();
+            let offsets = offsets.chain(unseen.map(|unseen| unseen.offset));
+            extents::of_pointers(plan, launch, memory, offsets, &mut words)
+        };
+        let [reads, writes] = [
+            side(reads, |unseen| unseen.reads),
+            side(writes, |unseen| unseen.writes),
+        ]
+        .map(|side| side.unwrap_or(Side::Unknown(Reason::Budget)));
+        (Access { reads, writes }, words)
     }
 
     /// What any launch may touch, where nothing of it is known.

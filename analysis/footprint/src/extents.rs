@@ -18,8 +18,15 @@ const SCALAR_PARTS: i128 = 3;
 /// Evaluations of one launch, each knowing less of memory than the one before.
 const MAX_ROUNDS: usize = 3;
 
-/// With what has been looked at of the kernarg segment.
-///
+/// What one launch may touch.
+pub(crate) struct Found {
+    pub(crate) access: Access,
+    /// All of the kernarg segment that was looked at.
+    pub(crate) words: Vec<Word>,
+    /// Whether something depends on what stands in device memory.
+    pub(crate) consulted: bool,
+}
+
 /// A table that the kernel itself may change is not known while it runs. So where one was looked at, all is done again
 /// without it; the last time without any.
 pub(crate) fn access(
@@ -27,7 +34,7 @@ pub(crate) fn access(
     unseen: &[Unseen],
     launch: &Launch<'_>,
     memory: &dyn LaunchMemory,
-) -> (Access, Vec<Word>) {
+) -> Found {
     let mut words = Vec::new();
     let mut known = Unwritten {
         memory,
@@ -38,12 +45,17 @@ pub(crate) fn access(
         let mut evaluation = Evaluation::new(plan, launch, &known);
         let access = evaluation.access(unseen);
         words.append(&mut evaluation.words);
-        let consulted = evaluation.consulted.into_iter();
-        let written: Vec<Extent> = consulted
+        let consulted = !evaluation.consulted.is_empty();
+        let tables = evaluation.consulted.into_iter();
+        let written: Vec<Extent> = tables
             .filter(|table| access.writes.overlaps(*table))
             .collect();
         if written.is_empty() {
-            return (access, words);
+            return Found {
+                access,
+                words,
+                consulted,
+            };
         }
         round += 1;
         written
@@ -53,6 +65,30 @@ pub(crate) fn access(
             known.written = Side::Unknown(Reason::PointerFromMemory);
         }
     }
+}
+
+/// Where a launch takes too long to evaluate: all of the allocations that the pointers at these offsets point
+/// into. `None`: one of them points into none, so what is added to it may be a pointer.
+pub(crate) fn of_pointers(
+    plan: &Plan,
+    launch: &Launch<'_>,
+    memory: &dyn LaunchMemory,
+    offsets: impl IntoIterator<Item = u32>,
+    words: &mut Vec<Word>,
+) -> Option<Side> {
+    let mut evaluation = Evaluation::new(plan, launch, memory);
+    let mut side = Some(Side::none());
+    for offset in offsets {
+        match (evaluation.argument(offset).origin, &mut side) {
+            (Origin::Base(base), Some(side)) => {
+                let all = evaluation.bases[base as usize].all();
+                all.for_each(|extent| side.insert(extent));
+            }
+            _ => side = None,
+        }
+    }
+    words.append(&mut evaluation.words);
+    side
 }
 
 /// Memory whose content is known but for what the kernel may write.

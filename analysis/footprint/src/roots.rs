@@ -87,6 +87,8 @@ struct Finder<'a> {
     kernel: &'a Kernel,
     table: Table,
     sets: Vec<Set>,
+    /// The sets grow no further.
+    is_settled: bool,
 }
 
 impl Finder<'_> {
@@ -157,13 +159,14 @@ impl Finder<'_> {
         keep(a, b) | keep(b, a)
     }
 
-    /// Roots of a difference. Something lost less a pointer may lead from there to anywhere.
+    /// Roots of a difference. Something lost less a pointer may lead from there to anywhere, and a pointer less
+    /// another leads to the first.
     fn difference(&mut self, a: Set, b: Set) -> Set {
-        let lost = self.table.lost | self.table.behind;
-        if a & lost == 0 || b & self.table.slots == 0 {
+        let from = self.table.lost | self.table.behind | self.table.slots;
+        if a & from == 0 || b & self.table.slots == 0 {
             return a;
         }
-        a & !lost | self.one(Root::Apart)
+        a & !from | self.one(Root::Apart)
     }
 
     fn slot(&self, offset: u32) -> Root {
@@ -320,6 +323,7 @@ fn find<'a>(plan: &'a Plan, kernel: &'a Kernel) -> Finder<'a> {
         kernel,
         table: Table::default(),
         sets,
+        is_settled: false,
     };
     for _ in 0..MAX_ROUNDS {
         let mut changed = false;
@@ -330,10 +334,45 @@ fn find<'a>(plan: &'a Plan, kernel: &'a Kernel) -> Finder<'a> {
             *slot = set;
         }
         if !changed {
+            finder.is_settled = true;
             break;
         }
     }
     finder
+}
+
+/// The pointers among the arguments, by their offsets, through which reads go and through which writes do. `None`:
+/// some may go elsewhere.
+pub(crate) fn pointers(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
+    let mut finder = find(plan, kernel);
+    let mut sides = [Some(Vec::new()), Some(Vec::new())];
+    for site in &plan.sites {
+        let ways = finder.ways(site);
+        for (touched, side) in [site.reads, site.writes].into_iter().zip(&mut sides) {
+            for root in ways.iter().map(|way| way.root).filter(|_| touched) {
+                match root {
+                    Root::Slot(offset) => {
+                        if let Some(side) = side
+                            && !side.contains(&offset)
+                        {
+                            side.push(offset);
+                        }
+                    }
+                    Root::Image(_) | Root::Own | Root::Runtime | Root::RuntimeWord => {}
+                    Root::AnySlot
+                    | Root::Behind(_)
+                    | Root::HostCalls(..)
+                    | Root::Apart
+                    | Root::Lost(_) => *side = None,
+                }
+            }
+        }
+    }
+    if finder.is_settled {
+        sides
+    } else {
+        [None, None]
+    }
 }
 
 /// An address of a site: what it is based on, and in words what is added to that.

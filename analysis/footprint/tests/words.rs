@@ -192,6 +192,34 @@ fn pointers_subtract_to_numbers() {
     assert_eq!(access.writes, run_of(B + 64..B + 68));
 }
 
+#[test]
+fn without_an_evaluation_it_is_all_that_pointers_point_into_or_nothing_is_known() {
+    let writes = |code, kernarg: &[u64]| {
+        let kernarg: Vec<u8> = kernarg.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let launch = Launch {
+            kernarg: &kernarg,
+            grid: [64, 1, 1],
+            block: [64, 1, 1],
+            dynamic_lds: 0,
+        };
+        let device = Device {
+            buffers: &[A, B],
+            content: None,
+        };
+        footprint(code).by_pointers(&launch, &device).writes
+    };
+    assert_eq!(writes(STORE, &[A + 64]), run_of(whole(A)));
+    assert!(
+        writes(STORE, &[0]).is_unknown(),
+        "what is added to null may be a pointer"
+    );
+    assert!(
+        writes(DIFFERENCE, &[A + 64, A, B]).is_unknown(),
+        "one that leads from a pointer to another"
+    );
+    assert!(writes(ARGUMENT_TABLE, &[A, B]).is_unknown());
+}
+
 /// Less an argument and with it again, a pointer from memory points where it pointed.
 #[test]
 fn a_pointer_from_memory_is_not_the_argument_it_is_taken_relative_to() {

@@ -217,6 +217,14 @@ pub fn predict(footprint: &KernelFootprint, kernel: &Kernel, scene: &Scene) -> A
     })
 }
 
+/// What its pointers alone say of it.
+#[must_use]
+pub fn predict_by_pointers(footprint: &KernelFootprint, kernel: &Kernel, scene: &Scene) -> Access {
+    at_launch(kernel, scene, |launch, known| {
+        footprint.by_pointers(launch, known)
+    })
+}
+
 /// The pointers that it says the launch leaves.
 #[must_use]
 pub fn predict_stored(

@@ -6,7 +6,7 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, ExtentSet, Side};
 use strobe_footprint::{AnalysisLimits, KernelFootprint, analyse};
 
-use crate::device::{Device, Module, RunOutcome, predict, predict_stored};
+use crate::device::{Device, Module, RunOutcome, predict, predict_by_pointers, predict_stored};
 use crate::scene::Scene;
 
 /// The judgement of one launch.
@@ -64,16 +64,17 @@ pub fn judge(
     };
     let predicted = calm(|| {
         let stored = predict_stored(footprint, kernel, scene);
-        (predict(footprint, kernel, scene), stored)
+        let wide = predict_by_pointers(footprint, kernel, scene);
+        (predict(footprint, kernel, scene), wide, stored)
     });
-    let (predicted, stored) = match predicted {
+    let (predicted, wide, stored) = match predicted {
         Ok(predicted) => predicted,
         Err(panic) => return Judgement::Missed(panic.to_string()),
     };
     if let Some(different) = device.differing(&stored) {
         return confirmed(device, module, kernel, scene, different);
     }
-    match compare(&predicted, &seen) {
+    match compare(&predicted, &seen).and_then(|()| compare(&wide, &seen)) {
         Ok(()) => Judgement::Holds {
             reads: !predicted.reads.is_unknown(),
             writes: !predicted.writes.is_unknown(),
