@@ -18,7 +18,7 @@
 //!
 //! Values: `i32(1)`, `u32(1)`, `u64(1)`, `f32(1)`, `null`, `x=buffer(SIZE)`, `x=buffer(SIZE)+OFFSET`,
 //! `u64=x buffer=x(SIZE)`; `x:buffer(SIZE)` is memory that is no argument; `{ ... }` is one argument.
-//! Sets: `nothing`, `unknown`, `x` (all of it), `x[0..4]`.
+//! Sets: `nothing`, `unknown`, `x` (all of it), `x[0..4]`, `x[0..4]*64/8` (64 such, every 8 bytes).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -97,13 +97,17 @@ impl Device {
                 ("nothing", _) => {}
                 (_, None) => set.insert(self.buffers[word]),
                 (_, Some((name, range))) => {
-                    let (from, to) = range
-                        .trim_end_matches(']')
-                        .split_once("..")
-                        .expect("a range");
-                    let [from, to] =
-                        [from, to].map(|n| self.start(name) + n.parse::<u64>().unwrap());
-                    set.insert(Extent::new(from, to).expect("a range"));
+                    let number = |word: &str| word.parse::<u64>().expect("a number");
+                    let (range, repeated) = range.split_once(']').expect("a range");
+                    let (from, to) = range.split_once("..").expect("a range");
+                    let [from, to] = [from, to].map(|n| self.start(name) + number(n));
+                    let repeated = repeated.strip_prefix('*').map_or((1, 0), |repeated| {
+                        let (count, stride) = repeated.split_once('/').expect("a stride");
+                        (number(count), number(stride))
+                    });
+                    for way in (0..repeated.0).map(|at| at * repeated.1) {
+                        set.insert(Extent::new(from + way, to + way).expect("a range"));
+                    }
                 }
             }
         }

@@ -10,7 +10,7 @@ struct View {
 
 //~ launch view grid=64 block=64 args { x=buffer(4096) u32(64) u32(2) s=buffer(4096) }
 //~ reads s[0..256]
-//~ writes x[0..508]
+//~ writes x[0..4]*64/8
 extern "C" __global__ void view(View v) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < v.count) v.data[i * v.stride] = v.scale[i];
