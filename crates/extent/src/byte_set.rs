@@ -13,7 +13,9 @@ const PATTERNS: usize = 16;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ByteSet {
     extents: ExtentSet,
-    patterns: Vec<Strided>,
+    /// Most have none, and many of those are remembered. `Some` is not empty.
+    #[allow(clippy::box_collection, reason = "one word where there is none")]
+    patterns: Option<Box<Vec<Strided>>>,
 }
 
 impl ByteSet {
@@ -21,13 +23,13 @@ impl ByteSet {
     pub const fn new() -> ByteSet {
         ByteSet {
             extents: ExtentSet::new(),
-            patterns: Vec::new(),
+            patterns: None,
         }
     }
 
     /// Whether it holds no byte.
     pub fn is_empty(&self) -> bool {
-        self.extents.is_empty() && self.patterns.is_empty()
+        self.extents.is_empty() && self.patterns.is_none()
     }
 
     /// The bytes that are held as extents.
@@ -37,15 +39,23 @@ impl ByteSet {
 
     /// The other bytes.
     pub fn patterns(&self) -> &[Strided] {
-        &self.patterns
+        self.patterns.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Adds the bytes of `extent`.
     pub fn insert(&mut self, extent: Extent) {
         self.extents.insert(extent);
-        let extents = &self.extents;
-        self.patterns
-            .retain(|pattern| !extents.contains(pattern.hull()));
+        self.leave_out_contained();
+    }
+
+    /// Patterns whose bytes are all in an extent say nothing.
+    fn leave_out_contained(&mut self) {
+        if let Some(patterns) = &mut self.patterns {
+            patterns.retain(|pattern| !self.extents.contains(pattern.hull()));
+            if patterns.is_empty() {
+                self.patterns = None;
+            }
+        }
     }
 
     /// Adds the blocks of a pattern.
@@ -53,24 +63,29 @@ impl ByteSet {
         if self.extents.contains(strided.hull()) {
             return;
         }
-        let mut strided = strided;
+        let mut patterns = self.patterns.take().unwrap_or_default();
+        let mut cover = Cover::Strided(strided);
         // What has grown may join the next.
-        while let Some((at, both)) = self
-            .patterns
-            .iter()
-            .enumerate()
-            .find_map(|(at, known)| Some((at, known.joined(&strided)?)))
+        while let Cover::Strided(grown) = cover
+            && let Some((at, both)) = patterns
+                .iter()
+                .enumerate()
+                .find_map(|(at, known)| Some((at, known.joined(&grown)?)))
         {
-            self.patterns.swap_remove(at);
-            match both {
-                Cover::Extent(extent) => return self.insert(extent),
-                Cover::Strided(both) => strided = both,
-            }
+            patterns.swap_remove(at);
+            cover = both;
         }
-        if self.patterns.len() < PATTERNS {
-            self.patterns.push(strided);
-        } else {
-            self.insert(strided.hull());
+        let extent = match cover {
+            Cover::Extent(extent) => Some(extent),
+            Cover::Strided(grown) if patterns.len() < PATTERNS => {
+                patterns.push(grown);
+                None
+            }
+            Cover::Strided(grown) => Some(grown.hull()),
+        };
+        self.patterns = (!patterns.is_empty()).then_some(patterns);
+        if let Some(extent) = extent {
+            self.insert(extent);
         }
     }
 
@@ -85,22 +100,20 @@ impl ByteSet {
     /// Adds every byte of `other`.
     pub fn union_with(&mut self, other: &ByteSet) {
         self.extents.union_with(&other.extents);
-        let extents = &self.extents;
-        self.patterns
-            .retain(|pattern| !extents.contains(pattern.hull()));
-        for pattern in &other.patterns {
+        self.leave_out_contained();
+        for pattern in other.patterns() {
             self.insert_strided(*pattern);
         }
     }
 
     /// Whether `extent` shares a byte with it.
     pub fn overlaps(&self, extent: Extent) -> bool {
-        self.extents.overlaps(extent) || self.patterns.iter().any(|one| one.overlaps(extent))
+        self.extents.overlaps(extent) || self.patterns().iter().any(|one| one.overlaps(extent))
     }
 
     /// Whether every byte of `extent` is in it, in one extent or one block.
     pub fn contains(&self, extent: Extent) -> bool {
-        self.extents.contains(extent) || self.patterns.iter().any(|one| one.contains(extent))
+        self.extents.contains(extent) || self.patterns().iter().any(|one| one.contains(extent))
     }
 
     /// Whether it shares a byte with `other`. Of patterns it may say so wrongly: [`Strided::meets`].
@@ -114,14 +127,14 @@ impl ByteSet {
             || self.crosses(&other.extents)
             || other.crosses(&self.extents)
             || self
-                .patterns
+                .patterns()
                 .iter()
-                .any(|one| other.patterns.iter().any(|another| one.meets(another)))
+                .any(|one| other.patterns().iter().any(|another| one.meets(another)))
     }
 
     /// Whether a pattern shares a byte with a set.
     fn crosses(&self, extents: &ExtentSet) -> bool {
-        self.patterns.iter().any(|one| {
+        self.patterns().iter().any(|one| {
             let mut near = extents.within(one.hull());
             near.any(|extent| one.overlaps(extent))
         })
@@ -130,11 +143,11 @@ impl ByteSet {
     /// All extents that hold something of it, sorted; for each pattern that has more than `most` blocks, one extent. That
     /// is all its bytes and no other one, where there is no such pattern.
     pub fn flat(&self, most: u64) -> ExtentSet {
-        if self.patterns.is_empty() {
+        if self.patterns.is_none() {
             return self.extents.clone();
         }
         let mut all: Vec<Extent> = self.extents.iter().collect();
-        for pattern in &self.patterns {
+        for pattern in self.patterns() {
             if pattern.blocks() <= most {
                 all.extend(pattern.iter());
             } else {
@@ -149,7 +162,7 @@ impl From<ExtentSet> for ByteSet {
     fn from(extents: ExtentSet) -> ByteSet {
         ByteSet {
             extents,
-            patterns: Vec::new(),
+            patterns: None,
         }
     }
 }
@@ -158,7 +171,7 @@ impl fmt::Display for ByteSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
             .entries(self.extents.iter())
-            .entries(&self.patterns)
+            .entries(self.patterns())
             .finish()
     }
 }

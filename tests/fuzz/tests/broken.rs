@@ -10,7 +10,7 @@ use strobe_fuzz::random::Random;
 use strobe_fuzz::scene::Scene;
 
 /// Kernels of machine code after which every rule must have been found out.
-const KERNELS: usize = 25_000;
+const KERNELS: usize = 5000;
 /// Kernels of one run of the assembler.
 const FILE: usize = 200;
 /// Launches of each kernel.

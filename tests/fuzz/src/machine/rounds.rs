@@ -5,9 +5,10 @@ use crate::random::Random;
 
 /// One of the items of this file.
 pub(super) fn item(random: &mut Random) -> String {
-    match random.below(8) {
+    match random.below(9) {
         0 => meeting(random),
         1 => without_lanes(random),
+        8 => first_of_none(random),
         2 => counted_from_one(random),
         3..5 => detour(random),
         5..7 => if_record(random),
@@ -37,6 +38,21 @@ fn without_lanes(random: &mut Random) -> String {
          s_add_u32 s40, s40, 4\ns_cmp_lg_u32 s40, {wave}\ns_cbranch_scc1 1b\n\
          s_mov_b64 exec, s[46:47]\nv_mov_b32 v16, s40\n{}",
         items::mark_at(random)
+    )
+}
+
+/// A loop that the wave goes on with when its lanes have left, and a load of the first lane's word: then lane 0's, which
+/// was not among them.
+fn first_of_none(random: &mut Random) -> String {
+    let (lanes, wave) = (random.between(1, 4), 4 * random.between(5, 9));
+    let least = random.between(1, 8);
+    format!(
+        "s_mov_b64 s[46:47], exec\nv_lshlrev_b32 v17, 2, v0\nv_cmp_le_u32_e64 vcc, {least}, v0\n\
+         s_and_b64 exec, exec, vcc\ns_cbranch_execz 2f\ns_mov_b32 s40, 0\nv_mov_b32 v16, 0\n1:\n\
+         v_readfirstlane_b32 s42, v17\ns_load_dword s43, s[10:11], s42\ns_waitcnt lgkmcnt(0)\n\
+         v_cmp_gt_u32_e64 vcc, {lanes}, v16\ns_and_b64 exec, exec, vcc\nv_add_u32 v16, 1, v16\n\
+         s_add_u32 s40, s40, 4\ns_cmp_lg_u32 s40, {wave}\ns_cbranch_scc1 1b\n2:\n\
+         s_mov_b64 exec, s[46:47]"
     )
 }
 
