@@ -8,10 +8,10 @@ pub(super) fn item(random: &mut Random) -> String {
     match random.below(9) {
         0 => meeting(random),
         1 => without_lanes(random),
-        8 => first_of_none(random),
         2 => counted_from_one(random),
         3..5 => detour(random),
         5..7 => if_record(random),
+        7 => first_of_none(random),
         _ => first_lane(random),
     }
 }
