@@ -152,7 +152,7 @@ pub(crate) struct SoftgpuArguments {
     #[arg(long, value_name = "MICROSECONDS")]
     pub(crate) kernel_floor: Option<u64>,
     /// Write how well these rates were kept to this file when the program ends, as JSON: milliseconds that copies
-    /// should have taken, and how much later they ended.
+    /// should have taken, and how much later they ended. Without it, a terminal is told when they were not kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) pace: Option<PathBuf>,
     /// Write what each launch really read and wrote to this file, a JSON line a launch.

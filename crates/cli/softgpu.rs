@@ -1,6 +1,7 @@
 //! `strobe softgpu`: a program on software GPUs.
 
 use std::fs;
+use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,14 +34,15 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
     Ok(ExitCode::from(u8::try_from(ended.code).unwrap_or(1)))
 }
 
-/// What was measured on a machine that was too slow for the time model is not what it says.
+/// What was measured on a machine that was too slow for the time model is not what it says. That is said to a person
+/// alone: what the program writes to a file stays what it is.
 fn report(arguments: &SoftgpuArguments, pace: Pace) -> anyhow::Result<()> {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     if let Some(path) = &arguments.pace {
         let report = json!({ "modelled_ms": ms(pace.modelled), "late_ms": ms(pace.late), "kept": pace.is_kept() });
         fs::write(path, format!("{report}\n"))
             .with_context(|| format!("write {}", path.display()))?;
-    } else if !pace.is_kept() {
+    } else if !pace.is_kept() && stderr().is_terminal() {
         notice(format_args!(
             "the time model was not kept: copies of {:.0} ms in all ended {:.0} ms late, on a machine too slow or too busy",
             ms(pace.modelled),

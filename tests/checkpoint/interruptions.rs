@@ -242,8 +242,8 @@ fn a_program_that_ends_during_a_checkpoint_ends_as_it_would_without_one() {
     let folder = Folder::new("ends");
     let program = hip_program("ends.cpp");
     let mut environment = Environment::new(&folder, &[]);
-    let ways = ["main", "exit", "thread", "handler"];
-    for (number, way) in ways.iter().cycle().take(12).enumerate() {
+    let ways = ["main", "exit", "thread", "handler", "threads"];
+    for (number, way) in ways.iter().cycle().take(15).enumerate() {
         let (name, go) = (format!("{way}-{number}"), format!("go-{number}"));
         let session = environment.start_traced(&name, &[&program, way, &go]);
         session.says("ready");

@@ -2,6 +2,7 @@
 //   ends main FILE      returns from main
 //   ends exit FILE      calls exit
 //   ends thread FILE    calls exit on another thread
+//   ends threads FILE   calls exit on eight threads at once
 //   ends handler FILE   calls exit, and a handler of a signal does so again meanwhile
 // It says "ready" before.
 #include <sys/time.h>
@@ -25,6 +26,10 @@ int main(int argc, char** argv) {
     while (access(argv[2], F_OK)) usleep(500);
     if (!strcmp(argv[1], "exit")) exit(7);
     if (!strcmp(argv[1], "thread")) std::thread([] { exit(7); }).join();
+    if (!strcmp(argv[1], "threads")) {
+        for (int i = 0; i < 8; i++) std::thread([] { exit(7); }).detach();
+        pause();
+    }
     if (!strcmp(argv[1], "handler")) {
         signal(SIGALRM, exit_again);
         itimerval often = {{0, 30000}, {0, 30000}};

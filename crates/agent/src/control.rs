@@ -15,6 +15,7 @@ use crate::checkpoint::supervise::prepare_own_thread;
 use crate::control::own_thread::OwnThread;
 use crate::fault::{self, guarded};
 use crate::wire::page::{refuse, set_phase};
+use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_log::Wanted;
@@ -27,6 +28,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const CALL_PATIENCE: Duration = Duration::from_secs(30);
 /// How long the exit then waits for the thread itself, which only a silent controller holds up.
 const EXIT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a thread that exits while another does waits for the process to be gone. Handlers of the first may wait for
+/// this thread.
+const SECOND_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The thread that exits, its number in the kernel. Held while that thread waits for ours.
+static FIRST_TO_EXIT: Mutex<Option<libc::pid_t>> = Mutex::new(None);
 
 /// Starts the thread, once.
 pub(crate) fn start(agent: &'static Agent) {
@@ -60,29 +67,51 @@ pub(crate) fn start(agent: &'static Agent) {
 
 /// The program is about to exit: no thread of ours is in HIP when this returns, and none will be. A handler of a signal
 /// that exits, too, comes after it: what it would wait for is this thread's.
+///
+/// Threads that exit at once leave one after another. They would all have waited here, for one checkpoint, and a C
+/// library before 2.41 crashes when two of them run its handlers (glibc's bug 31997).
 pub fn before_exit() {
     without_signals(|| guarded(end));
 }
 
-/// Where there is an agent.
+/// Where there is an agent. With signals blocked: their handlers may exit.
 fn end() -> Option<&'static Agent> {
     if crate::wire::page::state() != crate::wire::page::State::Live {
         return None;
     }
     let agent = existing()?;
     agent.control.exiting.store(true, Ordering::Release);
+    // SAFETY: asks the kernel for a number.
+    let own = unsafe { libc::gettid() };
+    let is_first = FIRST_TO_EXIT
+        .try_lock_for(CALL_PATIENCE + EXIT_PATIENCE)
+        .is_some_and(|mut first| {
+            let is_first = *first.get_or_insert(own) == own;
+            if is_first {
+                wait_for_own_threads(agent);
+            }
+            is_first
+        });
+    if !is_first {
+        std::thread::sleep(SECOND_PATIENCE);
+    }
+    Some(agent)
+}
+
+fn wait_for_own_threads(agent: &Agent) {
     // In this order: the thread may wait for the call.
     agent.control.supervisor.end(CALL_PATIENCE);
     let thread = agent.control.thread.lock().take();
     let deadline = Instant::now() + EXIT_PATIENCE;
     // One that is not over by then is left alone.
     let _ = thread.map(|thread| thread.join(deadline, || false));
-    Some(agent)
 }
 
 extern "C" fn at_exit() {
     guarded(|| {
-        let Some(agent) = end() else { return };
+        let Some(agent) = without_signals(end) else {
+            return;
+        };
         let reports = Wanted::from_environment().phases();
         if reports || agent.trace.lock().has_log() {
             agent.drain_ring(usize::MAX);
