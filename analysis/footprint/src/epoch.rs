@@ -6,6 +6,10 @@
 //! nobody's child. So "active here, and not in a mask of that epoch" refutes the condition just if the
 //! epoch here is that one or stands below it. Lanes that were parked in between are active in the
 //! parent alone.
+//!
+//! Paths that part at a branch of the wave are in the same epoch. What is known of an epoch's lanes since something that
+//! happened on one of them, and made a new epoch there, says nothing on the others: hence each epoch knows the one
+//! before it, on all paths to it.
 
 use std::cell::Cell;
 
@@ -22,14 +26,19 @@ struct Epoch {
     depth: u32,
     /// A snapshot whose lanes contain those active in it.
     bound: Option<u32>,
+    /// The one that all paths to it have been in last: an older one, for all but the first.
+    before: u32,
 }
 
 /// All epochs of a walk.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     all: Vec<Epoch>,
-    /// Later epochs in which all lanes of one are active, if it comes to them: lanes came back to them, or paths met.
+    /// Later epochs in which all lanes of one are active, on the paths that come to them: lanes came back to them, or paths
+    /// met.
     wider: Map<u32, Vec<u32>>,
+    /// Those that began when lanes came back to the active ones of one.
+    returned_to: Map<u32, Vec<u32>>,
     /// Epochs looked at so far.
     pub(crate) steps: Cell<usize>,
 }
@@ -42,8 +51,10 @@ impl Epochs {
                 parent: 0,
                 depth: 0,
                 bound: None,
+                before: 0,
             }],
             wider: Map::default(),
+            returned_to: Map::default(),
             steps: Cell::new(0),
         }
     }
@@ -53,28 +64,30 @@ impl Epochs {
         self.all[epoch as usize].bound
     }
 
-    fn child(&mut self, parent: u32, bound: Option<u32>) -> u32 {
+    fn child(&mut self, parent: u32, bound: Option<u32>, before: u32) -> u32 {
         let depth = self.all[parent as usize].depth + 1;
         self.all.push(Epoch {
             parent,
             depth,
             bound,
+            before,
         });
         self.all.len() as u32 - 1
     }
 
     /// Lanes were switched off.
     pub(crate) fn narrower(&mut self, state: &State) -> u32 {
-        self.child(state.epoch, state.bound)
+        self.child(state.epoch, state.bound, state.epoch)
     }
 
-    /// Nothing is known but a snapshot that contains the lanes.
-    pub(crate) fn unrelated(&mut self, bound: Option<u32>) -> u32 {
+    /// Nothing is known of its lanes but a snapshot that contains them.
+    pub(crate) fn unrelated(&mut self, before: u32, bound: Option<u32>) -> u32 {
         let parent = self.all.len() as u32;
         self.all.push(Epoch {
             parent,
             depth: 0,
             bound,
+            before,
         });
         parent
     }
@@ -98,8 +111,43 @@ impl Epochs {
         }
     }
 
-    /// Epochs in which all lanes of one were active, that one first; not all of them, if they are many.
-    pub(crate) fn around(&self, epoch: u32) -> Vec<u32> {
+    /// The newest epoch that all paths which meet have been in.
+    pub(crate) fn before(&self, states: &[State]) -> u32 {
+        let of = states.iter().map(|state| state.epoch);
+        let met = of.reduce(|mut a, mut b| {
+            while a != b {
+                self.steps.update(|steps| steps + 1);
+                let newer = if a > b { &mut a } else { &mut b };
+                *newer = self.all[*newer as usize].before;
+            }
+            a
+        });
+        met.unwrap_or(0)
+    }
+
+    /// Whether all paths to an epoch have been in another.
+    fn has_been(&self, epoch: u32, other: u32) -> bool {
+        let mut at = epoch;
+        while at > other {
+            self.steps.update(|steps| steps + 1);
+            at = self.all[at as usize].before;
+        }
+        at == other
+    }
+
+    /// Lanes have come back to those active in an epoch, or to some of them.
+    pub(crate) fn returned_to(&mut self, epoch: u32, after: u32) {
+        self.returned_to.entry(epoch).or_default().push(after);
+    }
+
+    /// The epochs, on all paths to `now`, that began when lanes came back to those of one.
+    pub(crate) fn returns(&self, epoch: u32, now: u32) -> Vec<u32> {
+        let of = self.returned_to.get(&epoch).into_iter().flatten().copied();
+        of.filter(|after| self.has_been(now, *after)).collect()
+    }
+
+    /// Epochs in which all lanes of one were active, up to `now`, that one first; not all of them, if they are many.
+    pub(crate) fn around(&self, epoch: u32, now: u32) -> Vec<u32> {
         let mut found = vec![epoch];
         let mut next = 0;
         while next < found.len() && found.len() < MOST_AROUND {
@@ -108,6 +156,7 @@ impl Epochs {
             let of = self.all[epoch as usize];
             let parent = (of.depth > 0).then_some(of.parent);
             let wider = self.wider.get(&epoch).into_iter().flatten().copied();
+            let wider = wider.filter(|wider| self.has_been(now, *wider));
             for around in parent.into_iter().chain(wider) {
                 if !found.contains(&around) {
                     found.push(around);
@@ -128,10 +177,11 @@ impl Epochs {
             same &= state.epoch == first;
             common = common.and_then(|common| self.common(common, state.epoch));
         }
+        let before = self.before(states);
         match common {
             _ if same => first,
-            Some(common) => self.child(common, bound),
-            None => self.unrelated(bound),
+            Some(common) => self.child(common, bound, before),
+            None => self.unrelated(before, bound),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use strobe_code_object::CodeObject;
 use strobe_isa::scalar_register::EXEC;
-use strobe_isa::{Class, Flags, Op, Operand, Space};
+use strobe_isa::{Class, Flags, Inst, Op, Operand, Space};
 
 use crate::block::{Block, Exit, FlowError, Located, target};
 use crate::broken::Rule;
@@ -10,6 +10,13 @@ use crate::expr::Map;
 use crate::machine::Machine;
 use crate::reducible::make_reducible;
 use crate::registers::Defined;
+
+/// Whether lanes that were switched off are on again: `s_or_b64 exec, exec, s[..]`.
+fn switches_on(inst: &Inst) -> bool {
+    inst.op == Op::s_or_b64
+        && inst.dsts[0] == Operand::Scalar(EXEC)
+        && inst.srcs[..2].contains(&Operand::Scalar(EXEC))
+}
 
 /// What happens somewhere in a loop.
 #[derive(Debug, Default)]
@@ -68,7 +75,9 @@ impl Function {
         let first = function.at(entry).ok_or(FlowError::Code)?;
         function.sort(first);
         if !function.find_loops(limit)? {
-            make_reducible(&mut function.blocks, first, limit)?;
+            let instructions = &function.instructions;
+            let restores = |at: usize| switches_on(&instructions[at].inst);
+            make_reducible(&mut function.blocks, first, limit, restores)?;
             function.sort(first);
             if !function.find_loops(limit)? {
                 return Err(FlowError::Irreducible);

@@ -30,14 +30,14 @@ impl Walk<'_> {
             let before = [state.facts, state.wave];
             let mask = self.mask(state, Operand::Scalar(register));
             if mask != Some(FALSE) {
-                only = mask;
+                only = mask.map(|mask| (mask, state.epoch));
                 open += 1;
             }
             let way = match mask {
                 Some(FALSE) => None,
                 Some(mask) => Some([
-                    self.came_with(state.facts, mask, true),
-                    self.came_with(state.wave, mask, false),
+                    self.came_with(state.facts, mask, true, state.epoch),
+                    self.came_with(state.wave, mask, false, state.epoch),
                 ]),
                 None => Some(before),
             };
@@ -51,9 +51,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Lanes come back to those active in an epoch, which are the first way to a point.
-    pub(crate) fn come_together(&mut self, state: &State, epoch: u32, point: u32) {
-        let mask = self.arena.intern(Node::Lanes(TRUE, epoch));
+    /// Lanes have come back to those active in the epoch `before`, which are the first way to a point.
+    pub(crate) fn come_together(&mut self, state: &State, before: u32, point: u32) {
+        let mask = self.returned_to(before, state.epoch);
+        self.epochs.returned_to(before, state.epoch);
         let ways = self.merges.points[point as usize].ways.len();
         let mut left = vec![None; ways];
         left[0] = Some([state.facts, state.wave]);
@@ -65,22 +66,30 @@ impl Walk<'_> {
         self.merges.gathered.insert(mask, gathered);
     }
 
-    /// The facts of a lane that was active in an epoch.
-    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32) -> FactId {
+    /// The lanes that were active in an epoch when others came back to them.
+    fn returned_to(&mut self, epoch: u32, after: u32) -> Id {
+        let before = self.arena.intern(Node::Lanes(TRUE, epoch));
+        self.arena.intern(Node::Lanes(before, after))
+    }
+
+    /// The facts of a lane that was active in an epoch, and is in the epoch `now`.
+    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32, now: u32) -> FactId {
         let mut facts = facts;
-        for around in self.epochs.around(epoch) {
-            let mask = self.arena.intern(Node::Lanes(TRUE, around));
-            facts = self.met_with(facts, mask, true, 0);
+        for around in self.epochs.around(epoch, now) {
+            for after in self.epochs.returns(around, now) {
+                let mask = self.returned_to(around, after);
+                facts = self.met_with(facts, mask, true, 0);
+            }
         }
         facts
     }
 
     /// The facts where a lane of a mask is active: whence it came; `lane`: they are those of that lane.
-    pub(crate) fn came_with(&mut self, facts: FactId, mask: Id, lane: bool) -> FactId {
-        self.came(facts, mask, lane, DEPTH)
+    pub(crate) fn came_with(&mut self, facts: FactId, mask: Id, lane: bool, now: u32) -> FactId {
+        self.came(facts, mask, lane, now, DEPTH)
     }
 
-    fn came(&mut self, facts: FactId, mask: Id, lane: bool, depth: u32) -> FactId {
+    fn came(&mut self, facts: FactId, mask: Id, lane: bool, now: u32, depth: u32) -> FactId {
         self.charge(1);
         if self.exhausted() {
             return facts;
@@ -88,18 +97,18 @@ impl Walk<'_> {
         match self.arena.node(mask) {
             Node::Lanes(inner, epoch) => {
                 let facts = match lane {
-                    true => self.active_in(facts, epoch),
+                    true => self.active_in(facts, epoch, now),
                     false => facts,
                 };
-                self.came(facts, inner, lane, depth)
+                self.came(facts, inner, lane, now, depth)
             }
             Node::Both(a, b) => {
-                let facts = self.came(facts, a, lane, depth);
-                self.came(facts, b, lane, depth)
+                let facts = self.came(facts, a, lane, now, depth);
+                self.came(facts, b, lane, now, depth)
             }
             Node::PartOf(..) => self.met_with(facts, mask, lane, depth),
             Node::Exec(snapshot) if lane => match self.snapshots[snapshot as usize].epoch {
-                Some(epoch) => self.active_in(facts, epoch),
+                Some(epoch) => self.active_in(facts, epoch, now),
                 None => facts,
             },
             _ => facts,
@@ -146,7 +155,7 @@ impl Walk<'_> {
         };
         let facts = held.map_or(facts, |held| self.with_all(facts, held));
         match (only, depth.checked_sub(1)) {
-            (Some(only), Some(depth)) => self.came(facts, only, lane, depth),
+            (Some((only, now)), Some(depth)) => self.came(facts, only, lane, now, depth),
             _ => facts,
         }
     }

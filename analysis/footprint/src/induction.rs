@@ -12,10 +12,10 @@
 
 use crate::broken::Rule;
 use crate::evaluate::{Evaluation, Pending};
-use crate::expr::{BOTTOM, Compare, FactId, Id, Node};
+use crate::expr::{BOTTOM, Binary, Compare, FactId, Id, Node};
 use crate::facts::NOTHING;
 use crate::merge;
-use crate::plan::WIDE;
+use crate::plan::{Counter, WIDE};
 use crate::range::Range;
 use crate::rounds::{Rounds, rounds_until};
 use crate::value::{Alternative, Origin, Value, add};
@@ -42,6 +42,8 @@ struct Course {
 pub(crate) struct Condition {
     /// It is the counter's next value that is compared.
     pub(crate) after: bool,
+    /// Or the counter and this.
+    pub(crate) plus: i64,
     pub(crate) op: Compare,
     /// The counter stands left.
     pub(crate) left: bool,
@@ -210,8 +212,10 @@ impl<'a> Evaluation<'a> {
                 continue;
             }
             self.pending[level].used = false;
-            let value = self.value(way.input, way.facts);
-            let used = self.pending[level].used;
+            let next = self.next(key, way, bits);
+            let is_next = next.is_some();
+            let value = next.unwrap_or_else(|| self.value(way.input, way.facts));
+            let used = is_next || self.pending[level].used;
             for &alternative in value.alternatives() {
                 if alternative.origin == Origin::Anchor(key) {
                     course.step = Some(match course.step {
@@ -233,6 +237,23 @@ impl<'a> Evaluation<'a> {
         course.start = Value::any(starts, bits);
         self.settle(before);
         course
+    }
+
+    /// The phi and a number. What is known of that sum from before does not say how it is made of the phi.
+    fn next(&mut self, key: u64, way: Way, bits: u32) -> Option<Value> {
+        let is_phi = |id: Id| self.plan.is_phi(id, key);
+        let by = match self.plan.arena.node(way.input) {
+            Node::Binary(Binary::Add, a, by) | Node::Add64(a, by) if is_phi(a) => by,
+            Node::Binary(Binary::Add, by, a) | Node::Add64(by, a) if is_phi(a) => by,
+            _ => return None,
+        };
+        let by = self.value(by, way.facts).numbers()?;
+        let origin = Origin::Anchor(key);
+        let phi = Alternative {
+            origin,
+            range: Range::exactly(0),
+        };
+        Some(Value::One(add(phi, Alternative::number(by), bits)))
     }
 
     /// How often a loop goes round at most, for a phi of lanes or of the wave.
@@ -310,31 +331,32 @@ impl<'a> Evaluation<'a> {
                 continue;
             };
             for (counter, other, left) in [(a, b, true), (b, a, false)] {
-                let Some((key, after)) = self.plan.counter(point, counter) else {
-                    continue;
-                };
                 // Passing by a bound that moves, or by another end, is not meeting it.
                 let moves = self.plan.arena.traits(other).loops & loops != 0;
                 if op == Compare::Ne && (moves || !only) && !Rule::BoundsMove.is_broken() {
                     continue;
                 }
-                let condition = Condition {
-                    after,
-                    op,
-                    left,
-                    other,
-                    facts: fact.parent,
-                };
-                let Some(rounds) = self.bounded(key, condition) else {
-                    continue;
-                };
-                match found.iter_mut().find(|known| known.key == key) {
-                    Some(known) => known.rounds = known.rounds.min(rounds),
-                    None => found.push(Counted {
-                        key,
-                        rounds,
-                        of_wave: false,
-                    }),
+                let plan = self.plan;
+                for Counter { key, after, plus } in plan.counters(point, counter) {
+                    let condition = Condition {
+                        after,
+                        plus,
+                        op,
+                        left,
+                        other,
+                        facts: fact.parent,
+                    };
+                    let Some(rounds) = self.bounded(key, condition) else {
+                        continue;
+                    };
+                    match found.iter_mut().find(|known| known.key == key) {
+                        Some(known) => known.rounds = known.rounds.min(rounds),
+                        None => found.push(Counted {
+                            key,
+                            rounds,
+                            of_wave: false,
+                        }),
+                    }
                 }
             }
         }
@@ -348,6 +370,7 @@ impl<'a> Evaluation<'a> {
         }
         let Condition {
             after,
+            plus,
             op,
             left,
             other,
@@ -365,7 +388,9 @@ impl<'a> Evaluation<'a> {
         let (Some(Step::Add(step)), true, false) = (step, entered, reset) else {
             return self.scaled(key, ways, condition);
         };
-        let start = start.numbers()?;
+        // What is compared starts there, and goes the same way.
+        let plus = Alternative::number(Range::exactly(plus.into()));
+        let start = start.map(bits, |one| add(one, plus, bits)).numbers()?;
         // In one direction.
         let (least, most) = match step {
             Range { lo, hi, .. } if lo > 0 => (lo, hi),
@@ -428,12 +453,12 @@ impl<'a> Evaluation<'a> {
             let fact = *self.plan.facts.get(at);
             if let Node::Compare(op, a, b) = self.plan.arena.node(fact.condition) {
                 for (counter, other, left) in [(a, b, true), (b, a, false)] {
-                    let Some((of, after)) = self.plan.counter(point, counter) else {
+                    let mut counters = self.plan.counters(point, counter);
+                    let Some(Counter { after, .. }) =
+                        counters.find(|counter| counter.key == key && counter.plus == 0)
+                    else {
                         continue;
                     };
-                    if of != key {
-                        continue;
-                    }
                     let (signed, strict) = match op {
                         Compare::Eq | Compare::Ne => continue,
                         Compare::LtU => (false, 1),

@@ -177,6 +177,7 @@ impl Walk<'_> {
             masks: Vec::new(),
             kept: Vec::new(),
         };
+        let before = self.epochs.before(&states);
         let mut state = states[0].clone();
         state.scalars =
             self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &head.none);
@@ -209,7 +210,7 @@ impl Walk<'_> {
         state.widened = None;
         let entered = head.entered.filter(|_| shape.masks);
         state.bound = if shape.masks { entered } else { state.bound };
-        state.epoch = self.epochs.unrelated(state.bound);
+        state.epoch = self.epochs.unrelated(before, state.bound);
         state.occupied &= self.premises.granted(which, Premise::Occupied);
         state.all_active = false;
         state.path = self.paths.fresh();

@@ -542,12 +542,10 @@ impl Walk<'_> {
                 let before = state.epoch;
                 self.unpark(state, since, bound);
                 self.epochs.widened(before, state.epoch);
-                if !self.restored(state, mask)
-                    && let Some(since) = since
-                {
+                if !self.restored(state, mask) {
                     // Some may still be off. What they hold is in what has just been joined.
                     let joined = self.snapshot(state);
-                    let before = self.parked_at(state, since);
+                    let before = self.still_parked(state, since);
                     state.parked = self.parked.push(before, Parked::Snapshot(joined));
                 }
             }
@@ -555,13 +553,9 @@ impl Walk<'_> {
                 let since = self.origin(mask);
                 self.unpark(state, since, since);
                 state.occupied = false;
-                if since.is_some_and(|since| !self.keeps_parked(state, since))
-                    || !self.restored(state, mask)
-                {
+                if !self.restored(state, mask) {
                     // Whoever was parked since has come back, and a list of then is no tail of what is parked now.
-                    if let Some(since) = since {
-                        state.parked = self.parked_at(state, since);
-                    }
+                    state.parked = self.still_parked(state, since);
                     self.park(state, mask);
                 }
                 if let Node::Exec(snapshot) = self.arena.node(mask) {
@@ -573,9 +567,7 @@ impl Walk<'_> {
                 let bound = self.around(state.bound, since);
                 self.unpark(state, since, bound);
                 // Those that stay off are joined with those that are switched off now.
-                if let Some(since) = since {
-                    state.parked = self.parked_at(state, since);
-                }
+                state.parked = self.still_parked(state, since);
                 let unknown = self.arena.unknown();
                 self.park(state, unknown);
             }
@@ -616,14 +608,15 @@ impl Walk<'_> {
         self.parked.is_tail(then, state.parked)
     }
 
-    /// What stays parked when the lanes of a snapshot are dealt with. The list of that time says too
-    /// little where other lanes were on in between.
-    fn parked_at(&mut self, state: &State, since: u32) -> ParkedId {
-        if !self.keeps_parked(state, since) {
-            return state.parked;
+    /// What stays parked when all that were parked since have come back: since a snapshot, or ever. Where other lanes were on
+    /// in between, the list of that time says too little, and only what both lists have stays.
+    fn still_parked(&mut self, state: &State, since: Option<u32>) -> ParkedId {
+        let then = since.map_or(NONE_PARKED, |since| self.snapshots[since as usize].parked);
+        let mut parked = self.parked.common(state.parked, then);
+        if parked == NONE_PARKED {
+            return parked;
         }
-        let mut parked = self.snapshots[since as usize].parked;
-        for entry in self.parked.since(state.parked, parked).into_iter().rev() {
+        for entry in self.parked.since(state.parked, then).into_iter().rev() {
             if let Parked::Changed(changes) = entry {
                 parked = self.park_changes(parked, changes);
             }
@@ -631,11 +624,10 @@ impl Walk<'_> {
         parked
     }
 
-    /// Nothing is parked any more since a snapshot whose lanes are all active again.
+    /// Whether nothing is parked any more since a snapshot whose lanes are all active again.
     fn restored(&mut self, state: &mut State, mask: Id) -> bool {
         match self.arena.node(mask) {
             Node::Exec(snapshot) => {
-                state.parked = self.parked_at(state, snapshot);
                 let Snapshot {
                     bound, occupied, ..
                 } = self.snapshots[snapshot as usize];
@@ -643,11 +635,18 @@ impl Walk<'_> {
                 if state.bound == Some(snapshot) {
                     state.bound = bound;
                 }
+                let kept = self.keeps_parked(state, snapshot);
+                if kept {
+                    state.parked = self.still_parked(state, Some(snapshot));
+                }
+                kept
             }
-            Node::True => state.parked = NONE_PARKED,
-            _ => return false,
+            Node::True => {
+                state.parked = NONE_PARKED;
+                true
+            }
+            _ => false,
         }
-        true
     }
 
     fn park(&mut self, state: &mut State, mask: Id) {
@@ -693,14 +692,14 @@ impl Walk<'_> {
             }
             Node::Lanes(inner, epoch) if holds || self.epochs.within(state.epoch, epoch) => {
                 if holds {
-                    state.facts = self.active_in(state.facts, epoch);
+                    state.facts = self.active_in(state.facts, epoch, state.epoch);
                 }
                 self.assume(state, inner, holds, false);
             }
             Node::PartOf(..) | Node::Exec(_) if holds => {
-                state.facts = self.came_with(state.facts, truth, true);
+                state.facts = self.came_with(state.facts, truth, true, state.epoch);
                 if scalar {
-                    state.wave = self.came_with(state.wave, truth, false);
+                    state.wave = self.came_with(state.wave, truth, false, state.epoch);
                 }
             }
             Node::Any(mask) if holds => self.assume_some(state, mask),

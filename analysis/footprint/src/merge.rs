@@ -56,8 +56,8 @@ pub(crate) struct Gathered {
     pub(crate) point: u32,
     /// What holds for a lane of the mask, and for its wave, on each way; `None` where it brings none.
     pub(crate) ways: Vec<Option<[FactId; 2]>>,
-    /// The mask on the only way that brings lanes.
-    pub(crate) only: Option<Id>,
+    /// The mask on the only way that brings lanes, and the epoch at its end.
+    pub(crate) only: Option<(Id, u32)>,
 }
 
 #[derive(Debug, Default)]

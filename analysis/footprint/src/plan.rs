@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
 use crate::computed::Computed;
-use crate::expr::{Arena, BOTTOM, Id, Lost, Map, Node, Symbolic, children};
+use crate::expr::{Arena, BOTTOM, Binary, Id, Lost, Map, Node, Symbolic, children};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
@@ -39,9 +39,18 @@ pub(crate) struct Plan {
     pub(crate) host_calls: bool,
     /// Names of the module data that addresses point to, by image address.
     symbols: Map<u64, String>,
-    /// Phis of loops and their next values: the loop's point, the phi's key, whether it is the next
-    /// value.
-    counters: OnceLock<Map<(u32, Id), (u64, bool)>>,
+    /// Phis of loops and their next values, in the order of the loop's point and the node.
+    counters: OnceLock<Vec<(u32, Id, Counter)>>,
+}
+
+/// A phi of a loop, as a condition may compare it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counter {
+    pub(crate) key: u64,
+    /// It is the phi's next value.
+    pub(crate) after: bool,
+    /// What is added to the phi, in words that wrap. Nothing to a next value.
+    pub(crate) plus: i64,
 }
 
 impl Plan {
@@ -155,8 +164,17 @@ impl Plan {
             .map(|place| place.1)
     }
 
-    fn find_counters(&self) -> Map<(u32, Id), (u64, bool)> {
-        let mut found: Vec<(u32, Id, u64, bool)> = Vec::new();
+    /// Whether the node is the phi of this key.
+    pub(crate) fn is_phi(&self, id: Id, key: u64) -> bool {
+        match self.arena.node(id) {
+            Node::Phi(phi) => u64::from(phi) == key,
+            Node::Phi64(low, high) => wide_key(low, high) == key,
+            _ => false,
+        }
+    }
+
+    fn find_counters(&self) -> Vec<(u32, Id, Counter)> {
+        let mut found: Vec<(u32, Id, Counter)> = Vec::new();
         for index in 0..self.arena.len() {
             let id = Id(index as u32);
             let (phi, key, inputs) = match self.arena.node(id) {
@@ -180,26 +198,46 @@ impl Plan {
             if !head.is_loop() {
                 continue;
             }
-            found.push((point, id, key, false));
+            let counter = |after| Counter {
+                key,
+                after,
+                plus: 0,
+            };
+            found.push((point, id, counter(false)));
             for (&input, way) in inputs.into_iter().flatten().zip(&head.ways) {
                 if way.back && input != BOTTOM {
-                    found.push((point, input, key, true));
+                    found.push((point, input, counter(true)));
                 }
             }
         }
-        let mut counters = Map::default();
-        for (point, id, key, after) in found {
-            counters.entry((point, id)).or_insert((key, after));
-        }
-        counters
+        found.sort_by_key(|&(point, id, _)| (point, id));
+        found
     }
 
-    /// The phi of the loop at `point` that the node is, or is the next value of.
-    pub(crate) fn counter(&self, point: u32, id: Id) -> Option<(u64, bool)> {
-        self.counters
-            .get_or_init(|| self.find_counters())
-            .get(&(point, id))
-            .copied()
+    /// The phis of the loop at `point` that the node is, is the next value of, or is a constant away from.
+    pub(crate) fn counters(&self, point: u32, id: Id) -> impl Iterator<Item = Counter> + '_ {
+        let (phi, plus) = match self.arena.node(id) {
+            Node::Binary(Binary::Add, phi, plus) => {
+                let plus = self.arena.as_const(plus);
+                (phi, plus.map(|plus| i64::from(plus.cast_signed())))
+            }
+            Node::Add64(phi, plus) => (phi, self.arena.as_const64(plus).map(u64::cast_signed)),
+            _ => (id, None),
+        };
+        let away = plus.into_iter().flat_map(move |plus| {
+            let phis = self.counters_at(point, phi);
+            phis.filter(|counter| !counter.after)
+                .map(move |counter| Counter { plus, ..counter })
+        });
+        self.counters_at(point, id).chain(away)
+    }
+
+    fn counters_at(&self, point: u32, id: Id) -> impl Iterator<Item = Counter> + '_ {
+        let counters = self.counters.get_or_init(|| self.find_counters());
+        let first = counters.partition_point(|&(at, of, _)| (at, of) < (point, id));
+        let same = counters[first..].iter();
+        same.take_while(move |&&(at, of, _)| (at, of) == (point, id))
+            .map(|&(.., counter)| counter)
     }
 
     /// The name of the module data at an image address.

@@ -5,6 +5,9 @@
 //! (jump threading does), so such loops are rewritten before anything else looks at them: one entry
 //! becomes the head, and all blocks that the other entries lead to are there twice. The copies are
 //! walked until they reach the head; from then on it is a loop like any other.
+//!
+//! A loop that was entered at an `if` is entered behind its condition: with the lanes that satisfy it, or past it with none. Where
+//! an entry only switches lanes on again, the head is what comes after it: there all are on, on every way.
 
 use crate::block::{Block, FlowError};
 
@@ -15,11 +18,15 @@ const MAX_CANDIDATES: usize = 8;
 const WORK: usize = 4;
 
 /// Copies blocks until every loop has one entry. `limit`: instructions that the blocks may have then.
+/// `restores`: whether the instruction of this index switches lanes on again.
 pub(crate) fn make_reducible(
     blocks: &mut Vec<Block>,
     entry: usize,
     limit: usize,
+    restores: impl Fn(usize) -> bool,
 ) -> Result<(), FlowError> {
+    let restores = |block: &Block| restores(block.instructions.start);
+    split_after_first(blocks, restores);
     let mut work = 0;
     let mut size: usize = blocks.iter().map(|block| block.instructions.len()).sum();
     let mut before = predecessors(blocks);
@@ -36,20 +43,27 @@ pub(crate) fn make_reducible(
             let entries: Vec<usize> = knot.iter().copied().filter(|&b| is_entry(b)).collect();
             let mut head = *entries.first().ok_or(FlowError::Code)?;
             if entries.len() > 1 {
-                let mut copied = Vec::new();
-                let mut least = usize::MAX;
-                for &candidate in entries.iter().take(MAX_CANDIDATES) {
-                    let reached = without(blocks, &inside, &entries, candidate);
-                    let cost = reached.iter().map(|&b| blocks[b].instructions.len()).sum();
-                    if cost < least {
-                        (head, copied, least) = (candidate, reached, cost);
-                    }
-                }
-                size += least;
+                let restored = entries.iter().filter(|&&b| restores(&blocks[b]));
+                let restored = restored.filter_map(|&b| blocks[b].next.filter(|&to| inside[to]));
+                let restored: Vec<usize> = restored.collect();
+                let candidates = restored.iter().take(MAX_CANDIDATES).map(|&b| (false, b));
+                let others = entries.iter().take(MAX_CANDIDATES).map(|&b| (true, b));
+                let found = candidates
+                    .chain(others)
+                    .map(|(is_other, candidate)| {
+                        let reached = without(blocks, &inside, &entries, candidate);
+                        let cost: usize =
+                            reached.iter().map(|&b| blocks[b].instructions.len()).sum();
+                        (is_other, cost, candidate, reached)
+                    })
+                    .filter(|(_, cost, ..)| size + cost <= limit)
+                    .min_by_key(|&(is_other, cost, ..)| (is_other, cost));
                 work += blocks.len();
-                if size > limit {
+                let Some((_, cost, candidate, copied)) = found else {
                     return Err(FlowError::Size);
-                }
+                };
+                size += cost;
+                head = candidate;
                 regions.push(copy(blocks, &inside, &copied));
                 before = predecessors(blocks);
             }
@@ -57,6 +71,25 @@ pub(crate) fn make_reducible(
         }
     }
     Ok(())
+}
+
+/// Cuts blocks after their first instruction.
+fn split_after_first(blocks: &mut Vec<Block>, wanted: impl Fn(&Block) -> bool) {
+    for index in 0..blocks.len() {
+        let after = blocks.len();
+        let block = &mut blocks[index];
+        if wanted(block) && block.instructions.len() > 1 {
+            let cut = block.instructions.start + 1;
+            let rest = Block {
+                instructions: cut..block.instructions.end,
+                next: block.next.replace(after),
+                taken: block.taken.take(),
+                ..Block::default()
+            };
+            block.instructions.end = cut;
+            blocks.push(rest);
+        }
+    }
 }
 
 fn successors(block: &Block) -> impl Iterator<Item = usize> {
@@ -186,10 +219,10 @@ fn knots(blocks: &[Block], region: &[usize]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Blocks of one instruction with these successors.
+    /// Blocks of two instructions with these successors.
     fn graph(ways: &[&[usize]]) -> Vec<Block> {
         let block = |(index, ways): (usize, &&[usize])| Block {
-            instructions: index..index + 1,
+            instructions: 2 * index..2 * index + 2,
             next: ways.first().copied(),
             taken: ways.get(1).copied(),
             ..Block::default()
@@ -218,23 +251,21 @@ mod tests {
         true
     }
 
-    /// The instructions of all ways of so many steps from the entry.
-    fn ways(blocks: &[Block], entry: usize, steps: usize) -> Vec<Vec<usize>> {
-        let mut found = vec![(vec![blocks[entry].instructions.start], entry)];
-        for _ in 0..steps {
-            let mut longer = Vec::new();
-            for (way, at) in found {
-                for to in successors(&blocks[at]) {
-                    let mut way = way.clone();
-                    way.push(blocks[to].instructions.start);
-                    longer.push((way, to));
-                }
+    /// The first so many instructions of all ways from the entry.
+    fn ways(blocks: &[Block], entry: usize, count: usize) -> Vec<Vec<usize>> {
+        let mut found = Vec::new();
+        let mut open = vec![(Vec::new(), entry)];
+        while let Some((mut way, at)) = open.pop() {
+            way.extend(blocks[at].instructions.clone());
+            if way.len() >= count || successors(&blocks[at]).next().is_none() {
+                way.truncate(count);
+                found.push(way);
+            } else {
+                open.extend(successors(&blocks[at]).map(|to| (way.clone(), to)));
             }
-            found = longer;
         }
-        let mut ways: Vec<Vec<usize>> = found.into_iter().map(|(way, _)| way).collect();
-        ways.sort();
-        ways
+        found.sort();
+        found
     }
 
     #[test]
@@ -242,10 +273,29 @@ mod tests {
         let before = graph(&[&[1, 2], &[2, 3], &[1], &[]]);
         let mut blocks = graph(&[&[1, 2], &[2, 3], &[1], &[]]);
         assert!(!is_reducible(&blocks, 0));
-        make_reducible(&mut blocks, 0, 100).expect("small enough");
+        make_reducible(&mut blocks, 0, 100, |_| false).expect("small enough");
         assert!(is_reducible(&blocks, 0));
         assert_eq!(blocks.len(), 5, "one block is copied");
-        assert_eq!(ways(&before, 0, 6), ways(&blocks, 0, 6));
+        assert_eq!(ways(&before, 0, 12), ways(&blocks, 0, 12));
+    }
+
+    #[test]
+    fn a_loop_that_is_entered_at_an_if_begins_after_it() {
+        // 0 leads into the if (1) or past it (2); so does 3, which ends the loop.
+        let ways_of: [&[usize]; 5] = [&[1, 2], &[2], &[3], &[1, 2], &[]];
+        let before = graph(&ways_of);
+        let mut blocks = graph(&ways_of);
+        make_reducible(&mut blocks, 0, 100, |at| at == 4).expect("small enough");
+        assert!(is_reducible(&blocks, 0));
+        assert_eq!(ways(&before, 0, 12), ways(&blocks, 0, 12));
+        let rest = blocks.iter().position(|block| block.instructions == (5..6));
+        let inner =
+            (0..blocks.len()).filter(|&b| successors(&blocks[b]).any(|to| Some(to) == rest));
+        assert_eq!(
+            inner.count(),
+            2,
+            "from the copy outside, and where it goes round"
+        );
     }
 
     /// Random graphs: afterwards each loop has one entry, and the same ways lead through them.
@@ -274,9 +324,9 @@ mod tests {
             let before = graph(&slices);
             let mut after = graph(&slices);
             irreducible += usize::from(!is_reducible(&before, 0));
-            make_reducible(&mut after, 0, 10_000).expect("small enough");
+            make_reducible(&mut after, 0, 10_000, |at| at % 6 == 0).expect("small enough");
             assert!(is_reducible(&after, 0), "{ways_of:?}");
-            assert_eq!(ways(&before, 0, 8), ways(&after, 0, 8), "{ways_of:?}");
+            assert_eq!(ways(&before, 0, 16), ways(&after, 0, 16), "{ways_of:?}");
         }
         assert!(irreducible > 50, "only {irreducible}: too tame");
     }

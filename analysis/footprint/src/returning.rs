@@ -57,7 +57,7 @@ impl Walk<'_> {
         state.epoch = if Rule::SwitchingOnMakesAnEpoch.is_broken() {
             self.epochs.narrower(state)
         } else {
-            self.epochs.unrelated(bound)
+            self.epochs.unrelated(before, bound)
         };
         if snapshots.is_empty() && loops.is_empty() {
             let (true, Some(since)) = (state.idle, since) else {

@@ -3,7 +3,6 @@
 use crate::evaluate::Evaluation;
 use crate::expr::{BOTTOM, Binary, Compare, Id, Node};
 use crate::induction::{Condition, Ways};
-use crate::plan::wide_key;
 use crate::rounds::{rounds_growing, rounds_shrinking};
 
 /// What a round does to a counter.
@@ -26,11 +25,15 @@ impl Evaluation<'_> {
     ) -> Option<i128> {
         let Condition {
             after,
+            plus: 0,
             op,
             left,
             other,
             facts,
-        } = condition;
+        } = condition
+        else {
+            return None;
+        };
         let scales = ways.all().filter(|way| way.back && way.input != BOTTOM);
         let scales = scales.map(|way| self.scale(key, way.input));
         let scales: Vec<Scale> = scales.collect::<Option<_>>()?;
@@ -77,11 +80,7 @@ impl Evaluation<'_> {
     }
 
     fn scale(&self, key: u64, input: Id) -> Option<Scale> {
-        let is_phi = |id: Id| match self.plan.arena.node(id) {
-            Node::Phi(phi) => u64::from(phi) == key,
-            Node::Phi64(low, high) => wide_key(low, high) == key,
-            _ => false,
-        };
+        let is_phi = |id: Id| self.plan.is_phi(id, key);
         let count = |by: Id| {
             self.plan
                 .arena

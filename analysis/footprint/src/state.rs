@@ -216,7 +216,8 @@ impl ParkedLists {
         self.common(list, tail) == tail
     }
 
-    fn common(&self, mut a: ParkedId, mut b: ParkedId) -> ParkedId {
+    /// The longest tail of both.
+    pub(crate) fn common(&self, mut a: ParkedId, mut b: ParkedId) -> ParkedId {
         while a != b {
             self.steps.update(|steps| steps + 1);
             if self.depth(a) >= self.depth(b) {

@@ -95,7 +95,7 @@ impl Walk<'_> {
         state.all_active = before.all_active;
         state.exec = before.exec;
         state.bound = Some(snapshot);
-        state.epoch = self.epochs.unrelated(state.bound);
+        state.epoch = self.epochs.unrelated(state.epoch, state.bound);
         self.changes.push(changes);
         let changes = self.changes.len() as u32 - 1;
         state.parked = self.park_changes(before.parked, changes);

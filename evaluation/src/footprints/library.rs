@@ -100,8 +100,10 @@ fn analyse_one(
     let footprint = analyse(object, kernel, &AnalysisLimits::default());
     let seconds = (processor_time() - start).as_secs_f64();
     let summary = footprint.summary();
-    tally.evaluation.add(&footprint, kernel);
-    tally.seconds += seconds;
+    if !kernel.code.is_empty() {
+        tally.evaluation.add(&footprint, kernel);
+        tally.seconds += seconds;
+    }
     if seconds > tally.slowest.seconds {
         tally.slowest = Slowest {
             name: kernel.name.clone(),

@@ -181,10 +181,10 @@ impl LibraryTally {
         sum
     }
 
-    /// Kernels a second.
+    /// Kernels that have a body, a second.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 {
-            self.kernels as f64 / self.seconds
+            self.kernels.saturating_sub(self.empty) as f64 / self.seconds
         } else {
             0.0
         }
