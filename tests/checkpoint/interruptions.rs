@@ -10,7 +10,7 @@ use strobe_evaluation::{Session, session};
 
 use crate::harness::environment::Environment;
 use crate::harness::{
-    Ended, Folder, LIMIT, checkpoint, hip_program, restore, start, strobe, verify,
+    Ended, Folder, LIMIT, checkpoint, checkpoint_of, hip_program, restore, start, strobe, verify,
 };
 
 /// Milliseconds into a checkpoint. One takes a few hundred.
@@ -242,8 +242,8 @@ fn a_program_that_ends_during_a_checkpoint_ends_as_it_would_without_one() {
     let folder = Folder::new("ends");
     let program = hip_program("ends.cpp");
     let mut environment = Environment::new(&folder, &[]);
-    let ways = ["main", "exit", "thread", "handler", "threads"];
-    for (number, way) in ways.iter().cycle().take(15).enumerate() {
+    let ways = ["main", "exit", "thread", "handler", "second", "cancelled"];
+    for (number, way) in ways.iter().cycle().take(12).enumerate() {
         let (name, go) = (format!("{way}-{number}"), format!("go-{number}"));
         let session = environment.start_traced(&name, &[&program, way, &go]);
         session.says("ready");
@@ -253,5 +253,21 @@ fn a_program_that_ends_during_a_checkpoint_ends_as_it_would_without_one() {
         fs::write(folder.join(&go), "").expect("our folder");
         assert_eq!(session.code(), 7, "{way}, {number}: {}", session.output());
         command.wait().expect("it ends");
+    }
+}
+
+/// A thread that is held back sleeps, and is cancelled there.
+#[test]
+fn threads_may_be_cancelled_during_a_checkpoint() {
+    let folder = Folder::new("cancelled");
+    let program = hip_program("cancelled.cpp");
+    let slow = ["--link-rate", "4M", "--device-rate", "100M"];
+    let mut environment = Environment::new(&folder, &slow);
+    for mode in ["cow", "stop"] {
+        let session = environment.start_traced(mode, &[&program, "200"]);
+        session.says("ready");
+        let images = folder.join(&format!("images-{mode}"));
+        checkpoint_of(session.pid(), &images, &["--mode", mode]).well();
+        assert_eq!(session.code(), 7, "{mode}: {}", session.output());
     }
 }

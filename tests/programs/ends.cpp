@@ -2,9 +2,11 @@
 //   ends main FILE      returns from main
 //   ends exit FILE      calls exit
 //   ends thread FILE    calls exit on another thread
-//   ends threads FILE   calls exit on eight threads at once
 //   ends handler FILE   calls exit, and a handler of a signal does so again meanwhile
+//   ends second FILE    calls exit while another thread's is in a slow handler
+//   ends cancelled FILE calls exit on another thread, which is cancelled meanwhile
 // It says "ready" before.
+#include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -26,8 +28,16 @@ int main(int argc, char** argv) {
     while (access(argv[2], F_OK)) usleep(500);
     if (!strcmp(argv[1], "exit")) exit(7);
     if (!strcmp(argv[1], "thread")) std::thread([] { exit(7); }).join();
-    if (!strcmp(argv[1], "threads")) {
-        for (int i = 0; i < 8; i++) std::thread([] { exit(7); }).detach();
+    if (!strcmp(argv[1], "second")) {
+        atexit([] { usleep(1500000); });
+        std::thread([] { exit(7); }).detach();
+        usleep(100000);
+        exit(7);
+    }
+    if (!strcmp(argv[1], "cancelled")) {
+        pthread_t thread;
+        if (pthread_create(&thread, nullptr, [](void*) -> void* { exit(7); }, nullptr)) return 2;
+        if (pthread_cancel(thread)) return 2;
         pause();
     }
     if (!strcmp(argv[1], "handler")) {

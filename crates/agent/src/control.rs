@@ -28,12 +28,16 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const CALL_PATIENCE: Duration = Duration::from_secs(30);
 /// How long the exit then waits for the thread itself, which only a silent controller holds up.
 const EXIT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a thread that exits while another does waits for the process to be gone. Handlers of the first may wait for
-/// this thread.
-const SECOND_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The thread that exits, its number in the kernel. Held while that thread waits for ours.
-static FIRST_TO_EXIT: Mutex<Option<libc::pid_t>> = Mutex::new(None);
+/// The exit that came first. Held while it waits for our threads.
+static FIRST_EXIT: Mutex<Option<FirstExit>> = Mutex::new(None);
+
+/// What one exit has waited for, those that come after it do, too.
+struct FirstExit {
+    /// The kernel's number of its thread.
+    thread: libc::pid_t,
+    waited: Duration,
+}
 
 /// Starts the thread, once.
 pub(crate) fn start(agent: &'static Agent) {
@@ -68,8 +72,8 @@ pub(crate) fn start(agent: &'static Agent) {
 /// The program is about to exit: no thread of ours is in HIP when this returns, and none will be. A handler of a signal
 /// that exits, too, comes after it: what it would wait for is this thread's.
 ///
-/// Threads that exit at once leave one after another. They would all have waited here, for one checkpoint, and a C
-/// library before 2.41 crashes when two of them run its handlers (glibc's bug 31997).
+/// Threads that exit while another does leave as long after it as they came: all would have waited here for the same, and a
+/// C library before 2.41 crashes where two run its handlers at once (glibc's bug 31997).
 pub fn before_exit() {
     without_signals(|| guarded(end));
 }
@@ -81,19 +85,27 @@ fn end() -> Option<&'static Agent> {
     }
     let agent = existing()?;
     agent.control.exiting.store(true, Ordering::Release);
+    let came = Instant::now();
     // SAFETY: asks the kernel for a number.
     let own = unsafe { libc::gettid() };
-    let is_first = FIRST_TO_EXIT
-        .try_lock_for(CALL_PATIENCE + EXIT_PATIENCE)
-        .is_some_and(|mut first| {
-            let is_first = *first.get_or_insert(own) == own;
-            if is_first {
-                wait_for_own_threads(agent);
-            }
-            is_first
-        });
-    if !is_first {
-        std::thread::sleep(SECOND_PATIENCE);
+    let Some(mut first) = FIRST_EXIT.try_lock_for(CALL_PATIENCE + EXIT_PATIENCE) else {
+        return Some(agent);
+    };
+    match &*first {
+        None => {
+            wait_for_own_threads(agent);
+            *first = Some(FirstExit {
+                thread: own,
+                waited: came.elapsed(),
+            });
+        }
+        // It exits again in one of its handlers.
+        Some(known) if known.thread == own => {}
+        Some(known) => {
+            let leaves = came + known.waited;
+            drop(first);
+            std::thread::sleep(leaves.saturating_duration_since(Instant::now()));
+        }
     }
     Some(agent)
 }

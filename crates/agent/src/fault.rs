@@ -1,6 +1,7 @@
 //! Failing open: a fault in our code turns tracing off, and the program goes on.
 
 use parking_lot::Mutex;
+use std::ffi::c_int;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -16,15 +17,46 @@ pub(crate) fn is_off() -> bool {
 }
 
 /// Runs our own code inside a call of the program. `None` after a panic, which turns the agent off.
-/// HIP is never called in here by way of the program's call: unwinding that is not ours passes by.
+/// HIP is never called in here by way of the program's call: unwinding that is not ours passes by. Nor does a thread that is
+/// cancelled end in here, where we hold locks, and where its unwinding would be taken for a panic.
 #[inline]
 pub(crate) fn guarded<R>(ours: impl FnOnce() -> R) -> Option<R> {
+    let _uncancelled = Uncancelled::begin();
     match catch_unwind(AssertUnwindSafe(ours)) {
         Ok(result) => Some(result),
         Err(_) => {
             OFF.store(true, Ordering::SeqCst);
             None
         }
+    }
+}
+
+/// While it lives, `pthread_cancel` of this thread waits.
+struct Uncancelled {
+    before: c_int,
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of glibc's pthread.h.
+const CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    safe fn pthread_setcancelstate(state: c_int, before: Option<&mut c_int>) -> c_int;
+}
+
+impl Uncancelled {
+    #[inline]
+    fn begin() -> Self {
+        let mut before = 0;
+        // It fails for states that do not exist.
+        let _ = pthread_setcancelstate(CANCEL_DISABLE, Some(&mut before));
+        Self { before }
+    }
+}
+
+impl Drop for Uncancelled {
+    #[inline]
+    fn drop(&mut self) {
+        let _ = pthread_setcancelstate(self.before, None);
     }
 }
 
