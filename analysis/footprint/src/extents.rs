@@ -15,6 +15,9 @@ use crate::work;
 /// Of the address of a scalar instruction: base, register, constant. Each may lose 3 bytes.
 const SCALAR_PARTS: i128 = 3;
 
+/// An address whose numbers span that many bytes has an index without a bound: an unknown word, or part of one.
+const UNBOUNDED: i128 = 1 << 31;
+
 /// Evaluations of one launch, each knowing less of memory than the one before.
 const MAX_ROUNDS: usize = 3;
 
@@ -253,6 +256,10 @@ impl Evaluation<'_> {
                 && !self.memory.is_allocated(exact)
             {
                 return Touched::Nothing;
+            }
+            // It leaves the allocation, and that is where it goes.
+            if matches!(alternative.origin, Origin::Base(_)) && range.hi - range.lo < UNBOUNDED {
+                return Touched::Known(cover(range, bytes, exact));
             }
         }
         match alternative.origin {

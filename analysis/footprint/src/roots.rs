@@ -89,7 +89,13 @@ struct Finder<'a> {
     sets: Vec<Set>,
     /// The sets grow no further.
     is_settled: bool,
+    /// A number beside a pointer may be the distance to another, and the low half of a pointer any word. Otherwise a number is an
+    /// index, and the high half says which pointer it is: what a launch adds is evaluated there.
+    strict: bool,
 }
+
+/// Low bits of a pointer that a mask may clear, and it stays that pointer.
+const ALIGNMENT_BITS: u32 = 12;
 
 impl Finder<'_> {
     fn of(&self, id: Id) -> Set {
@@ -147,7 +153,7 @@ impl Finder<'_> {
             if other & !(lost | behind) != 0 {
                 set &= !(lost | behind);
             }
-            if other & pointers != 0 {
+            if other & pointers != 0 && !self.strict {
                 set &= !(slots & !pointers);
             }
             // Something lost is an index where there is a pointer from memory.
@@ -167,6 +173,12 @@ impl Finder<'_> {
             return a;
         }
         a & !from | self.one(Root::Apart)
+    }
+
+    /// Whether a mask is one that aligns a pointer.
+    fn aligns(&self, mask: Id) -> bool {
+        let mask = self.plan.arena.as_const(mask);
+        mask.is_some_and(|mask| mask.leading_ones() >= u32::BITS - ALIGNMENT_BITS)
     }
 
     fn slot(&self, offset: u32) -> Root {
@@ -266,11 +278,17 @@ impl Finder<'_> {
             Node::Symbol(_) | Node::ScratchBuffer(_) => self.one(Root::Own),
             Node::Select(_, a, b) | Node::Select64(_, a, b) => self.of(a) | self.of(b),
             Node::Low(a) | Node::High(a) | Node::Lane(a, ..) | Node::Lane64(a, ..) => self.of(a),
+            Node::Pair(low, high) if self.strict && self.of(low) != self.of(high) => {
+                self.one(Root::Lost(Why::Arithmetic))
+            }
             // The high half decides, if it is no constant.
             Node::Pair(low, high) => match self.of(high) {
                 0 => self.moved(self.of(low)),
                 high => self.moved(high),
             },
+            Node::Binary(Binary::And, _, by) if self.strict && !self.aligns(by) => {
+                self.one(Root::Lost(Why::Arithmetic))
+            }
             Node::Add64(a, b) | Node::Binary(Binary::Add | Binary::And | Binary::Or, a, b) => {
                 self.moved(self.sum(self.of(a), self.of(b)))
             }
@@ -315,7 +333,7 @@ fn reachable(plan: &Plan) -> Vec<Id> {
 }
 
 /// Finds where the addresses of all sites come from.
-fn find<'a>(plan: &'a Plan, kernel: &'a Kernel) -> Finder<'a> {
+fn find<'a>(plan: &'a Plan, kernel: &'a Kernel, strict: bool) -> Finder<'a> {
     let order = reachable(plan);
     let sets = vec![0; plan.arena.len()];
     let mut finder = Finder {
@@ -324,6 +342,7 @@ fn find<'a>(plan: &'a Plan, kernel: &'a Kernel) -> Finder<'a> {
         table: Table::default(),
         sets,
         is_settled: false,
+        strict,
     };
     for _ in 0..MAX_ROUNDS {
         let mut changed = false;
@@ -344,7 +363,7 @@ fn find<'a>(plan: &'a Plan, kernel: &'a Kernel) -> Finder<'a> {
 /// The pointers among the arguments, by their offsets, through which reads go and through which writes do. `None`:
 /// some may go elsewhere.
 pub(crate) fn pointers(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
-    let mut finder = find(plan, kernel);
+    let mut finder = find(plan, kernel, true);
     let mut sides = [Some(Vec::new()), Some(Vec::new())];
     for site in &plan.sites {
         let ways = finder.ways(site);
@@ -401,7 +420,7 @@ impl Finder<'_> {
 }
 
 pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
-    let mut finder = find(plan, kernel);
+    let mut finder = find(plan, kernel, false);
     let mut summary = FootprintSummary {
         reads: SideSummary::None,
         writes: SideSummary::None,
@@ -447,7 +466,7 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
 
 /// What each instruction touches, by ascending address.
 pub(crate) fn touches(plan: &Plan, kernel: &Kernel) -> Vec<Touch> {
-    let mut finder = find(plan, kernel);
+    let mut finder = find(plan, kernel, false);
     let mut touches = Vec::new();
     for (index, site) in plan.sites.iter().enumerate() {
         for way in finder.ways(site) {

@@ -8,8 +8,8 @@
 //~ reads nothing
 //~ writes nothing
 //~ launch saxpy grid=100 block=64 args f32(2) x=buffer(400) y=buffer(400) i32(1000)
-//~ reads x y
-//~ writes y
+//~ reads x[0..512] y[0..512]
+//~ writes y[0..512]
 extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i] + y[i];
@@ -22,6 +22,14 @@ extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
 extern "C" __global__ void slice(float* x, size_t offset, unsigned n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[offset + i] = 1.0f;
+}
+
+// An index that is known goes where it goes, also past the end: another allocation may be there.
+//~ launch past grid=64 block=64 args x=buffer(65536) i32(65500)
+//~ reads nothing
+//~ writes x[65500..65564]
+extern "C" __global__ void past(unsigned char* x, int n) {
+    x[n + threadIdx.x] = 1;
 }
 
 // A negative index.

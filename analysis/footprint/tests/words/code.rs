@@ -45,6 +45,25 @@ pub(crate) const DIFFERENCE: &[u32] = &[
 ];
 
 #[rustfmt::skip]
+pub(crate) const DISTANCE: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0x8004_0604,               // s_add_u32 s4, s4, s6
+    0x8205_0705,               // s_addc_u32 s5, s5, s7
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
+pub(crate) const OTHER_LOW_HALF: &[u32] = &[
+    0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+    0xbe84_0006,               // s_mov_b32 s4, s6
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xdc70_8000, 0x0004_0001,  // global_store_dword v1, v0, s[4:5]
+    0xbf81_0000,               // s_endpgm
+];
+
+#[rustfmt::skip]
 pub(crate) const RETURNING_LANES: &[u32] = &[
     0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
     0x7e02_0204,               // v_mov_b32_e32 v1, s4
