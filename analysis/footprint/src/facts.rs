@@ -24,7 +24,12 @@ pub(crate) struct Facts {
     facts: Vec<Fact>,
     /// Each chain is there once: ways that went apart and hold the same again have the same one.
     ids: Map<(FactId, Id), FactId>,
+    /// What [`Facts::with_all`] has made of two chains, and its steps.
+    both: Map<(FactId, FactId), (FactId, usize)>,
 }
+
+/// Conditions of another chain that are taken over.
+const MOST_HELD: usize = 32;
 
 pub(crate) const NOTHING: FactId = FactId(0);
 
@@ -40,6 +45,7 @@ impl Facts {
         Self {
             facts: vec![nothing],
             ids: Map::default(),
+            both: Map::default(),
         }
     }
 
@@ -84,9 +90,33 @@ impl Facts {
         id
     }
 
-    /// Conditions in a chain.
-    pub(crate) fn depth(&self, id: FactId) -> usize {
-        self.get(id).depth as usize
+    /// The chain, and what another one says besides, the newest of it; and the steps that this takes, be it for the
+    /// first time or not.
+    pub(crate) fn with_all(&mut self, facts: FactId, held: FactId) -> (FactId, usize) {
+        if let Some(known) = self.both.get(&(facts, held)) {
+            return *known;
+        }
+        let common = self.common(facts, held);
+        let mut more = Vec::new();
+        let mut at = held;
+        while at != common && more.len() < MOST_HELD {
+            let fact = self.get(at);
+            more.push((fact.condition, fact.own));
+            at = fact.parent;
+        }
+        let steps = self.apart(facts, held, common) + more.len();
+        let oldest_first = more.into_iter().rev();
+        let both = oldest_first.fold(facts, |facts, (condition, own)| {
+            self.push_of(facts, condition, own)
+        });
+        self.both.insert((facts, held), (both, steps));
+        (both, steps)
+    }
+
+    /// Conditions of two chains that are not in what they have in common.
+    pub(crate) fn apart(&self, a: FactId, b: FactId, common: FactId) -> usize {
+        let [a, b, common] = [a, b, common].map(|id| self.get(id).depth as usize);
+        a + b - 2 * common
     }
 
     pub(crate) fn common(&self, mut a: FactId, mut b: FactId) -> FactId {

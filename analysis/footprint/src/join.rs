@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::expr::{BOTTOM, FactId, Id};
 use crate::facts::NOTHING;
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
 use crate::registers::SCALARS;
 use crate::state::{Slots, State};
@@ -32,7 +32,7 @@ impl Walk<'_> {
             ways,
             facts,
             wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: 0,
         });
         let mut joined = states[0].clone();

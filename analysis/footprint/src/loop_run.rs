@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::{Holder, Place};
 use crate::premises::{Premise, Where, Which};
 use crate::registers::{Defined, SCALARS};
@@ -159,7 +159,7 @@ impl Walk<'_> {
             ways: ways.chain(open).collect(),
             facts,
             wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: bit,
         });
         let mut head = Head {
@@ -493,7 +493,7 @@ impl Walk<'_> {
                     ways: Vec::new(),
                     facts,
                     wave,
-                    first: 0,
+                    phis: PointPhis::default(),
                     loops: 0,
                 });
                 self.loops[run as usize].parked_point = Some(point);

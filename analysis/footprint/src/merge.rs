@@ -4,7 +4,7 @@
 //! pair up to a 64-bit phi input by input. Each way carries the facts that hold on it: an input is
 //! evaluated under those and under no others.
 
-use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node, part};
 
 /// A way into a point.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +27,19 @@ pub(crate) struct Point {
     /// The facts that hold at the point.
     pub(crate) facts: FactId,
     pub(crate) wave: FactId,
-    /// The first phi of it, if it has any: those of a meeting point follow each other.
-    pub(crate) first: u32,
+    pub(crate) phis: PointPhis,
     /// The bit of the loop that it heads ([`crate::expr::Traits::loops`]), or none.
     pub(crate) loops: u64,
+}
+
+/// The phis of a point: those of a meeting point follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PointPhis {
+    /// The number of the first, if there is any.
+    first: u32,
+    pub(crate) count: u32,
+    /// Their bits in [`crate::expr::Traits::parts`].
+    pub(crate) parts: u64,
 }
 
 impl Point {
@@ -74,7 +83,7 @@ pub(crate) struct Merges {
 
 impl Merges {
     pub(crate) fn point(&mut self, mut point: Point) -> u32 {
-        point.first = self.phis.len() as u32;
+        point.phis.first = self.phis.len() as u32;
         self.points.push(point);
         self.points.len() as u32 - 1
     }
@@ -94,12 +103,18 @@ impl Merges {
             bits |= arena.traits(*input).loops;
         }
         self.inputs += inputs.len();
+        let id = arena.new_phi(bits, !scalar);
+        let of_point = &mut self.points[point as usize].phis;
+        if (of_point.first + of_point.count) as usize == self.phis.len() {
+            of_point.count += 1;
+            of_point.parts |= part(id);
+        }
         self.phis.push(Phi {
             point,
             inputs,
             scalar,
         });
-        arena.new_phi(bits, !scalar)
+        id
     }
 
     /// Makes the inputs of every 64-bit phi that has come up, and of those that come up then.

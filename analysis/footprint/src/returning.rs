@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FactId, Id, Lost};
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::Place;
 use crate::state::{NONE_PARKED, Parked, Slots, Snapshot, State};
 use crate::walk::Walk;
@@ -134,7 +134,7 @@ impl Walk<'_> {
             ways: ways.collect(),
             facts: common,
             wave: state.wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: 0,
         });
         (point, common)

@@ -12,7 +12,7 @@ use strobe_isa::{Class, Inst, Operand};
 
 use crate::expr::{FactId, Id, Lost};
 use crate::indexed::{Indexed, Reach};
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
 use crate::range::Range;
 use crate::state::State;
@@ -134,7 +134,7 @@ impl Walk<'_> {
             ways: vec![way; values.len()],
             facts,
             wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: 0,
         });
         let inside = self.arena.inside;

@@ -480,8 +480,7 @@ impl<'a> Walk<'a> {
     /// What two chains of facts have in common.
     pub(crate) fn common(&self, a: FactId, b: FactId) -> FactId {
         let common = self.facts.common(a, b);
-        let [a, b, left] = [a, b, common].map(|id| self.facts.depth(id));
-        self.charge(a + b - 2 * left);
+        self.charge(self.facts.apart(a, b, common));
         common
     }
 
