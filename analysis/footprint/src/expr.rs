@@ -248,6 +248,16 @@ impl Arena {
         self.one_of_a_kind(Node::Opaque(unique, lost))
     }
 
+    /// What is in a register that nobody asks for; `loops` are the bits of the loops that it is another one in each round
+    /// of, beside those that the walk is in.
+    pub(crate) fn anything(&mut self, loops: u64) -> Id {
+        let inside = self.inside;
+        self.inside |= loops;
+        let anything = self.opaque(Lost::Arithmetic);
+        self.inside = inside;
+        anything
+    }
+
     /// A register that nobody has set holds something when it is used together with others.
     fn some(&mut self, word: Id) -> Id {
         if word == BOTTOM {

@@ -4,6 +4,7 @@ use strobe_code_object::CodeObject;
 use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Flags, Inst, Op, Operand, Space};
 
+use crate::asked::AskedFor;
 use crate::block::{Block, Exit, FlowError, Located, target};
 use crate::broken::Rule;
 use crate::expr::Map;
@@ -59,6 +60,7 @@ pub(crate) struct Function {
     pub(crate) loops: Vec<Loop>,
     /// Innermost loop of each block.
     pub(crate) inner: Vec<Option<usize>>,
+    pub(crate) asked: AskedFor,
 }
 
 impl Function {
@@ -83,6 +85,13 @@ impl Function {
                 return Err(FlowError::Irreducible);
             }
         }
+        let Self {
+            instructions,
+            blocks,
+            order,
+            ..
+        } = &function;
+        function.asked = AskedFor::of(instructions, blocks, order);
         Ok(function)
     }
 
@@ -397,5 +406,6 @@ fn split(instructions: Vec<Located>, entry: u64, jumps: &Jumps) -> Function {
         position: Vec::new(),
         loops: Vec::new(),
         inner: Vec::new(),
+        asked: AskedFor::default(),
     }
 }

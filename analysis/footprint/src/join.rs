@@ -90,6 +90,14 @@ impl Walk<'_> {
             if others.iter().all(|s| of(s)[register] == value) {
                 continue;
             }
+            let is_asked = match vector {
+                true => self.asked.vector(register),
+                false => self.asked.scalar(register),
+            };
+            if !is_asked {
+                Rc::make_mut(&mut joined)[register] = self.arena.anything(0);
+                continue;
+            }
             let mut values: Vec<Id> = states.iter().map(|s| of(s)[register]).collect();
             values.extend(more);
             let value = self.merges.join(&mut self.arena, point, &values, !vector);

@@ -272,6 +272,13 @@ impl Walk<'_> {
         let mut register = 0;
         while register < SCALARS {
             let place = Place::Scalar(register);
+            if !self.asked.scalar(register) {
+                if head.shape.defined.scalar(register) {
+                    scalars[register] = self.arena.anything(head.bit);
+                }
+                register += 1;
+                continue;
+            }
             if let Some(entered) = head.entered
                 && head.begins_mask(register)
                 && self.premises.granted(head.which, Premise::Mask(place))
@@ -325,6 +332,10 @@ impl Walk<'_> {
         let vectors = Rc::make_mut(&mut state.vectors);
         for register in 0..self.vectors {
             if !head.loose && !head.shape.defined.vector(register) {
+                continue;
+            }
+            if !self.asked.vector(register) {
+                vectors[register] = self.arena.anything(head.bit);
                 continue;
             }
             let inputs = head.states.iter().map(|s| match s.vectors[register] {

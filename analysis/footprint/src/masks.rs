@@ -257,6 +257,16 @@ impl Walk<'_> {
         joined.bound = bound;
         let vectors = Rc::make_mut(&mut joined.vectors);
         for (register, vector) in vectors.iter_mut().enumerate() {
+            if of[1..]
+                .iter()
+                .all(|other| other.vectors[register] == *vector)
+            {
+                continue;
+            }
+            if !self.asked.vector_of_any(register) {
+                *vector = self.arena.anything(0);
+                continue;
+            }
             let values: Vec<Id> = of
                 .iter()
                 .map(|snapshot| snapshot.vectors[register])

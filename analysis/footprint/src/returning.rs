@@ -187,6 +187,11 @@ impl Walk<'_> {
             if same && !carried && !changed && self.arena.traits(*joined).loops & over == 0 {
                 continue;
             }
+            // Some may be parked again at once.
+            if !self.asked.vector_of_any(register) {
+                *joined = self.arena.anything(0);
+                continue;
+            }
             values.clear();
             values.extend(sources.iter().map(|source| source[register]));
             for &run in loops {
