@@ -85,6 +85,7 @@ impl Walk<'_> {
         if others.is_empty() {
             return joined;
         }
+        let mut values: Vec<Id> = Vec::with_capacity(states.len() + more.len());
         for register in 0..count {
             let value = joined[register];
             if others.iter().all(|s| of(s)[register] == value) {
@@ -98,7 +99,8 @@ impl Walk<'_> {
                 Rc::make_mut(&mut joined)[register] = self.arena.anything(0);
                 continue;
             }
-            let mut values: Vec<Id> = states.iter().map(|s| of(s)[register]).collect();
+            values.clear();
+            values.extend(states.iter().map(|s| of(s)[register]));
             values.extend(more);
             let value = self.merges.join(&mut self.arena, point, &values, !vector);
             Rc::make_mut(&mut joined)[register] = value;

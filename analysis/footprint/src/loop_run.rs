@@ -259,7 +259,7 @@ impl Walk<'_> {
         inputs.extend(&head.none);
         let id = self
             .merges
-            .phi(&mut self.arena, head.point, inputs, scalar, head.bit);
+            .phi(&mut self.arena, head.point, &inputs, scalar, head.bit);
         let phi = self.merges.phis.len() as u32 - 1;
         head.phis.push((place, phi));
         let premise = Premise::Elsewhere(place, Where::Head);
@@ -430,9 +430,7 @@ impl Walk<'_> {
         }
         for &(place, phi) in &run.phis {
             let value = place_of(state, place, lost).unwrap_or(BOTTOM);
-            if let Some(input) = self.merges.phis[phi as usize].inputs.get_mut(way) {
-                *input = value;
-            }
+            self.merges.bring(phi, way, value);
         }
     }
 
@@ -516,9 +514,7 @@ impl Walk<'_> {
             return self.arena.phi(*phi);
         }
         let bit = self.loops[run as usize].bit;
-        let id = self
-            .merges
-            .phi(&mut self.arena, point, Vec::new(), false, bit);
+        let id = self.merges.phi(&mut self.arena, point, &[], false, bit);
         let phi = self.merges.phis.len() as u32 - 1;
         self.loops[run as usize].parked_phis.push((place, phi));
         let which = self.loops[run as usize].which;
@@ -614,7 +610,7 @@ impl Walk<'_> {
                         Place::Scalar(_) | Place::Spill(..) => ZERO,
                     }
                 });
-                self.merges.phis[phi as usize].inputs = values.chain(changed).collect();
+                self.merges.bring_all(phi, values.chain(changed));
             }
         }
     }

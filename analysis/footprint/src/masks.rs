@@ -256,6 +256,7 @@ impl Walk<'_> {
         }
         joined.bound = bound;
         let vectors = Rc::make_mut(&mut joined.vectors);
+        let mut values: Vec<Id> = Vec::with_capacity(of.len());
         for (register, vector) in vectors.iter_mut().enumerate() {
             if of[1..]
                 .iter()
@@ -267,10 +268,8 @@ impl Walk<'_> {
                 *vector = self.arena.anything(0);
                 continue;
             }
-            let values: Vec<Id> = of
-                .iter()
-                .map(|snapshot| snapshot.vectors[register])
-                .collect();
+            values.clear();
+            values.extend(of.iter().map(|snapshot| snapshot.vectors[register]));
             *vector = self.merges.join(&mut self.arena, point, &values, false);
         }
         self.snapshots.push(joined);

@@ -142,7 +142,7 @@ impl Plan {
             }
             match self.arena.node(id) {
                 Node::Opaque(_, Lost::Scratch) => return true,
-                Node::Phi(phi) => todo.extend(&self.merges.phis[phi as usize].inputs),
+                Node::Phi(phi) => todo.extend(self.merges.inputs(phi)),
                 Node::Phi64(low, high) => todo.extend([self.arena.phi(low), self.arena.phi(high)]),
                 Node::Load { load, .. } | Node::Load64 { load, .. } => {
                     todo.push(self.loads[load as usize].address);
@@ -178,17 +178,13 @@ impl Plan {
         for index in 0..self.arena.len() {
             let id = Id(index as u32);
             let (phi, key, inputs) = match self.arena.node(id) {
-                Node::Phi(phi) => (
-                    phi,
-                    u64::from(phi),
-                    Some(&self.merges.phis[phi as usize].inputs),
-                ),
+                Node::Phi(phi) => (phi, u64::from(phi), Some(self.merges.inputs(phi))),
                 Node::Phi64(low, high) => {
                     let later = self.merges.later(low, high);
                     (
                         later,
                         wide_key(low, high),
-                        self.merges.wide.get(&(low, high)),
+                        self.merges.wide.get(&(low, high)).map(Vec::as_slice),
                     )
                 }
                 _ => continue,

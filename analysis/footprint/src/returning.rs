@@ -253,7 +253,6 @@ impl Walk<'_> {
         let is_of_some_iteration =
             |value: &Id| self.arena.traits(*value).loops & returning.over != 0;
         if values.iter().any(is_of_some_iteration) {
-            let values = values.to_vec();
             return self.merges.phi(&mut self.arena, point, values, false, 0);
         }
         self.merges.join(&mut self.arena, point, values, false)

@@ -100,7 +100,7 @@ impl Walk<'_> {
         let Some(values) = values.collect::<Option<Vec<Id>>>() else {
             return self.arena.opaque(Lost::Scratch);
         };
-        self.one_of(state.facts, state.wave, values)
+        self.one_of(state.facts, state.wave, &values)
     }
 
     fn set_slot(&mut self, state: &mut State, first: Range, register: usize, value: Id) {
@@ -112,14 +112,14 @@ impl Walk<'_> {
         for slot in offsets(first, register) {
             // What was never known is not known now.
             if let Some(&before) = state.scratch.get(&slot) {
-                let after = self.one_of(state.facts, state.wave, vec![before, value]);
+                let after = self.one_of(state.facts, state.wave, &[before, value]);
                 Rc::make_mut(&mut state.scratch).insert(slot, after);
             }
         }
     }
 
     /// A value that is one of these, another one in each round of a loop.
-    pub(crate) fn one_of(&mut self, facts: FactId, wave: FactId, values: Vec<Id>) -> Id {
+    pub(crate) fn one_of(&mut self, facts: FactId, wave: FactId, values: &[Id]) -> Id {
         if values.iter().all(|value| *value == values[0]) {
             return values[0];
         }

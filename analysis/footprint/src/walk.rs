@@ -479,7 +479,7 @@ impl<'a> Walk<'a> {
     /// Steps of [`AnalysisLimits::steps`] so far.
     fn spent(&self) -> usize {
         let made = STEPS_PER_EXPRESSION * self.arena.len()
-            + STEPS_PER_INPUT * self.merges.inputs
+            + STEPS_PER_INPUT * self.merges.brought
             + STEPS_PER_SNAPSHOT * self.snapshots.len();
         let followed = self.parked.steps.get() + self.epochs.steps.get();
         self.steps.get().saturating_add(made + followed)
