@@ -137,14 +137,14 @@ impl Effect {
         }
     }
 
-    /// An instruction is put before them.
-    fn put_before(&mut self, inst: &Inst) {
+    /// An instruction is put before them; `lanes`: it writes EXEC.
+    fn put_before(&mut self, inst: &Inst, lanes: bool) {
         let info = inst.op.info();
         if info.class == Class::Call || inst.op == Op::s_set_gpr_idx_on {
             *self = Self::ALL;
             return;
         }
-        if changes_lanes(inst) {
+        if lanes {
             let both = self.own.active.or(&self.own.parked);
             (self.own.active, self.own.parked) = (both, both);
             let active = self.active.or(&self.wakes);
@@ -152,10 +152,9 @@ impl Effect {
             self.parks = Vectors::ALL;
         }
         for (index, dst) in inst.dsts.iter().enumerate() {
-            let count = inst.dst_dwords(index).into();
             match *dst {
-                Operand::Vector(first) => self.set_vectors(first, count),
-                Operand::Scalar(first) => self.set_scalars(first, count),
+                Operand::Vector(first) => self.set_vectors(first, inst.dst_dwords(index).into()),
+                Operand::Scalar(first) => self.set_scalars(first, inst.dst_dwords(index).into()),
                 _ => {}
             }
         }
@@ -176,10 +175,11 @@ impl Effect {
         }
         let follows = operations::reads_vectors(inst);
         for (index, src) in inst.srcs.iter().enumerate() {
-            let count: usize = inst.src_dwords(index).into();
             match *src {
-                Operand::Scalar(first) => self.ask_scalars(first, count),
-                Operand::Vector(first) if follows => self.ask_vectors(first, count),
+                Operand::Scalar(first) => self.ask_scalars(first, inst.src_dwords(index).into()),
+                Operand::Vector(first) if follows => {
+                    self.ask_vectors(first, inst.src_dwords(index).into());
+                }
                 _ => {}
             }
         }
@@ -255,10 +255,11 @@ impl AskedFor {
             let effect = &mut effects[block];
             for index in blocks[block].instructions.clone().rev() {
                 let inst = &instructions[index].inst;
-                if changes_lanes(inst) {
+                let lanes = changes_lanes(inst);
+                if lanes {
                     writes[block].push((index, *effect));
                 }
-                effect.put_before(inst);
+                effect.put_before(inst, lanes);
             }
         }
         let mut found = vec![Asked::NONE; blocks.len()];

@@ -22,6 +22,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, FactId, Id, Lost};
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::Place;
+use crate::registers::Defined;
 use crate::state::{NONE_PARKED, Parked, Slots, Snapshot, State};
 use crate::walk::Walk;
 
@@ -175,16 +176,26 @@ impl Walk<'_> {
             .first()
             .map_or_else(|| (*state.vectors).clone(), |v| (**v).clone());
         self.charge((sources.len() + loops.len()) * vectors.len() / 8);
+        let first = sources.first();
+        let others: Vec<&Rc<Vec<Id>>> = sources
+            .iter()
+            .filter(|source| first.is_some_and(|first| !Rc::ptr_eq(source, first)))
+            .collect();
+        let mut defined = Defined::default();
+        for &run in loops {
+            defined = defined.or(&self.loops[run as usize].defined);
+        }
         let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
         for (register, joined) in vectors.iter_mut().enumerate() {
-            let carried = loops
-                .iter()
-                .any(|&run| self.loops[run as usize].defined.vector(register));
-            let same = sources.iter().all(|source| source[register] == *joined);
-            let changed = changes
-                .iter()
-                .any(|&c| self.changes[c as usize].has(register));
-            if same && !carried && !changed && self.arena.traits(*joined).loops & over == 0 {
+            let is_changed = || {
+                let mut changes = changes.iter();
+                changes.any(|&c| self.changes[c as usize].has(register))
+            };
+            if others.iter().all(|source| source[register] == *joined)
+                && !defined.vector(register)
+                && !is_changed()
+                && (*over == 0 || self.arena.traits(*joined).loops & over == 0)
+            {
                 continue;
             }
             // Some may be parked again at once.
