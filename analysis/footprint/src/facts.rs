@@ -17,6 +17,9 @@ pub(crate) struct Fact {
     /// The same of this and older conditions.
     pub(crate) parts: u64,
     depth: u32,
+    /// A chain further down: from each one the jumps lead to any depth in a logarithm of steps, and of two chains that
+    /// are equally deep they are equally far.
+    jump: FactId,
 }
 
 #[derive(Debug)]
@@ -41,6 +44,7 @@ impl Facts {
             own: 0,
             parts: 0,
             depth: 0,
+            jump: NOTHING,
         };
         Self {
             facts: vec![nothing],
@@ -79,6 +83,11 @@ impl Facts {
         }
         let under = *self.get(parent);
         let id = FactId(self.facts.len() as u32);
+        let [first, second] = [under.jump, self.get(under.jump).jump].map(|at| self.get(at).depth);
+        let jump = match under.depth - first == first - second {
+            true => self.get(under.jump).jump,
+            false => parent,
+        };
         self.ids.insert((parent, condition), id);
         self.facts.push(Fact {
             parent,
@@ -86,6 +95,7 @@ impl Facts {
             own,
             parts: under.parts | own,
             depth: under.depth + 1,
+            jump,
         });
         id
     }
@@ -119,15 +129,34 @@ impl Facts {
         a + b - 2 * common
     }
 
-    pub(crate) fn common(&self, mut a: FactId, mut b: FactId) -> FactId {
+    /// Nothing is added any more: what is only for that goes.
+    pub(crate) fn finish(&mut self) {
+        (self.ids, self.both) = Default::default();
+        self.facts.shrink_to_fit();
+    }
+
+    /// What two chains have in common.
+    pub(crate) fn common(&self, a: FactId, b: FactId) -> FactId {
+        let depth = self.get(a).depth.min(self.get(b).depth);
+        let [mut a, mut b] = [a, b].map(|chain| self.at_depth(chain, depth));
         while a != b {
             let (x, y) = (self.get(a), self.get(b));
-            if x.depth >= y.depth {
-                a = x.parent;
-            } else {
-                b = y.parent;
-            }
+            (a, b) = match x.jump == y.jump {
+                true => (x.parent, y.parent),
+                false => (x.jump, y.jump),
+            };
         }
         a
+    }
+
+    fn at_depth(&self, mut chain: FactId, depth: u32) -> FactId {
+        while self.get(chain).depth > depth {
+            let fact = self.get(chain);
+            chain = match self.get(fact.jump).depth >= depth {
+                true => fact.jump,
+                false => fact.parent,
+            };
+        }
+        chain
     }
 }

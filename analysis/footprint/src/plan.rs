@@ -59,13 +59,14 @@ impl Plan {
             object,
             kernel,
             mut arena,
-            facts,
+            mut facts,
             merges,
             loads,
             mut visits,
             ..
         } = walk;
         arena.finish();
+        facts.finish();
         let key = |s: &Site| (s.address, s.facts.0, s.bytes, s.reads, s.writes, s.scalar);
         visits.sort_unstable_by_key(|visit| (key(&visit.site), visit.pc, visit.words));
         visits.dedup();

@@ -263,7 +263,7 @@ impl Walk<'_> {
         let point = returning.point;
         let is_of_some_iteration =
             |value: &Id| self.arena.traits(*value).loops & returning.over != 0;
-        if values.iter().any(is_of_some_iteration) {
+        if returning.over != 0 && values.iter().any(is_of_some_iteration) {
             return self.merges.phi(&mut self.arena, point, values, false, 0);
         }
         self.merges.join(&mut self.arena, point, values, false)
