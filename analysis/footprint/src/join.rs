@@ -117,14 +117,14 @@ impl Walk<'_> {
             return (*first.scratch).clone();
         }
         let mut joined = Slots::new();
+        let mut values: Vec<Id> = Vec::with_capacity(states.len() + ends);
         for offset in first.scratch.keys() {
             if !live.iter().all(|s| s.scratch.contains_key(offset)) {
                 continue;
             }
-            let mut values: Vec<Id> = states
-                .iter()
-                .map(|s| if s.idle { BOTTOM } else { s.scratch[offset] })
-                .collect();
+            values.clear();
+            let known = states.iter();
+            values.extend(known.map(|s| if s.idle { BOTTOM } else { s.scratch[offset] }));
             values.extend(std::iter::repeat_n(BOTTOM, ends));
             joined.insert(
                 *offset,

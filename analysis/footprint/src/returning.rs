@@ -237,9 +237,11 @@ impl Walk<'_> {
             (None, None) => (*state.scratch).clone(),
         };
         let lost = self.arena.opaque(Lost::Scratch);
+        let mut values: Vec<Id> = Vec::new();
         for (offset, joined) in &mut slots {
             let slot = |slots: &Slots| slots.get(offset).copied().unwrap_or(lost);
-            let mut values: Vec<Id> = own.iter().map(|(_, slots)| slot(slots)).collect();
+            values.clear();
+            values.extend(own.iter().map(|(_, slots)| slot(slots)));
             // With no lane there is nothing in it.
             values.extend(snapshots.iter().map(|&s| {
                 let Snapshot { scratch, idle, .. } = &self.snapshots[s as usize];
