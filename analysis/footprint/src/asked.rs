@@ -311,3 +311,60 @@ fn changes_lanes(inst: &Inst) -> bool {
     let to_exec = |dst: &Operand| matches!(dst, Operand::Scalar(to) if *to >= EXEC);
     inst.op.info().flags.contains(Flags::WRITES_EXEC) || inst.dsts.iter().any(to_exec)
 }
+
+#[cfg(test)]
+mod tests {
+    use strobe_isa::{Target, WaveSize};
+
+    use super::*;
+
+    const V1_IS_V0: u32 = 0x7e02_0300;
+    const V2_IS_V1: u32 = 0x7e04_0301;
+    /// `v_add_f32_e32 v2, v1, v0`: nothing is known of the sum.
+    const V2_IS_SUM: u32 = 0x0204_0101;
+    /// `v_readfirstlane_b32 s0, v2`.
+    const READ_V2: u32 = 0x7e00_0502;
+    const ALL_ON: u32 = 0xbefe_01c1;
+    const END: u32 = 0xbf81_0000;
+
+    /// What is asked for where these begin.
+    fn asked(words: &[u32]) -> Asked {
+        let decode = |word: &u32| Target::GFX906.isa.decode(&[*word], WaveSize::Lanes64);
+        let insts = words.iter().map(|word| decode(word).unwrap());
+        let located = |(index, inst)| Located {
+            pc: 4 * index as u64,
+            inst,
+        };
+        let instructions: Vec<Located> = insts.enumerate().map(located).collect();
+        let block = Block {
+            instructions: 0..instructions.len(),
+            ..Block::default()
+        };
+        AskedFor::of(&instructions, &[block], &[0]).at(0)
+    }
+
+    #[test]
+    fn a_register_is_asked_for_until_it_is_set() {
+        let asked_for = asked(&[V1_IS_V0, V2_IS_V1, READ_V2, END]);
+        let active = [0, 1, 2].map(|register| asked_for.vector(register));
+        assert_eq!(active, [true, false, false]);
+        assert!(asked_for.vector_of_any(2) && !asked_for.vector_of_any(1));
+        assert!(!asked_for.scalar(0));
+    }
+
+    #[test]
+    fn lanes_that_come_back_ask_for_what_others_have_set() {
+        let behind = [V2_IS_V1, READ_V2, END];
+        let switched = [&[ALL_ON][..], &behind].concat();
+        assert!(asked(&switched).vector(1));
+        let set_before = [&[V1_IS_V0, ALL_ON][..], &behind].concat();
+        let asked_for = asked(&set_before);
+        assert!(!asked_for.vector(1) && asked_for.vector_of_any(1));
+    }
+
+    #[test]
+    fn sources_of_which_nothing_is_made_are_not_asked_for() {
+        assert!(!asked(&[V2_IS_SUM, READ_V2, END]).vector(1));
+        assert!(asked(&[V2_IS_V1, READ_V2, END]).vector(1));
+    }
+}

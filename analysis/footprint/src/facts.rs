@@ -160,3 +160,41 @@ impl Facts {
         chain
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chains_have_in_common_is_where_they_parted() {
+        let mut facts = Facts::new();
+        let mut chains = vec![NOTHING];
+        let mut seed = 1_u64;
+        let mut next = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for condition in 0..2000 {
+            // Long chains, and some that part from them early.
+            let from = match next(8) {
+                0 => chains[next(chains.len())],
+                _ => chains[chains.len() - 1],
+            };
+            chains.push(facts.push_of(from, Id(condition), 1));
+        }
+        let all_of = |mut at: FactId| {
+            let mut found = vec![at];
+            while at != NOTHING {
+                at = facts.get(at).parent;
+                found.push(at);
+            }
+            found
+        };
+        for _ in 0..200 {
+            let [a, b] = [chains[next(chains.len())], chains[next(chains.len())]];
+            let others = all_of(b);
+            let common = all_of(a).into_iter().find(|chain| others.contains(chain));
+            assert_eq!(Some(facts.common(a, b)), common);
+        }
+    }
+}
