@@ -74,15 +74,15 @@ impl Header {
         })
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         if self.version == 2 { 24 } else { 32 }
     }
 }
 
-/// The raw bundle inside the compressed one at the start of `bytes`, as it comes out: what has been read or
+/// The raw bundle inside a compressed one, as it comes out: what has been read or
 /// skipped is gone. zstd itself keeps a window of it.
 pub(crate) struct Unpacked<'a> {
-    decoder: StreamingDecoder<&'a [u8], FrameDecoder>,
+    decoder: StreamingDecoder<io::Take<Box<dyn Read + 'a>>, FrameDecoder>,
     at: usize,
     declared: usize,
 }
@@ -92,17 +92,19 @@ fn zstd(error: impl std::fmt::Display) -> CompressedError {
 }
 
 impl<'a> Unpacked<'a> {
-    pub(crate) fn new(bytes: &'a [u8], limits: &ObjectLimits) -> Result<Self, CompressedError> {
-        let header = Header::parse(bytes)?;
+    /// `frame` is what stands behind the header.
+    pub(crate) fn new(
+        header: &Header,
+        frame: Box<dyn Read + 'a>,
+        limits: &ObjectLimits,
+    ) -> Result<Self, CompressedError> {
         if header.method != METHOD_ZSTD {
             return Err(CompressedError::Method(header.method));
         }
         if header.uncompressed > limits.uncompressed as u64 {
             return Err(CompressedError::Size(header.uncompressed));
         }
-        let frame = bytes
-            .get(header.len()..header.file_size)
-            .ok_or(CompressedError::Short)?;
+        let frame = frame.take((header.file_size - header.len()) as u64);
         let window = MAX_WINDOW.min(limits.uncompressed as u64);
         Ok(Self {
             decoder: StreamingDecoder::new_with_max_window_size(frame, window).map_err(zstd)?,
@@ -156,7 +158,10 @@ mod tests {
     use super::*;
 
     fn unpack(bytes: &[u8], limits: &ObjectLimits) -> Result<Vec<u8>, CompressedError> {
-        let mut unpacked = Unpacked::new(bytes, limits)?;
+        let header = Header::parse(bytes)?;
+        let frame = bytes.get(header.len()..header.file_size);
+        let frame = Box::new(frame.ok_or(CompressedError::Short)?);
+        let mut unpacked = Unpacked::new(&header, frame, limits)?;
         let raw = unpacked.read(usize::MAX)?;
         unpacked.finish().map(|()| raw)
     }

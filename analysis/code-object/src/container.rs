@@ -1,13 +1,15 @@
 //! From any file to the AMDGPU ELF files in it.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
-
-use goblin::elf::Elf;
+use std::fs::File;
+use std::io;
+use std::ops::{ControlFlow, Range};
 
 use crate::bundle::{self, BundleError};
 use crate::compressed::{self, CompressedError, Unpacked};
+use crate::input::{Input, OpenFile};
 use crate::limits::ObjectLimits;
+use crate::sections;
 
 const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 const EM_AMDGPU: u16 = 224;
@@ -17,6 +19,10 @@ const MACHINE_BYTES: usize = 2;
 const FATBIN_SECTION: &str = ".hip_fatbin";
 /// Bundles start on page boundaries in the section, and on 8 bytes when concatenated by hand.
 const ALIGNMENT: usize = 8;
+/// What is read at first of a header; longer ones are read again.
+const HEADER: usize = 512;
+/// What is read at a time to look for a bundle.
+const WINDOW: usize = 1 << 13;
 
 /// Why a file yields no code objects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +40,14 @@ pub enum ExtractError {
     Entry { at: usize, triple: String },
     #[error("the file holds more than {0} code objects")]
     TooMany(usize),
+    #[error("the file cannot be read: {0}")]
+    Read(String),
+}
+
+impl From<io::Error> for ExtractError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error.to_string())
+    }
 }
 
 /// One AMDGPU ELF file, not yet parsed.
@@ -82,18 +96,20 @@ pub fn visit<'a>(
     wanted: impl FnMut(&str) -> bool,
     each: impl FnMut(Extracted<'a>) -> ControlFlow<()>,
 ) -> Result<(), ExtractError> {
-    let mut visit = Visit {
-        limits,
-        wanted,
-        each,
-        objects: 0,
-        ended: false,
-    };
-    visit.file(bytes)?;
-    match visit.objects {
-        0 => Err(ExtractError::NoDeviceCode),
-        _ => Ok(()),
-    }
+    Visit::new(bytes, limits, wanted, each).all()
+}
+
+/// Likewise, of a file: of it, too, one object is in memory at a time.
+///
+/// # Errors
+/// Those of [`visit`], and if the file cannot be read.
+pub fn visit_file<'a>(
+    file: &'a File,
+    limits: &ObjectLimits,
+    wanted: impl FnMut(&str) -> bool,
+    each: impl FnMut(Extracted<'a>) -> ControlFlow<()>,
+) -> Result<(), ExtractError> {
+    Visit::new(OpenFile::new(file)?, limits, wanted, each).all()
 }
 
 fn is_device_code(content: &[u8]) -> bool {
@@ -110,7 +126,8 @@ fn starts_bundle(bytes: &[u8]) -> bool {
     bytes.starts_with(bundle::MAGIC) || compressed::is_compressed(bytes)
 }
 
-struct Visit<'l, W, E> {
+struct Visit<'l, I, W, E> {
+    input: I,
     limits: &'l ObjectLimits,
     wanted: W,
     each: E,
@@ -120,84 +137,133 @@ struct Visit<'l, W, E> {
     ended: bool,
 }
 
-impl<'a, W, E> Visit<'_, W, E>
+impl<'a, 'l, I, W, E> Visit<'l, I, W, E>
 where
+    I: Input<'a>,
     W: FnMut(&str) -> bool,
     E: FnMut(Extracted<'a>) -> ControlFlow<()>,
 {
-    fn file(&mut self, bytes: &'a [u8]) -> Result<(), ExtractError> {
-        if bytes.starts_with(ELF_MAGIC) {
-            if is_device_code(bytes) {
-                return self.object("", 0, || Ok(Cow::Borrowed(bytes)));
-            }
-            let elf = Elf::parse(bytes).map_err(|error| ExtractError::Elf(error.to_string()))?;
-            for section in &elf.section_headers {
-                if elf.shdr_strtab.get_at(section.sh_name) != Some(FATBIN_SECTION) {
-                    continue;
-                }
-                let range = section
-                    .file_range()
-                    .and_then(|range| Some((range.start, bytes.get(range)?)));
-                let Some((start, content)) = range else {
+    fn new(input: I, limits: &'l ObjectLimits, wanted: W, each: E) -> Self {
+        Self {
+            input,
+            limits,
+            wanted,
+            each,
+            objects: 0,
+            ended: false,
+        }
+    }
+
+    fn all(mut self) -> Result<(), ExtractError> {
+        self.file()?;
+        match self.objects {
+            0 => Err(ExtractError::NoDeviceCode),
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&mut self) -> Result<(), ExtractError> {
+        let len = self.input.len();
+        let start = self.input.part(0, HEADER)?;
+        if is_device_code(&start) {
+            return self.object("", 0, |input| Ok(input.part(0, len)?));
+        }
+        if start.starts_with(ELF_MAGIC) {
+            for content in sections::named(&self.input, FATBIN_SECTION)? {
+                if content.end > len {
                     return Err(ExtractError::Elf(format!(
                         "{FATBIN_SECTION} lies outside the file"
                     )));
-                };
-                self.bundles(content, start)?;
+                }
+                self.bundles(content)?;
             }
             Ok(())
-        } else if starts_bundle(bytes) {
-            self.bundles(bytes, 0)
+        } else if starts_bundle(&start) {
+            self.bundles(0..len)
         } else {
             Err(ExtractError::Format)
         }
     }
 
-    /// Walks bundles that lie back to back with padding between; `base` is where `bytes` starts in the
-    /// file.
-    fn bundles(&mut self, bytes: &'a [u8], base: usize) -> Result<(), ExtractError> {
-        let mut at = 0;
-        while at < bytes.len() && !self.ended {
-            let rest = &bytes[at..];
-            if !starts_bundle(rest) {
-                at += ALIGNMENT;
+    /// Walks bundles that lie back to back with padding between, somewhere in the input.
+    fn bundles(&mut self, range: Range<usize>) -> Result<(), ExtractError> {
+        let mut at = range.start;
+        while at < range.end && !self.ended {
+            let next = self.input.part(at, WINDOW.min(range.end - at))?;
+            let shown = (0..next.len()).step_by(ALIGNMENT);
+            let Some(padding) = shown.into_iter().find(|from| starts_bundle(&next[*from..])) else {
+                // What is cut off at the window's end is looked at again.
+                at += match at + next.len() < range.end {
+                    true => WINDOW - bundle::MAGIC.len(),
+                    false => next.len(),
+                };
                 continue;
-            }
-            let name = |error: BundleError| ExtractError::Bundle {
-                at: base + at,
-                error,
             };
-            let length = bundle::bundle_len(rest).map_err(name)?;
-            if compressed::is_compressed(rest) {
-                self.packed(rest, base + at)?;
-            } else {
-                self.raw(rest, base + at)?;
-            }
+            at += padding;
+            let length = match compressed::is_compressed(&next[padding..]) {
+                true => self.packed(at, range.end)?,
+                false => self.raw(at, range.end)?,
+            };
             at += length.max(1).next_multiple_of(ALIGNMENT);
         }
         Ok(())
     }
 
-    fn raw(&mut self, bytes: &'a [u8], at: usize) -> Result<(), ExtractError> {
-        let named = |error| ExtractError::Bundle { at, error };
-        let (entries, _) = bundle::entries(bytes, self.limits).map_err(named)?;
-        for entry in entries.iter().filter(|entry| entry.size != 0) {
-            let triple = String::from_utf8_lossy(entry.triple);
-            let Some(content) = bytes.get(entry.offset..entry.offset + entry.size) else {
-                let triple = triple.into_owned();
-                return Err(ExtractError::Entry { at, triple });
-            };
-            if is_device_code(content) && !self.ended {
-                self.object(&triple, at, || Ok(Cow::Borrowed(content)))?;
+    /// The header of the bundle at a place, and what has been made of it.
+    fn header<T>(
+        &self,
+        at: usize,
+        end: usize,
+        make: impl Fn(&[u8]) -> Result<T, BundleError>,
+    ) -> Result<(Cow<'a, [u8]>, T), ExtractError> {
+        let mut len = HEADER;
+        loop {
+            let header = self.input.part(at, len.min(end - at))?;
+            match make(&header) {
+                Err(BundleError::Short(more)) if more > header.len() && more <= end - at => {
+                    len = more.max(2 * len);
+                }
+                Err(error) => return Err(ExtractError::Bundle { at, error }),
+                Ok(made) => return Ok((header, made)),
             }
         }
-        Ok(())
     }
 
-    fn packed(&mut self, bytes: &[u8], at: usize) -> Result<(), ExtractError> {
+    /// The bytes of the bundle.
+    fn raw(&mut self, at: usize, end: usize) -> Result<usize, ExtractError> {
+        let (_, length) = self.header(at, end, bundle::bundle_len)?;
+        let limits = self.limits;
+        let entries = |header: &[u8]| bundle::entries(header, limits).map(|_| ());
+        let (header, ()) = self.header(at, end, entries)?;
+        let named = |error| ExtractError::Bundle { at, error };
+        let (entries, _) = bundle::entries(&header, limits).map_err(named)?;
+        for entry in entries.iter().filter(|entry| entry.size != 0) {
+            let triple = String::from_utf8_lossy(entry.triple);
+            if entry.offset + entry.size > end - at {
+                let triple = triple.into_owned();
+                return Err(ExtractError::Entry { at, triple });
+            }
+            let from = at + entry.offset;
+            let shown = entry.size.min(MACHINE + MACHINE_BYTES);
+            if !self.ended && is_device_code(&self.input.part(from, shown)?) {
+                self.object(&triple, at, |input| Ok(input.part(from, entry.size)?))?;
+            }
+        }
+        Ok(length)
+    }
+
+    /// Likewise.
+    fn packed(&mut self, at: usize, end: usize) -> Result<usize, ExtractError> {
+        let (_, length) = self.header(at, end, bundle::bundle_len)?;
         let named = |error: BundleError| ExtractError::Bundle { at, error };
         let failed = |error: CompressedError| named(error.into());
-        let mut unpacked = Unpacked::new(bytes, self.limits).map_err(failed)?;
+        let start = self.input.part(at, HEADER.min(end - at))?;
+        let header = compressed::Header::parse(&start).map_err(failed)?;
+        if length > end - at {
+            return Err(failed(CompressedError::Short));
+        }
+        let frame = self.input.stream(at + header.len());
+        let mut unpacked = Unpacked::new(&header, frame, self.limits).map_err(failed)?;
         let mut header = Vec::new();
         let entries = loop {
             match bundle::entries(&header, self.limits) {
@@ -217,7 +283,7 @@ where
         entries.sort_by_key(|entry| entry.offset);
         for entry in entries {
             if self.ended {
-                return Ok(());
+                return Ok(length);
             }
             let triple = String::from_utf8_lossy(entry.triple);
             let cut_off = || ExtractError::Entry {
@@ -235,7 +301,7 @@ where
             let rest = entry.size - shown;
             let mut left = rest;
             if is_device_code(&start) {
-                self.object(&triple, at, || {
+                self.object(&triple, at, |_| {
                     let mut content = start;
                     content.extend(unpacked.read(rest).map_err(failed)?);
                     left = 0;
@@ -251,7 +317,8 @@ where
                 return Err(cut_off());
             }
         }
-        unpacked.finish().map_err(failed)
+        unpacked.finish().map_err(failed)?;
+        Ok(length)
     }
 
     /// Device code, which `content` brings if it is wanted.
@@ -259,7 +326,7 @@ where
         &mut self,
         triple: &str,
         at: usize,
-        content: impl FnOnce() -> Result<Cow<'a, [u8]>, ExtractError>,
+        content: impl FnOnce(&I) -> Result<Cow<'a, [u8]>, ExtractError>,
     ) -> Result<(), ExtractError> {
         if self.objects >= self.limits.objects {
             return Err(ExtractError::TooMany(self.limits.objects));
@@ -271,7 +338,7 @@ where
         let object = Extracted {
             triple: triple.to_owned(),
             at,
-            bytes: content()?,
+            bytes: content(&self.input)?,
         };
         self.ended = (self.each)(object).is_break();
         Ok(())

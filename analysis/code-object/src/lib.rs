@@ -17,14 +17,16 @@ mod container;
 mod descriptor;
 mod elf;
 mod image;
+mod input;
 mod kernel;
 mod limits;
 mod metadata;
+mod sections;
 mod target;
 
 pub use bundle::{BundleError, bundle_len};
 pub use compressed::CompressedError;
-pub use container::{ExtractError, Extracted, extract, visit};
+pub use container::{ExtractError, Extracted, extract, visit, visit_file};
 pub use descriptor::{DESCRIPTOR_SIZE, Descriptor};
 pub use elf::{CodeObject, ObjectError, Relocation, Segment, Symbol, SymbolKind};
 pub use image::file_of_image;

@@ -2,13 +2,14 @@
 
 mod elf;
 
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use elf::{CODE, DATA, KernelSource};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use strobe_code_object::{
     ArgKind, BundleError, CodeObject, ExtractError, ObjectLimits, SymbolKind, bundle_len, extract,
-    file_of_image, visit,
+    file_of_image, visit, visit_file,
 };
 use strobe_isa::Target;
 
@@ -152,11 +153,90 @@ fn bundles_back_to_back_give_device_code_only() {
         assert_eq!(entry.triple, "hipv4-amdgcn-amd-amdhsa--gfx906");
         assert_eq!(&entry.bytes[..], &object[..]);
     }
+    assert_eq!(of_file(&bytes), of_memory(&bytes));
     bytes.truncate(bytes.len() - 1);
     assert!(matches!(
         extract(&bytes, &ObjectLimits::default()),
         Err(ExtractError::Entry { .. })
     ));
+    assert_eq!(of_file(&bytes), of_memory(&bytes));
+}
+
+type Objects = Result<Vec<(String, usize, Vec<u8>)>, ExtractError>;
+
+fn of_memory(bytes: &[u8]) -> Objects {
+    let found = extract(bytes, &ObjectLimits::default())?;
+    let owned = found.into_iter();
+    Ok(owned
+        .map(|object| (object.triple, object.at, object.bytes.into_owned()))
+        .collect())
+}
+
+fn of_file(bytes: &[u8]) -> Objects {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(bytes).expect("room");
+    let mut found = Vec::new();
+    let limits = ObjectLimits::default();
+    visit_file(
+        &file,
+        &limits,
+        |_| true,
+        |object| {
+            found.push((object.triple, object.at, object.bytes.into_owned()));
+            ControlFlow::Continue(())
+        },
+    )?;
+    Ok(found)
+}
+
+/// A host's ELF file with this in its section for device code.
+fn host(content: &[u8]) -> Vec<u8> {
+    let names = b"\0.hip_fatbin\0";
+    let at = |offset: usize| (offset as u64).to_le_bytes();
+    let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+    bytes.resize(64, 0);
+    bytes[16..20].copy_from_slice(&[3, 0, 62, 0]);
+    let start = bytes.len();
+    bytes.extend(content);
+    let names_at = bytes.len();
+    bytes.extend(names);
+    let table = bytes.len();
+    for (name, kind, offset, len) in [
+        (0_u32, 0_u32, 0, 0),
+        (1, 1, start, content.len()),
+        (0, 3, names_at, names.len()),
+    ] {
+        let from = bytes.len();
+        bytes.resize(from + 64, 0);
+        bytes[from..from + 4].copy_from_slice(&name.to_le_bytes());
+        bytes[from + 4..from + 8].copy_from_slice(&kind.to_le_bytes());
+        bytes[from + 24..from + 32].copy_from_slice(&at(offset));
+        bytes[from + 32..from + 40].copy_from_slice(&at(len));
+    }
+    bytes[40..48].copy_from_slice(&at(table));
+    bytes[58..64].copy_from_slice(&[64, 0, 3, 0, 2, 0]);
+    bytes
+}
+
+#[test]
+fn of_a_library_the_section_for_device_code_is_looked_at() {
+    let object = elf::write(&two_kernels(), &[0], false);
+    // With padding that is longer than what is looked at in one go.
+    let mut content = vec![0; 9000 * 8];
+    content.extend(bundle(&object));
+    content.resize(content.len().next_multiple_of(8), 0);
+    content.extend(packed(&[("a--gfx906", 4096, &object)]));
+    let library = host(&content);
+    let found = of_memory(&library).expect("two bundles");
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|(_, _, bytes)| *bytes == object));
+    assert_eq!(found[0].1, 64 + 9000 * 8);
+    assert_eq!(of_file(&library), Ok(found));
+    for len in (0..library.len()).step_by(97) {
+        let cut = &library[..len];
+        assert_eq!(of_file(cut), of_memory(cut));
+        assert!(of_memory(cut).is_err(), "cut at {len}");
+    }
 }
 
 /// A compressed bundle of version 2 with these entries after a header of 4096 bytes.

@@ -167,9 +167,10 @@ impl Describe<'_> {
 
     /// A loop's phi is named for the loop; what it starts with is said if it is simple.
     fn counter(&self, phi: u32, depth: usize) -> Option<Sum> {
+        let inputs = self.plan.merges.inputs(phi);
         let phi = &self.plan.merges.phis[phi as usize];
         let point = &self.plan.merges.points[phi.point as usize];
-        let (true, [first, ..]) = (point.is_loop(), &phi.inputs[..]) else {
+        let (true, [first, ..]) = (point.is_loop(), inputs) else {
             return None;
         };
         let mut sum = self.sum(*first, depth)?;

@@ -100,7 +100,7 @@ impl Walk<'_> {
     fn are_inputs_elsewhere(&mut self, phi: u32, depth: u32, entering: bool) -> bool {
         let of = &self.merges.phis[phi as usize];
         let ways = &self.merges.points[of.point as usize].ways;
-        let inputs = of.inputs.iter().zip(ways);
+        let inputs = self.merges.inputs(phi).iter().zip(ways);
         let inputs = inputs.filter(|(input, way)| **input != BOTTOM && !(entering && way.back));
         let inputs: Vec<Id> = inputs.map(|(input, _)| *input).collect();
         self.charge(inputs.len());

@@ -112,17 +112,10 @@ impl Arena {
             traits.divergent |= of.divergent;
             traits.depth = traits.depth.max(of.depth + 1);
         }
-        if matches!(node, Node::Item(_) | Node::Opaque(..) | Node::Unknown(_)) {
+        if matches!(node, Node::Item(_)) {
             traits.divergent = true;
         }
-        if matches!(
-            node,
-            Node::Opaque(..)
-                | Node::Unknown(_)
-                | Node::Lane(..)
-                | Node::Lane64(..)
-                | Node::PartOf(..)
-        ) {
+        if matches!(node, Node::Lane(..) | Node::Lane64(..) | Node::PartOf(..)) {
             traits.loops |= self.inside;
         }
         // One lane's value, for the whole wave.
@@ -132,8 +125,8 @@ impl Arena {
         if traits.depth > MAX_DEPTH {
             let unique = self.unique();
             return match self.width(&node) {
-                1 => self.intern(Node::Unknown(unique)),
-                32 => self.intern(Node::Opaque(unique, Lost::Arithmetic)),
+                1 => self.one_of_a_kind(Node::Unknown(unique)),
+                32 => self.one_of_a_kind(Node::Opaque(unique, Lost::Arithmetic)),
                 _ => {
                     let (low, high) =
                         (self.opaque(Lost::Arithmetic), self.opaque(Lost::Arithmetic));
@@ -144,9 +137,20 @@ impl Arena {
         self.push(node, traits, vacant)
     }
 
+    /// What is anything, made anew in each round of the loops that the walk is in: nobody looks for it.
+    fn one_of_a_kind(&mut self, node: Node) -> Id {
+        let traits = Traits {
+            loops: self.inside,
+            parts: 0,
+            divergent: true,
+            depth: 0,
+        };
+        self.append(node, traits)
+    }
+
     fn push(&mut self, node: Node, traits: Traits, vacant: Vacant) -> Id {
         let id = self.append(node, traits);
-        self.interner.insert(&self.nodes, vacant);
+        self.interner.insert(vacant, id);
         id
     }
 
@@ -241,7 +245,17 @@ impl Arena {
 
     pub(crate) fn opaque(&mut self, lost: Lost) -> Id {
         let unique = self.unique();
-        self.intern(Node::Opaque(unique, lost))
+        self.one_of_a_kind(Node::Opaque(unique, lost))
+    }
+
+    /// What is in a register that nobody asks for; `loops` are the bits of the loops that it is another one in each round
+    /// of, beside those that the walk is in.
+    pub(crate) fn anything(&mut self, loops: u64) -> Id {
+        let inside = self.inside;
+        self.inside |= loops;
+        let anything = self.opaque(Lost::Arithmetic);
+        self.inside = inside;
+        anything
     }
 
     /// A register that nobody has set holds something when it is used together with others.
@@ -263,7 +277,7 @@ impl Arena {
 
     pub(crate) fn unknown(&mut self) -> Id {
         let unique = self.unique();
-        self.intern(Node::Unknown(unique))
+        self.one_of_a_kind(Node::Unknown(unique))
     }
 
     pub(crate) fn constant(&mut self, value: u32) -> Id {

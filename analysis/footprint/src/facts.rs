@@ -17,6 +17,9 @@ pub(crate) struct Fact {
     /// The same of this and older conditions.
     pub(crate) parts: u64,
     depth: u32,
+    /// A chain further down: from each one the jumps lead to any depth in a logarithm of steps, and of two chains that
+    /// are equally deep they are equally far.
+    jump: FactId,
 }
 
 #[derive(Debug)]
@@ -24,7 +27,12 @@ pub(crate) struct Facts {
     facts: Vec<Fact>,
     /// Each chain is there once: ways that went apart and hold the same again have the same one.
     ids: Map<(FactId, Id), FactId>,
+    /// What [`Facts::with_all`] has made of two chains, and its steps.
+    both: Map<(FactId, FactId), (FactId, usize)>,
 }
+
+/// Conditions of another chain that are taken over.
+const MOST_HELD: usize = 32;
 
 pub(crate) const NOTHING: FactId = FactId(0);
 
@@ -36,10 +44,12 @@ impl Facts {
             own: 0,
             parts: 0,
             depth: 0,
+            jump: NOTHING,
         };
         Self {
             facts: vec![nothing],
             ids: Map::default(),
+            both: Map::default(),
         }
     }
 
@@ -73,6 +83,11 @@ impl Facts {
         }
         let under = *self.get(parent);
         let id = FactId(self.facts.len() as u32);
+        let [first, second] = [under.jump, self.get(under.jump).jump].map(|at| self.get(at).depth);
+        let jump = match under.depth - first == first - second {
+            true => self.get(under.jump).jump,
+            false => parent,
+        };
         self.ids.insert((parent, condition), id);
         self.facts.push(Fact {
             parent,
@@ -80,24 +95,106 @@ impl Facts {
             own,
             parts: under.parts | own,
             depth: under.depth + 1,
+            jump,
         });
         id
     }
 
-    /// Conditions in a chain.
-    pub(crate) fn depth(&self, id: FactId) -> usize {
-        self.get(id).depth as usize
+    /// The chain, and what another one says besides, the newest of it; and the steps that this takes, be it for the
+    /// first time or not.
+    pub(crate) fn with_all(&mut self, facts: FactId, held: FactId) -> (FactId, usize) {
+        if let Some(known) = self.both.get(&(facts, held)) {
+            return *known;
+        }
+        let common = self.common(facts, held);
+        let mut more = Vec::new();
+        let mut at = held;
+        while at != common && more.len() < MOST_HELD {
+            let fact = self.get(at);
+            more.push((fact.condition, fact.own));
+            at = fact.parent;
+        }
+        let steps = self.apart(facts, held, common) + more.len();
+        let oldest_first = more.into_iter().rev();
+        let both = oldest_first.fold(facts, |facts, (condition, own)| {
+            self.push_of(facts, condition, own)
+        });
+        self.both.insert((facts, held), (both, steps));
+        (both, steps)
     }
 
-    pub(crate) fn common(&self, mut a: FactId, mut b: FactId) -> FactId {
+    /// Conditions of two chains that are not in what they have in common.
+    pub(crate) fn apart(&self, a: FactId, b: FactId, common: FactId) -> usize {
+        let [a, b, common] = [a, b, common].map(|id| self.get(id).depth as usize);
+        a + b - 2 * common
+    }
+
+    /// Nothing is added any more: what is only for that goes.
+    pub(crate) fn finish(&mut self) {
+        (self.ids, self.both) = Default::default();
+        self.facts.shrink_to_fit();
+    }
+
+    /// What two chains have in common.
+    pub(crate) fn common(&self, a: FactId, b: FactId) -> FactId {
+        let depth = self.get(a).depth.min(self.get(b).depth);
+        let [mut a, mut b] = [a, b].map(|chain| self.at_depth(chain, depth));
         while a != b {
             let (x, y) = (self.get(a), self.get(b));
-            if x.depth >= y.depth {
-                a = x.parent;
-            } else {
-                b = y.parent;
-            }
+            (a, b) = match x.jump == y.jump {
+                true => (x.parent, y.parent),
+                false => (x.jump, y.jump),
+            };
         }
         a
+    }
+
+    fn at_depth(&self, mut chain: FactId, depth: u32) -> FactId {
+        while self.get(chain).depth > depth {
+            let fact = self.get(chain);
+            chain = match self.get(fact.jump).depth >= depth {
+                true => fact.jump,
+                false => fact.parent,
+            };
+        }
+        chain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chains_have_in_common_is_where_they_parted() {
+        let mut facts = Facts::new();
+        let mut chains = vec![NOTHING];
+        let mut seed = 1_u64;
+        let mut next = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for condition in 0..2000 {
+            // Long chains, and some that part from them early.
+            let from = match next(8) {
+                0 => chains[next(chains.len())],
+                _ => chains[chains.len() - 1],
+            };
+            chains.push(facts.push_of(from, Id(condition), 1));
+        }
+        let all_of = |mut at: FactId| {
+            let mut found = vec![at];
+            while at != NOTHING {
+                at = facts.get(at).parent;
+                found.push(at);
+            }
+            found
+        };
+        for _ in 0..200 {
+            let [a, b] = [chains[next(chains.len())], chains[next(chains.len())]];
+            let others = all_of(b);
+            let common = all_of(a).into_iter().find(|chain| others.contains(chain));
+            assert_eq!(Some(facts.common(a, b)), common);
+        }
     }
 }

@@ -1,9 +1,13 @@
 //! Control flow of one function: instructions, blocks, loops.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use strobe_code_object::CodeObject;
 use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Flags, Inst, Op, Operand, Space};
 
+use crate::asked::AskedFor;
 use crate::block::{Block, Exit, FlowError, Located, target};
 use crate::broken::Rule;
 use crate::expr::Map;
@@ -59,6 +63,7 @@ pub(crate) struct Function {
     pub(crate) loops: Vec<Loop>,
     /// Innermost loop of each block.
     pub(crate) inner: Vec<Option<usize>>,
+    pub(crate) asked: AskedFor,
 }
 
 impl Function {
@@ -83,6 +88,13 @@ impl Function {
                 return Err(FlowError::Irreducible);
             }
         }
+        let Self {
+            instructions,
+            blocks,
+            order,
+            ..
+        } = &function;
+        function.asked = AskedFor::of(instructions, blocks, order);
         Ok(function)
     }
 
@@ -288,9 +300,12 @@ fn reach(
     limit: usize,
 ) -> Result<Vec<Located>, FlowError> {
     let mut seen = Addresses::around(entry);
-    let mut found = Vec::new();
-    let mut todo = vec![entry];
-    while let Some(start) = todo.pop() {
+    // Most instructions are of eight bytes or of four.
+    let size = object.symbol_at(entry).map_or(0, |symbol| symbol.size / 6);
+    let mut found = Vec::with_capacity(limit.min(size as usize));
+    // From the lowest address on, they come in order.
+    let mut todo = BinaryHeap::from([Reverse(entry)]);
+    while let Some(Reverse(start)) = todo.pop() {
         let code = executable(object, start);
         let mut pc = start;
         while seen.insert(pc) {
@@ -311,8 +326,8 @@ fn reach(
             pc += u64::from(inst.size);
             let exit = Exit::of(&inst);
             match exit {
-                Exit::Branch | Exit::ConditionalBranch => todo.push(target(&located)),
-                Exit::Jump => todo.extend(jumps.get(&located.pc)),
+                Exit::Branch | Exit::ConditionalBranch => todo.push(Reverse(target(&located))),
+                Exit::Jump => todo.extend(jumps.get(&located.pc).copied().map(Reverse)),
                 Exit::Next | Exit::End | Exit::Unsupported => {}
             }
             found.push(located);
@@ -397,5 +412,6 @@ fn split(instructions: Vec<Located>, entry: u64, jumps: &Jumps) -> Function {
         position: Vec::new(),
         loops: Vec::new(),
         inner: Vec::new(),
+        asked: AskedFor::default(),
     }
 }

@@ -5,7 +5,7 @@
 //! there. And a lane that was active before others came back has brought what it had then, not what they had.
 
 use crate::evaluate::Evaluation;
-use crate::expr::{BOTTOM, FALSE, FactId, Id, Node, TRUE, part};
+use crate::expr::{BOTTOM, FALSE, FactId, Id, Node, TRUE};
 use crate::facts::NOTHING;
 use crate::induction::Way;
 use crate::merge::Gathered;
@@ -15,8 +15,6 @@ use crate::walk::Walk;
 
 use strobe_isa::Operand;
 
-/// Conditions of a way that are taken over.
-const MOST_HELD: usize = 32;
 /// Masks in masks that are looked at.
 const DEPTH: u32 = 16;
 
@@ -115,23 +113,6 @@ impl Walk<'_> {
         }
     }
 
-    /// The chain, and what another one says besides, the newest of it.
-    fn with_all(&mut self, facts: FactId, held: FactId) -> FactId {
-        let common = self.common(facts, held);
-        let mut more = Vec::new();
-        let mut at = held;
-        while at != common && more.len() < MOST_HELD {
-            let fact = self.facts.get(at);
-            more.push((fact.condition, fact.own));
-            at = fact.parent;
-        }
-        self.charge(more.len());
-        let oldest_first = more.into_iter().rev();
-        oldest_first.fold(facts, |facts, (condition, own)| {
-            self.facts.push_of(facts, condition, own)
-        })
-    }
-
     /// The chain, and what is known of where the lanes of a mask have met with others.
     fn met_with(&mut self, facts: FactId, mask: Id, lane: bool, depth: u32) -> FactId {
         let Some(gathered) = self.merges.gathered.get(&mask) else {
@@ -143,17 +124,20 @@ impl Walk<'_> {
             (Some([of_lane, of_wave]), None) => Some(if lane { *of_lane } else { *of_wave }),
             _ => None,
         };
-        let first = self.merges.points[gathered.point as usize].first as usize;
-        let phis = self.merges.phis[first..].iter();
-        let count = phis.take_while(|phi| phi.point == gathered.point).count();
-        self.charge(count / 8);
-        let phis = (first..first + count).map(|phi| self.arena.phi(phi as u32));
-        let own = phis.fold(0, |bits, phi| bits | part(phi));
-        let facts = match own {
+        let phis = self.merges.points[gathered.point as usize].phis;
+        self.charge(phis.count as usize / 8);
+        let facts = match phis.parts {
             0 => facts,
-            _ => self.facts.push_of(facts, mask, own),
+            own => self.facts.push_of(facts, mask, own),
         };
-        let facts = held.map_or(facts, |held| self.with_all(facts, held));
+        let facts = match held {
+            Some(held) => {
+                let (facts, steps) = self.facts.with_all(facts, held);
+                self.charge(steps);
+                facts
+            }
+            None => facts,
+        };
         match (only, depth.checked_sub(1)) {
             (Some((only, now)), Some(depth)) => self.came(facts, only, lane, now, depth),
             _ => facts,

@@ -178,14 +178,15 @@ impl<'a> Evaluation<'a> {
         let (low, high) = (((key & !WIDE) >> 32) as u32, key as u32);
         let (phi, inputs) = if key & WIDE == 0 {
             let phi = &merges.phis[key as usize];
-            (phi, Some(&phi.inputs))
+            (phi, Some(merges.inputs(key as u32)))
         } else {
             let phi = merges.later(low, high);
-            (&merges.phis[phi as usize], merges.wide.get(&(low, high)))
+            let inputs = merges.wide.get(&(low, high)).map(Vec::as_slice);
+            (&merges.phis[phi as usize], inputs)
         };
         let point = &merges.points[phi.point as usize];
         let ways = Ways {
-            inputs: inputs.map_or(&[][..], |inputs| &inputs[..]),
+            inputs: inputs.unwrap_or_default(),
             ways: &point.ways,
             scalar: phi.scalar,
         };

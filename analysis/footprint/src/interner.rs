@@ -1,6 +1,7 @@
 //! Which nodes there are already.
 //!
-//! A table of numbers with open addressing: the nodes themselves stand in the arena, once.
+//! A table of numbers with open addressing: the nodes themselves stand in the arena, once. Beside each number is the
+//! hash of its node, so that no other node is looked at than the one that is looked for.
 
 use std::hash::{Hash, Hasher};
 
@@ -8,17 +9,29 @@ use crate::node::{Id, Mix, Node};
 
 /// Slots of the smallest table; a power of two.
 const SLOTS: usize = 1 << 10;
-const EMPTY: u32 = u32::MAX;
+const EMPTY: Slot = Slot {
+    hash: 0,
+    id: u32::MAX,
+};
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    id: u32,
+}
 
 #[derive(Debug)]
 pub(crate) struct Interner {
     /// At most half of them are in use.
-    slots: Vec<u32>,
+    slots: Vec<Slot>,
     used: usize,
 }
 
 /// Where a node that is not there yet is to be put.
-pub(crate) struct Vacant(usize);
+pub(crate) struct Vacant {
+    at: usize,
+    hash: u32,
+}
 
 impl Interner {
     pub(crate) fn new() -> Self {
@@ -31,44 +44,54 @@ impl Interner {
     /// The place of a node among all that have been interned.
     #[inline]
     pub(crate) fn find(&self, nodes: &[Node], node: &Node) -> Result<Id, Vacant> {
-        let mut at = self.first(node);
+        let hash = hash(node);
+        let mut at = self.first(hash);
         loop {
-            match self.slots[at] {
-                EMPTY => return Err(Vacant(at)),
-                id if nodes[id as usize] == *node => return Ok(Id(id)),
-                _ => at = (at + 1) & (self.slots.len() - 1),
+            let slot = self.slots[at];
+            if slot.id == EMPTY.id {
+                return Err(Vacant { at, hash });
             }
+            if slot.hash == hash && nodes[slot.id as usize] == *node {
+                return Ok(Id(slot.id));
+            }
+            at = self.next(at);
         }
     }
 
-    /// The node, not found at `vacant`, is the last one of these.
-    pub(crate) fn insert(&mut self, nodes: &[Node], vacant: Vacant) {
-        self.slots[vacant.0] = nodes.len() as u32 - 1;
+    /// The node, not found at `vacant`, has this number.
+    pub(crate) fn insert(&mut self, vacant: Vacant, id: Id) {
+        let Vacant { at, hash } = vacant;
+        self.slots[at] = Slot { hash, id: id.0 };
         self.used += 1;
         if 2 * self.used > self.slots.len() {
-            self.grow(nodes);
+            self.grow();
         }
     }
 
-    fn grow(&mut self, nodes: &[Node]) {
+    fn grow(&mut self) {
         let empty = vec![EMPTY; 2 * self.slots.len()];
-        let mut ids = std::mem::replace(&mut self.slots, empty);
-        // In the order in which the nodes stand.
-        ids.retain(|id| *id != EMPTY);
-        ids.sort_unstable();
-        for id in ids {
-            let mut at = self.first(&nodes[id as usize]);
-            while self.slots[at] != EMPTY {
-                at = (at + 1) & (self.slots.len() - 1);
+        let slots = std::mem::replace(&mut self.slots, empty);
+        for slot in slots.into_iter().filter(|slot| slot.id != EMPTY.id) {
+            let mut at = self.first(slot.hash);
+            while self.slots[at].id != EMPTY.id {
+                at = self.next(at);
             }
-            self.slots[at] = id;
+            self.slots[at] = slot;
         }
     }
 
-    #[inline]
-    fn first(&self, node: &Node) -> usize {
-        let mut hash = Mix::default();
-        node.hash(&mut hash);
-        hash.finish() as usize & (self.slots.len() - 1)
+    fn first(&self, hash: u32) -> usize {
+        hash as usize & (self.slots.len() - 1)
     }
+
+    fn next(&self, at: usize) -> usize {
+        (at + 1) & (self.slots.len() - 1)
+    }
+}
+
+#[inline]
+fn hash(node: &Node) -> u32 {
+    let mut hash = Mix::default();
+    node.hash(&mut hash);
+    hash.finish() as u32
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::expr::{BOTTOM, FactId, Id};
 use crate::facts::NOTHING;
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
 use crate::registers::SCALARS;
 use crate::state::{Slots, State};
@@ -32,7 +32,7 @@ impl Walk<'_> {
             ways,
             facts,
             wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: 0,
         });
         let mut joined = states[0].clone();
@@ -85,12 +85,22 @@ impl Walk<'_> {
         if others.is_empty() {
             return joined;
         }
+        let mut values: Vec<Id> = Vec::with_capacity(states.len() + more.len());
         for register in 0..count {
             let value = joined[register];
             if others.iter().all(|s| of(s)[register] == value) {
                 continue;
             }
-            let mut values: Vec<Id> = states.iter().map(|s| of(s)[register]).collect();
+            let is_asked = match vector {
+                true => self.asked.vector(register),
+                false => self.asked.scalar(register),
+            };
+            if !is_asked {
+                Rc::make_mut(&mut joined)[register] = self.arena.anything(0);
+                continue;
+            }
+            values.clear();
+            values.extend(states.iter().map(|s| of(s)[register]));
             values.extend(more);
             let value = self.merges.join(&mut self.arena, point, &values, !vector);
             Rc::make_mut(&mut joined)[register] = value;
@@ -107,14 +117,14 @@ impl Walk<'_> {
             return (*first.scratch).clone();
         }
         let mut joined = Slots::new();
+        let mut values: Vec<Id> = Vec::with_capacity(states.len() + ends);
         for offset in first.scratch.keys() {
             if !live.iter().all(|s| s.scratch.contains_key(offset)) {
                 continue;
             }
-            let mut values: Vec<Id> = states
-                .iter()
-                .map(|s| if s.idle { BOTTOM } else { s.scratch[offset] })
-                .collect();
+            values.clear();
+            let known = states.iter();
+            values.extend(known.map(|s| if s.idle { BOTTOM } else { s.scratch[offset] }));
             values.extend(std::iter::repeat_n(BOTTOM, ends));
             joined.insert(
                 *offset,

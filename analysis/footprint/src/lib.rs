@@ -35,6 +35,7 @@
 mod access;
 mod analyse;
 mod apart;
+mod asked;
 mod block;
 #[cfg(feature = "broken")]
 pub mod broken;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::{Holder, Place};
 use crate::premises::{Premise, Where, Which};
 use crate::registers::{Defined, SCALARS};
@@ -159,7 +159,7 @@ impl Walk<'_> {
             ways: ways.chain(open).collect(),
             facts,
             wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: bit,
         });
         let mut head = Head {
@@ -259,7 +259,7 @@ impl Walk<'_> {
         inputs.extend(&head.none);
         let id = self
             .merges
-            .phi(&mut self.arena, head.point, inputs, scalar, head.bit);
+            .phi(&mut self.arena, head.point, &inputs, scalar, head.bit);
         let phi = self.merges.phis.len() as u32 - 1;
         head.phis.push((place, phi));
         let premise = Premise::Elsewhere(place, Where::Head);
@@ -272,6 +272,13 @@ impl Walk<'_> {
         let mut register = 0;
         while register < SCALARS {
             let place = Place::Scalar(register);
+            if !self.asked.scalar(register) {
+                if head.shape.defined.scalar(register) {
+                    scalars[register] = self.arena.anything(head.bit);
+                }
+                register += 1;
+                continue;
+            }
             if let Some(entered) = head.entered
                 && head.begins_mask(register)
                 && self.premises.granted(head.which, Premise::Mask(place))
@@ -325,6 +332,10 @@ impl Walk<'_> {
         let vectors = Rc::make_mut(&mut state.vectors);
         for register in 0..self.vectors {
             if !head.loose && !head.shape.defined.vector(register) {
+                continue;
+            }
+            if !self.asked.vector(register) {
+                vectors[register] = self.arena.anything(head.bit);
                 continue;
             }
             let inputs = head.states.iter().map(|s| match s.vectors[register] {
@@ -419,9 +430,7 @@ impl Walk<'_> {
         }
         for &(place, phi) in &run.phis {
             let value = place_of(state, place, lost).unwrap_or(BOTTOM);
-            if let Some(input) = self.merges.phis[phi as usize].inputs.get_mut(way) {
-                *input = value;
-            }
+            self.merges.bring(phi, way, value);
         }
     }
 
@@ -493,7 +502,7 @@ impl Walk<'_> {
                     ways: Vec::new(),
                     facts,
                     wave,
-                    first: 0,
+                    phis: PointPhis::default(),
                     loops: 0,
                 });
                 self.loops[run as usize].parked_point = Some(point);
@@ -505,9 +514,7 @@ impl Walk<'_> {
             return self.arena.phi(*phi);
         }
         let bit = self.loops[run as usize].bit;
-        let id = self
-            .merges
-            .phi(&mut self.arena, point, Vec::new(), false, bit);
+        let id = self.merges.phi(&mut self.arena, point, &[], false, bit);
         let phi = self.merges.phis.len() as u32 - 1;
         self.loops[run as usize].parked_phis.push((place, phi));
         let which = self.loops[run as usize].which;
@@ -603,7 +610,7 @@ impl Walk<'_> {
                         Place::Scalar(_) | Place::Spill(..) => ZERO,
                     }
                 });
-                self.merges.phis[phi as usize].inputs = values.chain(changed).collect();
+                self.merges.bring_all(phi, values.chain(changed));
             }
         }
     }

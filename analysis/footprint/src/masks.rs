@@ -255,13 +255,24 @@ impl Walk<'_> {
             joined.exec = self.exec_values.fresh();
         }
         joined.bound = bound;
-        let vectors = Rc::make_mut(&mut joined.vectors);
-        for (register, vector) in vectors.iter_mut().enumerate() {
-            let values: Vec<Id> = of
-                .iter()
-                .map(|snapshot| snapshot.vectors[register])
-                .collect();
-            *vector = self.merges.join(&mut self.arena, point, &values, false);
+        let others: Vec<&Snapshot> = of[1..]
+            .iter()
+            .filter(|other| !Rc::ptr_eq(&other.vectors, &joined.vectors))
+            .collect();
+        let mut values: Vec<Id> = Vec::with_capacity(of.len());
+        for register in 0..joined.vectors.len() {
+            let own = joined.vectors[register];
+            if others.iter().all(|other| other.vectors[register] == own) {
+                continue;
+            }
+            let value = if self.asked.vector_of_any(register) {
+                values.clear();
+                values.extend(of.iter().map(|snapshot| snapshot.vectors[register]));
+                self.merges.join(&mut self.arena, point, &values, false)
+            } else {
+                self.arena.anything(0)
+            };
+            Rc::make_mut(&mut joined.vectors)[register] = value;
         }
         self.snapshots.push(joined);
         self.snapshots.len() as u32 - 1

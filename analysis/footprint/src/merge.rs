@@ -4,7 +4,7 @@
 //! pair up to a 64-bit phi input by input. Each way carries the facts that hold on it: an input is
 //! evaluated under those and under no others.
 
-use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node, part};
 
 /// A way into a point.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +27,19 @@ pub(crate) struct Point {
     /// The facts that hold at the point.
     pub(crate) facts: FactId,
     pub(crate) wave: FactId,
-    /// The first phi of it, if it has any: those of a meeting point follow each other.
-    pub(crate) first: u32,
+    pub(crate) phis: PointPhis,
     /// The bit of the loop that it heads ([`crate::expr::Traits::loops`]), or none.
     pub(crate) loops: u64,
+}
+
+/// The phis of a point: those of a meeting point follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PointPhis {
+    /// The number of the first, if there is any.
+    first: u32,
+    pub(crate) count: u32,
+    /// Their bits in [`crate::expr::Traits::parts`].
+    pub(crate) parts: u64,
 }
 
 impl Point {
@@ -40,11 +49,12 @@ impl Point {
 }
 
 /// Where a phi's inputs come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Phi {
     pub(crate) point: u32,
-    /// One a way; [`BOTTOM`] where the way brings no value.
-    pub(crate) inputs: Vec<Id>,
+    /// Of all inputs: [`Merges::inputs`].
+    first: u32,
+    ways: u32,
     /// The value of the whole wave: only scalar facts count for its inputs.
     pub(crate) scalar: bool,
 }
@@ -65,7 +75,9 @@ pub(crate) struct Merges {
     pub(crate) points: Vec<Point>,
     pub(crate) phis: Vec<Phi>,
     /// Of all phis together.
-    pub(crate) inputs: usize,
+    inputs: Vec<Id>,
+    /// How many have come up while the walk went on.
+    pub(crate) brought: usize,
     /// Inputs of 64-bit phis, made when the walk is over.
     pub(crate) wide: Map<(u32, u32), Vec<Id>>,
     /// Masks that are empty on some ways.
@@ -74,7 +86,7 @@ pub(crate) struct Merges {
 
 impl Merges {
     pub(crate) fn point(&mut self, mut point: Point) -> u32 {
-        point.first = self.phis.len() as u32;
+        point.phis.first = self.phis.len() as u32;
         self.points.push(point);
         self.points.len() as u32 - 1
     }
@@ -85,21 +97,52 @@ impl Merges {
         &mut self,
         arena: &mut Arena,
         point: u32,
-        inputs: Vec<Id>,
+        inputs: &[Id],
         scalar: bool,
         loops: u64,
     ) -> Id {
         let mut bits = loops;
-        for input in &inputs {
+        for input in inputs {
             bits |= arena.traits(*input).loops;
         }
-        self.inputs += inputs.len();
+        self.brought += inputs.len();
+        let id = arena.new_phi(bits, !scalar);
+        let of_point = &mut self.points[point as usize].phis;
+        if (of_point.first + of_point.count) as usize == self.phis.len() {
+            of_point.count += 1;
+            of_point.parts |= part(id);
+        }
         self.phis.push(Phi {
             point,
-            inputs,
+            first: self.inputs.len() as u32,
+            ways: inputs.len() as u32,
             scalar,
         });
-        arena.new_phi(bits, !scalar)
+        self.inputs.extend_from_slice(inputs);
+        id
+    }
+
+    /// The inputs of a phi: one a way; [`BOTTOM`] where the way brings no value.
+    pub(crate) fn inputs(&self, phi: u32) -> &[Id] {
+        let Phi { first, ways, .. } = self.phis[phi as usize];
+        &self.inputs[first as usize..][..ways as usize]
+    }
+
+    /// One input of a phi, now that it is known.
+    pub(crate) fn bring(&mut self, phi: u32, way: usize, input: Id) {
+        let Phi { first, ways, .. } = self.phis[phi as usize];
+        let inputs = &mut self.inputs[first as usize..][..ways as usize];
+        if let Some(known) = inputs.get_mut(way) {
+            *known = input;
+        }
+    }
+
+    /// All inputs of a phi, now that they are known.
+    pub(crate) fn bring_all(&mut self, phi: u32, inputs: impl IntoIterator<Item = Id>) {
+        let first = self.inputs.len();
+        self.inputs.extend(inputs);
+        let phi = &mut self.phis[phi as usize];
+        (phi.first, phi.ways) = (first as u32, (self.inputs.len() - first) as u32);
     }
 
     /// Makes the inputs of every 64-bit phi that has come up, and of those that come up then.
@@ -111,10 +154,10 @@ impl Merges {
             let Node::Phi64(low, high) = arena.node(id) else {
                 continue;
             };
-            let (l, h) = (&self.phis[low as usize], &self.phis[high as usize]);
+            let (l, h) = (self.phis[low as usize], self.phis[high as usize]);
             // Where only one half was merged, later than the other, the other is the same on all
             // ways.
-            let (mut lows, mut highs) = (l.inputs.clone(), h.inputs.clone());
+            let (mut lows, mut highs) = (self.inputs(low).to_vec(), self.inputs(high).to_vec());
             if l.point > h.point {
                 highs = vec![arena.high(id); lows.len()];
             } else if l.point < h.point {
@@ -147,7 +190,7 @@ impl Merges {
         for &value in values {
             if value != BOTTOM && value != only {
                 if only != BOTTOM {
-                    return self.phi(arena, point, values.to_vec(), scalar, 0);
+                    return self.phi(arena, point, values, scalar, 0);
                 }
                 only = value;
             }

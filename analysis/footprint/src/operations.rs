@@ -1,6 +1,6 @@
 //! Instructions that are one or two operations on the values of their sources, as tables.
 
-use strobe_isa::Op;
+use strobe_isa::{Encoding, Inst, Op, Space};
 
 use crate::expr::{Binary, Compare};
 
@@ -63,6 +63,63 @@ pub(crate) fn half_words(op: Op) -> Option<(Binary, bool)> {
         v_lshrrev_b16 => (Binary::Shr, true),
         _ => return None,
     })
+}
+
+/// Whether anything is made of the vector registers that an instruction names as sources.
+pub(crate) fn reads_vectors(inst: &Inst) -> bool {
+    use Op::*;
+    let info = inst.op.info();
+    match info.space {
+        Space::Ds => return false,
+        Space::None => {}
+        _ => return true,
+    }
+    if inst.encoding == Encoding::Ds {
+        return false;
+    }
+    match inst.op {
+        v_readfirstlane_b32 | v_readlane_b32 | v_writelane_b32 | v_swap_b32 => true,
+        op => is_followed(op) || vector_comparison(op).is_some(),
+    }
+}
+
+/// Whether the value of a vector instruction is an expression of its sources.
+pub(crate) fn is_followed(op: Op) -> bool {
+    use Op::*;
+    let is_known = matches!(
+        op,
+        v_add_co_u32
+            | v_sub_co_u32
+            | v_subrev_co_u32
+            | v_addc_co_u32
+            | v_subb_co_u32
+            | v_subbrev_co_u32
+            | v_mul_u32_u24
+            | v_mad_u32_u24
+            | v_mul_i32_i24
+            | v_mad_i32_i24
+            | v_mul_hi_u32_u24
+            | v_mad_u64_u32
+            | v_mad_i64_i32
+            | v_mad_u32_u16
+            | v_lshlrev_b64
+            | v_lshrrev_b64
+            | v_ashrrev_i64
+            | v_mov_b32
+            | v_not_b32
+            | v_cndmask_b32
+            | v_med3_i32
+            | v_med3_u32
+            | v_bfe_u32
+            | v_bfe_i32
+            | v_bfi_b32
+            | v_alignbit_b32
+            | v_alignbyte_b32
+            | v_mbcnt_lo_u32_b32
+            | v_mbcnt_hi_u32_b32
+            | v_bcnt_u32_b32
+    );
+    is_known || vector_pair(op).is_some() || vector_triple(op).is_some() || half_words(op).is_some()
 }
 
 /// Comparisons of integers: which one, and whether the sources change places.

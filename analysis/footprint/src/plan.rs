@@ -59,13 +59,14 @@ impl Plan {
             object,
             kernel,
             mut arena,
-            facts,
+            mut facts,
             merges,
             loads,
             mut visits,
             ..
         } = walk;
         arena.finish();
+        facts.finish();
         let key = |s: &Site| (s.address, s.facts.0, s.bytes, s.reads, s.writes, s.scalar);
         visits.sort_unstable_by_key(|visit| (key(&visit.site), visit.pc, visit.words));
         visits.dedup();
@@ -142,7 +143,7 @@ impl Plan {
             }
             match self.arena.node(id) {
                 Node::Opaque(_, Lost::Scratch) => return true,
-                Node::Phi(phi) => todo.extend(&self.merges.phis[phi as usize].inputs),
+                Node::Phi(phi) => todo.extend(self.merges.inputs(phi)),
                 Node::Phi64(low, high) => todo.extend([self.arena.phi(low), self.arena.phi(high)]),
                 Node::Load { load, .. } | Node::Load64 { load, .. } => {
                     todo.push(self.loads[load as usize].address);
@@ -178,17 +179,13 @@ impl Plan {
         for index in 0..self.arena.len() {
             let id = Id(index as u32);
             let (phi, key, inputs) = match self.arena.node(id) {
-                Node::Phi(phi) => (
-                    phi,
-                    u64::from(phi),
-                    Some(&self.merges.phis[phi as usize].inputs),
-                ),
+                Node::Phi(phi) => (phi, u64::from(phi), Some(self.merges.inputs(phi))),
                 Node::Phi64(low, high) => {
                     let later = self.merges.later(low, high);
                     (
                         later,
                         wide_key(low, high),
-                        self.merges.wide.get(&(low, high)),
+                        self.merges.wide.get(&(low, high)).map(Vec::as_slice),
                     )
                 }
                 _ => continue,

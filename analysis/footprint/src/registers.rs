@@ -1,5 +1,7 @@
 //! Sets of registers.
 
+use std::array;
+
 use strobe_isa::scalar_register::{self, EXEC};
 use strobe_isa::{Class, Flags, Inst, Op, Operand};
 
@@ -28,6 +30,13 @@ impl Defined {
 
     pub(crate) fn vector(&self, register: usize) -> bool {
         self.vectors[register / 64] >> (register % 64) & 1 != 0
+    }
+
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        Self {
+            scalars: array::from_fn(|word| self.scalars[word] | other.scalars[word]),
+            vectors: array::from_fn(|word| self.vectors[word] | other.vectors[word]),
+        }
     }
 
     /// The registers that an instruction defines.

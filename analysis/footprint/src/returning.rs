@@ -20,8 +20,9 @@ use std::rc::Rc;
 
 use crate::broken::Rule;
 use crate::expr::{BOTTOM, FactId, Id, Lost};
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::Place;
+use crate::registers::Defined;
 use crate::state::{NONE_PARKED, Parked, Slots, Snapshot, State};
 use crate::walk::Walk;
 
@@ -134,7 +135,7 @@ impl Walk<'_> {
             ways: ways.collect(),
             facts: common,
             wave: state.wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: 0,
         });
         (point, common)
@@ -175,16 +176,31 @@ impl Walk<'_> {
             .first()
             .map_or_else(|| (*state.vectors).clone(), |v| (**v).clone());
         self.charge((sources.len() + loops.len()) * vectors.len() / 8);
+        let first = sources.first();
+        let others: Vec<&Rc<Vec<Id>>> = sources
+            .iter()
+            .filter(|source| first.is_some_and(|first| !Rc::ptr_eq(source, first)))
+            .collect();
+        let mut defined = Defined::default();
+        for &run in loops {
+            defined = defined.or(&self.loops[run as usize].defined);
+        }
         let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
         for (register, joined) in vectors.iter_mut().enumerate() {
-            let carried = loops
-                .iter()
-                .any(|&run| self.loops[run as usize].defined.vector(register));
-            let same = sources.iter().all(|source| source[register] == *joined);
-            let changed = changes
-                .iter()
-                .any(|&c| self.changes[c as usize].has(register));
-            if same && !carried && !changed && self.arena.traits(*joined).loops & over == 0 {
+            let is_changed = || {
+                let mut changes = changes.iter();
+                changes.any(|&c| self.changes[c as usize].has(register))
+            };
+            if others.iter().all(|source| source[register] == *joined)
+                && !defined.vector(register)
+                && !is_changed()
+                && (*over == 0 || self.arena.traits(*joined).loops & over == 0)
+            {
+                continue;
+            }
+            // Some may be parked again at once.
+            if !self.asked.vector_of_any(register) {
+                *joined = self.arena.anything(0);
                 continue;
             }
             values.clear();
@@ -221,9 +237,11 @@ impl Walk<'_> {
             (None, None) => (*state.scratch).clone(),
         };
         let lost = self.arena.opaque(Lost::Scratch);
+        let mut values: Vec<Id> = Vec::new();
         for (offset, joined) in &mut slots {
             let slot = |slots: &Slots| slots.get(offset).copied().unwrap_or(lost);
-            let mut values: Vec<Id> = own.iter().map(|(_, slots)| slot(slots)).collect();
+            values.clear();
+            values.extend(own.iter().map(|(_, slots)| slot(slots)));
             // With no lane there is nothing in it.
             values.extend(snapshots.iter().map(|&s| {
                 let Snapshot { scratch, idle, .. } = &self.snapshots[s as usize];
@@ -247,8 +265,7 @@ impl Walk<'_> {
         let point = returning.point;
         let is_of_some_iteration =
             |value: &Id| self.arena.traits(*value).loops & returning.over != 0;
-        if values.iter().any(is_of_some_iteration) {
-            let values = values.to_vec();
+        if returning.over != 0 && values.iter().any(is_of_some_iteration) {
             return self.merges.phi(&mut self.arena, point, values, false, 0);
         }
         self.merges.join(&mut self.arena, point, values, false)

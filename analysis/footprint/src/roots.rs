@@ -265,7 +265,7 @@ impl Finder<'_> {
                 Lost::Memory => Why::Memory,
             })),
             Node::Load { load, dword } | Node::Load64 { load, dword } => self.loaded(load, dword),
-            Node::Phi(phi) => union(self, &self.plan.merges.phis[phi as usize].inputs),
+            Node::Phi(phi) => union(self, self.plan.merges.inputs(phi)),
             Node::Phi64(low, high) => {
                 let inputs = self.plan.merges.wide.get(&(low, high));
                 union(self, inputs.map_or(&[], |inputs| &inputs[..]))
@@ -310,7 +310,7 @@ fn reachable(plan: &Plan) -> Vec<Id> {
             continue;
         }
         match plan.arena.node(id) {
-            Node::Phi(phi) => todo.extend(&plan.merges.phis[phi as usize].inputs),
+            Node::Phi(phi) => todo.extend(plan.merges.inputs(phi)),
             Node::Phi64(low, high) => {
                 todo.extend(plan.merges.wide.get(&(low, high)).into_iter().flatten());
             }

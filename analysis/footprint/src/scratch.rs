@@ -12,7 +12,7 @@ use strobe_isa::{Class, Inst, Operand};
 
 use crate::expr::{FactId, Id, Lost};
 use crate::indexed::{Indexed, Reach};
-use crate::merge::{Point, Way};
+use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
 use crate::range::Range;
 use crate::state::State;
@@ -100,7 +100,7 @@ impl Walk<'_> {
         let Some(values) = values.collect::<Option<Vec<Id>>>() else {
             return self.arena.opaque(Lost::Scratch);
         };
-        self.one_of(state.facts, state.wave, values)
+        self.one_of(state.facts, state.wave, &values)
     }
 
     fn set_slot(&mut self, state: &mut State, first: Range, register: usize, value: Id) {
@@ -112,14 +112,14 @@ impl Walk<'_> {
         for slot in offsets(first, register) {
             // What was never known is not known now.
             if let Some(&before) = state.scratch.get(&slot) {
-                let after = self.one_of(state.facts, state.wave, vec![before, value]);
+                let after = self.one_of(state.facts, state.wave, &[before, value]);
                 Rc::make_mut(&mut state.scratch).insert(slot, after);
             }
         }
     }
 
     /// A value that is one of these, another one in each round of a loop.
-    pub(crate) fn one_of(&mut self, facts: FactId, wave: FactId, values: Vec<Id>) -> Id {
+    pub(crate) fn one_of(&mut self, facts: FactId, wave: FactId, values: &[Id]) -> Id {
         if values.iter().all(|value| *value == values[0]) {
             return values[0];
         }
@@ -134,7 +134,7 @@ impl Walk<'_> {
             ways: vec![way; values.len()],
             facts,
             wave,
-            first: 0,
+            phis: PointPhis::default(),
             loops: 0,
         });
         let inside = self.arena.inside;

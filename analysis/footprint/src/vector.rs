@@ -136,6 +136,9 @@ impl Walk<'_> {
     /// The destination's value, and the carry if it is one.
     fn vector_value(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
         use Op::*;
+        if !operations::is_followed(inst.op) {
+            return None;
+        }
         if let Some((operation, left, right)) = operations::vector_pair(inst.op) {
             let mut a = self.source(state, inst, left);
             let b = self.source(state, inst, right);

@@ -12,6 +12,7 @@ use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
+use crate::asked::Asked;
 use crate::block::{Exit, FlowError, Located, target};
 use crate::epoch::Epochs;
 use crate::exec_values::ExecValues;
@@ -52,6 +53,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) inside: Option<u32>,
     /// Some instruction names the scratch aperture: flat addresses may be scratch.
     pub(crate) scratch_escapes: bool,
+    /// Of what may meet at the point that the walk is at, what somebody asks for.
+    pub(crate) asked: Asked,
     functions: Map<u64, Rc<Function>>,
     instructions: usize,
     /// What [`Walk::spent`] does not see in what there is, and what earlier walks have spent.
@@ -124,6 +127,7 @@ impl<'a> Walk<'a> {
             vectors: machine.vectors(kernel),
             inside: None,
             scratch_escapes: false,
+            asked: Asked::ALL,
             functions: Map::default(),
             instructions: 0,
             steps: Cell::new(0),
@@ -224,6 +228,7 @@ impl<'a> Walk<'a> {
             }
             let block = &function.blocks[index];
             let inner = function.inner[index];
+            self.asked = function.asked.at(index);
             let apart = match block.heads {
                 Some(which) => {
                     let shape = &function.loops[which];
@@ -236,6 +241,7 @@ impl<'a> Walk<'a> {
                 None => self.apart(&function, index, states),
             };
             self.enter(inner.and_then(|inner| runs[inner]).or(outside));
+            self.asked = Asked::ALL;
             let mut left = Left::default();
             for state in apart {
                 self.block(&function, index, state, depth, back, &mut left)?;
@@ -251,6 +257,7 @@ impl<'a> Walk<'a> {
                 if function.position[to] > function.position[index] {
                     waiting[to].extend(states);
                 } else if let Some(run) = function.blocks[to].heads.and_then(|which| runs[which]) {
+                    self.asked = function.asked.at(to);
                     let state = self.join(states);
                     self.close(run, &state);
                 }
@@ -280,11 +287,16 @@ impl<'a> Walk<'a> {
         let Some((last, body)) = instructions.split_last() else {
             return Ok(());
         };
-        for located in body {
+        let mut behind = function.asked.behind(index).iter().peekable();
+        for (at, located) in (block.instructions.start..).zip(body) {
+            if let Some((_, asked)) = behind.next_if(|(write, _)| *write == at) {
+                self.asked = *asked;
+            }
             if !self.step(&mut state, located, depth)? {
                 return Ok(());
             }
         }
+        self.asked = behind.next().map_or(Asked::ALL, |(_, asked)| *asked);
         self.pc = last.pc;
         match Exit::of(&last.inst) {
             Exit::End => {}
@@ -391,6 +403,7 @@ impl<'a> Walk<'a> {
             // It ends the program.
             return Ok(false);
         }
+        self.asked = Asked::ALL;
         *state = self.join(returns);
         Ok(true)
     }
@@ -466,7 +479,7 @@ impl<'a> Walk<'a> {
     /// Steps of [`AnalysisLimits::steps`] so far.
     fn spent(&self) -> usize {
         let made = STEPS_PER_EXPRESSION * self.arena.len()
-            + STEPS_PER_INPUT * self.merges.inputs
+            + STEPS_PER_INPUT * self.merges.brought
             + STEPS_PER_SNAPSHOT * self.snapshots.len();
         let followed = self.parked.steps.get() + self.epochs.steps.get();
         self.steps.get().saturating_add(made + followed)
@@ -480,8 +493,7 @@ impl<'a> Walk<'a> {
     /// What two chains of facts have in common.
     pub(crate) fn common(&self, a: FactId, b: FactId) -> FactId {
         let common = self.facts.common(a, b);
-        let [a, b, left] = [a, b, common].map(|id| self.facts.depth(id));
-        self.charge(a + b - 2 * left);
+        self.charge(self.facts.apart(a, b, common));
         common
     }
 

@@ -143,7 +143,7 @@ impl Walk<'_> {
             Some(values) if values.len() > MAX_CHANGES => self.arena.opaque(Lost::Scratch),
             Some(values) => {
                 let values = values.to_vec();
-                self.one_of(facts, NOTHING, values)
+                self.one_of(facts, NOTHING, &values)
             }
         }
     }

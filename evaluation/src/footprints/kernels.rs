@@ -1,15 +1,13 @@
 //! The kernels for one target in all files of a folder.
 
 use std::fs::{self, File};
-use std::io::Read;
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use strobe_code_object::{CodeObject, ExtractError, ObjectLimits, TargetName, visit};
+use strobe_code_object::{CodeObject, ExtractError, ObjectLimits, TargetName, visit_file};
 
-/// Larger files are left out, by name.
-const FILE: u64 = 4 << 30;
 /// Folders in folders.
 const DEPTH: usize = 64;
 
@@ -38,29 +36,22 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Res
     Ok(())
 }
 
-/// The bytes of a file that may hold device code.
-pub(super) fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    let mut file = File::open(path).with_context(|| format!("open {}", path.display()))?;
-    let length = file.metadata()?.len();
+/// A file that may hold device code.
+pub(super) fn open(path: &Path) -> anyhow::Result<Option<File>> {
+    let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
     let mut start = [0; 24];
-    if length < start.len() as u64 {
+    if file.metadata()?.len() < start.len() as u64 {
         return Ok(None);
     }
-    file.read_exact(&mut start)?;
-    if !start.starts_with(ELF) && !BUNDLES.iter().any(|magic| start.starts_with(magic)) {
-        return Ok(None);
-    }
-    anyhow::ensure!(length <= FILE, "larger than {FILE} bytes");
-    let mut bytes = Vec::with_capacity(length as usize);
-    bytes.extend_from_slice(&start);
-    file.take(FILE).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    file.read_exact_at(&mut start, 0)?;
+    let is_meant = start.starts_with(ELF) || BUNDLES.iter().any(|magic| start.starts_with(magic));
+    Ok(is_meant.then_some(file))
 }
 
 /// Calls `each` with every code object for `target`, until it says that it is enough; one of them is unpacked at a
 /// time. What cannot be read is noted in `refused`.
 pub(super) fn objects(
-    bytes: &[u8],
+    file: &File,
     target: &str,
     refused: &mut Vec<String>,
     mut each: impl FnMut(&CodeObject) -> bool,
@@ -72,14 +63,14 @@ pub(super) fn objects(
         false
     };
     // What cannot be read is noted below.
-    let _ = visit(bytes, &limits, look, |_| ControlFlow::Continue(()));
+    let _ = visit_file(file, &limits, look, |_| ControlFlow::Continue(()));
     let is_meant = |of: TargetName<'_>| match has_own {
         true => of.processor() == target,
         false => of.includes(target),
     };
     let wanted = |triple: &str| triple.is_empty() || is_meant(TargetName::of_triple(triple));
     let mut failed = Vec::new();
-    let visited = visit(bytes, &limits, wanted, |extracted| {
+    let visited = visit_file(file, &limits, wanted, |extracted| {
         match CodeObject::parse(&extracted.bytes, &limits) {
             Ok(object)
                 if object

@@ -43,25 +43,19 @@ pub fn evaluate_library(folder: &Path, options: &LibraryOptions) -> anyhow::Resu
         ..LibraryTally::default()
     };
     let (mut analysed, mut files) = (Vec::new(), Vec::new());
-    let empty = memory::resident()?;
     for path in kernels::files(folder)? {
         let short = path.strip_prefix(folder).unwrap_or(&path);
         let short = short.to_string_lossy().into_owned();
-        // What the allocator keeps of earlier files.
-        let kept = memory::resident()?.saturating_sub(empty);
         let mut refused = Vec::new();
-        let bytes = match kernels::read(&path) {
+        let file = match kernels::open(&path) {
             Ok(None) => continue,
-            Ok(Some(bytes)) => bytes,
+            Ok(Some(file)) => file,
             Err(error) => {
                 tally.refused.push(format!("{short}: {error:#}"));
                 continue;
             }
         };
-        memory::forget_peak()?;
-        let (before, mut found) = (memory::resident()?, false);
-        kernels::objects(&bytes, &options.target, &mut refused, |object| {
-            found |= !object.kernels.is_empty();
+        kernels::objects(&file, &options.target, &mut refused, |object| {
             for kernel in &object.kernels {
                 if analysed.len() == options.limit {
                     tally.cut = true;
@@ -74,10 +68,6 @@ pub fn evaluate_library(folder: &Path, options: &LibraryOptions) -> anyhow::Resu
             }
             true
         });
-        if found {
-            let grown = memory::peak()?.saturating_sub(before.saturating_sub(kept));
-            tally.peak_memory = tally.peak_memory.max(grown);
-        }
         let named = refused.into_iter().map(|error| format!("{short}: {error}"));
         tally.refused.extend(named);
         files.push(short);
@@ -86,6 +76,7 @@ pub fn evaluate_library(folder: &Path, options: &LibraryOptions) -> anyhow::Resu
         }
     }
     count(&analysed, &files, &mut tally)?;
+    tally.peak_memory = memory::peak()?;
     Ok(tally)
 }
 

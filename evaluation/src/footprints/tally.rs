@@ -77,7 +77,7 @@ pub struct LibraryTally {
     pub slowest: Slowest,
     /// Of one launch of each kernel.
     pub evaluation: EvaluationTimes,
-    /// Bytes at the most, beyond the file itself.
+    /// Of the process that has evaluated it, bytes at the most.
     pub peak_memory: u64,
 }
 
