@@ -125,14 +125,16 @@ impl Epochs {
         met.unwrap_or(0)
     }
 
-    /// Whether all paths to an epoch have been in another.
-    fn has_been(&self, epoch: u32, other: u32) -> bool {
-        let mut at = epoch;
-        while at > other {
-            self.steps.update(|steps| steps + 1);
-            at = self.all[at as usize].before;
-        }
-        at == other
+    /// Whether all paths to one of some epochs have been in another.
+    fn have_been(&self, epochs: &[u32], other: u32) -> bool {
+        epochs.iter().any(|&epoch| {
+            let mut at = epoch;
+            while at > other {
+                self.steps.update(|steps| steps + 1);
+                at = self.all[at as usize].before;
+            }
+            at == other
+        })
     }
 
     /// Lanes have come back to those active in an epoch, or to some of them.
@@ -140,14 +142,14 @@ impl Epochs {
         self.returned_to.entry(epoch).or_default().push(after);
     }
 
-    /// The epochs, on all paths to `now`, that began when lanes came back to those of one.
-    pub(crate) fn returns(&self, epoch: u32, now: u32) -> Vec<u32> {
+    /// The epochs, on all paths to one of `now`, that began when lanes came back to those of one.
+    pub(crate) fn returns(&self, epoch: u32, now: &[u32]) -> Vec<u32> {
         let of = self.returned_to.get(&epoch).into_iter().flatten().copied();
-        of.filter(|after| self.has_been(now, *after)).collect()
+        of.filter(|after| self.have_been(now, *after)).collect()
     }
 
-    /// Epochs in which all lanes of one were active, up to `now`, that one first; not all of them, if they are many.
-    pub(crate) fn around(&self, epoch: u32, now: u32) -> Vec<u32> {
+    /// Epochs in which all lanes of one were active, up to one of `now`, that one first; not all of them, if they are many.
+    pub(crate) fn around(&self, epoch: u32, now: &[u32]) -> Vec<u32> {
         let mut found = vec![epoch];
         let mut next = 0;
         while next < found.len() && found.len() < MOST_AROUND {
@@ -156,7 +158,7 @@ impl Epochs {
             let of = self.all[epoch as usize];
             let parent = (of.depth > 0).then_some(of.parent);
             let wider = self.wider.get(&epoch).into_iter().flatten().copied();
-            let wider = wider.filter(|wider| self.has_been(now, *wider));
+            let wider = wider.filter(|wider| self.have_been(now, *wider));
             for around in parent.into_iter().chain(wider) {
                 if !found.contains(&around) {
                     found.push(around);

@@ -70,13 +70,13 @@ impl Walk<'_> {
         self.arena.intern(Node::Lanes(before, after))
     }
 
-    /// The facts of a lane that was active in an epoch, and is in the epoch `now`.
-    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32, now: u32) -> FactId {
+    /// The facts of a lane that was active in an epoch, and whose wave has come to all the epochs `now`.
+    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32, now: &[u32]) -> FactId {
         let mut facts = facts;
         for around in self.epochs.around(epoch, now) {
             for after in self.epochs.returns(around, now) {
                 let mask = self.returned_to(around, after);
-                facts = self.met_with(facts, mask, true, 0);
+                facts = self.met_with(facts, mask, true, &mut Vec::new(), 0);
             }
         }
         facts
@@ -84,10 +84,17 @@ impl Walk<'_> {
 
     /// The facts where a lane of a mask is active: whence it came; `lane`: they are those of that lane.
     pub(crate) fn came_with(&mut self, facts: FactId, mask: Id, lane: bool, now: u32) -> FactId {
-        self.came(facts, mask, lane, now, DEPTH)
+        self.came(facts, mask, lane, &mut vec![now], DEPTH)
     }
 
-    fn came(&mut self, facts: FactId, mask: Id, lane: bool, now: u32, depth: u32) -> FactId {
+    fn came(
+        &mut self,
+        facts: FactId,
+        mask: Id,
+        lane: bool,
+        now: &mut Vec<u32>,
+        depth: u32,
+    ) -> FactId {
         self.charge(1);
         if self.exhausted() {
             return facts;
@@ -104,7 +111,7 @@ impl Walk<'_> {
                 let facts = self.came(facts, a, lane, now, depth);
                 self.came(facts, b, lane, now, depth)
             }
-            Node::PartOf(..) => self.met_with(facts, mask, lane, depth),
+            Node::PartOf(..) => self.met_with(facts, mask, lane, now, depth),
             Node::Exec(snapshot) if lane => match self.snapshots[snapshot as usize].epoch {
                 Some(epoch) => self.active_in(facts, epoch, now),
                 None => facts,
@@ -114,7 +121,14 @@ impl Walk<'_> {
     }
 
     /// The chain, and what is known of where the lanes of a mask have met with others.
-    fn met_with(&mut self, facts: FactId, mask: Id, lane: bool, depth: u32) -> FactId {
+    fn met_with(
+        &mut self,
+        facts: FactId,
+        mask: Id,
+        lane: bool,
+        now: &mut Vec<u32>,
+        depth: u32,
+    ) -> FactId {
         let Some(gathered) = self.merges.gathered.get(&mask) else {
             return facts;
         };
@@ -139,7 +153,11 @@ impl Walk<'_> {
             None => facts,
         };
         match (only, depth.checked_sub(1)) {
-            (Some((only, now)), Some(depth)) => self.came(facts, only, lane, now, depth),
+            (Some((only, way)), Some(depth)) => {
+                // The wave has come by that way.
+                now.push(way);
+                self.came(facts, only, lane, now, depth)
+            }
             _ => facts,
         }
     }
