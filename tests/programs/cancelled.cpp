@@ -1,4 +1,4 @@
-// cancelled ROUNDS LOG: cancels one thread after the other that launches kernels and waits for them.
+// cancelled ROUNDS: cancels one thread after the other that launches kernels and waits for them.
 #include <pthread.h>
 #include <unistd.h>
 

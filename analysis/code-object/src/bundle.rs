@@ -48,12 +48,13 @@ pub fn bundle_len(bytes: &[u8]) -> Result<usize, BundleError> {
         return Ok(compressed::Header::parse(bytes)?.file_size);
     }
     let (entries, header) = entries(bytes, &ObjectLimits::default())?;
-    Ok(entries
-        .iter()
-        .map(|entry| entry.offset + entry.size)
-        .max()
-        .unwrap_or(0)
-        .max(header))
+    Ok(len(&entries, header))
+}
+
+/// Of a raw bundle with these entries behind a header of so many bytes.
+pub(crate) fn len(entries: &[Entry<'_>], header: usize) -> usize {
+    let ends = entries.iter().map(|entry| entry.offset + entry.size);
+    ends.max().unwrap_or(0).max(header)
 }
 
 /// The entries of the raw bundle at the start of `bytes`, and the length of its header.

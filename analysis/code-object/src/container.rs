@@ -231,18 +231,24 @@ where
 
     /// The bytes of the bundle.
     fn raw(&mut self, at: usize, end: usize) -> Result<usize, ExtractError> {
-        let (_, length) = self.header(at, end, bundle::bundle_len)?;
         let limits = self.limits;
         let entries = |header: &[u8]| bundle::entries(header, limits).map(|_| ());
         let (header, ()) = self.header(at, end, entries)?;
         let named = |error| ExtractError::Bundle { at, error };
-        let (entries, _) = bundle::entries(&header, limits).map_err(named)?;
+        let (entries, behind) = bundle::entries(&header, limits).map_err(named)?;
+        let length = bundle::len(&entries, behind);
+        // Entries that lie on each other would be read more often than the file is long.
+        let mut left = end - at;
         for entry in entries.iter().filter(|entry| entry.size != 0) {
             let triple = String::from_utf8_lossy(entry.triple);
             if entry.offset + entry.size > end - at {
                 let triple = triple.into_owned();
                 return Err(ExtractError::Entry { at, triple });
             }
+            let Some(rest) = left.checked_sub(entry.size) else {
+                return Err(named(BundleError::Overlap(triple.into_owned())));
+            };
+            left = rest;
             let from = at + entry.offset;
             let shown = entry.size.min(MACHINE + MACHINE_BYTES);
             if !self.ended && is_device_code(&self.input.part(from, shown)?) {

@@ -32,6 +32,7 @@ pub(crate) fn named<'a>(
     let (Some(size), Some(count), Some(names)) = (size, count, names) else {
         return Err(cut_off());
     };
+    // Or more than 65,279, which no compiler of kernels makes.
     if count == 0 {
         return Ok(Vec::new());
     }

@@ -1,7 +1,7 @@
 //! Which registers are asked for later.
 //!
-//! Where ways meet, a register that nobody asks for any more needs no phi: it holds anything. That is true whatever is
-//! said here: who is left out costs exactness, and nothing else.
+//! Where ways meet, a register that nobody asks for any more needs no phi: it holds anything. So whatever the walk follows must be
+//! asked for here: anything beside a pointer is an index, and the register that was left out may have been another pointer.
 //!
 //! A scalar is asked for until it is set. A vector register is set in the lanes that are active, and asked for by those
 //! that are and by those that are parked: who is active now may be parked wherever EXEC is written, and come back.

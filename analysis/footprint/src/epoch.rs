@@ -125,16 +125,26 @@ impl Epochs {
         met.unwrap_or(0)
     }
 
-    /// Whether all paths to one of some epochs have been in another.
-    fn have_been(&self, epochs: &[u32], other: u32) -> bool {
-        epochs.iter().any(|&epoch| {
-            let mut at = epoch;
-            while at > other {
-                self.steps.update(|steps| steps + 1);
-                at = self.all[at as usize].before;
+    /// Those of some epochs, the oldest first, that all paths to one of `now` have been in.
+    fn been_in(&self, epochs: &[u32], now: &[u32]) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut steps = epochs.len() * now.len();
+        for &now in now {
+            let mut at = now;
+            for &epoch in epochs.iter().rev() {
+                while at > epoch {
+                    steps += 1;
+                    at = self.all[at as usize].before;
+                }
+                if at == epoch {
+                    found.push(epoch);
+                }
             }
-            at == other
-        })
+        }
+        self.steps.update(|before| before + steps);
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Lanes have come back to those active in an epoch, or to some of them.
@@ -144,8 +154,8 @@ impl Epochs {
 
     /// The epochs, on all paths to one of `now`, that began when lanes came back to those of one.
     pub(crate) fn returns(&self, epoch: u32, now: &[u32]) -> Vec<u32> {
-        let of = self.returned_to.get(&epoch).into_iter().flatten().copied();
-        of.filter(|after| self.have_been(now, *after)).collect()
+        let after = self.returned_to.get(&epoch);
+        after.map_or_else(Vec::new, |after| self.been_in(after, now))
     }
 
     /// Epochs in which all lanes of one were active, up to one of `now`, that one first; not all of them, if they are many.
@@ -157,8 +167,8 @@ impl Epochs {
             next += 1;
             let of = self.all[epoch as usize];
             let parent = (of.depth > 0).then_some(of.parent);
-            let wider = self.wider.get(&epoch).into_iter().flatten().copied();
-            let wider = wider.filter(|wider| self.have_been(now, *wider));
+            let wider = self.wider.get(&epoch);
+            let wider = wider.map_or_else(Vec::new, |wider| self.been_in(wider, now));
             for around in parent.into_iter().chain(wider) {
                 if !found.contains(&around) {
                     found.push(around);

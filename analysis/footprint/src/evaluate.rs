@@ -38,6 +38,12 @@ impl Base {
             .into_iter()
             .flatten()
     }
+
+    /// Whether one of those has bytes from `lo` on, before `end`.
+    pub(crate) fn meets(self, lo: i128, end: i128) -> bool {
+        self.all()
+            .any(|extent| i128::from(extent.start()) < end && lo < i128::from(extent.end()))
+    }
 }
 
 /// A pointer so many bytes before an allocation may point to its element 0 of elements counted from 1.

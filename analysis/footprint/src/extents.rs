@@ -263,7 +263,10 @@ impl Evaluation<'_> {
             }
         }
         match alternative.origin {
-            Origin::Base(base) => Touched::Around(self.bases[base as usize]),
+            // An index without a bound stays in the allocation, if it may begin there.
+            Origin::Base(base) if self.bases[base as usize].meets(range.lo, end) => {
+                Touched::Around(self.bases[base as usize])
+            }
             Origin::Lost(reason) => Touched::Unknown(reason),
             _ => Touched::Unknown(Reason::UntrackedAddress),
         }

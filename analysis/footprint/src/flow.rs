@@ -302,7 +302,8 @@ fn reach(
     let mut seen = Addresses::around(entry);
     // Most instructions are of eight bytes or of four.
     let size = object.symbol_at(entry).map_or(0, |symbol| symbol.size / 6);
-    let mut found = Vec::with_capacity(limit.min(size as usize));
+    let size = executable(object, entry).len().min(size as usize);
+    let mut found = Vec::with_capacity(limit.min(size));
     // From the lowest address on, they come in order.
     let mut todo = BinaryHeap::from([Reverse(entry)]);
     while let Some(Reverse(start)) = todo.pop() {

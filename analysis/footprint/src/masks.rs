@@ -553,7 +553,7 @@ impl Walk<'_> {
                 let before = state.epoch;
                 self.unpark(state, since, bound);
                 self.epochs.widened(before, state.epoch);
-                if !self.restored(state, mask) {
+                if !self.restore(state, mask) {
                     // Some may still be off. What they hold is in what has just been joined.
                     let joined = self.snapshot(state);
                     let before = self.still_parked(state, since);
@@ -564,7 +564,7 @@ impl Walk<'_> {
                 let since = self.origin(mask);
                 self.unpark(state, since, since);
                 state.occupied = false;
-                if !self.restored(state, mask) {
+                if !self.restore(state, mask) {
                     // Whoever was parked since has come back, and a list of then is no tail of what is parked now.
                     state.parked = self.still_parked(state, since);
                     self.park(state, mask);
@@ -635,8 +635,8 @@ impl Walk<'_> {
         parked
     }
 
-    /// Whether nothing is parked any more since a snapshot whose lanes are all active again.
-    fn restored(&mut self, state: &mut State, mask: Id) -> bool {
+    /// Restores what held at a snapshot whose lanes are all active again. `false` if lanes may still be parked since then.
+    fn restore(&mut self, state: &mut State, mask: Id) -> bool {
         match self.arena.node(mask) {
             Node::Exec(snapshot) => {
                 let Snapshot {

@@ -101,7 +101,7 @@ impl Merges {
         scalar: bool,
         loops: u64,
     ) -> Id {
-        let mut bits = loops;
+        let mut bits = loops | arena.inside;
         for input in inputs {
             bits |= arena.traits(*input).loops;
         }

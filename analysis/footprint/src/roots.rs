@@ -89,8 +89,9 @@ struct Finder<'a> {
     sets: Vec<Set>,
     /// The sets grow no further.
     is_settled: bool,
-    /// A number beside a pointer may be the distance to another, and the low half of a pointer any word. Otherwise a number is an
-    /// index, and the high half says which pointer it is: what a launch adds is evaluated there.
+    /// A number of 64 bits beside a pointer may be the distance to another, and the low half of a pointer any word. Otherwise such a
+    /// number is an index, and the high half says which pointer it is: what a launch adds is evaluated there. Products, shifted and
+    /// extended words are indices always: that they stay in the allocation is taken for granted.
     strict: bool,
 }
 

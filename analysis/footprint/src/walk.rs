@@ -238,7 +238,10 @@ impl<'a> Walk<'a> {
                     runs[which] = Some(run);
                     vec![state]
                 }
-                None => self.apart(&function, index, states),
+                None => {
+                    self.enter(inner.and_then(|inner| runs[inner]).or(outside));
+                    self.apart(&function, index, states)
+                }
             };
             self.enter(inner.and_then(|inner| runs[inner]).or(outside));
             self.asked = Asked::ALL;

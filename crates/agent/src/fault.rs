@@ -39,7 +39,8 @@ struct Uncancelled {
 /// `PTHREAD_CANCEL_DISABLE` of glibc's pthread.h.
 const CANCEL_DISABLE: c_int = 1;
 
-unsafe extern "C" {
+// A thread that may be cancelled anywhere unwinds out of the call.
+unsafe extern "C-unwind" {
     safe fn pthread_setcancelstate(state: c_int, before: Option<&mut c_int>) -> c_int;
 }
 
