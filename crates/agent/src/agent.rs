@@ -96,9 +96,11 @@ impl Agent {
         let own = observed.stream();
         match own.or(stream) {
             Some(on) if self.is_captured(on) => {
-                // An event orders nothing that has not happened.
                 if own.is_some() {
                     self.observe_captured(observed);
+                } else if let Observed::RecordEvent { event, .. } = *observed {
+                    // It orders nothing that has happened, and no longer what it did.
+                    self.note(&Observed::DestroyEvent { event }, None);
                 }
             }
             Some(_) => self.note(observed, stream),

@@ -1,6 +1,7 @@
 //! The DAG and how it grows.
 
 use crate::operation::{Edge, Event, Operation, Sequence, WorkKind};
+use crate::order::Order;
 use crate::period::period;
 use crate::prediction::Prediction;
 use petgraph::Direction;
@@ -34,12 +35,15 @@ pub struct LaunchGraph {
     buffers: ExtentMap<Sequence>,
     /// Changes of `buffers`.
     changes: u64,
+    order: Order,
 }
 
 #[derive(Debug)]
 struct Node {
     sequence: Sequence,
     operation: Operation,
+    /// The operation before it in its stream.
+    before: Option<Sequence>,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +68,7 @@ impl LaunchGraph {
             waited: BTreeSet::new(),
             buffers: ExtentMap::default(),
             changes: 0,
+            order: Order::default(),
         }
     }
 
@@ -84,6 +89,7 @@ impl LaunchGraph {
         let (next, limit, changes) = (self.next, self.limit, self.changes);
         *self = LaunchGraph::new(limit);
         (self.next, self.changes) = (next, changes + 1);
+        self.order = Order::after_loss(next);
         live.iter().for_each(|extent| self.allocate(*extent));
     }
 
@@ -110,11 +116,13 @@ impl LaunchGraph {
     /// A stream was created that does not synchronise with the legacy default stream.
     pub fn create_non_blocking(&mut self, stream: StreamId) {
         self.streams.entry(stream).or_default().non_blocking = true;
+        self.order.create_non_blocking(stream);
     }
 
     /// A stream was destroyed.
     pub fn destroy_stream(&mut self, stream: StreamId) {
         self.streams.remove(&stream);
+        self.order.destroy_stream(stream);
     }
 
     /// An operation was enqueued, or done by the host where it names no stream.
@@ -125,6 +133,9 @@ impl LaunchGraph {
         if let Some(stream) = operation.stream {
             before = self.enter_stream(stream, sequence);
         }
+        // What the host does itself and writes nothing is in nobody's way.
+        let is_enqueued = operation.stream.is_some() || !operation.access.writes.is_none();
+        let before_it = is_enqueued.then(|| self.order.push(operation.stream, sequence));
         // What came after the host's wait on the same stream has that edge already.
         let later = |host: &Sequence| {
             before
@@ -136,6 +147,7 @@ impl LaunchGraph {
         let node = self.graph.add_node(Node {
             sequence,
             operation,
+            before: before_it.flatten(),
         });
         self.window.push_back(node);
         let mut sources = HashSet::new();
@@ -150,7 +162,10 @@ impl LaunchGraph {
                 .window
                 .pop_front()
                 .expect("the window is longer than its limit");
-            self.graph.remove_node(oldest);
+            let forgotten = self.graph.remove_node(oldest);
+            if let Some(node) = forgotten.filter(|node| !node.operation.access.writes.is_none()) {
+                self.order.forget(node.operation.stream, node.sequence);
+            }
         }
         sequence
     }
@@ -159,11 +174,13 @@ impl LaunchGraph {
     pub fn record(&mut self, event: Event, stream: StreamId) {
         let tails = self.tails(stream);
         self.events.insert(event, tails);
+        self.order.record(event, stream);
     }
 
     /// `event` was destroyed.
     pub fn destroy_event(&mut self, event: Event) {
         self.events.remove(&event);
+        self.order.destroy_event(event);
     }
 
     /// What is enqueued on `stream` from now on waits for `event`.
@@ -175,24 +192,31 @@ impl LaunchGraph {
                 waits.push((*recorded, Edge::Event));
             }
         }
+        self.order.wait(stream, event);
     }
 
     /// The host waited for `stream`.
     pub fn synchronise(&mut self, stream: StreamId) {
         let tails = self.tails(stream);
         self.host_waits(&tails);
+        self.order.host_waits(stream);
     }
 
     /// The host waited for `event`.
     pub fn synchronise_event(&mut self, event: Event) {
         let recorded = self.events.get(&event).cloned().unwrap_or_default();
         self.host_waits(&recorded);
+        self.order.host_waits_for_event(event);
     }
 
     /// The host waited for the operation that came last.
     pub fn synchronise_last(&mut self) {
         let last = self.next.0.checked_sub(1).map(Sequence);
+        let stream = last.and_then(|last| self.at(last)?.operation.stream);
         self.host_waits(last.as_slice());
+        if let Some(stream) = stream {
+            self.order.host_waits_for_last(stream);
+        }
     }
 
     /// The host waited for the device.
@@ -203,6 +227,17 @@ impl LaunchGraph {
             .filter_map(|state| state.tail)
             .collect();
         self.host_waits(&tails);
+        self.order.host_waits_for_all();
+    }
+
+    /// Nothing is under way, though the program has not waited for it.
+    pub fn drained(&mut self) {
+        self.order.host_waits_for_all();
+    }
+
+    /// A call has failed: of what it said it waits for, or makes wait, nothing is known.
+    pub fn doubt_order(&mut self) {
+        self.order.doubt();
     }
 
     /// The operations, oldest first.
@@ -224,25 +259,27 @@ impl LaunchGraph {
         found
     }
 
-    /// Whether `earlier` is over when what is enqueued next on `stream` begins, as far as it is remembered.
-    pub fn comes_after(&self, stream: StreamId, earlier: Sequence) -> bool {
-        let Some(earlier) = self.node(earlier) else {
-            return false;
-        };
-        let oldest = self.graph[earlier].sequence;
-        let before = self.before_next(stream).into_iter();
-        let before = before.map(|(sequence, _)| sequence).chain(self.host);
-        let mut todo: Vec<NodeIndex> = before.filter_map(|before| self.node(before)).collect();
-        let mut seen: HashSet<NodeIndex> = todo.iter().copied().collect();
-        while let Some(node) = todo.pop() {
-            if node == earlier {
-                return true;
-            }
-            let sources = self.graph.neighbors_directed(node, Direction::Incoming);
-            let later = sources.filter(|source| self.graph[*source].sequence >= oldest);
-            todo.extend(later.filter(|source| seen.insert(*source)));
-        }
-        false
+    /// Whether an operation of the stream `of` is over when what is enqueued next on `stream` begins.
+    pub fn comes_after(&self, stream: StreamId, of: StreamId, earlier: Sequence) -> bool {
+        self.order.comes_after(stream, of, earlier)
+    }
+
+    /// Whether an operation of the stream `of` is over.
+    pub fn is_over(&self, of: StreamId, earlier: Sequence) -> bool {
+        self.order.is_over(of, earlier)
+    }
+
+    /// Whether something that was enqueued may write a byte of `extent` from now on; with a stream: once its
+    /// last operation has begun.
+    pub fn may_yet_be_written(&self, extent: Extent, once: Option<StreamId>) -> bool {
+        self.order.open(once).any(|open| {
+            let is_open = |sequence: &Sequence| Some(*sequence) > open.over;
+            let operations =
+                std::iter::successors(self.at(open.tail), |node| self.at(node.before?));
+            let mut operations = operations.take_while(|node| is_open(&node.sequence));
+            open.forgotten.is_some_and(|forgotten| is_open(&forgotten))
+                || operations.any(|node| node.operation.access.writes.overlaps(extent))
+        })
     }
 
     /// What will be written next, judged from the past: in a loop, what the last round wrote from
@@ -367,6 +404,10 @@ impl LaunchGraph {
         self.host = Some(node);
         let first = Sequence(self.next.0 - self.window.len() as u64);
         self.waited = self.waited.split_off(&first);
+    }
+
+    fn at(&self, sequence: Sequence) -> Option<&Node> {
+        self.node(sequence).map(|node| &self.graph[node])
     }
 
     fn node(&self, sequence: Sequence) -> Option<NodeIndex> {

@@ -2,13 +2,15 @@
 //! probably write next.
 //!
 //! Built by a background thread from launch records, off the launch path, and bounded: the oldest
-//! operations are forgotten. Nothing here is needed for a checkpoint to be right; a prediction only
-//! decides in which order chunks are copied.
+//! operations are forgotten. A prediction only decides in which order chunks are copied. But what may still
+//! be under way must be right, and errs on the side of more: by that it is decided which content of memory
+//! is known, and so what a launch that follows pointers may write.
 
 #![forbid(unsafe_code)]
 
 mod graph;
 mod operation;
+mod order;
 mod period;
 mod prediction;
 mod window;

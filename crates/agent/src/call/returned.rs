@@ -159,6 +159,7 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
             }
             agent.control.reset_is_over();
         }
+        After::Copied { .. } if !succeeded => failed(),
         _ if !succeeded => {}
         After::Allocated { place, bytes } => {
             // SAFETY: HIP has succeeded, so it has filled in the place.
