@@ -16,6 +16,6 @@ mod prediction;
 mod window;
 
 pub use graph::LaunchGraph;
-pub use operation::{Edge, Event, Operation, Sequence, WorkKind};
+pub use operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
 pub use prediction::Prediction;
 pub use window::{Race, Window, WindowError};

@@ -3,7 +3,7 @@
 //! The operations of a stream are over in their order, so all that is over of it is said by the last of them:
 //! a [`Past`] has one for each stream.
 
-use crate::operation::{Event, Sequence};
+use crate::operation::{Event, Moment, Sequence};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use strobe_extent::StreamId;
@@ -23,8 +23,8 @@ pub(crate) struct Order {
     /// What the host has waited for: over for all that is enqueued from now on.
     host: Past,
     streams: HashMap<StreamId, Stream>,
-    /// What is over when an event is.
-    events: HashMap<Event, Past>,
+    /// What is over when an event is, and when it was recorded.
+    events: HashMap<Event, (Past, Moment)>,
     /// Calls were missed: of no stream is it known whether it is a blocking one.
     is_after_loss: bool,
 }
@@ -140,9 +140,9 @@ impl Order {
         }
     }
 
-    pub(crate) fn record(&mut self, event: Event, stream: StreamId) {
+    pub(crate) fn record(&mut self, event: Event, stream: StreamId, now: Moment) {
         let past = self.up_to_tail(stream);
-        self.events.insert(event, past);
+        self.events.insert(event, (past, now));
     }
 
     pub(crate) fn destroy_event(&mut self, event: Event) {
@@ -150,43 +150,52 @@ impl Order {
     }
 
     pub(crate) fn wait(&mut self, stream: StreamId, event: Event) {
-        if let Some(recorded) = self.events.get(&event) {
+        if let Some((recorded, _)) = self.events.get(&event) {
             let stream = self.streams.entry(stream).or_default();
             stream.waits.add_all(recorded);
         }
     }
 
-    pub(crate) fn host_waits(&mut self, stream: StreamId) {
-        let past = self.up_to_tail(stream);
-        self.host.add_all(&past);
-    }
-
-    /// For the last operation of a stream, and nothing that the stream would wait for next.
-    pub(crate) fn host_waits_for_last(&mut self, stream: StreamId) {
-        if let Some(waited) = self.streams.get(&stream) {
-            self.host.add_all(&waited.past);
-            waited
-                .tail
-                .iter()
-                .for_each(|tail| self.host.add(stream, *tail));
-        }
-    }
-
-    pub(crate) fn host_waits_for_event(&mut self, event: Event) {
-        if let Some(recorded) = self.events.get(&event) {
+    /// The host waited for an event that was recorded before it began to.
+    pub(crate) fn host_waits_for_event(&mut self, event: Event, since: Moment) {
+        if let Some((recorded, _)) = self.events.get(&event).filter(|(_, at)| *at < since) {
             self.host.add_all(recorded);
         }
     }
 
-    pub(crate) fn host_waits_for_all(&mut self) {
-        for (id, stream) in &mut self.streams {
-            stream.past.0.clear();
-            stream.waits.0.clear();
-            if let Some(tail) = stream.tail {
-                self.host.add(*id, tail);
+    /// The host has waited for an operation of a stream.
+    pub(crate) fn is_over_up_to(&mut self, of: StreamId, sequence: Sequence) {
+        if let Some(stream) = self.streams.get_mut(&of) {
+            self.host.add(of, sequence);
+            // Of others before it nothing is remembered.
+            if stream.tail == Some(sequence) {
+                self.host.add_all(&std::mem::take(&mut stream.past));
             }
         }
-        self.drop_destroyed();
+    }
+
+    pub(crate) fn tail(&self, stream: StreamId) -> Option<Sequence> {
+        self.streams.get(&stream)?.tail
+    }
+
+    /// The last operations of a stream and of those that it waits for by itself, or of all, as far as the
+    /// host has not waited for them.
+    pub(crate) fn tails(&self, stream: Option<StreamId>) -> Vec<(StreamId, Sequence)> {
+        let mut tails = Vec::new();
+        let mut add = |of: StreamId, state: &Stream| {
+            let open = state.tail.filter(|tail| !self.host.has(of, *tail));
+            tails.extend(open.map(|tail| (of, tail)));
+        };
+        match stream {
+            None => self.streams.iter().for_each(|(of, state)| add(*of, state)),
+            Some(stream) => {
+                if let Some(state) = self.streams.get(&stream) {
+                    add(stream, state);
+                }
+                self.blocking_with(stream, add);
+            }
+        }
+        tails
     }
 
     /// What was announced may not have happened, and nobody has waited for it.
@@ -300,7 +309,7 @@ impl Order {
     }
 
     /// Of streams that are no more only what may be under way counts.
-    fn drop_destroyed(&mut self) {
+    pub(crate) fn drop_destroyed(&mut self) {
         let host = &mut self.host;
         self.streams.retain(|id, stream| {
             let over = stream.tail.is_none_or(|tail| host.has(*id, tail));

@@ -17,16 +17,18 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
             waits: bytes != 0,
             ..Moves::COPY
         };
-        let is_captured = moved(agent, writes, reads, stream, from_host, copy);
-        let to_host = agent.device.registry.find(to as u64).is_none();
-        let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host && !is_captured;
-        if !is_table {
+        let since = agent.moment();
+        if moved(agent, writes, reads, stream, from_host, copy) || bytes == 0 {
             return After::Nothing;
         }
+        let to_host = agent.device.registry.find(to as u64).is_none();
+        let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
         After::Copied {
+            stream: raw_stream(stream),
+            since,
             to: to as u64,
             from,
-            bytes,
+            bytes: if is_table { bytes } else { 0 },
         }
     })
 }

@@ -15,7 +15,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
 use strobe_footprint::{LaunchMemo, LaunchMemory, StoredPointers};
-use strobe_graph::{Event, LaunchGraph, Operation, WorkKind};
+use strobe_graph::{Event, LaunchGraph, Moment, Operation, WorkKind};
 use strobe_proto::LaunchWindow;
 
 /// Operations that the graph remembers: some rounds of a training loop.
@@ -138,6 +138,11 @@ impl Trace {
         }
     }
 
+    /// What is applied next was announced then.
+    pub(crate) fn reach(&mut self, now: Moment) {
+        self.graph.reach(now);
+    }
+
     /// Applies one observation.
     pub(crate) fn apply(&mut self, observed: &Observed<'_>) -> Effect {
         match *observed {
@@ -217,17 +222,21 @@ impl Trace {
                 }
                 Effect::none()
             }
-            Observed::Synchronise(what) => {
+            Observed::Synchronise { what, since } => {
                 match what {
                     Synchronised::Stream(stream) => {
                         let stream = self.stream(stream);
-                        self.graph.synchronise(stream);
+                        self.graph.synchronise(stream, since);
                     }
                     Synchronised::Event(event) => {
                         let event = Event(self.events.of(event));
-                        self.graph.synchronise_event(event);
+                        self.graph.synchronise_event(event, since);
                     }
-                    Synchronised::Device => self.graph.synchronise_all(),
+                    Synchronised::Device => self.graph.synchronise_all(since),
+                    Synchronised::Copy(stream) => {
+                        let stream = self.stream(stream);
+                        self.graph.is_copied(stream, since);
+                    }
                 }
                 Effect::none()
             }
@@ -574,7 +583,8 @@ mod tests {
             assert_eq!(learned(&mut trace, 0x1008), elsewhere);
             let unknown = trace.unknown_tables(100);
             assert!(!unknown.is_empty(), "it is read at the next cut");
-            trace.apply(&Observed::Synchronise(Synchronised::Stream(HELD)));
+            let (what, since) = (Synchronised::Stream(HELD), Moment(1));
+            trace.apply(&Observed::Synchronise { what, since });
             assert!(trace.tables.known(0x1004, 2, |_| true).is_none());
             assert!(learned(&mut trace, 0x1004), "it has been waited for");
             trace.apply(&enqueued);
