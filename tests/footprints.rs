@@ -135,6 +135,13 @@ fn tables_that_kernels_make_are_followed() {
     }
 }
 
+/// Four of its tables are written again by kernels that were enqueued before what fills them, three are not.
+#[test]
+fn tables_that_an_earlier_launch_may_still_write_are_not_followed() {
+    let counts = holds("overtaken", "overtaken.cpp", "-O2", &[]);
+    assert_eq!(counts.launches - counts.exact, 4, "{counts}");
+}
+
 #[test]
 fn calls_of_every_form_touch_what_was_predicted() {
     for source in [

@@ -13,7 +13,8 @@ use crate::seen::trace::Trace;
 use crate::wire::page;
 use parking_lot::{Mutex, RwLock};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use strobe_graph::Moment;
 use strobe_proto::page::AgentPage;
 
 /// Units of 64 bytes in the ring of records: 8192 usual launches.
@@ -32,6 +33,8 @@ static AGENT: OnceLock<Option<Agent>> = OnceLock::new();
 pub(crate) struct Agent {
     pub(crate) page: &'static AgentPage,
     pub(crate) ring: Ring,
+    /// Observations that came in beside the ring: with its position the moment.
+    beside_ring: AtomicU64,
     /// The GPU that the program uses.
     pub(crate) device: DeviceState,
     pub(crate) modules: Modules,
@@ -69,6 +72,7 @@ impl Agent {
         Agent {
             page,
             ring: Ring::new(RING_UNITS),
+            beside_ring: AtomicU64::new(0),
             device: DeviceState::default(),
             modules: Modules::default(),
             trace: Mutex::new(Trace::new()),
@@ -96,9 +100,11 @@ impl Agent {
         let own = observed.stream();
         match own.or(stream) {
             Some(on) if self.is_captured(on) => {
-                // An event orders nothing that has not happened.
                 if own.is_some() {
                     self.observe_captured(observed);
+                } else if let Observed::RecordEvent { event, .. } = *observed {
+                    // It orders nothing that has happened, and no longer what it did.
+                    self.note(&Observed::DestroyEvent { event }, None);
                 }
             }
             Some(_) => self.note(observed, stream),
@@ -140,7 +146,11 @@ impl Agent {
     }
 
     fn take_in(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        let effect = self.trace.lock().apply(observed);
+        let effect = {
+            let mut trace = self.trace.lock();
+            trace.reach(self.next_moment());
+            trace.apply(observed)
+        };
         if !effect.writes().is_none() || effect.kernel.is_some() {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
             self.device
@@ -155,14 +165,18 @@ impl Agent {
     /// Applies the records that have come in. Returns how many there were.
     pub(crate) fn drain_ring(&self, most: usize) -> usize {
         let mut trace = self.trace.lock();
-        let count = self.ring.drain(most, |bytes| {
+        let beside = self.beside_ring.load(Ordering::Acquire);
+        let count = self.ring.drain(most, |position, bytes| {
             // SAFETY: only `observe` and the launch path push, and what they push is a record.
             if let Some(observed) = unsafe { Observed::read(bytes) } {
+                // Not before it was pushed: that number only grows.
+                trace.reach(Moment(position + beside));
                 trace.apply(&observed);
             }
         });
         let lost = self.ring.take_dropped();
         if lost > 0 {
+            trace.reach(self.next_moment());
             trace.resume_after_loss(&self.device.registry.extents(), lost);
         }
         let counts = trace.counts();
@@ -177,6 +191,17 @@ impl Agent {
         page.allocations.store(allocations, Ordering::Relaxed);
         page.tracked_bytes.store(bytes, Ordering::Relaxed);
         count
+    }
+
+    /// Before the moment of all that will be observed, and after that of all that was.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.ring.position() + self.beside_ring.load(Ordering::Acquire))
+    }
+
+    /// That of something that is observed beside the ring.
+    fn next_moment(&self) -> Moment {
+        let beside = self.beside_ring.fetch_add(1, Ordering::AcqRel);
+        Moment(self.ring.position() + beside)
     }
 
     /// Whether what is enqueued on a stream may be recorded into a graph.

@@ -1,6 +1,7 @@
 //! The DAG and how it grows.
 
-use crate::operation::{Edge, Event, Operation, Sequence, WorkKind};
+use crate::operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
+use crate::order::Order;
 use crate::period::period;
 use crate::prediction::Prediction;
 use petgraph::Direction;
@@ -14,7 +15,8 @@ use strobe_extent::{Access, Extent, ExtentMap, Side, StreamId, Strided};
 /// edges. Methods are called in the order in which the program made its calls.
 ///
 /// All threads of the program count as one host: what one of them waited for is taken to be over for
-/// the others, too.
+/// the others, too. The edges say so of all that was enqueued when the wait had ended, which is what is shown; what
+/// decides about content ([`LaunchGraph::may_yet_be_written`]) of what was announced when it began.
 #[derive(Debug)]
 pub struct LaunchGraph {
     graph: StableDiGraph<Node, Edge>,
@@ -34,12 +36,20 @@ pub struct LaunchGraph {
     buffers: ExtentMap<Sequence>,
     /// Changes of `buffers`.
     changes: u64,
+    order: Order,
+    /// When what is pushed was announced.
+    now: Moment,
+    /// When the last operation that is not in the window was.
+    forgotten: Moment,
 }
 
 #[derive(Debug)]
 struct Node {
     sequence: Sequence,
     operation: Operation,
+    /// The operation before it in its stream.
+    before: Option<Sequence>,
+    announced: Moment,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +74,15 @@ impl LaunchGraph {
             waited: BTreeSet::new(),
             buffers: ExtentMap::default(),
             changes: 0,
+            order: Order::default(),
+            now: Moment::default(),
+            forgotten: Moment::default(),
         }
+    }
+
+    /// What comes next was announced then.
+    pub fn reach(&mut self, now: Moment) {
+        self.now = now;
     }
 
     /// A buffer was allocated; whatever lay there is gone.
@@ -82,8 +100,11 @@ impl LaunchGraph {
     /// Calls were missed: all that is known is which buffers live.
     pub fn resume(&mut self, live: &[Extent]) {
         let (next, limit, changes) = (self.next, self.limit, self.changes);
+        let now = self.now;
         *self = LaunchGraph::new(limit);
+        (self.now, self.forgotten) = (now, now);
         (self.next, self.changes) = (next, changes + 1);
+        self.order = Order::after_loss(next);
         live.iter().for_each(|extent| self.allocate(*extent));
     }
 
@@ -110,11 +131,13 @@ impl LaunchGraph {
     /// A stream was created that does not synchronise with the legacy default stream.
     pub fn create_non_blocking(&mut self, stream: StreamId) {
         self.streams.entry(stream).or_default().non_blocking = true;
+        self.order.create_non_blocking(stream);
     }
 
     /// A stream was destroyed.
     pub fn destroy_stream(&mut self, stream: StreamId) {
         self.streams.remove(&stream);
+        self.order.destroy_stream(stream);
     }
 
     /// An operation was enqueued, or done by the host where it names no stream.
@@ -125,6 +148,9 @@ impl LaunchGraph {
         if let Some(stream) = operation.stream {
             before = self.enter_stream(stream, sequence);
         }
+        // What the host does itself and writes nothing is in nobody's way.
+        let is_enqueued = operation.stream.is_some() || !operation.access.writes.is_none();
+        let before_it = is_enqueued.then(|| self.order.push(operation.stream, sequence));
         // What came after the host's wait on the same stream has that edge already.
         let later = |host: &Sequence| {
             before
@@ -136,6 +162,8 @@ impl LaunchGraph {
         let node = self.graph.add_node(Node {
             sequence,
             operation,
+            before: before_it.flatten(),
+            announced: self.now,
         });
         self.window.push_back(node);
         let mut sources = HashSet::new();
@@ -150,7 +178,12 @@ impl LaunchGraph {
                 .window
                 .pop_front()
                 .expect("the window is longer than its limit");
-            self.graph.remove_node(oldest);
+            if let Some(node) = self.graph.remove_node(oldest) {
+                self.forgotten = node.announced.max(self.forgotten);
+                if !node.operation.access.writes.is_none() {
+                    self.order.forget(node.operation.stream, node.sequence);
+                }
+            }
         }
         sequence
     }
@@ -159,11 +192,13 @@ impl LaunchGraph {
     pub fn record(&mut self, event: Event, stream: StreamId) {
         let tails = self.tails(stream);
         self.events.insert(event, tails);
+        self.order.record(event, stream, self.now);
     }
 
     /// `event` was destroyed.
     pub fn destroy_event(&mut self, event: Event) {
         self.events.remove(&event);
+        self.order.destroy_event(event);
     }
 
     /// What is enqueued on `stream` from now on waits for `event`.
@@ -175,34 +210,66 @@ impl LaunchGraph {
                 waits.push((*recorded, Edge::Event));
             }
         }
+        self.order.wait(stream, event);
     }
 
     /// The host waited for `stream`.
-    pub fn synchronise(&mut self, stream: StreamId) {
+    pub fn synchronise(&mut self, stream: StreamId, since: Moment) {
         let tails = self.tails(stream);
         self.host_waits(&tails);
+        let tails = self.order.tails(Some(stream));
+        self.are_over(tails, since);
     }
 
     /// The host waited for `event`.
-    pub fn synchronise_event(&mut self, event: Event) {
+    pub fn synchronise_event(&mut self, event: Event, since: Moment) {
         let recorded = self.events.get(&event).cloned().unwrap_or_default();
         self.host_waits(&recorded);
+        self.order.host_waits_for_event(event, since);
     }
 
-    /// The host waited for the operation that came last.
+    /// The host waits for the operation that came last; when it has, [`LaunchGraph::is_copied`].
     pub fn synchronise_last(&mut self) {
         let last = self.next.0.checked_sub(1).map(Sequence);
         self.host_waits(last.as_slice());
     }
 
+    /// The host waited for a copy on `stream`, announced at `since` or later: so the first operation there
+    /// from then on is over, whichever it is.
+    pub fn is_copied(&mut self, stream: StreamId, since: Moment) {
+        if since <= self.forgotten {
+            return;
+        }
+        let on_stream = self.on_stream(self.order.tail(stream));
+        let later = on_stream.take_while(|node| node.announced >= since);
+        if let Some(first) = later.last().map(|node| node.sequence) {
+            self.order.is_over_up_to(stream, first);
+        }
+    }
+
     /// The host waited for the device.
-    pub fn synchronise_all(&mut self) {
+    pub fn synchronise_all(&mut self, since: Moment) {
         let tails: Vec<Sequence> = self
             .streams
             .values()
             .filter_map(|state| state.tail)
             .collect();
         self.host_waits(&tails);
+        let tails = self.order.tails(None);
+        self.are_over(tails, since);
+    }
+
+    /// Nothing is under way, though the program has not waited for it.
+    pub fn drained(&mut self) {
+        for (stream, tail) in self.order.tails(None) {
+            self.order.is_over_up_to(stream, tail);
+        }
+        self.order.drop_destroyed();
+    }
+
+    /// A call has failed: of what it said it waits for, or makes wait, nothing is known.
+    pub fn doubt_order(&mut self) {
+        self.order.doubt();
     }
 
     /// The operations, oldest first.
@@ -224,25 +291,26 @@ impl LaunchGraph {
         found
     }
 
-    /// Whether `earlier` is over when what is enqueued next on `stream` begins, as far as it is remembered.
-    pub fn comes_after(&self, stream: StreamId, earlier: Sequence) -> bool {
-        let Some(earlier) = self.node(earlier) else {
-            return false;
-        };
-        let oldest = self.graph[earlier].sequence;
-        let before = self.before_next(stream).into_iter();
-        let before = before.map(|(sequence, _)| sequence).chain(self.host);
-        let mut todo: Vec<NodeIndex> = before.filter_map(|before| self.node(before)).collect();
-        let mut seen: HashSet<NodeIndex> = todo.iter().copied().collect();
-        while let Some(node) = todo.pop() {
-            if node == earlier {
-                return true;
-            }
-            let sources = self.graph.neighbors_directed(node, Direction::Incoming);
-            let later = sources.filter(|source| self.graph[*source].sequence >= oldest);
-            todo.extend(later.filter(|source| seen.insert(*source)));
-        }
-        false
+    /// Whether an operation of the stream `of` is over when what is enqueued next on `stream` begins.
+    pub fn comes_after(&self, stream: StreamId, of: StreamId, earlier: Sequence) -> bool {
+        self.order.comes_after(stream, of, earlier)
+    }
+
+    /// Whether an operation of the stream `of` is over.
+    pub fn is_over(&self, of: StreamId, earlier: Sequence) -> bool {
+        self.order.is_over(of, earlier)
+    }
+
+    /// Whether something that was enqueued may write a byte of `extent` from now on; with a stream: once its
+    /// last operation has begun.
+    pub fn may_yet_be_written(&self, extent: Extent, once: Option<StreamId>) -> bool {
+        self.order.open(once).any(|open| {
+            let is_open = |sequence: &Sequence| Some(*sequence) > open.over;
+            let on_stream = self.on_stream(Some(open.tail));
+            let mut operations = on_stream.take_while(|node| is_open(&node.sequence));
+            open.forgotten.is_some_and(|forgotten| is_open(&forgotten))
+                || operations.any(|node| node.operation.access.writes.overlaps(extent))
+        })
     }
 
     /// What will be written next, judged from the past: in a loop, what the last round wrote from
@@ -367,6 +435,36 @@ impl LaunchGraph {
         self.host = Some(node);
         let first = Sequence(self.next.0 - self.window.len() as u64);
         self.waited = self.waited.split_off(&first);
+    }
+
+    /// Of streams by their tails, all that was announced before `since` is over.
+    fn are_over(&mut self, tails: Vec<(StreamId, Sequence)>, since: Moment) {
+        for (stream, tail) in tails {
+            let later = self
+                .on_stream(Some(tail))
+                .take_while(|node| node.announced >= since);
+            let last = match later.last() {
+                None => Some(tail),
+                Some(first_later) => first_later.before,
+            };
+            let is_before = |last: &Sequence| {
+                self.at(*last).map_or(self.forgotten, |node| node.announced) < since
+            };
+            if let Some(last) = last.filter(is_before) {
+                self.order.is_over_up_to(stream, last);
+            }
+        }
+        self.order.drop_destroyed();
+    }
+
+    /// What is remembered of a stream, from an operation of it on backwards.
+    fn on_stream(&self, from: Option<Sequence>) -> impl Iterator<Item = &Node> {
+        let from = from.and_then(|from| self.at(from));
+        std::iter::successors(from, |node| self.at(node.before?))
+    }
+
+    fn at(&self, sequence: Sequence) -> Option<&Node> {
+        self.node(sequence).map(|node| &self.graph[node])
     }
 
     fn node(&self, sequence: Sequence) -> Option<NodeIndex> {

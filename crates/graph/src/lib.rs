@@ -2,18 +2,20 @@
 //! probably write next.
 //!
 //! Built by a background thread from launch records, off the launch path, and bounded: the oldest
-//! operations are forgotten. Nothing here is needed for a checkpoint to be right; a prediction only
-//! decides in which order chunks are copied.
+//! operations are forgotten. A prediction only decides in which order chunks are copied. But what may still
+//! be under way must be right, and errs on the side of more: by that it is decided which content of memory
+//! is known, and so what a launch that follows pointers may write.
 
 #![forbid(unsafe_code)]
 
 mod graph;
 mod operation;
+mod order;
 mod period;
 mod prediction;
 mod window;
 
 pub use graph::LaunchGraph;
-pub use operation::{Edge, Event, Operation, Sequence, WorkKind};
+pub use operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
 pub use prediction::Prediction;
 pub use window::{Race, Window, WindowError};

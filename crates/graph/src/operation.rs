@@ -7,6 +7,16 @@ use strobe_extent::{Access, StreamId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub u64);
 
+/// A moment of the program: what is announced later has one that is not smaller. Who waits had one when it began
+/// to, and then waits for what was announced before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Of a wait that nobody can say began before anything.
+    pub const UNKNOWN: Moment = Moment(0);
+}
+
 /// An event of the program; never reused, even when HIP reuses a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event(pub u64);

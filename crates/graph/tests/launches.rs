@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
-use strobe_graph::{Edge, Event, LaunchGraph, Operation, Sequence, Window, WindowError, WorkKind};
+use strobe_graph::{
+    Edge, Event, LaunchGraph, Moment, Operation, Sequence, Window, WindowError, WorkKind,
+};
 
 const A: StreamId = StreamId(1);
 const B: StreamId = StreamId(2);
+/// After all that was announced.
+const LATER: Moment = Moment(u64::MAX);
 const NAMES: [&str; 5] = ["zero", "one", "two", "three", "four"];
 
 fn e(start: u64, len: u64) -> Extent {
@@ -136,7 +140,7 @@ fn what_is_behind_a_wait_for_a_value_may_be_in_order() {
     let b3 = graph.push(writer(B, 0x30));
     let c2 = graph.push(writer(c, 0x30));
     assert_eq!(races(&graph), [(a1, b1), (b3, c2)]);
-    graph.synchronise(B);
+    graph.synchronise(B, LATER);
     let (a4, b4) = (graph.push(writer(A, 0x40)), graph.push(writer(B, 0x40)));
     assert_eq!(races(&graph), [(a1, b1), (b3, c2), (a4, b4)]);
 }
@@ -161,12 +165,12 @@ fn the_host_orders_what_it_waited_for() {
     let mut graph = graph();
     let a1 = graph.push(writer(A, 0));
     let b1 = graph.push(writer(B, 0));
-    graph.synchronise(A);
+    graph.synchronise(A, LATER);
     let b2 = graph.push(writer(B, 0x10));
     let b3 = graph.push(writer(StreamId(3), 0x10));
     assert!(before(&graph, a1, b2) && before(&graph, a1, b3));
     assert!(!before(&graph, b1, b3));
-    graph.synchronise_all();
+    graph.synchronise_all(LATER);
     let b4 = graph.push(writer(StreamId(4), 0));
     assert!(
         [a1, b1, b2, b3]
@@ -187,24 +191,23 @@ fn what_comes_after_is_known_before_it_is_enqueued() {
         match round % 11 {
             3 => graph.record(Event(1), streams[(round % 4) as usize]),
             5 | 8 => graph.wait(stream, Event(1)),
-            7 => graph.synchronise(streams[(round / 3 % 4) as usize]),
+            7 => graph.synchronise(streams[(round / 3 % 4) as usize], LATER),
             _ => {}
         }
         let known: Vec<bool> = earlier
             .iter()
-            .map(|earlier| graph.comes_after(stream, *earlier))
+            .map(|(of, earlier)| graph.comes_after(stream, *of, *earlier))
             .collect();
         let next = graph.push(writer(stream, 0));
-        for (earlier, known) in earlier.iter().zip(known) {
+        for ((_, earlier), known) in earlier.iter().zip(known) {
             assert_eq!(
                 known,
                 before(&graph, *earlier, next),
                 "{earlier:?} {next:?}"
             );
         }
-        earlier.push(next);
+        earlier.push((stream, next));
     }
-    assert!(!graph.comes_after(A, Sequence(1 << 40)), "nobody knows it");
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn train(graph: &mut LaunchGraph, steps: usize) {
         graph.push(kernel(B, 3, Side::none(), e(0x480, 0x100).into()));
         graph.push(kernel(B, 2, Side::none(), Side::none()));
         graph.push(kernel(A, 4, e(0x400, 0x100).into(), e(0, 0x100).into()));
-        graph.synchronise_all();
+        graph.synchronise_all(LATER);
     }
 }
 
@@ -330,7 +333,7 @@ fn what_waits_for_the_default_stream_waits_for_all_that_this_one_waits_for() {
     assert_eq!(races(&graph), []);
     let legacy = graph.push(writer(StreamId::LEGACY, 0x20));
     // A stream on which nothing came after the default stream's work waits for that, too.
-    graph.synchronise(A);
+    graph.synchronise(A, LATER);
     let b3 = graph.push(writer(B, 0x20));
     assert!(before(&graph, legacy, b3));
 }
@@ -341,15 +344,15 @@ fn asking_again_whether_it_is_over_makes_the_graph_forget_nothing() {
     let (a1, b1) = (graph.push(writer(A, 0)), graph.push(writer(B, 0x10)));
     graph.record(Event(1), A);
     for _ in 0..100 {
-        graph.synchronise_event(Event(1));
-        graph.synchronise(B);
-        graph.synchronise_all();
+        graph.synchronise_event(Event(1), LATER);
+        graph.synchronise(B, LATER);
+        graph.synchronise_all(LATER);
     }
     let a2 = graph.push(writer(A, 0x10));
     assert!(before(&graph, a1, a2) && before(&graph, b1, a2));
     // The two kernels, a wait for each, and the last one.
     assert_eq!(graph.operations().count(), 5);
-    graph.synchronise(A);
+    graph.synchronise(A, LATER);
     let b2 = graph.push(writer(B, 0x10));
     assert!(before(&graph, a2, b2), "that is new");
 }

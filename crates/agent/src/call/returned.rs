@@ -12,6 +12,7 @@ use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use strobe_extent::Extent;
+use strobe_graph::Moment;
 use strobe_hip::{
     ConstPtr, Graph, GraphExec, Kernel as Function, Module, PitchedPtr, Ptr, Status, Stream,
 };
@@ -38,10 +39,11 @@ pub(crate) enum After {
         place: *const PitchedPtr,
         rows: usize,
     },
-    /// Undone when the call fails.
+    /// Undone when the call fails. Where it waits for the device, it has begun to at `since`.
     Freed {
         start: u64,
         len: u64,
+        since: Option<Moment>,
     },
     /// A handle was made of memory.
     Exported {
@@ -54,8 +56,11 @@ pub(crate) enum After {
     Closed {
         address: u64,
     },
-    /// A synchronous copy from the host is over.
+    /// A synchronous copy is over, announced at `since` or later. From the host it is one of `bytes` bytes
+    /// that may be a table; else of none.
     Copied {
+        stream: RawStream,
+        since: Moment,
         to: u64,
         from: ConstPtr,
         bytes: usize,
@@ -80,8 +85,11 @@ pub(crate) enum After {
         place: *const Stream,
         non_blocking: bool,
     },
-    /// Of this nothing is under way any more.
-    Synchronised(Synchronised),
+    /// Of what was announced before `since` nothing is under way here any more.
+    Synchronised {
+        what: Synchronised,
+        since: Moment,
+    },
     BeganCapture {
         stream: RawStream,
     },
@@ -143,8 +151,13 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
     };
     match after {
         After::Nothing | After::AllocatedUntracked { .. } | After::FatBinary { .. } => {}
-        After::Freed { start, len } => {
-            if !succeeded && let Ok(extent) = Extent::with_len(start, len) {
+        After::Freed { start, len, since } => {
+            if succeeded {
+                let what = Synchronised::Device;
+                if let Some(since) = since {
+                    agent.observe(&Observed::Synchronise { what, since }, None);
+                }
+            } else if let Ok(extent) = Extent::with_len(start, len) {
                 allocated(agent, extent);
             }
         }
@@ -159,6 +172,7 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
             }
             agent.control.reset_is_over();
         }
+        After::Copied { .. } if !succeeded => failed(),
         _ if !succeeded => {}
         After::Allocated { place, bytes } => {
             // SAFETY: HIP has succeeded, so it has filled in the place.
@@ -178,7 +192,19 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
         // SAFETY: HIP has filled in the place.
         After::Opened { place } => agent.handles.open(unsafe { place.read() } as u64),
         After::Closed { address } => agent.handles.close(address),
-        After::Copied { to, from, bytes } => copied(agent, to, from, bytes),
+        After::Copied {
+            stream,
+            since,
+            to,
+            from,
+            bytes,
+        } => {
+            let what = Synchronised::Copy(stream);
+            agent.observe(&Observed::Synchronise { what, since }, None);
+            if bytes != 0 {
+                copied(agent, to, from, bytes);
+            }
+        }
         // SAFETY: HIP has filled in the place; the program keeps the image until the call of the
         // wrapper returns.
         After::LoadedImage { place, image } => unsafe { loaded_image(agent, place.read(), image) },
@@ -196,7 +222,9 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
             let (function, name) = unsafe { (place.read(), CStr::from_ptr(name)) };
             found_function(agent, module, function, name);
         }
-        After::Synchronised(what) => agent.observe(&Observed::Synchronise(what), None),
+        After::Synchronised { what, since } => {
+            agent.observe(&Observed::Synchronise { what, since }, None);
+        }
         After::CreatedStream {
             place,
             non_blocking,

@@ -14,19 +14,21 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
         let from_host = agent.device.registry.find(from as u64).is_none();
         let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
         let copy = Moves {
-            waits: true,
+            waits: bytes != 0,
             ..Moves::COPY
         };
-        moved(agent, writes, reads, stream, from_host, copy);
-        let to_host = agent.device.registry.find(to as u64).is_none();
-        let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
-        if !is_table {
+        let since = agent.moment();
+        if moved(agent, writes, reads, stream, from_host, copy) || bytes == 0 {
             return After::Nothing;
         }
+        let to_host = agent.device.registry.find(to as u64).is_none();
+        let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
         After::Copied {
+            stream: raw_stream(stream),
+            since,
             to: to as u64,
             from,
-            bytes,
+            bytes: if is_table { bytes } else { 0 },
         }
     })
 }
@@ -149,7 +151,7 @@ pub unsafe fn copy_from_symbol(to: Ptr, bytes: usize, stream: Stream) -> Call {
 /// `hipMemcpyToSymbol`: no variable of a module is tracked, but where it comes from may be.
 pub unsafe fn copy_to_symbol(from: ConstPtr, bytes: usize, stream: Stream) -> Call {
     let copy = Moves {
-        waits: true,
+        waits: bytes != 0,
         ..Moves::COPY
     };
     to_symbol(from, bytes, stream, copy)
@@ -306,22 +308,31 @@ fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bo
 }
 
 /// These bytes are about to be written, and those read. What comes from the host may be written by
-/// the CPU during the call, so the thread waits; the rest happens in stream order.
-fn moved(agent: &Agent, writes: Span, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
+/// the CPU during the call, so the thread waits; the rest happens in stream order. Returns whether it may
+/// have gone into a graph instead.
+fn moved(
+    agent: &Agent,
+    writes: Span,
+    reads: Span,
+    stream: Stream,
+    by_host: bool,
+    moves: Moves,
+) -> bool {
     let raw = raw_stream(stream);
+    let is_captured = agent.is_captured(raw);
     let transfer = Transfer {
         stream: Some(raw),
         writes,
         reads,
         is_memset: moves.is_memset,
         is_hull: moves.is_hull,
-        waits: moves.waits,
+        waits: moves.waits && !is_captured,
     };
-    let is_captured = agent.is_captured(raw);
     if is_captured {
         agent.graphs.record(&Observed::Transfer(transfer));
     }
     happens(agent, transfer, (!by_host && !is_captured).then_some(raw));
+    is_captured
 }
 
 /// A transfer happens, in what is the device's memory now. Where that is none, it orders others all the

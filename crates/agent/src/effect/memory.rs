@@ -4,6 +4,7 @@ use crate::attach::with_agent;
 use crate::call::{After, Call};
 use crate::device::give_way::make_room;
 use crate::seen::observed::{Observed, Synchronised};
+use strobe_graph::Moment;
 use strobe_hip::{Extent3, PitchedPtr, Ptr};
 
 /// `hipMalloc` and its kin.
@@ -52,17 +53,25 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
             agent.handles.free(start);
             // Other memory, which has no extent here; of a null pointer HIP does not wait.
             return match waits && start != 0 {
-                true => After::Synchronised(Synchronised::Device),
+                // Of fine-grained memory it waits for the default stream only where that was used.
+                true => After::Synchronised {
+                    what: Synchronised::Device,
+                    since: Moment::UNKNOWN,
+                },
                 false => After::Nothing,
             };
         };
+        let since = waits.then(|| agent.moment());
         if waits {
-            agent.observe(&Observed::Synchronise(Synchronised::Device), None);
+            // The memory goes when all has been waited for.
+            let (what, since) = (Synchronised::Device, Moment::UNKNOWN);
+            agent.observe(&Observed::Synchronise { what, since }, None);
         }
         agent.observe(&Observed::Free { start }, None);
         After::Freed {
             start,
             len: buffer.len(),
+            since,
         }
     })
 }

@@ -91,7 +91,10 @@ pub unsafe fn synchronise_device() -> Call {
 }
 
 fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
-    with_agent(|_| After::Synchronised(what()))
+    with_agent(|agent| After::Synchronised {
+        what: what(),
+        since: agent.moment(),
+    })
 }
 
 /// `hipStreamDestroy`: HIP finishes its work first.

@@ -4,6 +4,7 @@ use crate::seen::kernel::Kernel;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strobe_extent::{Extent, Reason};
+use strobe_graph::Moment;
 use strobe_hip::Stream;
 
 /// A stream as the program names it: HIP's handle, made unambiguous for per-thread streams.
@@ -112,7 +113,11 @@ pub(crate) enum Observed<'a> {
     DestroyEvent {
         event: u64,
     },
-    Synchronise(Synchronised),
+    /// The host has waited for this, as far as it was announced before `since`.
+    Synchronise {
+        what: Synchronised,
+        since: Moment,
+    },
     /// A call has failed: what was announced before it may not have happened.
     Failed,
     /// The device was reset.
@@ -141,6 +146,8 @@ pub(crate) enum Synchronised {
     /// By HIP's handle.
     Event(u64),
     Device,
+    /// For a copy on the stream that was announced at that moment or later.
+    Copy(RawStream),
 }
 
 /// Bytes by address and number; of no bytes the address means nothing.
@@ -217,6 +224,7 @@ const CALLBACK: u32 = 17;
 const IN_TURN: u32 = 18;
 const FAILED: u32 = 19;
 const LAUNCH_CAPTURED: u32 = 20;
+const SYNCHRONISE_COPY: u32 = 21;
 /// Bits of a transfer's last word.
 const IS_MEMSET: u32 = 1;
 const WAITS: u32 = 2;
@@ -381,13 +389,15 @@ impl Observed<'_> {
             Observed::RecordEvent { event, stream } => Header::new(RECORD_EVENT, event, stream.0),
             Observed::WaitEvent { stream, event } => Header::new(WAIT_EVENT, event, stream.0),
             Observed::DestroyEvent { event } => Header::new(DESTROY_EVENT, event, 0),
-            Observed::Synchronise(Synchronised::Stream(stream)) => {
-                Header::new(SYNCHRONISE_STREAM, stream.0, 0)
+            Observed::Synchronise { what, since } => {
+                let (kind, of) = match what {
+                    Synchronised::Stream(stream) => (SYNCHRONISE_STREAM, stream.0),
+                    Synchronised::Event(event) => (SYNCHRONISE_EVENT, event),
+                    Synchronised::Device => (SYNCHRONISE_DEVICE, 0),
+                    Synchronised::Copy(stream) => (SYNCHRONISE_COPY, stream.0),
+                };
+                Header::new(kind, of, since.0)
             }
-            Observed::Synchronise(Synchronised::Event(event)) => {
-                Header::new(SYNCHRONISE_EVENT, event, 0)
-            }
-            Observed::Synchronise(Synchronised::Device) => Header::new(SYNCHRONISE_DEVICE, 0, 0),
             Observed::Failed => Header::new(FAILED, 0, 0),
             Observed::Reset => Header::new(RESET, 0, 0),
         };
@@ -481,9 +491,17 @@ impl Observed<'_> {
                 event: header.a,
             },
             DESTROY_EVENT => Observed::DestroyEvent { event: header.a },
-            SYNCHRONISE_STREAM => Observed::Synchronise(Synchronised::Stream(RawStream(header.a))),
-            SYNCHRONISE_EVENT => Observed::Synchronise(Synchronised::Event(header.a)),
-            SYNCHRONISE_DEVICE => Observed::Synchronise(Synchronised::Device),
+            SYNCHRONISE_STREAM | SYNCHRONISE_EVENT | SYNCHRONISE_DEVICE | SYNCHRONISE_COPY => {
+                Observed::Synchronise {
+                    what: match header.kind {
+                        SYNCHRONISE_STREAM => Synchronised::Stream(RawStream(header.a)),
+                        SYNCHRONISE_EVENT => Synchronised::Event(header.a),
+                        SYNCHRONISE_COPY => Synchronised::Copy(RawStream(header.a)),
+                        _ => Synchronised::Device,
+                    },
+                    since: Moment(header.b),
+                }
+            }
             FAILED => Observed::Failed,
             RESET => Observed::Reset,
             _ => return None,
@@ -535,6 +553,10 @@ mod tests {
         let unknown = Launch {
             kernarg: Err(UNKNOWN_ARGUMENTS),
             ..launch
+        };
+        let synchronise = |what| Observed::Synchronise {
+            what,
+            since: Moment(3 << 33 | 1),
         };
         let is_captured = true;
         let captured = Launch {
@@ -599,9 +621,10 @@ mod tests {
                 event: 4,
             },
             Observed::DestroyEvent { event: 4 },
-            Observed::Synchronise(Synchronised::Stream(RawStream(5))),
-            Observed::Synchronise(Synchronised::Event(4)),
-            Observed::Synchronise(Synchronised::Device),
+            synchronise(Synchronised::Stream(RawStream(5))),
+            synchronise(Synchronised::Event(4)),
+            synchronise(Synchronised::Device),
+            synchronise(Synchronised::Copy(RawStream(5))),
             Observed::Content {
                 address: 9,
                 mapped: true,

@@ -102,9 +102,9 @@ impl Ring {
         true
     }
 
-    /// Takes the records that are there, oldest first, `most` at most. Each is given with all bytes
-    /// of its units. Returns how many there were.
-    pub(crate) fn drain(&self, most: usize, mut take: impl FnMut(&[u8])) -> usize {
+    /// Takes the records that are there, oldest first, `most` at most. Each is given with its position and
+    /// all bytes of its units. Returns how many there were.
+    pub(crate) fn drain(&self, most: usize, mut take: impl FnMut(u64, &[u8])) -> usize {
         let _one_reader = self.reading.lock();
         let size = self.units.len() as u64;
         let mut head = self.head.load(Ordering::Relaxed);
@@ -120,13 +120,21 @@ impl Ring {
                 let first = self.units[at].0.get().cast::<u8>();
                 // SAFETY: published, so its writer is done; `head` has not passed it, so nobody
                 // reserves it; one record is contiguous.
-                take(unsafe { std::slice::from_raw_parts(first, units as usize * UNIT) });
+                take(head, unsafe {
+                    std::slice::from_raw_parts(first, units as usize * UNIT)
+                });
                 count += 1;
             }
             head += units;
             self.head.store(head, Ordering::Release);
         }
         count
+    }
+
+    /// A record that is pushed from now on has this position or a later one, all that were pushed have an
+    /// earlier one.
+    pub(crate) fn position(&self) -> u64 {
+        self.tail.load(Ordering::Acquire)
     }
 
     /// Records dropped since the last call.
@@ -152,7 +160,7 @@ mod tests {
 
     fn text(ring: &Ring) -> Vec<(u8, usize)> {
         let mut all = Vec::new();
-        ring.drain(usize::MAX, |bytes| {
+        ring.drain(usize::MAX, |_, bytes| {
             let len = bytes.iter().take_while(|b| **b == bytes[0]).count();
             all.push((bytes[0], len));
         });
@@ -221,7 +229,7 @@ mod tests {
             .collect();
         let mut next = [0u64; 3];
         while next.iter().sum::<u64>() < 3 * EACH {
-            ring.drain(64, |bytes| {
+            ring.drain(64, |_, bytes| {
                 let word = |at: usize| u64::from_ne_bytes(*bytes[at * 8..].first_chunk().unwrap());
                 let (thread, n) = ((word(0) >> 32) as usize, word(0) & 0xffff_ffff);
                 assert_eq!(n, next[thread], "thread {thread} out of order");

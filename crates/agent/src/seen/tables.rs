@@ -1,7 +1,8 @@
 //! What is known of the content of small pieces of device memory: tables of pointers that kernels follow.
 //!
 //! Content becomes known when the program copies it there from the host and the copy is over, and when a
-//! kernel is launched of which it can be computed what it stores. It
+//! kernel is launched of which it can be computed what it stores; in both cases only where nothing that was
+//! enqueued before, and may be under way still, may overwrite it (the graph says so). It
 //! stays known as long as nothing that may have written it was enqueued since, "may write anything"
 //! included, in the order of the calls. What a launch leaves is there for what happens after it, as far
 //! as that is known: on its stream, and where something has waited for it. At a cut nothing is under way,
@@ -34,8 +35,6 @@ pub(crate) struct Tables {
     by_start: BTreeMap<u64, Piece>,
     bytes: u64,
     wanted: VecDeque<Extent>,
-    /// Whether some are left by launches that nobody has waited for.
-    are_awaited: bool,
     /// Whether images depend on what is known: a checkpoint is being copied.
     must_be_right: bool,
 }
@@ -43,7 +42,7 @@ pub(crate) struct Tables {
 #[derive(Clone, Debug)]
 struct Piece {
     content: Box<[u8]>,
-    /// Whether nothing that was enqueued may have written it since.
+    /// Whether nothing that was enqueued may have written it since, or still may.
     known: bool,
     /// Whether the CPU can reach it.
     mapped: bool,
@@ -67,11 +66,13 @@ pub(crate) struct Look {
 }
 
 impl Tables {
-    /// `content` is at `address` now; `mapped` says whether the CPU can reach it there.
+    /// `content` is at `address` now; `known` says whether it stays there, `mapped` whether the CPU can reach
+    /// it.
     pub(crate) fn learn(
         &mut self,
         address: u64,
         content: &[u8],
+        known: bool,
         mapped: bool,
         left_by: Option<LeftBy>,
     ) {
@@ -89,24 +90,11 @@ impl Tables {
         }
         let piece = Piece {
             content: content.into(),
-            known: true,
+            known,
             mapped,
             left_by,
         };
-        self.are_awaited |= left_by.is_some();
         self.put(address, piece);
-    }
-
-    /// The host has waited for a stream, or for all of them.
-    pub(crate) fn waited(&mut self, on: Option<StreamId>) {
-        if !self.are_awaited {
-            return;
-        }
-        let is_over = |left_by: &LeftBy| on.is_none_or(|stream| left_by.stream == stream);
-        self.are_awaited = on.is_some();
-        for piece in self.by_start.values_mut() {
-            piece.left_by = piece.left_by.filter(|left_by| !is_over(left_by));
-        }
     }
 
     /// Something that may write `writes` was enqueued.
@@ -134,11 +122,12 @@ impl Tables {
         }
     }
 
-    /// Launches that were announced may not have happened.
-    pub(crate) fn doubt_launches(&mut self) {
-        let pieces = self.by_start.values_mut();
-        let left = pieces.filter(|piece| piece.left_by.is_some());
-        left.for_each(|piece| piece.known = false);
+    /// Launches that were announced and are not over may not have happened.
+    pub(crate) fn doubt_launches(&mut self, is_over: impl Fn(LeftBy) -> bool) {
+        for piece in self.by_start.values_mut() {
+            piece.left_by = piece.left_by.filter(|left_by| !is_over(*left_by));
+            piece.known &= piece.left_by.is_none();
+        }
     }
 
     /// `extent` was freed.
@@ -192,8 +181,8 @@ impl Tables {
 
     /// Nothing is under way: reads everything again that the CPU can read.
     pub(crate) fn look_up_again(&mut self, look: Look) {
-        self.waited(None);
         for (start, piece) in &mut self.by_start {
+            piece.left_by = None;
             piece.mapped = (look.is_mapped)(*start);
             if piece.mapped {
                 piece.known = (look.read)(*start, &mut piece.content);
@@ -306,8 +295,8 @@ mod tests {
     #[test]
     fn known_until_something_may_have_written_it() {
         let mut tables = Tables::default();
-        tables.learn(0x1000, &[1, 2, 3, 4], false, None);
-        tables.learn(0x2000, &[5, 6], false, None);
+        tables.learn(0x1000, &[1, 2, 3, 4], true, false, None);
+        tables.learn(0x2000, &[5, 6], true, false, None);
         assert_eq!(known(&tables, 0x1001, 2), Some(vec![2, 3]));
         assert_eq!(known(&tables, 0x1002, 3), None, "one byte beyond");
         tables.written(&side(0x1004, 0x100));
@@ -328,7 +317,7 @@ mod tests {
         assert!(known(&tables, 0x2000, 2).is_some(), "between two blocks");
         tables.written(&every_other(0x1ff0));
         assert_eq!(known(&tables, 0x2000, 2), None);
-        tables.learn(0x2000, &[5, 6], false, None);
+        tables.learn(0x2000, &[5, 6], true, false, None);
         tables.written(&Side::Unknown(Reason::NotAnalysed));
         assert_eq!(known(&tables, 0x2000, 2), None);
     }
@@ -336,15 +325,15 @@ mod tests {
     #[test]
     fn what_is_learned_replaces_what_it_overlaps() {
         let mut tables = Tables::default();
-        tables.learn(0x1000, &[1; 16], false, None);
-        tables.learn(0x1008, &[2; 16], false, None);
+        tables.learn(0x1000, &[1; 16], true, false, None);
+        tables.learn(0x1008, &[2; 16], true, false, None);
         let both: Vec<u8> = [[1; 8], [2; 8]].concat();
         assert_eq!(
             known(&tables, 0x1000, 16),
             Some(both),
             "pieces are put together"
         );
-        tables.learn(0x100c, &[3; 2], false, None);
+        tables.learn(0x100c, &[3; 2], true, false, None);
         assert_eq!(known(&tables, 0x100b, 4), Some(vec![2, 3, 3, 2]));
         tables.freed(extent(0x1000, 0x100c - 0x1000));
         assert_eq!(known(&tables, 0x100b, 1), None);
@@ -354,8 +343,8 @@ mod tests {
     #[test]
     fn a_hole_is_not_known() {
         let mut tables = Tables::default();
-        tables.learn(0x1000, &[1; 8], false, None);
-        tables.learn(0x1010, &[1; 8], false, None);
+        tables.learn(0x1000, &[1; 8], true, false, None);
+        tables.learn(0x1010, &[1; 8], true, false, None);
         assert_eq!(known(&tables, 0x1000, 24), None);
         assert_eq!(known(&tables, 0xff8, 16), None);
         assert_eq!(known(&tables, u64::MAX, 2), None);
@@ -370,29 +359,26 @@ mod tests {
                 sequence: Sequence(sequence),
             })
         };
-        tables.learn(0x1000, &[1; 8], false, left_by(1));
-        tables.learn(0x1008, &[2; 8], false, left_by(2));
+        tables.learn(0x1000, &[1; 8], true, false, left_by(1));
+        tables.learn(0x1008, &[2; 8], true, false, left_by(2));
         let after = |last| move |left_by: LeftBy| left_by.sequence <= Sequence(last);
         assert!(tables.known(0x1000, 16, after(2)).is_some());
         assert!(tables.known(0x1000, 16, after(1)).is_none());
         assert!(tables.known(0x1000, 8, after(1)).is_some());
-        tables.waited(Some(StreamId(2)));
-        assert!(tables.known(0x1000, 8, after(0)).is_none());
-        tables.doubt_launches();
+        tables.doubt_launches(after(0));
         assert!(tables.known(0x1000, 8, after(2)).is_none());
-        tables.learn(0x1000, &[1; 8], false, left_by(3));
-        tables.waited(Some(StreamId(1)));
-        tables.doubt_launches();
+        tables.learn(0x1000, &[1; 8], true, false, left_by(3));
+        tables.doubt_launches(after(3));
         assert!(tables.known(0x1000, 8, after(0)).is_some(), "it is over");
     }
 
     #[test]
     fn at_a_cut_all_that_can_be_read_is_read_again() {
         let mut tables = Tables::default();
-        tables.learn(0x1000, &[1, 2], true, None);
-        tables.learn(0x2000, &[3, 4], true, None);
-        tables.learn(0x3000, &[5, 6], false, None);
-        tables.learn(0x4000, &[7, 8], false, None);
+        tables.learn(0x1000, &[1, 2], true, true, None);
+        tables.learn(0x2000, &[3, 4], true, true, None);
+        tables.learn(0x3000, &[5, 6], true, false, None);
+        tables.learn(0x4000, &[7, 8], true, false, None);
         tables.written(&side(0x3000, 1));
         tables.freed(extent(0x2000, 0x100));
         tables.look_up_again(Look {
@@ -412,7 +398,7 @@ mod tests {
     #[test]
     fn what_was_asked_for_in_vain_is_wanted_as_long_as_it_is_not_known() {
         let mut tables = Tables::default();
-        tables.learn(0x1000, &[1; 16], false, None);
+        tables.learn(0x1000, &[1; 16], true, false, None);
         for start in [0x1000, 0x2000, 0x3000] {
             tables.want(extent(start, 8));
         }
@@ -428,7 +414,7 @@ mod tests {
         };
         assert_eq!(unknown(&tables, 100), [(0x2000, 8), (0x1000, 8)]);
         assert_eq!(unknown(&tables, 8), [(0x2000, 8)]);
-        tables.learn(0x2000, &[1; 8], false, None);
+        tables.learn(0x2000, &[1; 8], true, false, None);
         assert_eq!(unknown(&tables, 100), [(0x1000, 8)]);
         assert_eq!(unknown(&tables, 4), [(0x1000, 4)], "what was known once");
     }
@@ -436,13 +422,13 @@ mod tests {
     #[test]
     fn there_are_not_too_many_pieces() {
         let mut tables = Tables::default();
-        tables.learn(0, &vec![1; 1 << 20], false, None);
+        tables.learn(0, &vec![1; 1 << 20], true, false, None);
         for at in 0..ALL_PIECES as u64 {
             tables.written(&side(16 * at, 1));
         }
         assert!(tables.by_start.len() <= ALL_PIECES + 2);
         for at in 0..1000 {
-            tables.learn(at << 20, &vec![1; 1 << 16], false, None);
+            tables.learn(at << 20, &vec![1; 1 << 16], true, false, None);
         }
         assert!(tables.bytes <= ALL_BYTES);
         let bytes = tables.by_start.values().map(|p| p.content.len() as u64);
@@ -452,10 +438,10 @@ mod tests {
     #[test]
     fn while_images_depend_on_it_what_the_cpu_can_write_is_not_known() {
         let mut tables = Tables::default();
-        tables.learn(0x1000, &[1, 2], true, None);
+        tables.learn(0x1000, &[1, 2], true, true, None);
         tables.must_be_right(true);
-        tables.learn(0x2000, &[3, 4], true, None);
-        tables.learn(0x3000, &[5, 6], false, None);
+        tables.learn(0x2000, &[3, 4], true, true, None);
+        tables.learn(0x3000, &[5, 6], true, false, None);
         let is_known = |tables: &Tables| {
             [0x1000, 0x2000, 0x3000].map(|address| known(tables, address, 2).is_some())
         };

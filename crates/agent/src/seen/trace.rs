@@ -15,7 +15,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
 use strobe_footprint::{LaunchMemo, LaunchMemory, StoredPointers};
-use strobe_graph::{Event, LaunchGraph, Operation, WorkKind};
+use strobe_graph::{Event, LaunchGraph, Moment, Operation, WorkKind};
 use strobe_proto::LaunchWindow;
 
 /// Operations that the graph remembers: some rounds of a training loop.
@@ -105,9 +105,8 @@ impl LaunchMemory for Known<'_> {
     }
 
     fn known_bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
-        let comes_after = |left_by: LeftBy| {
-            left_by.stream == self.stream || self.graph.comes_after(self.stream, left_by.sequence)
-        };
+        let comes_after =
+            |LeftBy { stream, sequence }| self.graph.comes_after(self.stream, stream, sequence);
         let known = self.tables.known(address, len, comes_after);
         if known.is_none()
             && let Ok(extent) = Extent::with_len(address, len as u64)
@@ -137,6 +136,11 @@ impl Trace {
             unresolved: BTreeMap::new(),
             log: LaunchLog::from_environment(),
         }
+    }
+
+    /// What is applied next was announced then.
+    pub(crate) fn reach(&mut self, now: Moment) {
+        self.graph.reach(now);
     }
 
     /// Applies one observation.
@@ -169,7 +173,7 @@ impl Trace {
                 mapped,
                 bytes,
             } => {
-                self.tables.learn(address, bytes, mapped, None);
+                self.found(address, bytes, mapped);
                 Effect::none()
             }
             Observed::Allocate { start, len } => {
@@ -218,26 +222,29 @@ impl Trace {
                 }
                 Effect::none()
             }
-            Observed::Synchronise(what) => {
+            Observed::Synchronise { what, since } => {
                 match what {
                     Synchronised::Stream(stream) => {
                         let stream = self.stream(stream);
-                        self.tables.waited(Some(stream));
-                        self.graph.synchronise(stream);
+                        self.graph.synchronise(stream, since);
                     }
                     Synchronised::Event(event) => {
                         let event = Event(self.events.of(event));
-                        self.graph.synchronise_event(event);
+                        self.graph.synchronise_event(event, since);
                     }
-                    Synchronised::Device => {
-                        self.tables.waited(None);
-                        self.graph.synchronise_all();
+                    Synchronised::Device => self.graph.synchronise_all(since),
+                    Synchronised::Copy(stream) => {
+                        let stream = self.stream(stream);
+                        self.graph.is_copied(stream, since);
                     }
                 }
                 Effect::none()
             }
             Observed::Failed => {
-                self.tables.doubt_launches();
+                let graph = &self.graph;
+                self.tables
+                    .doubt_launches(|left| graph.is_over(left.stream, left.sequence));
+                self.graph.doubt_order();
                 Effect::none()
             }
             Observed::Reset => {
@@ -282,6 +289,7 @@ impl Trace {
 
     /// Nothing is under way: reads the tables again.
     pub(crate) fn look_up_tables(&mut self, look: Look) {
+        self.graph.drained();
         self.tables.look_up_again(look);
     }
 
@@ -290,9 +298,9 @@ impl Trace {
         self.tables.unknown(most)
     }
 
-    /// Nothing is under way, and this is at `address`; `mapped` says whether the CPU can reach it.
+    /// This is at `address` now; `mapped` says whether the CPU can reach it.
     pub(crate) fn found(&mut self, address: u64, content: &[u8], mapped: bool) {
-        self.tables.learn(address, content, mapped, None);
+        self.learn(address, content, mapped, None);
     }
 
     /// From now on, or no longer, the content of an image depends on footprints.
@@ -386,14 +394,22 @@ impl Trace {
         });
         let left_by = Some(LeftBy { stream, sequence });
         for StoredPointers { start, content } in stored {
-            let mapped = reach::is_mapped(start);
-            self.tables.learn(start, &content, mapped, left_by);
+            self.learn(start, &content, reach::is_mapped(start), left_by);
         }
         Effect {
             stream: Some(stream),
             access,
             kernel: Some(kernel),
         }
+    }
+
+    /// Takes in what the latest launch leaves, or what is there now.
+    fn learn(&mut self, address: u64, content: &[u8], mapped: bool, left_by: Option<LeftBy>) {
+        let stays = Extent::with_len(address, content.len() as u64).is_ok_and(|extent| {
+            let once = left_by.map(|left_by| left_by.stream);
+            !self.graph.may_yet_be_written(extent, once)
+        });
+        self.tables.learn(address, content, stays, mapped, left_by);
     }
 
     fn transfer(&mut self, transfer: &Transfer) -> Effect {
@@ -416,7 +432,6 @@ impl Trace {
         };
         let effect = self.operation(transfer.stream, moved);
         if transfer.waits {
-            self.tables.waited(effect.stream);
             self.graph.synchronise_last();
         }
         effect
@@ -532,14 +547,62 @@ mod tests {
     }
 
     #[test]
+    fn content_that_an_earlier_operation_may_overwrite_is_not_known() {
+        const HELD: RawStream = RawStream(0x77);
+        let memset = Observed::Transfer(Transfer {
+            stream: Some(HELD),
+            writes: Span {
+                start: 0x1000,
+                len: 8,
+            },
+            reads: Span::NONE,
+            is_memset: true,
+            is_hull: false,
+            waits: false,
+        });
+        let anything = Observed::Anything {
+            stream: Some(HELD),
+            is_graph: true,
+        };
+        for (enqueued, elsewhere) in [(memset, true), (anything, false)] {
+            let mut trace = Trace::new();
+            let learned = |trace: &mut Trace, address| {
+                trace.apply(&Observed::Content {
+                    address,
+                    mapped: false,
+                    bytes: &[1, 2],
+                });
+                trace.tables.known(address, 2, |_| true).is_some()
+            };
+            trace.apply(&Observed::CreateStream {
+                stream: HELD,
+                non_blocking: true,
+            });
+            trace.apply(&enqueued);
+            assert!(!learned(&mut trace, 0x1004));
+            assert_eq!(learned(&mut trace, 0x1008), elsewhere);
+            let unknown = trace.unknown_tables(100);
+            assert!(!unknown.is_empty(), "it is read at the next cut");
+            let (what, since) = (Synchronised::Stream(HELD), Moment(1));
+            trace.apply(&Observed::Synchronise { what, since });
+            assert!(trace.tables.known(0x1004, 2, |_| true).is_none());
+            assert!(learned(&mut trace, 0x1004), "it has been waited for");
+            trace.apply(&enqueued);
+            trace.look_up_tables(reach::AT_REST);
+            assert!(learned(&mut trace, 0x1004), "it was drained");
+        }
+    }
+
+    #[test]
     fn what_a_call_that_failed_would_have_left_is_not_known() {
         let mut trace = Trace::new();
         let left_by = Some(LeftBy {
             stream: StreamId(1),
             sequence: strobe_graph::Sequence(0),
         });
-        trace.tables.learn(0x1000, &[1, 2], false, left_by);
-        trace.tables.learn(0x2000, &[1, 2], false, None);
+        trace.apply(&launch("k"));
+        trace.tables.learn(0x1000, &[1, 2], true, false, left_by);
+        trace.tables.learn(0x2000, &[1, 2], true, false, None);
         trace.apply(&Observed::Failed);
         let is_known = |address| trace.tables.known(address, 2, |_| true).is_some();
         assert!(!is_known(0x1000));
