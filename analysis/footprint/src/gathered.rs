@@ -18,6 +18,25 @@ use strobe_isa::Operand;
 /// Masks in masks that are looked at.
 const DEPTH: u32 = 16;
 
+/// How a lane has come where it is, as far as that is known.
+struct Coming {
+    /// Epochs that its wave has come to.
+    epochs: Vec<u32>,
+    /// Those in which it was active, and masks that it met in, which have been looked at.
+    active: Vec<u32>,
+    met: Vec<Id>,
+}
+
+impl Coming {
+    fn to(epoch: u32) -> Self {
+        Self {
+            epochs: vec![epoch],
+            active: Vec::new(),
+            met: Vec::new(),
+        }
+    }
+}
+
 impl Walk<'_> {
     /// Notes on which of some ways the mask in a register is empty, where they meet as `joined`.
     pub(crate) fn gather(&mut self, states: &[State], point: u32, register: u8, joined: Id) {
@@ -70,13 +89,21 @@ impl Walk<'_> {
         self.arena.intern(Node::Lanes(before, after))
     }
 
-    /// The facts of a lane that was active in an epoch, and whose wave has come to all the epochs `now`.
-    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32, now: &[u32]) -> FactId {
+    /// The facts of a lane that was active in an epoch, and is in the epoch `now`.
+    pub(crate) fn active_in(&mut self, facts: FactId, epoch: u32, now: u32) -> FactId {
+        self.was_active(facts, epoch, &mut Coming::to(now))
+    }
+
+    fn was_active(&mut self, facts: FactId, epoch: u32, coming: &mut Coming) -> FactId {
+        if coming.active.contains(&epoch) {
+            return facts;
+        }
+        coming.active.push(epoch);
         let mut facts = facts;
-        for around in self.epochs.around(epoch, now) {
-            for after in self.epochs.returns(around, now) {
+        for around in self.epochs.around(epoch, &coming.epochs) {
+            for after in self.epochs.returns(around, &coming.epochs) {
                 let mask = self.returned_to(around, after);
-                facts = self.met_with(facts, mask, true, &mut Vec::new(), 0);
+                facts = self.met_with(facts, mask, true, coming, 0);
             }
         }
         facts
@@ -84,7 +111,7 @@ impl Walk<'_> {
 
     /// The facts where a lane of a mask is active: whence it came; `lane`: they are those of that lane.
     pub(crate) fn came_with(&mut self, facts: FactId, mask: Id, lane: bool, now: u32) -> FactId {
-        self.came(facts, mask, lane, &mut vec![now], DEPTH)
+        self.came(facts, mask, lane, &mut Coming::to(now), DEPTH)
     }
 
     fn came(
@@ -92,7 +119,7 @@ impl Walk<'_> {
         facts: FactId,
         mask: Id,
         lane: bool,
-        now: &mut Vec<u32>,
+        coming: &mut Coming,
         depth: u32,
     ) -> FactId {
         self.charge(1);
@@ -102,18 +129,18 @@ impl Walk<'_> {
         match self.arena.node(mask) {
             Node::Lanes(inner, epoch) => {
                 let facts = match lane {
-                    true => self.active_in(facts, epoch, now),
+                    true => self.was_active(facts, epoch, coming),
                     false => facts,
                 };
-                self.came(facts, inner, lane, now, depth)
+                self.came(facts, inner, lane, coming, depth)
             }
             Node::Both(a, b) => {
-                let facts = self.came(facts, a, lane, now, depth);
-                self.came(facts, b, lane, now, depth)
+                let facts = self.came(facts, a, lane, coming, depth);
+                self.came(facts, b, lane, coming, depth)
             }
-            Node::PartOf(..) => self.met_with(facts, mask, lane, now, depth),
+            Node::PartOf(..) => self.met_with(facts, mask, lane, coming, depth),
             Node::Exec(snapshot) if lane => match self.snapshots[snapshot as usize].epoch {
-                Some(epoch) => self.active_in(facts, epoch, now),
+                Some(epoch) => self.was_active(facts, epoch, coming),
                 None => facts,
             },
             _ => facts,
@@ -126,12 +153,16 @@ impl Walk<'_> {
         facts: FactId,
         mask: Id,
         lane: bool,
-        now: &mut Vec<u32>,
+        coming: &mut Coming,
         depth: u32,
     ) -> FactId {
+        if coming.met.contains(&mask) {
+            return facts;
+        }
         let Some(gathered) = self.merges.gathered.get(&mask) else {
             return facts;
         };
+        coming.met.push(mask);
         let only = gathered.only;
         let mut open = gathered.ways.iter().flatten();
         let held = match (open.next(), open.next()) {
@@ -155,8 +186,8 @@ impl Walk<'_> {
         match (only, depth.checked_sub(1)) {
             (Some((only, way)), Some(depth)) => {
                 // The wave has come by that way.
-                now.push(way);
-                self.came(facts, only, lane, now, depth)
+                coming.epochs.push(way);
+                self.came(facts, only, lane, coming, depth)
             }
             _ => facts,
         }

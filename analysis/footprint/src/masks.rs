@@ -703,7 +703,7 @@ impl Walk<'_> {
             }
             Node::Lanes(inner, epoch) if holds || self.epochs.within(state.epoch, epoch) => {
                 if holds {
-                    state.facts = self.active_in(state.facts, epoch, &[state.epoch]);
+                    state.facts = self.active_in(state.facts, epoch, state.epoch);
                 }
                 self.assume(state, inner, holds, false);
             }
