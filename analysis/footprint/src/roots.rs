@@ -367,10 +367,10 @@ pub(crate) fn pointers(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
     let mut finder = find(plan, kernel, true);
     let mut sides = [Some(Vec::new()), Some(Vec::new())];
     for site in &plan.sites {
-        let ways = finder.ways(site);
+        let roots = finder.roots_of(site);
         for (touched, side) in [site.reads, site.writes].into_iter().zip(&mut sides) {
-            for root in ways.iter().map(|way| way.root).filter(|_| touched) {
-                match root {
+            for root in roots.iter().filter(|_| touched) {
+                match *root {
                     Root::Slot(offset) => {
                         if let Some(side) = side
                             && !side.contains(&offset)
@@ -402,17 +402,22 @@ struct Way {
 }
 
 impl Finder<'_> {
-    fn ways(&mut self, site: &Site) -> Vec<Way> {
+    fn roots_of(&mut self, site: &Site) -> Vec<Root> {
         let set = match self.of(site.address) {
             0 => self.one(Root::Lost(Why::Arithmetic)),
             set => set,
         };
+        self.roots(set).collect()
+    }
+
+    fn ways(&mut self, site: &Site) -> Vec<Way> {
         let extent = |root| match root {
             Root::Slot(slot) => describe::offset(self.plan, self.kernel, site.address, slot)
                 .map(|offset| format!("[{offset} .. +{})", site.bytes)),
             _ => None,
         };
-        let ways = self.roots(set).map(|root| Way {
+        let roots = self.roots_of(site).into_iter();
+        let ways = roots.map(|root| Way {
             root,
             extent: extent(root),
         });
