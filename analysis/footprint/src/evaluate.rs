@@ -39,10 +39,10 @@ impl Base {
             .flatten()
     }
 
-    /// Whether one of those has bytes from `lo` on, before `end`.
+    /// Whether what lies from `lo` on, before `end`, meets one of those, or begins where one ends.
     pub(crate) fn meets(self, lo: i128, end: i128) -> bool {
         self.all()
-            .any(|extent| i128::from(extent.start()) < end && lo < i128::from(extent.end()))
+            .any(|extent| i128::from(extent.start()) < end && lo <= i128::from(extent.end()))
     }
 }
 
