@@ -45,9 +45,11 @@ const fn case(source: &'static str, arguments: &'static [&'static str]) -> Case 
 /// The programs beside those of the soak, and the ways in which they are run.
 const CASES: &[Case] = &[
     case("calls.cpp", &["5", "1"]),
+    case("cancelled.cpp", &["10"]),
     case("churn.cpp", &["5", "log"]),
     case("forks.cpp", &[]),
     case("mixed.cpp", &["3"]),
+    case("overtaken.cpp", &[]),
     case("opens.cpp", &[]),
     case("opens.cpp", &["deepbind"]),
     case("prim.cpp", &["1"]),
