@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use goblin::elf::{Elf, program_header, sym};
 
-use crate::bytes::Bytes;
+use crate::constants::Constants;
 use crate::descriptor::{DESCRIPTOR_SIZE, Descriptor};
 use crate::kernel::Kernel;
 use crate::limits::ObjectLimits;
@@ -95,6 +95,7 @@ pub struct CodeObject {
     pub segments: Vec<Segment>,
     /// By ascending address.
     pub relocations: Vec<Relocation>,
+    pub(crate) constants: Constants,
     bytes: Arc<[u8]>,
 }
 
@@ -114,6 +115,7 @@ impl CodeObject {
             abi: elf.header.e_ident[8],
             kernels: Vec::new(),
             symbols: symbols(&elf, limits)?,
+            constants: Constants::new(&elf, &segments),
             segments,
             relocations: relocations(&elf),
             bytes: bytes.into(),
@@ -170,35 +172,6 @@ impl CodeObject {
             .take_while(|symbol| address - symbol.address < 1 << 32)
             .take(64)
             .find(|symbol| address - symbol.address < symbol.size.max(1))
-    }
-
-    /// The relocation of exactly this address.
-    #[must_use]
-    pub fn relocation_at(&self, address: u64) -> Option<&Relocation> {
-        let index = self
-            .relocations
-            .binary_search_by_key(&address, |r| r.address)
-            .ok()?;
-        Some(&self.relocations[index])
-    }
-
-    /// A dword of content that neither the loader nor any kernel changes.
-    #[must_use]
-    pub fn constant_dword(&self, address: u64) -> Option<u32> {
-        if self.segment_at(address)?.writable {
-            return None;
-        }
-        let near = self
-            .relocations
-            .partition_point(|r| r.address.saturating_add(8) <= address);
-        if self
-            .relocations
-            .get(near)
-            .is_some_and(|r| r.address < address.saturating_add(4))
-        {
-            return None;
-        }
-        self.content_from(address)?.u32_at(0)
     }
 
     fn resolve(&self, entries: Vec<metadata::Entry>) -> Result<Vec<Kernel>, ObjectError> {
@@ -291,6 +264,11 @@ fn segments(elf: &Elf<'_>, file_size: usize) -> Vec<Segment> {
     segments
 }
 
+/// Whether a symbol has an address in the image.
+pub(crate) fn is_defined(symbol: &sym::Sym) -> bool {
+    symbol.st_shndx != 0 && symbol.st_shndx < 0xff00
+}
+
 fn symbols(elf: &Elf<'_>, limits: &ObjectLimits) -> Result<Vec<Symbol>, ObjectError> {
     // Everything with an address is in .dynsym unless it is local.
     let tables = [(&elf.dynsyms, &elf.dynstrtab), (&elf.syms, &elf.strtab)];
@@ -300,11 +278,10 @@ fn symbols(elf: &Elf<'_>, limits: &ObjectLimits) -> Result<Vec<Symbol>, ObjectEr
             return Err(ObjectError::TooManySymbols(limits.symbols));
         }
         for symbol in table.iter() {
-            let defined = symbol.st_shndx != 0 && symbol.st_shndx < 0xff00;
             let Some(name) = names.get_at(symbol.st_name).filter(|name| !name.is_empty()) else {
                 continue;
             };
-            if !defined {
+            if !is_defined(&symbol) {
                 continue;
             }
             symbols.push(Symbol {

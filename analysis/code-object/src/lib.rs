@@ -13,6 +13,7 @@
 mod bundle;
 mod bytes;
 mod compressed;
+mod constants;
 mod container;
 mod descriptor;
 mod elf;
@@ -26,6 +27,7 @@ mod target;
 
 pub use bundle::{BundleError, bundle_len};
 pub use compressed::CompressedError;
+pub use constants::Constant;
 pub use container::{ExtractError, Extracted, extract, visit, visit_file};
 pub use descriptor::{DESCRIPTOR_SIZE, Descriptor};
 pub use elf::{CodeObject, ObjectError, Relocation, Segment, Symbol, SymbolKind};

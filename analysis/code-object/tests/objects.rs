@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use elf::{CODE, DATA, KernelSource};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use strobe_code_object::{
-    ArgKind, BundleError, CodeObject, ExtractError, ObjectLimits, SymbolKind, bundle_len, extract,
-    file_of_image, visit, visit_file,
+    ArgKind, BundleError, CodeObject, Constant, ExtractError, ObjectLimits, SymbolKind, bundle_len,
+    extract, file_of_image, visit, visit_file,
 };
 use strobe_isa::Target;
 
@@ -75,8 +75,8 @@ fn kernels_come_with_descriptor_arguments_and_code() {
         assert_eq!(first.descriptor.user_sgprs(), 2);
         assert!(first.descriptor.kernarg_segment_ptr() && first.descriptor.workgroup_id(0));
         assert!(!first.descriptor.workgroup_id(1));
-        assert_eq!(object.constant_dword(CODE + 4), Some(ENDPGM));
-        assert_eq!(object.constant_dword(DATA), None, "a kernel may change it");
+        assert_eq!(object.constant_at(CODE + 4), Some(Constant::Dword(ENDPGM)));
+        assert_eq!(object.constant_at(DATA), None, "a kernel may change it");
         let global = object.symbol_at(DATA + 3).expect("the data has a symbol");
         assert_eq!(
             (global.name.as_str(), global.kind),
@@ -384,7 +384,7 @@ fn mutated_objects_never_panic() {
                     for kernel in &object.kernels {
                         assert!(kernel.code.start <= kernel.code.end);
                         let _ = object.symbol_at(kernel.code.end);
-                        let _ = object.constant_dword(kernel.code.end);
+                        let _ = object.constant_at(kernel.code.end);
                     }
                 }
                 Err(_) => refused += 1,

@@ -1,11 +1,13 @@
 //! Memory instructions: what address, how many bytes, and what a load brings.
 
+use strobe_code_object::Constant;
 use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Space};
 
 use crate::block::Located;
 use crate::broken::Rule;
-use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, ZERO};
+use crate::buffer::Checked;
+use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic};
 use crate::host_calls::Structure;
 use crate::indexed::Reach;
 use crate::registers::{M0, VCC};
@@ -18,8 +20,10 @@ use crate::walk::Walk;
 const MAX_MERGES: u32 = 6;
 
 /// Where a memory instruction goes.
-enum Target {
+pub(crate) enum Target {
     Memory(Id),
+    /// Through a descriptor that checks offsets.
+    Checked(Checked),
     /// Per-lane memory.
     Scratch(Reach),
 }
@@ -138,7 +142,10 @@ impl Walk<'_> {
         };
         self.site(site, None);
         if info.class == Class::Load {
-            let values = self.load(address, facts, info.bytes, false, true, false);
+            let mut values = self.load(address, facts, info.bytes, false, true, false);
+            if buffer {
+                values = self.or_zero(values);
+            }
             for (register, value) in values.into_iter().enumerate() {
                 self.set_result(state, inst.dsts[0], register, value);
             }
@@ -289,15 +296,17 @@ impl Walk<'_> {
         let mut dword = 0;
         while dword < dwords {
             let at = start.checked_add(4 * dword as u64)?;
-            if let Some(relocation) = self.object.relocation_at(at) {
-                let value = self.arena.intern(Node::Image(relocation.value?));
-                values.push(self.arena.low(value));
-                values.push(self.arena.high(value));
-                dword += 2;
-            } else {
-                let value = self.object.constant_dword(at)?;
-                values.push(self.arena.constant(value));
-                dword += 1;
+            match self.object.constant_at(at)? {
+                Constant::Address(address) => {
+                    let value = self.arena.intern(Node::Image(address));
+                    values.push(self.arena.low(value));
+                    values.push(self.arena.high(value));
+                    dword += 2;
+                }
+                Constant::Dword(value) => {
+                    values.push(self.arena.constant(value));
+                    dword += 1;
+                }
             }
         }
         values.truncate(dwords);
@@ -315,13 +324,18 @@ impl Walk<'_> {
             _ => inst.srcs[1],
         };
         let bytes = if info.bytes == 0 { 16 } else { info.bytes };
-        match self.target(state, located) {
+        let target = self.target(state, located);
+        let checked = matches!(target, Target::Checked(_));
+        match target {
             Target::Scratch(reach) => self.scratch_access(state, inst, reach, data, bytes),
-            Target::Memory(address) => {
+            Target::Memory(address) | Target::Checked(Checked { address, .. }) => {
                 if state.idle {
                     return;
                 }
-                let facts = state.facts;
+                let facts = match target {
+                    Target::Checked(Checked { facts, .. }) => facts,
+                    _ => state.facts,
+                };
                 let reads = info.class != Class::Store;
                 let writes = info.class != Class::Load;
                 let site = Site {
@@ -351,7 +365,10 @@ impl Walk<'_> {
                             | Op::global_load_sshort
                             | Op::buffer_load_sshort
                     );
-                    let values = self.load(address, facts, bytes, signed, false, true);
+                    let mut values = self.load(address, facts, bytes, signed, false, true);
+                    if checked {
+                        values = self.or_zero(values);
+                    }
                     for (register, value) in values.into_iter().enumerate() {
                         self.set_result(state, inst.dsts[0], register, value);
                     }
@@ -362,7 +379,7 @@ impl Walk<'_> {
         }
     }
 
-    fn target(&mut self, state: &State, located: &Located) -> Target {
+    fn target(&mut self, state: &mut State, located: &Located) -> Target {
         let inst = &located.inst;
         let info = inst.op.info();
         match info.space {
@@ -424,109 +441,5 @@ impl Walk<'_> {
         };
         let is_scratch = self.arena.node(whole) == Node::Symbol(Symbolic::Scratch);
         is_scratch.then(|| self.arena.low(address))
-    }
-
-    /// The address in a buffer descriptor: 48 bits of its first two dwords.
-    fn buffer_base(&mut self, state: &State, first: u8) -> Id {
-        let low = self.scalar(state, first.into());
-        let mut high = self.scalar(state, usize::from(first) + 1);
-        // Addresses have 48 bits, so what masks the stride away leaves the address as it was.
-        if let Node::Binary(Binary::And, inner, mask) = self.arena.node(high)
-            && self.arena.as_const(mask) == Some(0xffff)
-        {
-            high = inner;
-        } else if let Node::Binary(Binary::Or, inner, stride) = self.arena.node(high)
-            && self
-                .arena
-                .as_const(stride)
-                .is_some_and(|stride| stride & 0xffff == 0)
-        {
-            high = inner;
-            if let Node::Binary(Binary::And, inner, mask) = self.arena.node(high)
-                && self.arena.as_const(mask) == Some(0xffff)
-            {
-                high = inner;
-            }
-        } else if let Some(value) = self.arena.as_const(high) {
-            high = self.arena.constant(value & 0xffff);
-        }
-        self.arena.pair(low, high)
-    }
-
-    fn buffer_target(&mut self, state: &State, located: &Located) -> Target {
-        let inst = &located.inst;
-        let Operand::Scalar(first) = inst.srcs[1] else {
-            let lost = self.lost64();
-            return Target::Memory(lost);
-        };
-        let descriptor: Vec<Id> = (0..4)
-            .map(|word| self.scalar(state, usize::from(first) + word))
-            .collect();
-        let soffset = self.word(state, inst.srcs[2]);
-        let mut next = match inst.srcs[0] {
-            Operand::Vector(register) => usize::from(register),
-            _ => 0,
-        };
-        let index = inst.idxen.then(|| {
-            next += 1;
-            self.vector(state, next - 1)
-        });
-        let voffset = if inst.offen {
-            self.vector(state, next)
-        } else {
-            ZERO
-        };
-        if self.arena.node(descriptor[3]) == Node::ScratchBuffer(3)
-            || self.arena.node(descriptor[2]) == Node::ScratchBuffer(2)
-        {
-            // The scalar offset counts bytes of the wave, the others bytes of the lane.
-            let reach = match (self.arena.as_const(soffset), index) {
-                (Some(wave), None) if wave % 256 == 0 => {
-                    let constant = i64::from(wave / 64) + i64::from(inst.imm);
-                    self.reach(state, located.pc, voffset, constant)
-                }
-                _ => Reach::Anywhere,
-            };
-            return Target::Scratch(reach);
-        }
-        let mut address = self.buffer_base(state, first);
-        let (stride, plain) = match (
-            self.arena.as_const(descriptor[1]),
-            self.arena.as_const(descriptor[3]),
-        ) {
-            // Swizzled buffers and those that add the lane id have addresses of their own kind.
-            (Some(word), Some(last)) => (
-                Some(word >> 16 & 0x3fff),
-                word >> 31 == 0 && last >> 23 & 1 == 0,
-            ),
-            (None, Some(last)) => (None, last >> 23 & 1 == 0),
-            _ => (None, false),
-        };
-        let stride = match self.arena.node(descriptor[1]) {
-            Node::Binary(Binary::And, _, mask) if self.arena.as_const(mask) == Some(0xffff) => {
-                Some(0)
-            }
-            _ => stride,
-        };
-        let product = match (index, stride) {
-            (None, _) => Some(ZERO),
-            (Some(index), Some(stride)) => {
-                let stride = self.arena.constant(stride);
-                Some(self.arena.binary(Binary::Mul, index, stride))
-            }
-            (Some(_), None) => None,
-        };
-        let offset = match product.filter(|_| plain) {
-            Some(product) => {
-                for part in [product, voffset, soffset] {
-                    let part = self.arena.zero64(part);
-                    address = self.arena.add64(address, part);
-                }
-                return Target::Memory(self.arena.offset(address, inst.imm.into()));
-            }
-            None => self.arena.opaque(Lost::Arithmetic),
-        };
-        let offset = self.arena.zero64(offset);
-        Target::Memory(self.arena.add64(address, offset))
     }
 }

@@ -18,6 +18,12 @@ const SCALAR_PARTS: i128 = 3;
 /// An address whose numbers span that many bytes has an index without a bound: an unknown word, or part of one.
 const UNBOUNDED: i128 = 1 << 31;
 
+/// Addresses have 48 bits; buffer descriptors have others above them, and what is there leads elsewhere.
+const ADDRESSES: u64 = 1 << 48;
+
+/// What the arguments and the packet say counts as known.
+pub(crate) const REWRITTEN: Reason = Reason::Other("a write to the kernel's own arguments");
+
 /// Evaluations of one launch, each knowing less of memory than the one before.
 const MAX_ROUNDS: usize = 3;
 
@@ -164,6 +170,11 @@ fn cover(range: Range, bytes: u32, all: Extent) -> Cover {
     cover.unwrap_or(Cover::Extent(all))
 }
 
+/// Whether numbers that far apart have an index without a bound.
+fn is_unbounded(range: Range) -> bool {
+    range.hi - range.lo >= UNBOUNDED
+}
+
 /// Where one alternative of an address leads.
 enum Touched {
     /// Nothing that is tracked.
@@ -177,6 +188,16 @@ enum Touched {
 impl Evaluation<'_> {
     pub(crate) fn site(&mut self, site: &Site, access: &mut Access) {
         let address = self.value(site.address, site.facts);
+        let own = |one: &Alternative| {
+            matches!(
+                one.origin,
+                Origin::Symbol(Symbolic::Kernarg | Symbolic::Packet)
+            )
+        };
+        if site.writes && address.alternatives().iter().any(own) {
+            *access = Access::unknown(REWRITTEN);
+            return;
+        }
         let mut sides: Vec<&mut Side> = Vec::with_capacity(2);
         let Access { reads, writes } = access;
         if site.reads {
@@ -222,8 +243,18 @@ impl Evaluation<'_> {
     fn touched_by(&self, alternative: Alternative, among: &[Alternative], bytes: u32) -> Touched {
         let range = alternative.range;
         match alternative.origin {
-            Origin::Symbol(_) | Origin::Image | Origin::Runtime | Origin::RuntimeWord => {
+            Origin::Symbol(_) | Origin::Runtime | Origin::RuntimeWord => {
                 return Touched::Nothing;
+            }
+            Origin::Image => {
+                let image = &self.plan.image;
+                let inside = i128::from(image.start) <= range.lo
+                    && range.hi + i128::from(bytes) <= i128::from(image.end);
+                return if inside || is_unbounded(range) {
+                    Touched::Nothing
+                } else {
+                    Touched::Unknown(Reason::UntrackedAddress)
+                };
             }
             Origin::Anchor(_) | Origin::Between => {
                 return Touched::Unknown(Reason::UntrackedAddress);
@@ -236,6 +267,9 @@ impl Evaluation<'_> {
             .then(|| Extent::new(u64::try_from(range.lo).ok()?, u64::try_from(end).ok()?).ok())
             .flatten();
         if let Some(exact) = exact {
+            if exact.end() > ADDRESSES && !is_unbounded(range) {
+                return Touched::Unknown(Reason::UntrackedAddress);
+            }
             if let Origin::Base(base) = alternative.origin
                 && self.bases[base as usize].extent.contains(exact)
             {
@@ -258,7 +292,7 @@ impl Evaluation<'_> {
                 return Touched::Nothing;
             }
             // It leaves the allocation, and that is where it goes.
-            if matches!(alternative.origin, Origin::Base(_)) && range.hi - range.lo < UNBOUNDED {
+            if matches!(alternative.origin, Origin::Base(_)) && !is_unbounded(range) {
                 return Touched::Known(cover(range, bytes, exact));
             }
         }

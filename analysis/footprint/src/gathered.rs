@@ -203,7 +203,7 @@ impl Evaluation<'_> {
             (Some(way), None) if brought != Value::Empty => {
                 let now = self.value(way.input, facts);
                 if brought.has_origins_of(&now) {
-                    now.and(&brought)
+                    now.and(&brought, bits)
                 } else {
                     brought
                 }

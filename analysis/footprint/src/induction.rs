@@ -140,7 +140,7 @@ impl<'a> Evaluation<'a> {
         });
         let compared = only.and_then(|way| self.reached(key, way, &start, step, bits));
         match (stepped, compared) {
-            (Some(a), Some(b)) => a.and(&b),
+            (Some(a), Some(b)) => a.and(&b, bits),
             (Some(value), _) | (None, Some(value)) => value,
             (None, None) => {
                 let any = start.map(bits, |one| unbounded(one, bits));

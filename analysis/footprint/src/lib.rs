@@ -41,6 +41,7 @@ mod block;
 pub mod broken;
 #[cfg(not(feature = "broken"))]
 mod broken;
+mod buffer;
 mod certain;
 mod computed;
 mod contradiction;

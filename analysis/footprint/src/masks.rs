@@ -40,6 +40,8 @@ enum Change {
     Differ(Id),
     /// The lanes of the mask that are not active now.
     Swap(Id),
+    /// Itself without the lanes of the mask, all of which are in it.
+    Leave(Id),
 }
 
 impl Walk<'_> {
@@ -539,14 +541,18 @@ impl Walk<'_> {
     fn change(&mut self, state: &mut State, change: Change) {
         let (change, value) = self.known_change(state, change);
         let back = match change {
-            Change::Narrow(_) | Change::Widen(FALSE) => None,
+            Change::Narrow(_) | Change::Widen(FALSE) | Change::Leave(_) => None,
             Change::Widen(mask) | Change::Replace(mask) => Some(mask),
             Change::Differ(_) | Change::Swap(_) => Some(FALSE),
         };
         match change {
-            Change::Narrow(mask) => self.park(state, mask),
+            Change::Narrow(mask) => self.park(state, mask, None),
+            Change::Leave(mask) => {
+                let rest = self.arena.unknown();
+                self.park(state, rest, Some(mask));
+            }
             Change::Widen(FALSE) | Change::Differ(FALSE) => {}
-            Change::Replace(FALSE) => self.park(state, FALSE),
+            Change::Replace(FALSE) => self.park(state, FALSE, None),
             Change::Widen(mask) => {
                 let since = self.origin(mask);
                 let bound = self.around(state.bound, since);
@@ -567,11 +573,17 @@ impl Walk<'_> {
                 if !self.restore(state, mask) {
                     // Whoever was parked since has come back, and a list of then is no tail of what is parked now.
                     state.parked = self.still_parked(state, since);
-                    self.park(state, mask);
+                    self.park(state, mask, None);
                 }
                 if let Node::Exec(snapshot) = self.arena.node(mask) {
                     state.occupied |= self.snapshots[snapshot as usize].occupied;
                 }
+            }
+            Change::Swap(mask) if let Some(whole) = self.made_whole(state, mask) => {
+                let own = self.snapshot(state);
+                let [whole, own] = [whole, own].map(|one| self.arena.intern(Node::Exec(one)));
+                self.change(state, Change::Widen(whole));
+                self.change(state, Change::Leave(own));
             }
             Change::Differ(mask) | Change::Swap(mask) => {
                 let since = self.origin(mask);
@@ -580,7 +592,7 @@ impl Walk<'_> {
                 // Those that stay off are joined with those that are switched off now.
                 state.parked = self.still_parked(state, since);
                 let unknown = self.arena.unknown();
-                self.park(state, unknown);
+                self.park(state, unknown, None);
             }
         }
         state.exec = value.unwrap_or_else(|| self.exec_values.fresh());
@@ -593,7 +605,7 @@ impl Walk<'_> {
     fn known_change(&mut self, state: &State, change: Change) -> (Change, Option<u32>) {
         let of_snapshot = |walk: &Self, snapshot: u32| walk.snapshots[snapshot as usize].exec;
         let value = match change {
-            Change::Narrow(_) => None,
+            Change::Narrow(_) | Change::Leave(_) => None,
             Change::Widen(FALSE) | Change::Differ(FALSE) => Some(state.exec),
             Change::Widen(mask) => {
                 let Some(whole) = self.made_whole(state, mask) else {
@@ -603,9 +615,14 @@ impl Walk<'_> {
                 return (Change::Widen(mask), Some(of_snapshot(self, whole)));
             }
             Change::Replace(mask) => self.value_of(mask),
-            Change::Differ(mask) => self
-                .value_of(mask)
-                .and_then(|part| self.exec_values.rest(state.exec, part)),
+            Change::Differ(mask) => {
+                let part = self.value_of(mask);
+                let rest = part.and_then(|part| self.exec_values.rest(state.exec, part));
+                return match rest {
+                    Some(_) => (Change::Leave(mask), rest),
+                    None => (change, None),
+                };
+            }
             Change::Swap(mask) => self
                 .value_of(mask)
                 .filter(|mask| self.exec_values.whole(state.exec, *mask).is_some()),
@@ -660,12 +677,18 @@ impl Walk<'_> {
         }
     }
 
-    fn park(&mut self, state: &mut State, mask: Id) {
+    /// Switches off what is not in a mask: `others`, if that is a mask, too.
+    fn park(&mut self, state: &mut State, mask: Id, others: Option<Id>) {
         let mask = self.for_active(state, mask);
         if state.idle || mask == TRUE {
             return;
         }
+        let active = state.facts;
+        if let Some(others) = others {
+            state.facts = self.came_with(active, others, true, state.epoch);
+        }
         let snapshot = self.snapshot(state);
+        state.facts = active;
         state.parked = self.parked.push(state.parked, Parked::Snapshot(snapshot));
         if !Rule::SwitchingOffMakesAnEpoch.is_broken() {
             state.epoch = self.epochs.narrower(state);

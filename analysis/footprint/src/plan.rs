@@ -1,5 +1,6 @@
 //! What is kept of a walk: everything that evaluation needs.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
@@ -37,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) table: usize,
     /// Something goes through pointers of the runtime: [`crate::host_calls`].
     pub(crate) host_calls: bool,
+    /// All that is loaded of the code object, from its first address to its last.
+    pub(crate) image: Range<u64>,
     /// Names of the module data that addresses point to, by image address.
     symbols: Map<u64, String>,
     /// Phis of loops and their next values, in the order of the loop's point and the node.
@@ -94,7 +97,11 @@ impl Plan {
             let node = arena.node(Id(index as u32));
             matches!(node, Node::Symbol(Symbolic::HostCalls(_)))
         });
+        let loaded = object.segments.iter();
+        let image = loaded.map(|segment| segment.addresses.clone());
+        let image = image.reduce(|all, one| all.start..all.end.max(one.end));
         let mut plan = Self {
+            image: image.unwrap_or_default(),
             host_calls,
             symbols,
             arena,

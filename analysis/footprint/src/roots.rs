@@ -5,6 +5,7 @@ use strobe_extent::Reason;
 
 use crate::describe;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, children};
+use crate::extents::REWRITTEN;
 use crate::host_calls::Structure;
 use crate::plan::Plan;
 use crate::site::Site;
@@ -21,7 +22,9 @@ enum Root {
     /// A pointer in memory that is reached through the pointer at this byte.
     Behind(Option<u32>),
     Image(u64),
-    /// Kernel arguments, packet, LDS, scratch.
+    /// Kernel arguments and packet.
+    Arguments,
+    /// LDS, scratch.
     Own,
     /// Memory of the runtime.
     Runtime,
@@ -52,6 +55,8 @@ enum Why {
     Lds,
     Scratch,
     Memory,
+    /// The kernel writes to its own arguments.
+    Rewritten,
 }
 
 impl Why {
@@ -61,6 +66,7 @@ impl Why {
             Self::Lds => Reason::Other("pointer from local data share"),
             Self::Scratch => Reason::Other("pointer from scratch"),
             Self::Memory => Reason::PointerFromMemory,
+            Self::Rewritten => REWRITTEN,
         }
     }
 }
@@ -234,7 +240,7 @@ impl Finder<'_> {
                 continue;
             }
             all |= self.one(match *root {
-                Root::Own => Root::AnySlot,
+                Root::Arguments | Root::Own => Root::AnySlot,
                 Root::Slot(slot) => Root::Behind(Some(slot)),
                 Root::Runtime => Root::RuntimeWord,
                 Root::AnySlot | Root::Behind(_) => Root::Behind(None),
@@ -276,6 +282,7 @@ impl Finder<'_> {
             Node::Symbol(Symbolic::HostCalls(structure)) => {
                 self.one(Root::HostCalls(structure, true))
             }
+            Node::Symbol(Symbolic::Kernarg | Symbolic::Packet) => self.one(Root::Arguments),
             Node::Symbol(_) | Node::ScratchBuffer(_) => self.one(Root::Own),
             Node::Select(_, a, b) | Node::Select64(_, a, b) => self.of(a) | self.of(b),
             Node::Low(a) | Node::High(a) | Node::Lane(a, ..) | Node::Lane64(a, ..) => self.of(a),
@@ -371,6 +378,7 @@ pub(crate) fn pointers(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
         for (touched, side) in [site.reads, site.writes].into_iter().zip(&mut sides) {
             for root in roots.iter().filter(|_| touched) {
                 match *root {
+                    Root::Arguments if site.writes => *side = None,
                     Root::Slot(offset) => {
                         if let Some(side) = side
                             && !side.contains(&offset)
@@ -378,7 +386,11 @@ pub(crate) fn pointers(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
                             side.push(offset);
                         }
                     }
-                    Root::Image(_) | Root::Own | Root::Runtime | Root::RuntimeWord => {}
+                    Root::Image(_)
+                    | Root::Arguments
+                    | Root::Own
+                    | Root::Runtime
+                    | Root::RuntimeWord => {}
                     Root::AnySlot
                     | Root::Behind(_)
                     | Root::HostCalls(..)
@@ -447,6 +459,12 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
                     }
                 }
             }
+            let rewritten = site.writes && root == Root::Arguments;
+            let root = if rewritten {
+                Root::Lost(Why::Rewritten)
+            } else {
+                root
+            };
             if let Some(obstacle) = root.obstacle() {
                 summary
                     .why
@@ -511,7 +529,8 @@ impl Finder<'_> {
             Root::Behind(Some(offset)) => format!("a pointer loaded from {}", slot(offset)),
             Root::Behind(None) => "a pointer loaded from memory".to_owned(),
             Root::Image(address) => format!("module data {}", self.plan.symbol(address)),
-            Root::Own => "the kernel's arguments, packet, LDS or scratch".to_owned(),
+            Root::Arguments => "the kernel's arguments or packet".to_owned(),
+            Root::Own => "LDS or scratch".to_owned(),
             Root::Runtime | Root::RuntimeWord | Root::HostCalls(..) => {
                 "memory of the runtime".to_owned()
             }
@@ -528,9 +547,12 @@ const MAX_EXTENTS: usize = 6;
 
 fn note(side: &mut SideSummary, root: Root, kernel: &Kernel, extent: Option<String>) {
     let (offset, indirect) = match root {
-        Root::Image(_) | Root::Own | Root::Runtime | Root::RuntimeWord | Root::HostCalls(..) => {
-            return;
-        }
+        Root::Image(_)
+        | Root::Arguments
+        | Root::Own
+        | Root::Runtime
+        | Root::RuntimeWord
+        | Root::HostCalls(..) => return,
         Root::Lost(_) | Root::Apart => {
             if let (false, Some(Obstacle::Unknown(reason))) =
                 (matches!(side, SideSummary::Unknown(_)), root.obstacle())

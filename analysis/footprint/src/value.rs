@@ -197,10 +197,10 @@ impl Value {
     }
 
     /// What is both: the narrower one, if one lies in the other.
-    pub(crate) fn and(self, other: &Self) -> Self {
+    pub(crate) fn and(self, other: &Self, bits: u32) -> Self {
         match (&self, other) {
             (Self::One(a), Self::One(b)) if a.origin == b.origin => {
-                let range = a.range.within(b.range.lo, b.range.hi).unwrap_or(a.range);
+                let range = a.range.among(b.range, bits).unwrap_or(a.range);
                 let origin = a.origin;
                 Self::One(Alternative { origin, range })
             }

@@ -406,7 +406,7 @@ macro_rules! filetests {
     };
 }
 
-filetests! { counters direct divergence loops other records scratch stores structs unoptimised }
+filetests! { buffers counters direct divergence loops module other records scratch stores structs unoptimised }
 
 #[test]
 fn every_file_is_tested() {

@@ -64,3 +64,22 @@ middle:
     __builtin_amdgcn_s_sleep(2);
     if (++i < n) goto top;
 }
+
+// Both sides make the index: once they have met, each lane has its own side's, not what the register held before.
+//~ launch either_index grid=32,32 block=32,32 args x=buffer(65536) u32(20) i32(20)
+//~ reads nothing
+//~ writes x[0..1600]
+extern "C" __global__ void either_index(unsigned* x, unsigned n, int stride) {
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x, j = blockIdx.y * (size_t)blockDim.y + threadIdx.y;
+    if (i < n && j < n) {
+        size_t at;
+        if (i == j) {
+            at = i + i * stride;
+            asm volatile("" : "+v"(at));
+        } else {
+            at = i + j * stride;
+            asm volatile("" : "+v"(at));
+        }
+        x[at] = 1;
+    }
+}

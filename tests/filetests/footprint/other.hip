@@ -78,3 +78,12 @@ extern "C" __global__ void early(float* x, unsigned n, unsigned m) {
     if (i >= n) return;
     for (unsigned k = 0; k < m; ++k) x[i * m + k] = 1.0f;
 }
+
+// Arguments that the kernel itself changes are not those of the launch.
+//~ launch own_arguments grid=64 block=64 args x=buffer(256) y=buffer(256)
+//~ writes unknown
+extern "C" __global__ void own_arguments(unsigned* x, unsigned* y) {
+    unsigned* volatile* own = (unsigned* volatile*)__builtin_amdgcn_kernarg_segment_ptr();
+    own[0] = y;
+    own[0][threadIdx.x] = 1;
+}

@@ -50,7 +50,7 @@ impl Arena {
             (_, Node::Binary(Binary::Sar, x, y)) if x == low && self.as_const(y) == Some(31) => {
                 return self.sign64(low);
             }
-            (_, Node::High(whole)) if self.is_low(low, whole) => return whole,
+            (_, Node::High(whole)) if self.low(whole) == low => return whole,
             _ => {}
         }
         self.intern(Node::Pair(low, high))
@@ -77,19 +77,6 @@ impl Arena {
         pair
     }
 
-    /// Whether a word is the low half. That of an image address comes as a sum, too, of another one's and
-    /// a number.
-    fn is_low(&mut self, word: Id, whole: Id) -> bool {
-        if let Node::Image(address) = self.node(whole)
-            && let Node::Binary(Binary::Add, base, offset) = self.node(word)
-            && let (Node::Low(base), Some(offset)) = (self.node(base), self.as_const(offset))
-            && let Node::Image(base) = self.node(base)
-        {
-            return (base as u32).wrapping_add(offset) == address as u32;
-        }
-        self.low(whole) == word
-    }
-
     pub(crate) fn zero64(&mut self, low: Id) -> Id {
         let low = self.some(low);
         match self.as_const(low) {
@@ -113,6 +100,12 @@ impl Arena {
             Node::Const64(value) => self.constant(value as u32),
             Node::Pair(low, _) | Node::Zero64(low) | Node::Sign64(low) => low,
             Node::Kernarg64(offset) => self.intern(Node::Kernarg(offset)),
+            // As sums of one of them and numbers come.
+            Node::Image(address) if address != 0 => {
+                let image = self.intern(Node::Image(0));
+                let (low, offset) = (self.low(image), self.constant(address as u32));
+                self.add(low, offset)
+            }
             Node::Load64 { load, dword } => self.load_part(whole, load, dword),
             Node::Phi64(low, _) => self.phi(low),
             Node::MulU(a, b) | Node::MulS(a, b) => self.binary(Binary::Mul, a, b),
