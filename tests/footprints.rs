@@ -135,11 +135,12 @@ fn tables_that_kernels_make_are_followed() {
     }
 }
 
-/// Four of its tables are written again by kernels that were enqueued before what fills them, three are not.
+/// Four of its tables are written again by kernels that were enqueued before what fills them, three are not; two are
+/// written by what was enqueued after the launch that follows them, and before that ran, one after it.
 #[test]
-fn tables_that_an_earlier_launch_may_still_write_are_not_followed() {
+fn tables_that_may_be_written_before_they_are_followed_are_not_known() {
     let counts = holds("overtaken", "overtaken.cpp", "-O2", &[]);
-    assert_eq!(counts.launches - counts.exact, 4, "{counts}");
+    assert_eq!(counts.launches - counts.exact, 6, "{counts}");
 }
 
 #[test]

@@ -119,6 +119,28 @@ int main() {
     set<<<1, kCount, 0, other>>>(table, early);
     right = follows(table, early) && right;
 
+    // The kernel that follows the table is held up, and what is enqueued later fills it again: by a kernel, by a copy, and
+    // once more behind an event that it waits for.
+    for (int way = 0; way < 3; ++way) {
+        fill(table, early, other);
+        go = 0;
+        if (way != 2) CHECK(hipStreamAddCallback(held, wait_until_told, &go, 0));
+        follow<<<kCount, kWords, 0, held>>>(table, 1000 + way);
+        CHECK(hipEventRecord(done, held));
+        if (way == 2) CHECK(hipStreamWaitEvent(other, done, 0));
+        if (way == 1) {
+            fill(table, late, other);
+        } else {
+            set<<<1, kCount, 0, other>>>(table, late);
+            CHECK(hipStreamSynchronize(other));
+        }
+        go = 1;
+        CHECK(hipStreamSynchronize(held));
+        unsigned first;
+        CHECK(hipMemcpy(&first, way == 2 ? early : late, sizeof first, hipMemcpyDeviceToHost));
+        right = first == 1000u + way && right;
+    }
+
     puts(right ? "as ordered" : "out of order");
     return right ? 0 : 1;
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::bail;
-use strobe_extent::{Access, Extent, ExtentSet, Side};
+use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 use strobe_footprint::LaunchTally;
 
 use crate::footprints::record::{self, Record};
@@ -22,6 +22,7 @@ type Key = (String, [u64; 3], [u64; 3]);
 
 /// A launch as it was predicted.
 struct Predicted {
+    number: Option<u64>,
     kernel: String,
     access: Access,
     /// Bytes of the kernarg segment, where they are known: offset, content.
@@ -109,6 +110,8 @@ impl Predictions {
                 all.anything = true;
             } else if record.has("lost") {
                 bail!("{} launches are missing", record.number("lost")?);
+            } else if record.has("doubted") {
+                all.doubt(record.number("doubted")?);
             } else if record.has("kernel") {
                 let live = live.get_or_insert_with(|| Rc::new(buffers.values().copied().collect()));
                 all.launch(record, live)?;
@@ -122,6 +125,10 @@ impl Predictions {
 
     fn launch(&mut self, record: &Record, tracked: &Rc<ExtentSet>) -> anyhow::Result<()> {
         let predicted = Predicted {
+            number: record
+                .has("number")
+                .then(|| record.number("number"))
+                .transpose()?,
             kernel: record.text("kernel")?.to_owned(),
             access: Access {
                 reads: record.side("reads")?,
@@ -134,6 +141,14 @@ impl Predictions {
         self.descriptors.insert(key.0.clone());
         self.launches.entry(key).or_default().push_back(predicted);
         Ok(())
+    }
+
+    /// What came while the launch was under way may have led it elsewhere.
+    fn doubt(&mut self, number: u64) {
+        let mut launches = self.launches.values_mut().flatten();
+        if let Some(launch) = launches.find(|launch| launch.number == Some(number)) {
+            launch.access = Access::unknown(Reason::Other("as logged"));
+        }
     }
 
     /// The first launch that has not been seen yet and can be this dispatch.

@@ -188,6 +188,14 @@ impl LaunchGraph {
         sequence
     }
 
+    /// An operation of a stream may touch something else than was thought when it was enqueued.
+    pub fn correct(&mut self, stream: StreamId, sequence: Sequence, access: Arc<Access>) {
+        match self.node(sequence) {
+            Some(node) => self.graph[node].operation.access = access,
+            None => self.order.forget(Some(stream), sequence),
+        }
+    }
+
     /// `event` was recorded on `stream`.
     pub fn record(&mut self, event: Event, stream: StreamId) {
         let tails = self.tails(stream);

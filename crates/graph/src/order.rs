@@ -136,7 +136,7 @@ impl Order {
     /// The DAG does not hold this any more, which may have written something.
     pub(crate) fn forget(&mut self, stream: Option<StreamId>, sequence: Sequence) {
         if let Some(stream) = self.streams.get_mut(&stream.unwrap_or(NOBODYS)) {
-            stream.forgotten = Some(sequence);
+            stream.forgotten = stream.forgotten.max(Some(sequence));
         }
     }
 

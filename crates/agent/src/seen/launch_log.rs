@@ -6,11 +6,13 @@
 //! - `{"pid":1,"allocate":[start,end]}`, `{"pid":1,"free":start}`, `{"pid":1,"reset":true}`;
 //! - `{"pid":1,"write":[start,end]}`: a copy or memset; `{"pid":1,"anything":true}`: a graph;
 //! - `{"pid":1,"lost":n}`: records of so many launches were dropped;
-//! - `{"pid":1,"kernel":"name","descriptor":"hex bytes","grid":[x,y,z],"block":[x,y,z],
+//! - `{"pid":1,"number":1,"kernel":"name","descriptor":"hex bytes","grid":[x,y,z],"block":[x,y,z],
 //!   "arguments":[[offset,"hex bytes"],...],"reads":[[start,end],...],"writes":...}`. The grid is
 //!   in work-items; `arguments` is null where they are not known; a side that may be anything is
 //!   the reason, as a string. `[start,end,stride,count]`, with a second pair or without, is an extent
-//!   that comes `count` times every `stride` bytes, and all of that as the second pair says.
+//!   that comes `count` times every `stride` bytes, and all of that as the second pair says;
+//! - `{"pid":1,"doubted":n}`: launch number n, which may be under way, may touch anything, for what came now may change a
+//!   table that it follows.
 //!
 //! The file is open only while a batch is written: none of it is in the way of a checkpoint.
 
@@ -45,7 +47,7 @@ impl LaunchLog {
         })
     }
 
-    pub(crate) fn launch(&mut self, launch: &Launch<'_>, access: &Access) {
+    pub(crate) fn launch(&mut self, number: u64, launch: &Launch<'_>, access: &Access) {
         let kernel = launch.kernel;
         let ([gx, gy, gz], [bx, by, bz]) = (launch.items, launch.block);
         let arguments = match launch.kernarg {
@@ -58,7 +60,7 @@ impl LaunchLog {
             Err(_) => "null".into(),
         };
         self.line(format_args!(
-            "\"kernel\":\"{}\",\"descriptor\":\"{}\",\"grid\":[{gx},{gy},{gz}],\
+            "\"number\":{number},\"kernel\":\"{}\",\"descriptor\":\"{}\",\"grid\":[{gx},{gy},{gz}],\
              \"block\":[{bx},{by},{bz}],\"arguments\":{arguments},\"reads\":{},\"writes\":{}",
             escape(&kernel.name),
             kernel.descriptor().map_or(String::new(), hex),
@@ -75,6 +77,10 @@ impl LaunchLog {
                 .for_each(|e| self.line(format_args!("\"write\":{}", extent(e)))),
             Side::Unknown(_) => self.line(format_args!("\"anything\":true")),
         }
+    }
+
+    pub(crate) fn doubt(&mut self, number: u64) {
+        self.line(format_args!("\"doubted\":{number}"));
     }
 
     pub(crate) fn allocate(&mut self, buffer: Extent) {
@@ -198,7 +204,7 @@ mod tests {
             reads: Side::Unknown(Reason::Budget),
             writes,
         };
-        log.launch(&launch, &access);
+        log.launch(7, &launch, &access);
         log.flush();
         log.allocate(extent);
         log.flush();
@@ -206,7 +212,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let pid = std::process::id();
         let expected = format!(
-            "{{\"pid\":{pid},\"kernel\":\"a \\\"kernel\\\"\\u000a\\\\\",\"descriptor\":\"\",\
+            "{{\"pid\":{pid},\"number\":7,\"kernel\":\"a \\\"kernel\\\"\\u000a\\\\\",\"descriptor\":\"\",\
              \"grid\":[64,2,1],\"block\":[64,1,1],\"arguments\":[],\"reads\":\"{}\",\
              \"writes\":[[16,32],[256,260,8,3,64,2]]}}\n{{\"pid\":{pid},\"allocate\":[16,32]}}\n",
             Reason::Budget

@@ -14,6 +14,7 @@ pub(crate) mod observed;
 pub(crate) mod reach;
 pub(crate) mod registration;
 pub(crate) mod registry;
+pub(crate) mod relied;
 pub(crate) mod ring;
 pub(crate) mod tables;
 pub(crate) mod trace;

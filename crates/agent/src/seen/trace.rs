@@ -8,6 +8,7 @@ use crate::seen::kernel::Kernel;
 use crate::seen::launch_log::LaunchLog;
 use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Transfer, Turn};
 use crate::seen::reach;
+use crate::seen::relied::{Relied, Relying};
 use crate::seen::tables::{LeftBy, Look, Tables};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +23,10 @@ use strobe_proto::LaunchWindow;
 const GRAPH_OPERATIONS: usize = 8192;
 /// Bytes for launches whose footprints are remembered: some ten thousand.
 const LAUNCHED: usize = 16 << 20;
+
+/// Why what changes a table may write anything.
+const TABLE_CHANGED: Reason =
+    Reason::Other("it changes a table that a launch under way may follow");
 
 /// Launches so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub(crate) struct Counts {
 pub(crate) struct Trace {
     tables: Tables,
     graph: LaunchGraph,
+    /// Launches that are right while tables stay what they are.
+    relied: Relied,
     /// What launches have touched.
     launched: LaunchMemo,
     streams: Numbers<RawStream>,
@@ -91,6 +98,8 @@ struct Known<'a> {
     graph: &'a LaunchGraph,
     tables: &'a Tables,
     stream: StreamId,
+    /// What was asked for and is known.
+    relied: RefCell<Vec<Extent>>,
     /// What was asked for and is not known.
     wanted: RefCell<Vec<Extent>>,
 }
@@ -108,10 +117,12 @@ impl LaunchMemory for Known<'_> {
         let comes_after =
             |LeftBy { stream, sequence }| self.graph.comes_after(self.stream, stream, sequence);
         let known = self.tables.known(address, len, comes_after);
-        if known.is_none()
-            && let Ok(extent) = Extent::with_len(address, len as u64)
-        {
-            self.wanted.borrow_mut().push(extent);
+        if let Ok(extent) = Extent::with_len(address, len as u64) {
+            let asked = match known.is_some() {
+                true => &self.relied,
+                false => &self.wanted,
+            };
+            asked.borrow_mut().push(extent);
         }
         known
     }
@@ -127,6 +138,7 @@ impl Trace {
         Trace {
             tables: Tables::default(),
             graph: LaunchGraph::new(GRAPH_OPERATIONS),
+            relied: Relied::default(),
             launched: LaunchMemo::new(LAUNCHED),
             streams: Numbers::default(),
             events: Numbers::default(),
@@ -252,6 +264,7 @@ impl Trace {
                 self.tables.clear();
                 // They begin to count anew together.
                 self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
+                self.relied.clear();
                 self.launched = LaunchMemo::new(LAUNCHED);
                 self.streams.live.clear();
                 self.events.live.clear();
@@ -266,6 +279,7 @@ impl Trace {
         self.counts.launches += lost;
         self.counts.conservative += lost;
         self.tables.clear();
+        self.relied.clear();
         self.graph.resume(live);
         self.logged(|log| log.lost(lost));
     }
@@ -348,6 +362,7 @@ impl Trace {
             graph: &self.graph,
             tables: &self.tables,
             stream,
+            relied: RefCell::default(),
             wanted: RefCell::default(),
         };
         let at_launch = |kernarg| strobe_footprint::Launch {
@@ -369,11 +384,13 @@ impl Trace {
             (Err(reason), _) => anything(reason),
             (_, None) => anything(Reason::NotAnalysed),
         };
-        for extent in known.wanted.into_inner() {
+        let Known { relied, wanted, .. } = known;
+        for extent in wanted.into_inner() {
             self.tables.want(extent);
         }
-        self.logged(|log| log.launch(launch, &access));
         self.counts.launches += 1;
+        let number = self.counts.launches;
+        self.logged(|log| log.launch(number, launch, &access));
         match access.writes.reason() {
             Some(reason) => {
                 self.counts.conservative += 1;
@@ -381,7 +398,7 @@ impl Trace {
             }
             None => self.counts.exact += 1,
         }
-        self.tables.written(&access.writes);
+        let effect = self.written(Some(stream), &access);
         let mut hasher = DefaultHasher::new();
         (&kernel.name, launch.items, launch.block).hash(&mut hasher);
         let sequence = self.graph.push(Operation {
@@ -392,15 +409,40 @@ impl Trace {
             access: Arc::clone(&access),
             is_hull: false,
         });
+        if !launch.is_captured {
+            self.relied.add(Relying {
+                stream,
+                sequence,
+                number,
+                tables: relied.into_inner().into_iter().collect(),
+            });
+        }
         let left_by = Some(LeftBy { stream, sequence });
         for StoredPointers { start, content } in stored {
             self.learn(start, &content, reach::is_mapped(start), left_by);
         }
         Effect {
             stream: Some(stream),
-            access,
+            access: effect,
             kernel: Some(kernel),
         }
+    }
+
+    /// Something is enqueued next; what it may touch, with those launches that it may lead elsewhere.
+    fn written(&mut self, stream: Option<StreamId>, access: &Arc<Access>) -> Arc<Access> {
+        self.tables.written(&access.writes);
+        let changed = self.relied.changed(&self.graph, stream, &access.writes);
+        if changed.is_empty() {
+            return Arc::clone(access);
+        }
+        let anything = anything(TABLE_CHANGED);
+        self.tables.written(&anything.writes);
+        for launch in changed {
+            self.logged(|log| log.doubt(launch.number));
+            let access = Arc::clone(&anything);
+            self.graph.correct(launch.stream, launch.sequence, access);
+        }
+        anything
     }
 
     /// Takes in what the latest launch leaves, or what is there now.
@@ -438,12 +480,12 @@ impl Trace {
     }
 
     fn operation(&mut self, stream: Option<RawStream>, operation: Operation) -> Effect {
-        let access = Arc::clone(&operation.access);
+        let mut access = Arc::clone(&operation.access);
+        let stream = stream.map(|stream| self.stream(stream));
         if !access.writes.is_none() {
             self.logged(|log| log.write(&access.writes));
-            self.tables.written(&access.writes);
+            access = self.written(stream, &access);
         }
-        let stream = stream.map(|stream| self.stream(stream));
         self.graph.push(Operation {
             stream,
             ..operation
