@@ -6,7 +6,7 @@
 use crate::exported::Exported;
 use crate::real;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
-use strobe_agent::{effect, enter, gives_way, leave};
+use strobe_agent::{effect, enter, gives_way, leave, left_out};
 use strobe_hip::{
     CaptureMode, ConstPtr, CopyKind, Dim3, DriverMemcpy3D, Event, Extent3, FatBinaryWrapper, Graph,
     GraphExec, GraphNode, IpcMemHandle, JitOption, Kernel, MemPool, Memcpy2D, Memcpy3D, Module,
@@ -29,6 +29,9 @@ macro_rules! wrap {
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
                 real::ensure();
+                if let Some(result) = left_out() {
+                    return result;
+                }
                 // SAFETY: the effect gets what the program gave, and reads what HIP reads.
                 let call = enter(|| unsafe { effect::$effect($($given),*) });
                 // SAFETY: the program's call.

@@ -27,7 +27,7 @@ mod refused;
 mod seen;
 mod wire;
 
-pub use call::{Call, CallOutcome, enter, gives_way, leave};
+pub use call::{Call, CallOutcome, enter, gives_way, leave, left_out};
 pub use control::before_exit;
 pub use fault::note_stderr;
 pub use refused::{RefusedFunctions, watch_refused};

@@ -42,6 +42,13 @@ pub fn enter(effect: impl FnOnce() -> Call) -> Call {
     call
 }
 
+/// What stands for a call that is not to be made.
+#[inline]
+pub fn left_out<R: CallOutcome>() -> Option<R> {
+    let left_out = R::OF_FORKED_CHILD?;
+    (page::state() == page::State::Forked).then_some(left_out)
+}
+
 /// After a real call: whether it is to be made once more, because it got none of the memory that a
 /// checkpoint had borrowed, which now has been given back.
 #[inline]

@@ -3,7 +3,11 @@
 use strobe_hip::Status;
 
 /// The result of a call, as far as it matters here.
-pub trait CallOutcome {
+pub trait CallOutcome: Sized {
+    /// What stands for it in a forked child, which has no device, if the call answers nothing: it is not made. What a
+    /// program that ends takes out of HIP there, the runtime would give back to the device, and aborts.
+    const OF_FORKED_CHILD: Option<Self> = None;
+
     /// Whether it did what it was asked for.
     fn succeeded(&self) -> bool;
     /// What HIP answered; a function that answers nothing has succeeded.
@@ -33,6 +37,8 @@ impl CallOutcome for Status {
 }
 
 impl CallOutcome for () {
+    const OF_FORKED_CHILD: Option<()> = Some(());
+
     fn succeeded(&self) -> bool {
         true
     }

@@ -149,15 +149,19 @@ pub(crate) fn verdict(page: &AgentPage) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::left_out;
+    use strobe_hip::Status;
 
     #[test]
-    fn a_forked_child_has_no_agent() {
+    fn a_forked_child_has_no_agent_and_takes_nothing_out_of_hip() {
         let page = create().unwrap();
         assert_eq!(state(), State::Live);
+        assert_eq!(left_out::<()>(), None);
         // SAFETY: the child only reads memory and leaves.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let code = i32::from(state() != State::Forked);
+            let forked = state() == State::Forked && left_out::<()>().is_some();
+            let code = i32::from(!forked || left_out::<Status>().is_some());
             // SAFETY: no destructor may run in the child.
             unsafe { libc::_exit(code) };
         }
