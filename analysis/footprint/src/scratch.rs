@@ -1,10 +1,12 @@
 //! Per-lane memory: which slots an instruction reaches, and what is in them then.
 //!
 //! Slots are known by constant offsets. Where an offset is no constant, it is an element of some array;
-//! how far it gets follows from the expression, but only when the walk is over. So each such access is noted, and
-//! the walk done again with what was found of them: what holds on a walk that knew less is true. Then
-//! a store changes any of the slots in reach or none, a load brings any of them, and those out of reach are
-//! what they were.
+//! how far it gets follows from the expression, but only when the walk is over, and the expression is made of what
+//! stands in scratch. So each such access is noted, and it is taken for granted that nobody comes there, and when
+//! the walk is over that all get as far as was found, until no more is found than was taken for granted. That
+//! is so, then: the first access of a launch to get further would have been found, for all before
+//! it did what the walk has seen. In a walk, a store changes any of the slots in reach or none, a load brings
+//! any of them, and those out of reach are what they were.
 
 use std::rc::Rc;
 
@@ -32,8 +34,7 @@ impl Walk<'_> {
                 facts: state.facts,
             });
         }
-        let known = self.reaches.get(&pc);
-        known.map_or(Reach::Anywhere, |known| Reach::Within(*known))
+        self.reaches.of(pc)
     }
 
     pub(crate) fn scratch_access(
@@ -51,7 +52,7 @@ impl Walk<'_> {
         let words = bytes.is_multiple_of(4) && !inst.lds;
         let first = match reach {
             Reach::At(offset) if offset % 4 == 0 && words => Some(Range::exactly(offset.into())),
-            Reach::Within(reach) if words => Some(reach),
+            Reach::Within(reach) if words && reach.is_of_words() => Some(reach),
             _ => None,
         };
         match (class, first) {
@@ -157,6 +158,7 @@ fn offsets(first: Range, register: usize) -> impl Iterator<Item = i64> {
 
 fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
     let (from, to) = match reach {
+        Reach::Nowhere => return,
         Reach::At(offset) => (offset, offset),
         Reach::Within(reach) => (reach.lo as i64, reach.hi as i64),
         Reach::Anywhere => {
