@@ -394,12 +394,6 @@ fn a_function_called_in_a_loop_is_known() {
 }
 
 #[test]
-fn spilled_scalars_come_back_and_other_lanes_are_unknown() {
-    assert_eq!(run(SPILLED, &[A]).writes, run_of(A..A + 4));
-    assert!(run(OTHER_LANES_VALUE, &[A]).writes.is_unknown());
-}
-
-#[test]
 fn conditions_narrow_what_they_guard_and_nothing_else() {
     assert_eq!(run(GUARDED, &[A, 10]).writes, run_of(A..A + 40));
     assert_eq!(run(GUARDED, &[A, 0]).writes, Side::none());

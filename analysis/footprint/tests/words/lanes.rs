@@ -73,3 +73,9 @@ fn what_is_written_to_a_lane_that_is_off_stays() {
     let among = [&[0xd28a_0003, 0x0001_0206], &RESTORED[..]].concat();
     assert_eq!(writes(&instead_of_restoring(&among)), run_of(A..A + 256));
 }
+
+#[test]
+fn spilled_scalars_come_back_and_other_lanes_are_unknown() {
+    assert_eq!(run(SPILLED, &[A]).writes, run_of(A..A + 4));
+    assert!(run(OTHER_LANES_VALUE, &[A]).writes.is_unknown());
+}
