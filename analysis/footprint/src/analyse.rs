@@ -66,8 +66,10 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
     }
 }
 
-/// Walks done again with what the last one has told of accesses of scratch.
-const MAX_AGAIN: usize = 2;
+/// Walks that take less and less for granted of accesses of scratch.
+const MAX_WALKS: usize = 8;
+/// From then on, who gets further than was thought gets anywhere.
+const GROWS_UNTIL: usize = 3;
 
 fn walk(
     object: &CodeObject,
@@ -76,25 +78,35 @@ fn walk(
 ) -> Result<Plan, (Reason, Option<u64>)> {
     let machine = Machine::of(object.target, kernel);
     let machine = machine.map_err(|reason| (reason, None))?;
-    let mut again = 0;
-    let mut known = Reaches::default();
-    loop {
+    let mut steps = 0;
+    let mut once = |reaches: &Reaches| {
         let mut walk = Walk::new(object, kernel, machine, limits);
-        walk.reaches = known.clone();
+        walk.reaches = reaches.clone();
         // A compiler leaves no instruction of a body that it takes for unreachable: a launch runs on into
         // what comes next, and so does the walk.
         walk.run().map_err(|reason| (reason, Some(walk.pc)))?;
+        steps += walk.spent();
         let indexed = std::mem::take(&mut walk.indexed);
-        let plan = Plan::new(walk, limits);
-        if indexed.is_empty() || again == MAX_AGAIN || !plan.goes_through_scratch() {
+        Ok((Plan::new(walk, limits), indexed, steps > limits.steps))
+    };
+    let mut taken = Reaches::nowhere();
+    for walks in 0..MAX_WALKS {
+        let (plan, indexed, is_too_much) = match once(&taken) {
+            Ok(walked) => walked,
+            Err((Reason::Budget, at)) => return Err((Reason::Budget, at)),
+            Err(_) => break,
+        };
+        let Some(found) = reaches(&plan, &indexed) else {
+            break;
+        };
+        if !taken.widen(&found, walks >= GROWS_UNTIL) {
             return Ok(plan);
         }
-        let found = reaches(&plan, &indexed);
-        if found == known {
-            return Ok(plan);
+        if is_too_much {
+            break;
         }
-        (again, known) = (again + 1, found);
     }
+    once(&Reaches::anywhere()).map(|(plan, ..)| plan)
 }
 
 impl KernelFootprint {

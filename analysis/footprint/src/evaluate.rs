@@ -534,7 +534,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Applies the facts about the node itself.
-    fn narrow(&mut self, id: Id, facts: FactId, bits: u32, value: Value) -> Value {
+    pub(crate) fn narrow(&mut self, id: Id, facts: FactId, bits: u32, value: Value) -> Value {
         let mut value = value;
         let mut at = facts;
         let own = crate::expr::part(id);

@@ -8,9 +8,12 @@
 //! a set that holds all is again such a set, and may be a smaller one.
 
 use crate::evaluate::{Evaluation, Pending};
+use crate::expr::{BOTTOM, Id};
 use crate::induction::{Way, Ways};
+use crate::plan::phi_key;
 use crate::range::Range;
 use crate::value::{Alternative, Value};
+use crate::work;
 
 /// Rounds from below. What still grows after the patient ones is let grow so many times as far in each of
 /// the next, and faster in the last: it is all words in the end.
@@ -22,10 +25,12 @@ const TIMES: i128 = 8;
 const REFINED: u32 = 2;
 /// Phis inside each other that are looked for so.
 const MAX_NESTED: usize = 2;
+/// Places inside each other where ways meet that are looked through for the phi itself.
+const MAX_MERGES: u32 = 4;
 /// Rounds of one launch.
 const MAX_TURNS: u32 = 256;
 
-impl Evaluation<'_> {
+impl<'a> Evaluation<'a> {
     /// What a phi goes through, if that is found. `any` holds all that it may be; `steps`: it only steps on,
     /// so that going round is of use only where a condition holds it back.
     pub(crate) fn go_round(
@@ -40,7 +45,8 @@ impl Evaluation<'_> {
         if nested.count() >= MAX_NESTED || self.turns > MAX_TURNS || self.work.is_enough() {
             return None;
         }
-        if steps && !ways.all().any(|way| way.back && self.is_held_back(way)) {
+        let mut back = ways.all().filter(|way| way.back);
+        if steps && !back.any(|way| self.is_held_back(way, MAX_MERGES)) {
             return None;
         }
         let at_most = self.round(key, ways, any, bits);
@@ -63,10 +69,21 @@ impl Evaluation<'_> {
         Some(least)
     }
 
-    /// Whether a condition may say something about what a way brings.
-    fn is_held_back(&self, way: Way) -> bool {
+    /// Whether a condition may say something about what a way brings, or about what was brought to where it has met
+    /// with others.
+    fn is_held_back(&self, way: Way, depth: u32) -> bool {
         let parts = self.plan.arena.traits(way.input).parts;
-        self.plan.facts.get(way.facts).parts & parts != 0
+        if self.plan.facts.get(way.facts).parts & parts != 0 {
+            return true;
+        }
+        let met = depth.checked_sub(1).zip(self.merged(way.input));
+        met.is_some_and(|(depth, ways)| ways.all().any(|way| self.is_held_back(way, depth)))
+    }
+
+    /// The ways that meet in a phi, if it is none of a loop.
+    fn merged(&self, id: Id) -> Option<Ways<'a>> {
+        let (point, ways) = self.ways(phi_key(self.plan.arena.node(id))?);
+        (!self.plan.merges.points[point as usize].is_loop()).then_some(ways)
     }
 
     fn by_growing(&mut self, key: u64, ways: Ways<'_>, bits: u32) -> Option<Value> {
@@ -92,14 +109,43 @@ impl Evaluation<'_> {
         None
     }
 
-    /// What all ways bring, if the phi is one of these values.
+    /// What all ways bring but the phi itself, if it is one of these values. What was not changed in a round was there
+    /// before.
     fn round(&mut self, key: u64, ways: Ways<'_>, assumed: &Value, bits: u32) -> Value {
         self.turns += 1;
         self.pending.push(Pending::new(key, Some(assumed.clone())));
         let before = std::mem::replace(&mut self.touched, usize::MAX);
-        let value = self.arrivals(ways.all(), bits);
+        let value = self.changed(key, ways.all(), bits, MAX_MERGES);
         self.settle(before);
         value
+    }
+
+    fn changed(
+        &mut self,
+        key: u64,
+        ways: impl Iterator<Item = Way>,
+        bits: u32,
+        depth: u32,
+    ) -> Value {
+        let mut found: Vec<Alternative> = Vec::new();
+        for Way { input, facts, .. } in ways {
+            self.work.charge(work::WAY);
+            if input == BOTTOM || self.plan.is_phi(input, key) || !self.possible(facts) {
+                continue;
+            }
+            let met = phi_key(self.plan.arena.node(input)).filter(|_| self.merged(input).is_some());
+            let value = match met.zip(depth.checked_sub(1)) {
+                Some((met, depth)) => {
+                    let all = || self.ways(met).1.all().collect();
+                    let ways = self.left_ways(met, facts).unwrap_or_else(all);
+                    let value = self.changed(key, ways.into_iter(), bits, depth);
+                    self.narrow(input, facts, bits, value)
+                }
+                None => self.value(input, facts),
+            };
+            found.extend_from_slice(value.alternatives());
+        }
+        Value::any(found, bits)
     }
 }
 

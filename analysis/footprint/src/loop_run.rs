@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Node, ZERO};
+use crate::expr::{BOTTOM, FALSE, FactId, Id, Lost, Map, Node, ZERO};
 use crate::facts::NOTHING;
 use crate::flow::Loop;
 use crate::merge::{Point, PointPhis, Way};
@@ -30,7 +30,7 @@ pub(crate) struct LoopRun {
     phis: Vec<(Place, u32)>,
     /// The point whose ways are the snapshots taken in the loop, and its phis.
     pub(crate) parked_point: Option<u32>,
-    pub(crate) parked_phis: Vec<(Place, u32)>,
+    pub(crate) parked_phis: Map<Place, u32>,
     facts: FactId,
     wave: FactId,
     /// The lanes that came to the loop, if it is taken for granted that no others come to its head
@@ -44,9 +44,9 @@ pub(crate) struct LoopRun {
     /// up with EXEC.
     masks: Vec<(Place, bool)>,
     /// Places that are taken to keep their value.
-    kept: Vec<(Place, Id)>,
+    kept: Map<Place, Id>,
     /// Those of which it is taken, too, that lanes that have left the loop have it there.
-    kept_parked: Vec<Place>,
+    kept_parked: Map<Place, Id>,
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,
@@ -232,15 +232,15 @@ impl Walk<'_> {
             ends: states.len(),
             phis,
             parked_point: None,
-            parked_phis: Vec::new(),
+            parked_phis: Map::default(),
             facts,
             wave,
             entered,
             exec,
             occupied,
             masks,
-            kept,
-            kept_parked: Vec::new(),
+            kept: kept.into_iter().collect(),
+            kept_parked: Map::default(),
             parked,
             carried: Vec::new(),
             which,
@@ -405,7 +405,7 @@ impl Walk<'_> {
         let lost = self.arena.opaque(Lost::Scratch);
         self.charge(self.loops[run as usize].phis.len());
         self.check_lanes(run, state);
-        for &(place, value) in &self.loops[run as usize].kept {
+        for (&place, &value) in &self.loops[run as usize].kept {
             if place_of(state, place, lost).is_some_and(|now| now != value) {
                 let which = self.loops[run as usize].which;
                 self.premises.refute(which, Premise::Kept(place));
@@ -485,10 +485,8 @@ impl Walk<'_> {
         let LoopRun {
             kept, kept_parked, ..
         } = &mut self.loops[run as usize];
-        if let Some(&(_, value)) = kept.iter().find(|(kept, _)| *kept == place) {
-            if !kept_parked.contains(&place) {
-                kept_parked.push(place);
-            }
+        if let Some(&value) = kept.get(&place) {
+            kept_parked.insert(place, value);
             return value;
         }
         let (facts, wave) = (
@@ -509,14 +507,13 @@ impl Walk<'_> {
                 point
             }
         };
-        let known = &self.loops[run as usize].parked_phis;
-        if let Some((_, phi)) = known.iter().find(|(known, _)| *known == place) {
+        if let Some(phi) = self.loops[run as usize].parked_phis.get(&place) {
             return self.arena.phi(*phi);
         }
         let bit = self.loops[run as usize].bit;
         let id = self.merges.phi(&mut self.arena, point, &[], false, bit);
         let phi = self.merges.phis.len() as u32 - 1;
-        self.loops[run as usize].parked_phis.push((place, phi));
+        self.loops[run as usize].parked_phis.insert(place, phi);
         let which = self.loops[run as usize].which;
         let premise = Premise::Elsewhere(place, Where::Left);
         self.elsewhere.leave_open(phi, which, premise);
@@ -554,19 +551,14 @@ impl Walk<'_> {
             }
             let (snapshots, changes) = self.carried(run as u32);
             let LoopRun {
-                kept,
-                kept_parked,
-                which,
-                ..
+                kept_parked, which, ..
             } = &self.loops[run];
-            self.charge(kept_parked.len() * (kept.len() + snapshots.len() + changes.len()));
-            for &place in kept_parked {
-                let value = kept.iter().find(|(kept, _)| *kept == place);
-                let value = value.map(|(_, value)| value);
+            self.charge(kept_parked.len() * (snapshots.len() + changes.len()));
+            for (&place, value) in kept_parked {
                 let Place::Slot(slot) = place else { continue };
                 let is_kept = snapshots
                     .iter()
-                    .all(|&s| self.snapshots[s].scratch.get(&slot) == value)
+                    .all(|&s| self.snapshots[s].scratch.get(&slot) == Some(value))
                     && !changes
                         .iter()
                         .any(|&changes| self.changes[changes as usize].scratch.contains_key(&slot));

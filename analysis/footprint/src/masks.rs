@@ -44,6 +44,16 @@ enum Change {
     Leave(Id),
 }
 
+/// Lanes by their numbers, a bit each.
+fn lanes_of(operand: Operand) -> Option<u64> {
+    match operand {
+        Operand::Int(lanes @ 1..) => u64::try_from(lanes).ok(),
+        // Whether the upper lanes are on too is not asked for.
+        Operand::Literal(lanes) if lanes >> 31 == 0 && lanes != 0 => Some(lanes.into()),
+        _ => None,
+    }
+}
+
 impl Walk<'_> {
     /// The truth value of a 64-bit operand, if it is a mask and not data.
     pub(crate) fn mask(&mut self, state: &State, operand: Operand) -> Option<Id> {
@@ -423,7 +433,11 @@ impl Walk<'_> {
         {
             return true;
         }
-        if to_exec {
+        if let Some(lanes) = lanes_of(src).filter(|_| to_exec && !inverted) {
+            let before = self.snapshot(state);
+            self.change(state, Change::Replace(mask));
+            self.made_active(state, before, lanes);
+        } else if to_exec {
             self.change(state, Change::Replace(mask));
         } else if let Operand::Scalar(register) = dst {
             self.set_mask(state, register, mask);

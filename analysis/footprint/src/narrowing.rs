@@ -81,7 +81,7 @@ impl Evaluation<'_> {
             return None;
         }
         let node = self.plan.arena.node(whole);
-        let found = operands(&node);
+        let found = operands(&self.plan.arena, &node);
         let [first, second] = found;
         for operand in found.into_iter().flatten() {
             if self.plan.arena.traits(operand).parts & part(term) == 0 {
@@ -159,6 +159,10 @@ impl Evaluation<'_> {
                 let own = numbers(self, Some(operand))?;
                 let fits = own.lo >= 0 && own.hi < 1 << 32;
                 fits.then(|| Left::Words(words.unsigned(32)))
+            }
+            Node::Phi64(..) => {
+                let own = words.unsigned(64);
+                (own.hi < 1 << 32).then(|| Left::Words(own.reduce(32)))
             }
             Node::Binary(Binary::Shr, _, by) => {
                 let by = numbers(self, Some(by))?.single()?;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use strobe_code_object::{Arg, ArgKind, SymbolKind};
 
 use crate::computed::Computed;
-use crate::expr::{Arena, BOTTOM, Binary, Id, Lost, Map, Node, Symbolic, children};
+use crate::expr::{Arena, BOTTOM, Binary, Id, Map, Node, Symbolic};
 use crate::facts::Facts;
 use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
@@ -20,6 +20,15 @@ pub(crate) const WIDE: u64 = 1 << 63;
 /// The key of the 64-bit phi that two phis make.
 pub(crate) fn wide_key(low: u32, high: u32) -> u64 {
     WIDE | u64::from(low) << 32 | u64::from(high)
+}
+
+/// The key of a node, if it is a phi.
+pub(crate) fn phi_key(node: Node) -> Option<u64> {
+    match node {
+        Node::Phi(phi) => Some(u64::from(phi)),
+        Node::Phi64(low, high) => Some(wide_key(low, high)),
+        _ => None,
+    }
 }
 
 #[derive(Debug)]
@@ -140,27 +149,6 @@ impl Plan {
         8 * self.table as u64
     }
 
-    /// Whether an address is made of what was lost in scratch.
-    pub(crate) fn goes_through_scratch(&self) -> bool {
-        let mut seen = vec![false; self.arena.len()];
-        let mut todo: Vec<Id> = self.sites.iter().map(|site| site.address).collect();
-        while let Some(id) = todo.pop() {
-            if std::mem::replace(&mut seen[id.0 as usize], true) {
-                continue;
-            }
-            match self.arena.node(id) {
-                Node::Opaque(_, Lost::Scratch) => return true,
-                Node::Phi(phi) => todo.extend(self.merges.inputs(phi)),
-                Node::Phi64(low, high) => todo.extend([self.arena.phi(low), self.arena.phi(high)]),
-                Node::Load { load, .. } | Node::Load64 { load, .. } => {
-                    todo.push(self.loads[load as usize].address);
-                }
-                node => todo.extend(children(&node).into_iter().flatten()),
-            }
-        }
-        false
-    }
-
     /// Where the instructions of a site stand, by its index.
     pub(crate) fn places(&self, site: usize) -> impl Iterator<Item = u64> + '_ {
         let first = self
@@ -174,11 +162,7 @@ impl Plan {
 
     /// Whether the node is the phi of this key.
     pub(crate) fn is_phi(&self, id: Id, key: u64) -> bool {
-        match self.arena.node(id) {
-            Node::Phi(phi) => u64::from(phi) == key,
-            Node::Phi64(low, high) => wide_key(low, high) == key,
-            _ => false,
-        }
+        phi_key(self.arena.node(id)) == Some(key)
     }
 
     fn find_counters(&self) -> Vec<(u32, Id, Counter)> {

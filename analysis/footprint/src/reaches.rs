@@ -1,21 +1,20 @@
 //! How far accesses of scratch get, from the plan of a walk that has noted them.
 
 use crate::evaluate::Evaluation;
-use crate::expr::Map;
-use crate::indexed::{Indexed, Reaches};
+use crate::indexed::{Found, Indexed};
 use crate::plan::Plan;
 use crate::range::Range;
 
-/// Slots in reach of one instruction.
-const MAX_SLOTS: i128 = 512;
+/// Bytes in reach of one instruction.
+const MAX_BYTES: i128 = 2048;
 /// Accesses looked at.
 const MAX_INDEXED: usize = 4096;
 
-/// What the plan of a walk tells of its accesses.
-pub(crate) fn reaches(plan: &Plan, indexed: &[Indexed]) -> Reaches {
-    let mut found: Map<u64, Option<Range>> = Map::default();
+/// What the plan of a walk tells of its accesses; nothing if they are too many.
+pub(crate) fn reaches(plan: &Plan, indexed: &[Indexed]) -> Option<Found> {
+    let mut found = Found::default();
     if indexed.len() > MAX_INDEXED {
-        return Reaches::default();
+        return None;
     }
     let mut evaluation = Evaluation::of_any_launch(plan);
     for access in indexed {
@@ -28,10 +27,9 @@ pub(crate) fn reaches(plan: &Plan, indexed: &[Indexed]) -> Reaches {
             (Some(known), Some(reach)) => Some(known.hull(reach)),
             (_, reach) => reach,
         };
-        found.insert(access.pc, reach.filter(is_of_slots));
+        found.insert(access.pc, reach.filter(is_small));
     }
-    let known = found.into_iter();
-    known.filter_map(|(pc, reach)| Some((pc, reach?))).collect()
+    Some(found)
 }
 
 fn reach(evaluation: &mut Evaluation<'_>, access: &Indexed) -> Option<Range> {
@@ -40,6 +38,6 @@ fn reach(evaluation: &mut Evaluation<'_>, access: &Indexed) -> Option<Range> {
     Some(offset.unsigned(32).shifted(constant))
 }
 
-fn is_of_slots(reach: &Range) -> bool {
-    reach.lo >= 0 && reach.is_of_words() && reach.hi - reach.lo < 4 * MAX_SLOTS
+fn is_small(reach: &Range) -> bool {
+    reach.lo >= 0 && reach.hi - reach.lo < MAX_BYTES
 }

@@ -1,10 +1,12 @@
 //! Per-lane memory: which slots an instruction reaches, and what is in them then.
 //!
 //! Slots are known by constant offsets. Where an offset is no constant, it is an element of some array;
-//! how far it gets follows from the expression, but only when the walk is over. So each such access is noted, and
-//! the walk done again with what was found of them: what holds on a walk that knew less is true. Then
-//! a store changes any of the slots in reach or none, a load brings any of them, and those out of reach are
-//! what they were.
+//! how far it gets follows from the expression, but only when the walk is over, and the expression is made of what
+//! stands in scratch. So each such access is noted, and it is taken for granted that nobody comes there, and when
+//! the walk is over that all get as far as was found, until no more is found than was taken for granted. That
+//! is so, then: the first access of a launch to get further would have been found, for all before
+//! it did what the walk has seen. In a walk, a store changes any of the slots in reach or none, a load brings
+//! any of them, and those out of reach are what they were.
 
 use std::rc::Rc;
 
@@ -15,7 +17,7 @@ use crate::indexed::{Indexed, Reach};
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
 use crate::range::Range;
-use crate::state::State;
+use crate::state::{State, is_in};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -32,8 +34,7 @@ impl Walk<'_> {
                 facts: state.facts,
             });
         }
-        let known = self.reaches.get(&pc);
-        known.map_or(Reach::Anywhere, |known| Reach::Within(*known))
+        self.reaches.of(pc)
     }
 
     pub(crate) fn scratch_access(
@@ -49,22 +50,27 @@ impl Walk<'_> {
             return;
         }
         let words = bytes.is_multiple_of(4) && !inst.lds;
+        let lanes = state.lanes();
         let first = match reach {
             Reach::At(offset) if offset % 4 == 0 && words => Some(Range::exactly(offset.into())),
-            Reach::Within(reach) if words => Some(reach),
+            Reach::Within(reach) if words && reach.is_of_words() => Some(reach),
             _ => None,
         };
         match (class, first) {
             (Class::Load, Some(first)) => {
                 for register in 0..usize::from(bytes / 4) {
                     let value = self.slot(state, first, register);
-                    self.set_result(state, inst.dsts[0], register, value);
-                    if let (Operand::Vector(to), Some(slot), true) =
-                        (inst.dsts[0], slot_of(first, register), state.is_whole())
-                    {
-                        let to = Holder::Vector(to.wrapping_add(register as u8));
-                        state.copy_lanes(Holder::Slot(slot), to);
+                    let (Operand::Vector(to), Some(lanes)) = (inst.dsts[0], lanes) else {
+                        self.set_result(state, inst.dsts[0], register, value);
+                        continue;
+                    };
+                    let to = Holder::Vector(to.wrapping_add(register as u8));
+                    let mut kept = state.kept_in(to, !lanes);
+                    if let Some(slot) = slot_of(first, register) {
+                        kept.extend(state.kept_in(Holder::Slot(slot), lanes));
                     }
+                    self.set_result(state, inst.dsts[0], register, value);
+                    state.keep(to, kept);
                 }
             }
             (Class::Store, Some(first)) => {
@@ -74,15 +80,18 @@ impl Walk<'_> {
                         _ => self.arena.opaque(Lost::Scratch),
                     };
                     self.set_slot(state, first, register, value);
-                    state.forget_lanes(|holder| {
+                    let written = lanes.unwrap_or(u64::MAX);
+                    state.forget_lanes(|holder, lane| {
                         let mut reached = offsets(first, register);
-                        matches!(holder, Holder::Slot(slot) if reached.any(|other| other == slot))
+                        is_in(written, lane)
+                            && matches!(holder, Holder::Slot(slot) if reached.any(|other| other == slot))
                     });
-                    if let (Operand::Vector(from), Some(slot), true) =
-                        (data, slot_of(first, register), state.is_whole())
+                    if let (Operand::Vector(from), Some(slot), Some(lanes)) =
+                        (data, slot_of(first, register), lanes)
                     {
                         let from = Holder::Vector(from.wrapping_add(register as u8));
-                        state.copy_lanes(from, Holder::Slot(slot));
+                        let stored = state.kept_in(from, lanes);
+                        state.keep(Holder::Slot(slot), stored);
                     }
                 }
             }
@@ -157,6 +166,7 @@ fn offsets(first: Range, register: usize) -> impl Iterator<Item = i64> {
 
 fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
     let (from, to) = match reach {
+        Reach::Nowhere => return,
         Reach::At(offset) => (offset, offset),
         Reach::Within(reach) => (reach.lo as i64, reach.hi as i64),
         Reach::Anywhere => {
@@ -166,5 +176,5 @@ fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
     let reached = |slot: i64| slot + 4 > from && slot < to + i64::from(bytes);
     Rc::make_mut(&mut state.scratch).retain(|slot, _| !reached(*slot));
     state.widened = None;
-    state.forget_lanes(|holder| matches!(holder, Holder::Slot(slot) if reached(slot)));
+    state.forget_lanes(|holder, _| matches!(holder, Holder::Slot(slot) if reached(slot)));
 }

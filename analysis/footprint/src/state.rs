@@ -77,32 +77,44 @@ impl State {
         }
     }
 
-    /// Every lane is active, and whatever the instruction does, it does in all of them.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.whole == Some(self.exec)
+    /// Which lanes are active, a bit each, if that is known: whatever the instruction does, it does in these.
+    pub(crate) fn lanes(&self) -> Option<u64> {
+        if self.whole == Some(self.exec) {
+            return Some(u64::MAX);
+        }
+        let widened = self.widened.as_ref();
+        let widened = widened.filter(|widened| widened.exec == self.exec);
+        widened.map(|widened| widened.lanes)
     }
 
     /// Forgets what is in the lanes of some holders.
-    pub(crate) fn forget_lanes(&mut self, of: impl Fn(Holder) -> bool) {
-        if self.spills.keys().any(|(holder, _)| of(*holder)) {
-            Rc::make_mut(&mut self.spills).retain(|(holder, _), _| !of(*holder));
+    pub(crate) fn forget_lanes(&mut self, of: impl Fn(Holder, u32) -> bool) {
+        if self.spills.keys().any(|(holder, lane)| of(*holder, *lane)) {
+            Rc::make_mut(&mut self.spills).retain(|(holder, lane), _| !of(*holder, *lane));
         }
     }
 
-    /// Lets one holder keep what another has in its lanes.
-    pub(crate) fn copy_lanes(&mut self, from: Holder, to: Holder) {
-        let lanes = self.spills.range((from, 0)..=(from, u32::MAX));
-        let copied: Vec<_> = lanes
-            .map(|((_, lane), value)| ((to, *lane), *value))
-            .collect();
-        Rc::make_mut(&mut self.spills).extend(copied);
+    /// What a holder has in some lanes.
+    pub(crate) fn kept_in(&self, holder: Holder, lanes: u64) -> Vec<(u32, Id)> {
+        let kept = self.spills.range((holder, 0)..=(holder, u32::MAX));
+        let kept = kept.filter(|((_, lane), _)| is_in(lanes, *lane));
+        kept.map(|((_, lane), value)| (*lane, *value)).collect()
+    }
+
+    /// Lets a holder have these in its lanes.
+    pub(crate) fn keep(&mut self, holder: Holder, kept: Vec<(u32, Id)>) {
+        if !kept.is_empty() {
+            let kept = kept.into_iter();
+            Rc::make_mut(&mut self.spills)
+                .extend(kept.map(|(lane, value)| ((holder, lane), value)));
+        }
     }
 
     /// Nothing is known of scratch.
     pub(crate) fn lose_scratch(&mut self) {
         self.scratch = Rc::default();
         self.widened = None;
-        self.forget_lanes(|holder| matches!(holder, Holder::Slot(_)));
+        self.forget_lanes(|holder, _| matches!(holder, Holder::Slot(_)));
     }
 
     /// No lane is active from here on.
@@ -115,11 +127,19 @@ impl State {
     }
 }
 
-/// Lanes when all were switched on.
+/// Whether a lane is among some, a bit each.
+pub(crate) fn is_in(lanes: u64, lane: u32) -> bool {
+    lanes >> (lane & 63) & 1 != 0
+}
+
+/// Lanes when all were switched on, or some by their numbers.
 #[derive(Debug)]
 pub(crate) struct Widened {
     /// Before.
     pub(crate) snapshot: u32,
+    /// These, a bit each, and the value of EXEC.
+    pub(crate) lanes: u64,
+    pub(crate) exec: u32,
     /// After.
     pub(crate) vectors: Rc<Vec<Id>>,
     pub(crate) scratch: Rc<Slots>,

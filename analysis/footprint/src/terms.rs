@@ -11,8 +11,10 @@ pub(crate) const DEPTH: u32 = 8;
 const NODES: u32 = 32;
 
 /// The operands that a bound is carried to.
-pub(crate) fn operands(node: &Node) -> [Option<Id>; 2] {
+pub(crate) fn operands(arena: &Arena, node: &Node) -> [Option<Id>; 2] {
     match *node {
+        // Its low half.
+        Node::Phi64(low, _) => [Some(arena.phi(low)), None],
         Node::Binary(Binary::Add | Binary::Sub | Binary::Or | Binary::Mul, a, b)
         | Node::Add64(a, b)
         | Node::Sub64(a, b)
@@ -34,7 +36,7 @@ pub(crate) fn parts(arena: &Arena, whole: Id) -> u64 {
             return 0;
         }
         let mut bits = 0;
-        for operand in operands(&arena.node(whole)).into_iter().flatten() {
+        for operand in operands(arena, &arena.node(whole)).into_iter().flatten() {
             // These are the same in the whole launch.
             let is_fixed = matches!(
                 arena.node(operand),

@@ -9,7 +9,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
 use crate::operations;
 use crate::place::Holder;
-use crate::state::{NONE_PARKED, Parked, State};
+use crate::state::{NONE_PARKED, Parked, State, is_in};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -38,7 +38,7 @@ impl Walk<'_> {
         } else if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
             *slot = value;
         }
-        state.forget_lanes(|holder| holder == Holder::Vector(register as u8));
+        state.forget_lanes(|holder, _| holder == Holder::Vector(register as u8));
     }
 
     /// A source with its sub-dword selection.
@@ -453,11 +453,16 @@ impl Walk<'_> {
             *slot = lost;
         }
         let holder = Holder::Vector(register);
+        // Of a lane that is not active it is not known any more that nothing has changed.
+        let on = state.lanes().unwrap_or(u64::MAX);
+        if on != u64::MAX && lane.is_none_or(|lane| !is_in(on, lane)) {
+            state.widened = None;
+        }
         match lane {
             Some(lane) => {
                 Rc::make_mut(&mut state.spills).insert((holder, lane & 63), value);
             }
-            None => state.forget_lanes(|of| of == holder),
+            None => state.forget_lanes(|of, _| of == holder),
         }
     }
 }

@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
             premises: Premises::default(),
             elsewhere: Elsewhere::default(),
             indexed: Vec::new(),
-            reaches: Reaches::default(),
+            reaches: Reaches::anywhere(),
             jumps: Jumps::default(),
             new_jumps: false,
         }
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
                 again.functions = std::mem::take(&mut self.functions);
             }
             again.jumps = std::mem::take(&mut self.jumps);
-            again.reaches = std::mem::take(&mut self.reaches);
+            again.reaches = std::mem::replace(&mut self.reaches, Reaches::anywhere());
             again.instructions = self.instructions;
             again.pc = self.pc;
             again.steps.set(self.spent());
@@ -480,7 +480,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Steps of [`AnalysisLimits::steps`] so far.
-    fn spent(&self) -> usize {
+    pub(crate) fn spent(&self) -> usize {
         let made = STEPS_PER_EXPRESSION * self.arena.len()
             + STEPS_PER_INPUT * self.merges.brought
             + STEPS_PER_SNAPSHOT * self.snapshots.len();

@@ -1,9 +1,13 @@
-//! All lanes switched on for a while: how functions save and restore registers whose lanes keep scalars.
+//! All lanes switched on for a while, or some by their numbers: how functions save and restore registers whose lanes
+//! keep scalars, and scalars.
 //!
 //! `s_or_saveexec_b64 s, -1`, some instructions, and EXEC is what it was. In between any lane may be active,
 //! so the active lane is one of all. Afterwards it is one of those before again: what was not changed
 //! in between is what it was for them, and what was copied is what they had there. The others have done
 //! what was done in between, too: places that were changed are noted for when they come back.
+//!
+//! `s_mov_b64 exec, 3` switches on two lanes instead. A lane is one of them or not: it has done all of what was done in
+//! between, or nothing.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -39,8 +43,15 @@ impl Walk<'_> {
     /// All lanes are active now; before, those of a snapshot were.
     pub(crate) fn made_all_active(&self, state: &mut State, snapshot: u32) {
         state.whole = Some(state.exec);
+        self.made_active(state, snapshot, u64::MAX);
+    }
+
+    /// These lanes are active now, a bit each; before, those of a snapshot were.
+    pub(crate) fn made_active(&self, state: &mut State, snapshot: u32, lanes: u64) {
         state.widened = Some(Rc::new(Widened {
             snapshot,
+            lanes,
+            exec: state.exec,
             vectors: Rc::clone(&state.vectors),
             scratch: Rc::clone(&state.scratch),
         }));
@@ -48,11 +59,17 @@ impl Walk<'_> {
 
     /// EXEC becomes that of a snapshot; `false` if it was not the last before all lanes were switched on.
     pub(crate) fn narrow_again(&mut self, state: &mut State, snapshot: u32) -> bool {
+        let exec_of = |snapshot: u32| self.snapshots[snapshot as usize].exec;
         let widened = state.widened.take();
-        let Some(widened) = widened.filter(|w| w.snapshot == snapshot && state.is_whole()) else {
+        let widened = widened.filter(|widened| {
+            widened.exec == state.exec && exec_of(widened.snapshot) == exec_of(snapshot)
+        });
+        let Some(widened) = widened else {
             return false;
         };
+        let snapshot = widened.snapshot;
         let before = self.snapshots[snapshot as usize].clone();
+        let all_have = widened.lanes == u64::MAX;
         self.charge(self.vectors / 8 + state.scratch.len());
         let mut changes = Changes {
             facts: state.facts,
@@ -74,16 +91,20 @@ impl Walk<'_> {
             let now = state.vectors[register];
             if now != widened.vectors[register] {
                 changes.vectors.insert(register, vec![now]);
-                if !before.idle {
+                if !before.idle && all_have {
                     *value = own(now);
+                } else if !before.idle {
+                    *value = self.one_of(before.facts, state.wave, &[*value, own(now)]);
                 }
             }
         }
         for (slot, &now) in state.scratch.iter() {
             if widened.scratch.get(slot) != Some(&now) {
                 changes.scratch.insert(*slot, vec![now]);
-                if !before.idle {
+                if !before.idle && all_have {
                     scratch.insert(*slot, own(now));
+                } else if let Some(value) = scratch.get_mut(slot) {
+                    *value = self.one_of(before.facts, state.wave, &[*value, own(now)]);
                 }
             }
         }

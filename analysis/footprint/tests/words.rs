@@ -13,10 +13,13 @@ mod code;
 mod elf;
 #[path = "words/guards.rs"]
 mod guards;
+#[path = "words/lanes.rs"]
+mod lanes;
 
 use code::*;
 use elf::KernelSource;
 use guards::*;
+
 use strobe_code_object::CodeObject;
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 use strobe_footprint::{
@@ -59,7 +62,10 @@ impl LaunchMemory for Device<'_> {
 }
 
 fn footprint(code: &[u32]) -> KernelFootprint {
-    let kernel = KernelSource::new("kernel", code).args(&[(0, 8, "global_buffer")]);
+    footprint_of(KernelSource::new("kernel", code).args(&[(0, 8, "global_buffer")]))
+}
+
+fn footprint_of(kernel: KernelSource) -> KernelFootprint {
     let bytes = elf::write(&[kernel], &[0; 64], false);
     let object =
         CodeObject::parse(&bytes, &strobe_code_object::ObjectLimits::default()).expect("an object");
@@ -79,6 +85,10 @@ fn run(code: &[u32], kernarg: &[u64]) -> Access {
 }
 
 fn run_on(code: &[u32], kernarg: &[u64], device: &Device<'_>) -> Access {
+    launch(&footprint(code), kernarg, device)
+}
+
+fn launch(footprint: &KernelFootprint, kernarg: &[u64], device: &Device<'_>) -> Access {
     let kernarg: Vec<u8> = kernarg.iter().flat_map(|word| word.to_le_bytes()).collect();
     let launch = Launch {
         kernarg: &kernarg,
@@ -86,11 +96,10 @@ fn run_on(code: &[u32], kernarg: &[u64], device: &Device<'_>) -> Access {
         block: [64, 1, 1],
         dynamic_lds: 0,
     };
-    let footprint = footprint(code);
     let access = footprint.evaluate(&launch, device);
     let mut memo = LaunchMemo::new(1 << 20);
     for time in ["first", "second"] {
-        let again = memo.evaluate(&footprint, &launch, device);
+        let again = memo.evaluate(footprint, &launch, device);
         assert_eq!(*again, access, "{time}");
     }
     access
@@ -382,12 +391,6 @@ fn a_function_called_in_a_loop_is_known() {
     let at = changed.iter().position(|word| *word == 0x808c_810c);
     changed[at.expect("the counter")] = 0x808a_810c;
     assert!(run(&changed, &[A]).writes.is_unknown());
-}
-
-#[test]
-fn spilled_scalars_come_back_and_other_lanes_are_unknown() {
-    assert_eq!(run(SPILLED, &[A]).writes, run_of(A..A + 4));
-    assert!(run(OTHER_LANES_VALUE, &[A]).writes.is_unknown());
 }
 
 #[test]

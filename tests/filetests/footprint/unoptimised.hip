@@ -94,3 +94,27 @@ KERNEL sides(const unsigned* in, unsigned* out, unsigned n) {
     }
     out[threadIdx.x] = sum;
 }
+
+//~ launch kept_apart grid=64 block=64 args in=buffer(4096) out=buffer(4096)
+//~ exactly-writes out[0..256]
+// An array that loops fill and read, beside the variables that say where: elements are elements, however far a loop gets.
+KERNEL kept_apart(const unsigned* in, unsigned* out) {
+    unsigned words[8];
+    for (int i = 0; i < 8; ++i) words[i] = in[threadIdx.x + i];
+    unsigned sum = 0;
+    for (size_t i = 0; i < 8; ++i) {
+        if (words[i] & 1) continue;
+        sum += words[i];
+        words[i] = 0;
+    }
+    out[threadIdx.x] = sum + words[3];
+}
+
+//~ launch bytes_apart grid=64 block=64 args in=buffer(4096) out=buffer(4096)
+//~ exactly-writes out[0..256]
+// Bytes of an array.
+KERNEL bytes_apart(const unsigned* in, unsigned* out) {
+    unsigned char bytes[16];
+    for (int i = 0; i < 16; ++i) bytes[i] = (unsigned char)in[threadIdx.x + i];
+    out[threadIdx.x] = bytes[in[threadIdx.x] & 15];
+}

@@ -19,6 +19,7 @@ pub(super) fn form(random: &mut Random, depth: usize, to: &mut Vec<String>) {
         6 => leave(random, depth, saved, to),
         7 => to.push(rounds::item(random)),
         8..10 => chosen_with_lanes(random, depth, saved, to),
+        10..12 => by_number(random, depth, saved, to),
         _ => to.push(items::item(random)),
     }
 }
@@ -121,5 +122,17 @@ fn leave(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
     to.push(format!("s_and_saveexec_b64 {saved}, {lanes}"));
     to.push(format!("s_xor_b64 {saved}, exec, {saved}"));
     some(random, depth, to);
+    to.push(format!("s_mov_b64 exec, {saved}"));
+}
+
+/// Lanes by their numbers, be they on before or not, for a while: so scalars are spilled where no register is left.
+fn by_number(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
+    let lanes = random.pick(&["1", "3", "15", "64", "0xfff0"]);
+    to.push(format!("s_mov_b64 {saved}, exec\ns_mov_b64 exec, {lanes}"));
+    if random.chance(30) {
+        some(random, depth, to);
+    } else {
+        to.push(items::item(random));
+    }
     to.push(format!("s_mov_b64 exec, {saved}"));
 }

@@ -1,0 +1,81 @@
+//! Scalars that are kept in lanes of vector registers, and those in scratch.
+
+use super::*;
+
+/// What one work-group writes to A: the descriptor of its scratch is in `s[0:3]`, the kernarg pointer in `s[4:5]`, the
+/// work-group id in `s6`.
+fn writes(code: &[u32]) -> Side {
+    let mut kernel = KernelSource::new("kernel", code).args(&[(0, 8, "global_buffer")]);
+    kernel.rsrc2 = 1 | 6 << 1 | 1 << 7;
+    kernel.properties = 1 | 8;
+    let device = Device {
+        buffers: &[A, B],
+        content: None,
+    };
+    launch(&footprint_of(kernel), &[A], &device).writes
+}
+
+/// Two scalars go through two lanes of `v3`, which holds the item before and after.
+#[rustfmt::skip]
+const IN_TWO_LANES: &[u32] = &[
+    0xc006_0202, 0x0000_0000,  // s_load_dwordx2 s[8:9], s[4:5], 0x0
+    0x7e06_0300,               // v_mov_b32_e32 v3, v0
+    0xbea2_017e,               // s_mov_b64 s[34:35], exec
+    0xbefe_0183,               // s_mov_b64 exec, 3
+    0xe070_0000, 0x8000_0300,  // buffer_store_dword v3, off, s[0:3], 0
+    0xd28a_0003, 0x0001_0008,  // v_writelane_b32 v3, s8, 0
+    0xd28a_0003, 0x0001_0209,  // v_writelane_b32 v3, s9, 1
+    0xe070_0008, 0x8000_0300,  // buffer_store_dword v3, off, s[0:3], 0 offset:8
+    0xe050_0000, 0x8000_0300,  // buffer_load_dword v3, off, s[0:3], 0
+    0xbefe_0122,               // s_mov_b64 exec, s[34:35]
+    0xbe88_0180,               // s_mov_b64 s[8:9], 0
+    0xbea2_017e,               // s_mov_b64 s[34:35], exec
+    0xbefe_0183,               // s_mov_b64 exec, 3
+    0xe070_0000, 0x8000_0300,  // buffer_store_dword v3, off, s[0:3], 0
+    0xe050_0008, 0x8000_0300,  // buffer_load_dword v3, off, s[0:3], 0 offset:8
+    0xd289_0008, 0x0001_0103,  // v_readlane_b32 s8, v3, 0
+    0xd289_0009, 0x0001_0303,  // v_readlane_b32 s9, v3, 1
+    0xe050_0000, 0x8000_0300,  // buffer_load_dword v3, off, s[0:3], 0
+    0xbefe_0122,               // s_mov_b64 exec, s[34:35]
+    0x2402_0682,               // v_lshlrev_b32_e32 v1, 2, v3
+    0xdc70_8000, 0x0008_0001,  // global_store_dword v1, v0, s[8:9]
+    0xbf81_0000,               // s_endpgm
+];
+
+/// `buffer_load_dword v3, off, s[0:3], 0`: what it held before.
+const RESTORED: [u32; 2] = [0xe050_0000, 0x8000_0300];
+
+/// With what stands in place of the last that restores `v3`.
+fn instead_of_restoring(words: &[u32]) -> Vec<u32> {
+    let mut pairs = IN_TWO_LANES.windows(2);
+    let at = pairs.rposition(|pair| pair == RESTORED).expect("a load");
+    [&IN_TWO_LANES[..at], words, &IN_TWO_LANES[at + 2..]].concat()
+}
+
+#[test]
+fn scalars_go_through_lanes_that_are_switched_on_by_number() {
+    assert_eq!(writes(IN_TWO_LANES), run_of(A..A + 256));
+}
+
+#[test]
+fn a_lane_is_one_of_those_or_not() {
+    // v_mov_b32_e32 v3, 64
+    let set = instead_of_restoring(&[0x7e06_02c0]);
+    assert_eq!(writes(&set), run_of(A..A + 260));
+}
+
+#[test]
+fn what_is_written_to_a_lane_that_is_off_stays() {
+    // v_writelane_b32 v3, s6, 2
+    let beside = [&[0xd28a_0003, 0x0001_0406], &RESTORED[..]].concat();
+    assert_eq!(writes(&instead_of_restoring(&beside)), run_of(whole(A)));
+    // v_writelane_b32 v3, s6, 1
+    let among = [&[0xd28a_0003, 0x0001_0206], &RESTORED[..]].concat();
+    assert_eq!(writes(&instead_of_restoring(&among)), run_of(A..A + 256));
+}
+
+#[test]
+fn spilled_scalars_come_back_and_other_lanes_are_unknown() {
+    assert_eq!(run(SPILLED, &[A]).writes, run_of(A..A + 4));
+    assert!(run(OTHER_LANES_VALUE, &[A]).writes.is_unknown());
+}
