@@ -158,6 +158,11 @@ impl Epochs {
         after.map_or_else(Vec::new, |after| self.been_in(after, now))
     }
 
+    /// Whether an epoch began when another one ended, on all paths to it.
+    pub(crate) fn follows(&self, epoch: u32, other: u32) -> bool {
+        self.all[epoch as usize].before == other
+    }
+
     /// Epochs in which all lanes of one were active, up to one of `now`, that one first; not all of them, if they are many.
     pub(crate) fn around(&self, epoch: u32, now: &[u32]) -> Vec<u32> {
         let mut found = vec![epoch];

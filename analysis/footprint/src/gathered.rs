@@ -72,21 +72,41 @@ impl Walk<'_> {
     pub(crate) fn come_together(&mut self, state: &State, before: u32, point: u32) {
         let mask = self.returned_to(before, state.epoch);
         self.epochs.returned_to(before, state.epoch);
-        let ways = self.merges.points[point as usize].ways.len();
-        let mut left = vec![None; ways];
+        let others = self.arena.not(mask);
+        let ways = &self.merges.points[point as usize].ways;
+        let mut left = vec![None; ways.len()];
         left[0] = Some([state.facts, state.wave]);
-        let gathered = Gathered {
-            point,
-            ways: left,
-            only: None,
-        };
-        self.merges.gathered.insert(mask, gathered);
+        let mut back: Vec<_> = ways.iter().map(|way| Some([way.facts, way.wave])).collect();
+        back[0] = None;
+        for (mask, ways) in [(mask, left), (others, back)] {
+            let gathered = Gathered {
+                point,
+                ways,
+                only: None,
+            };
+            self.merges.gathered.insert(mask, gathered);
+        }
     }
 
     /// The lanes that were active in an epoch when others came back to them.
     fn returned_to(&mut self, epoch: u32, after: u32) -> Id {
         let before = self.arena.intern(Node::Lanes(TRUE, epoch));
         self.arena.intern(Node::Lanes(before, after))
+    }
+
+    /// The facts of a lane that is active in the epoch `now`, and was not in an epoch to which others came back: it is one of
+    /// those.
+    pub(crate) fn came_back(&mut self, facts: FactId, epoch: u32, now: u32) -> FactId {
+        let mut facts = facts;
+        let mut coming = Coming::to(now);
+        for after in self.epochs.returns(epoch, &coming.epochs) {
+            if self.epochs.follows(after, epoch) && self.epochs.within(now, after) {
+                let mask = self.returned_to(epoch, after);
+                let others = self.arena.not(mask);
+                facts = self.met_with(facts, others, true, &mut coming, 0);
+            }
+        }
+        facts
     }
 
     /// The facts of a lane that was active in an epoch, and is in the epoch `now`.

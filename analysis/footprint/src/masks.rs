@@ -562,8 +562,13 @@ impl Walk<'_> {
         match change {
             Change::Narrow(mask) => self.park(state, mask, None),
             Change::Leave(mask) => {
-                let rest = self.arena.unknown();
+                let (rest, epoch) = (self.arena.unknown(), state.epoch);
                 self.park(state, rest, Some(mask));
+                if let Node::Exec(own) = self.arena.node(mask)
+                    && let Some(own) = self.snapshots[own as usize].epoch
+                {
+                    state.facts = self.came_back(state.facts, own, epoch);
+                }
             }
             Change::Widen(FALSE) | Change::Differ(FALSE) => {}
             Change::Replace(FALSE) => self.park(state, FALSE, None),

@@ -83,3 +83,22 @@ extern "C" __global__ void either_index(unsigned* x, unsigned n, int stride) {
         x[at] = 1;
     }
 }
+
+// What one side puts into a register, the other side does not find there.
+//~ launch own_side grid=32,32 block=32,32 args x=buffer(65536) u32(20) i32(20)
+//~ reads nothing
+//~ writes x[0..1600]
+extern "C" __global__ void own_side(unsigned* x, unsigned n, int stride) {
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x, j = blockIdx.y * (size_t)blockDim.y + threadIdx.y;
+    if (i < n && j < n) {
+        size_t at = i * stride;
+        asm volatile("" : "+v"(at));
+        if (i <= j) {
+            at = (size_t)(x + at + j);
+            *(unsigned*)at = 1;
+        } else {
+            x[at + j] = 2;
+        }
+        asm volatile("" ::"v"(at));
+    }
+}
