@@ -480,7 +480,11 @@ impl Finder<'_> {
                 };
                 for root in self.roots(set) {
                     let rewritten = site.writes && root == Root::Arguments;
-                    let leads = if rewritten { Through::Any } else { through(root) };
+                    let leads = if rewritten {
+                        Through::Any
+                    } else {
+                        through(root)
+                    };
                     match leads {
                         Through::Slot(offset) if side.contains(&offset) => {}
                         Through::Slot(offset) => side.push(offset),
