@@ -4,6 +4,11 @@ use std::fmt;
 
 use strobe_isa::{Target, TargetFeatures};
 
+/// Of a 64-bit ELF file, little-endian.
+const MAGIC: &[u8] = b"\x7fELF\x02\x01";
+/// Where its header has `e_flags`.
+const FLAGS: usize = 48;
+
 /// A target id: a processor, with the two features that are part of it.
 ///
 /// Taken from the ELF header's `e_flags` (LLVM's AMDGPU guide, "ELF Header"): the target string in
@@ -19,6 +24,13 @@ pub struct TargetId {
 }
 
 impl TargetId {
+    /// Of an ELF file that need not be read any further. `None`: it does not begin like one.
+    #[must_use]
+    pub fn of_elf(file: &[u8]) -> Option<Self> {
+        let flags = file.get(FLAGS..).filter(|_| file.starts_with(MAGIC))?;
+        Some(Self::from_flags(u32::from_le_bytes(*flags.first_chunk()?)))
+    }
+
     /// From `e_flags` of ABI version 2 and up (code object v4). A feature that the processor is known
     /// not to have is none, whatever the flags say.
     #[must_use]

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use elf::{CODE, DATA, KernelSource};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use strobe_code_object::{
-    ArgKind, BundleError, CodeObject, Constant, ExtractError, ObjectLimits, SymbolKind, bundle_len,
-    extract, file_of_image, visit, visit_file,
+    ArgKind, BundleError, CodeObject, Constant, ExtractError, ObjectLimits, SymbolKind, TargetId,
+    bundle_len, extract, file_of_image, visit, visit_file,
 };
 use strobe_isa::Target;
 
@@ -54,6 +54,9 @@ fn kernels_come_with_descriptor_arguments_and_code() {
         let object = CodeObject::parse(&bytes, &ObjectLimits::default()).expect("a valid object");
         assert_eq!(object.target.target(), Some(&Target::GFX906));
         assert_eq!(object.target.to_string(), "gfx906");
+        assert_eq!(TargetId::of_elf(&bytes), Some(object.target));
+        assert_eq!(TargetId::of_elf(&bytes[..51]), None);
+        assert_eq!(TargetId::of_elf(&bytes[1..]), None);
         assert_eq!(object.abi, 2);
         let [first, second] = &object.kernels[..] else {
             panic!(

@@ -1,6 +1,6 @@
 //! One kernel: its code is walked once, and asked at each launch.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use strobe_code_object::{CodeObject, Kernel};
 use strobe_extent::{Access, Reason, Side};
@@ -31,8 +31,8 @@ enum Inner {
         plan: Box<Plan>,
         kernel: Box<Kernel>,
         unseen: Vec<Unseen>,
-        /// [`roots::pointers`], once somebody has asked.
-        pointers: OnceLock<[Option<Vec<u32>>; 2]>,
+        /// [`roots::pointers`].
+        pointers: [Option<Vec<u32>>; 2],
     },
     /// Anything, with the instruction at which the walk could not go on, if it could begin.
     Unknown {
@@ -51,9 +51,9 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
     let inner = match walk(object, kernel, limits) {
         Ok(plan) => Inner::Known {
             unseen: unseen(&plan, kernel),
+            pointers: roots::pointers(&plan, kernel),
             plan: Box::new(plan),
             kernel: Box::new(kernel.clone()),
-            pointers: OnceLock::new(),
         },
         Err((reason, at)) => Inner::Unknown {
             reason,
@@ -173,13 +173,10 @@ impl KernelFootprint {
             Inner::Unknown { reason, .. } => return (Access::unknown(*reason), words),
             Inner::Known {
                 plan,
-                kernel,
                 unseen,
                 pointers,
-            } => {
-                let pointers = pointers.get_or_init(|| roots::pointers(plan, kernel));
-                (plan, unseen, pointers)
-            }
+                ..
+            } => (plan, unseen, pointers),
         };
         let mut side = |pointers: &Option<Vec<u32>>, touches: fn(&Unseen) -> bool| {
             let unseen = unseen.iter().filter(|unseen| touches(unseen));

@@ -76,6 +76,13 @@ impl Arena {
         arena
     }
 
+    /// About so many nodes will come up; about half of them are one of a kind.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve(nodes);
+        self.traits.reserve(nodes);
+        self.interner.reserve(nodes / 2);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -241,6 +248,28 @@ impl Arena {
             | Node::PartOf(..) => 1,
             _ => 32,
         }
+    }
+
+    /// Both halves of a lane mask. They follow each other, so that only one is looked for.
+    pub(crate) fn halves(&mut self, mask: Id) -> [Id; 2] {
+        let new = Id(self.nodes.len() as u32);
+        let low = self.intern(Node::Mask(mask, false));
+        let high = Node::Mask(mask, true);
+        if !matches!(self.node(low), Node::Mask(..)) {
+            // It was too deep.
+            return [low, self.intern(high)];
+        }
+        if low == new {
+            let traits = self.traits(low);
+            self.append(
+                high,
+                Traits {
+                    parts: traits.parts & !part(low),
+                    ..traits
+                },
+            );
+        }
+        [low, Id(low.0 + 1)]
     }
 
     pub(crate) fn opaque(&mut self, lost: Lost) -> Id {

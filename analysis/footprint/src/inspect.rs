@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use strobe_code_object::{
-    CodeObject, ExtractError, Extracted, Kernel, ObjectLimits, TargetName, visit,
+    CodeObject, ExtractError, Extracted, Kernel, ObjectLimits, TargetId, TargetName, visit,
 };
 
 use crate::analyse::{KernelFootprint, analyse};
@@ -112,6 +112,15 @@ fn inspect_those(
     };
     visit(bytes, &limits, named, |extracted| {
         let Extracted { triple, at, bytes } = extracted;
+        // Most of a file may be for others: nobody needs a second copy of those.
+        if let Some(target) = TargetId::of_elf(&bytes)
+            && !meant(TargetName::new(&target.to_string()))
+        {
+            if triple.is_empty() {
+                report.targets.push(target.to_string());
+            }
+            return ControlFlow::Continue(());
+        }
         let object = match CodeObject::parse(&bytes, &limits) {
             Ok(object) => object,
             Err(error) => {

@@ -64,12 +64,20 @@ impl Interner {
         self.slots[at] = Slot { hash, id: id.0 };
         self.used += 1;
         if 2 * self.used > self.slots.len() {
-            self.grow();
+            self.grow(2 * self.slots.len());
         }
     }
 
-    fn grow(&mut self) {
-        let empty = vec![EMPTY; 2 * self.slots.len()];
+    /// So many nodes will come up.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        let slots = (2 * (self.used + nodes)).next_power_of_two();
+        if slots > self.slots.len() {
+            self.grow(slots);
+        }
+    }
+
+    fn grow(&mut self, slots: usize) {
+        let empty = vec![EMPTY; slots];
         let slots = std::mem::replace(&mut self.slots, empty);
         for slot in slots.into_iter().filter(|slot| slot.id != EMPTY.id) {
             let mut at = self.first(slot.hash);

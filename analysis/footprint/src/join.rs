@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::differing::Differing;
 use crate::expr::{BOTTOM, FactId, Id};
 use crate::facts::NOTHING;
 use crate::merge::{Point, PointPhis, Way};
@@ -38,11 +39,10 @@ impl Walk<'_> {
         let mut joined = states[0].clone();
         joined.facts = facts;
         joined.wave = wave;
-        joined.scalars = self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &[]);
+        joined.scalars = self.join_registers(&states, point, false, |s| &s.scalars, &[]);
         self.join_masks(&mut joined, &states, point);
-        joined.vectors =
-            self.join_registers(&states, point, true, self.vectors, |s| &s.vectors, &[]);
-        joined.scratch = Rc::new(self.join_slots(&states, point, 0));
+        joined.vectors = self.join_registers(&states, point, true, |s| &s.vectors, &[]);
+        joined.scratch = self.join_slots(&states, point, 0);
         self.join_rest(&mut joined, &states, point, 0);
         self.join_kept_masks(&mut joined, &states, point);
         joined.epoch = self.epochs.joined(&states, joined.bound);
@@ -71,67 +71,77 @@ impl Walk<'_> {
         states: &[State],
         point: u32,
         vector: bool,
-        count: usize,
         of: fn(&State) -> &Rc<Vec<Id>>,
         more: &[Id],
     ) -> Rc<Vec<Id>> {
         // The first way that has values; idle ones have no vectors.
         let first = states.iter().position(|s| !(vector && s.idle)).unwrap_or(0);
         let mut joined = Rc::clone(of(&states[first]));
-        let others: Vec<&State> = states
+        let others = states
             .iter()
-            .filter(|s| !(Rc::ptr_eq(of(s), &joined) || (vector && s.idle)))
-            .collect();
-        if others.is_empty() {
+            .filter(|s| !(Rc::ptr_eq(of(s), &joined) || (vector && s.idle)));
+        let differing = Differing::between(&joined, others.map(|s| of(s).as_slice()));
+        if differing.is_empty() {
             return joined;
         }
+        let registers = Rc::make_mut(&mut joined);
         let mut values: Vec<Id> = Vec::with_capacity(states.len() + more.len());
-        for register in 0..count {
-            let value = joined[register];
-            if others.iter().all(|s| of(s)[register] == value) {
-                continue;
-            }
+        for register in differing.iter() {
             let is_asked = match vector {
                 true => self.asked.vector(register),
                 false => self.asked.scalar(register),
             };
             if !is_asked {
-                Rc::make_mut(&mut joined)[register] = self.arena.anything(0);
+                registers[register] = self.arena.anything(0);
                 continue;
             }
             values.clear();
             values.extend(states.iter().map(|s| of(s)[register]));
             values.extend(more);
-            let value = self.merges.join(&mut self.arena, point, &values, !vector);
-            Rc::make_mut(&mut joined)[register] = value;
+            registers[register] = self.merges.join(&mut self.arena, point, &values, !vector);
         }
         joined
     }
 
-    pub(crate) fn join_slots(&mut self, states: &[State], point: u32, ends: usize) -> Slots {
-        let live: Vec<&State> = states.iter().filter(|s| !s.idle).collect();
-        let Some(first) = live.first() else {
-            return Slots::new();
+    pub(crate) fn join_slots(&mut self, states: &[State], point: u32, ends: usize) -> Rc<Slots> {
+        let live = states.iter().map(|s| (!s.idle).then_some(&s.scratch));
+        self.join_slots_of(live, point, ends)
+    }
+
+    /// The slots that all ways with lanes know.
+    pub(crate) fn join_slots_of<'a>(
+        &mut self,
+        ways: impl Iterator<Item = Option<&'a Rc<Slots>>> + Clone,
+        point: u32,
+        ends: usize,
+    ) -> Rc<Slots> {
+        let mut live = ways.clone().flatten();
+        let Some(first) = live.next() else {
+            return Rc::default();
         };
-        if live.iter().all(|s| Rc::ptr_eq(&s.scratch, &first.scratch)) {
-            return (*first.scratch).clone();
+        if live.all(|other| Rc::ptr_eq(other, first)) {
+            return Rc::clone(first);
         }
+        let mut values: Vec<Id> = Vec::new();
         let mut joined = Slots::new();
-        let mut values: Vec<Id> = Vec::with_capacity(states.len() + ends);
-        for offset in first.scratch.keys() {
-            if !live.iter().all(|s| s.scratch.contains_key(offset)) {
+        for (at, offset) in first.keys().enumerate() {
+            values.clear();
+            let mut all = ways.clone();
+            let is_known = all.all(|way| {
+                let value = way.map_or(Some(&BOTTOM), |slots| slots.get_near(offset, at));
+                values.extend(value);
+                value.is_some()
+            });
+            if !is_known {
                 continue;
             }
-            values.clear();
-            let known = states.iter();
-            values.extend(known.map(|s| if s.idle { BOTTOM } else { s.scratch[offset] }));
             values.extend(std::iter::repeat_n(BOTTOM, ends));
             joined.insert(
                 *offset,
                 self.merges.join(&mut self.arena, point, &values, false),
             );
         }
-        joined
+        Rc::new(joined)
     }
 
     pub(crate) fn join_rest(

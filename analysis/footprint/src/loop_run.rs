@@ -179,17 +179,9 @@ impl Walk<'_> {
         };
         let before = self.epochs.before(&states);
         let mut state = states[0].clone();
-        state.scalars =
-            self.join_registers(&states, point, false, SCALARS, |s| &s.scalars, &head.none);
-        state.vectors = self.join_registers(
-            &states,
-            point,
-            true,
-            self.vectors,
-            |s| &s.vectors,
-            &head.none,
-        );
-        state.scratch = Rc::new(self.join_slots(&states, point, ends));
+        state.scalars = self.join_registers(&states, point, false, |s| &s.scalars, &head.none);
+        state.vectors = self.join_registers(&states, point, true, |s| &s.vectors, &head.none);
+        state.scratch = self.join_slots(&states, point, ends);
         self.join_rest(&mut state, &states, point, ends);
         state.idle = states.iter().all(|state| state.idle);
         (state.facts, state.wave) = (facts, wave);
@@ -351,7 +343,7 @@ impl Walk<'_> {
     /// Scratch, and scalar registers that are kept in lanes of vector registers.
     fn head_slots(&mut self, state: &mut State, head: &mut Head<'_>) {
         if head.shape.scratch || head.loose {
-            for (offset, value) in Rc::make_mut(&mut state.scratch) {
+            for (offset, value) in Rc::make_mut(&mut state.scratch).iter_mut() {
                 let place = Place::Slot(*offset);
                 let of = |s: &State| s.scratch.get(offset).copied();
                 if let Some(known) = self.is_kept(head, place, of).filter(|_| !head.loose) {
@@ -366,7 +358,7 @@ impl Walk<'_> {
             }
         }
         let mut high_half = None;
-        for (spill, value) in Rc::make_mut(&mut state.spills) {
+        for (spill, value) in Rc::make_mut(&mut state.spills).iter_mut() {
             let (holder, lane) = *spill;
             let defined = match holder {
                 Holder::Vector(register) => head.shape.defined.vector(register.into()),

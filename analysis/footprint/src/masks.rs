@@ -12,10 +12,11 @@ use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Inst, Op, Operand};
 
 use crate::broken::Rule;
+use crate::differing::Differing;
 use crate::expr::{BOTTOM, FALSE, Id, Node, ONES, TRUE, ZERO};
 use crate::place::{Holder, Place};
 use crate::registers::VCC;
-use crate::state::{NONE_PARKED, Parked, ParkedId, Slots, Snapshot, State};
+use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
 use crate::walk::Walk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,7 @@ impl Walk<'_> {
         match mask {
             TRUE => [ONES; 2],
             FALSE => [ZERO; 2],
-            _ => [false, true].map(|high| self.arena.intern(Node::Mask(mask, high))),
+            _ => self.arena.halves(mask),
         }
     }
 
@@ -262,21 +263,19 @@ impl Walk<'_> {
             joined.occupied &= other.occupied;
             joined.all_active = false;
         }
-        joined.scratch = Rc::new(self.join_parked_slots(&of, point));
+        let slots = of.iter().map(|s| (!s.idle).then_some(&s.scratch));
+        joined.scratch = self.join_slots_of(slots, point, 0);
         if of[1..].iter().any(|other| other.exec != joined.exec) {
             joined.exec = self.exec_values.fresh();
         }
         joined.bound = bound;
-        let others: Vec<&Snapshot> = of[1..]
+        let others = of[1..]
             .iter()
-            .filter(|other| !Rc::ptr_eq(&other.vectors, &joined.vectors))
-            .collect();
+            .filter(|other| !Rc::ptr_eq(&other.vectors, &joined.vectors));
+        let others = others.map(|other| other.vectors.as_slice());
+        let differing = Differing::between(&joined.vectors, others);
         let mut values: Vec<Id> = Vec::with_capacity(of.len());
-        for register in 0..joined.vectors.len() {
-            let own = joined.vectors[register];
-            if others.iter().all(|other| other.vectors[register] == own) {
-                continue;
-            }
+        for register in differing.iter() {
             let value = if self.asked.vector_of_any(register) {
                 values.clear();
                 values.extend(of.iter().map(|snapshot| snapshot.vectors[register]));
@@ -288,26 +287,6 @@ impl Walk<'_> {
         }
         self.snapshots.push(joined);
         self.snapshots.len() as u32 - 1
-    }
-
-    /// Slots that all snapshots with lanes know.
-    fn join_parked_slots(&mut self, of: &[Snapshot], point: u32) -> Slots {
-        let mut joined = Slots::new();
-        let Some(first) = of.iter().find(|snapshot| !snapshot.idle) else {
-            return joined;
-        };
-        for slot in first.scratch.keys() {
-            let values = of.iter().map(|snapshot| match snapshot.idle {
-                true => Some(BOTTOM),
-                false => snapshot.scratch.get(slot).copied(),
-            });
-            let Some(values) = values.collect::<Option<Vec<Id>>>() else {
-                continue;
-            };
-            let value = self.merges.join(&mut self.arena, point, &values, false);
-            joined.insert(*slot, value);
-        }
-        joined
     }
 
     /// 64-bit scalar logic on masks. `false` if the operands are data.

@@ -70,6 +70,9 @@ pub(crate) struct Gathered {
     pub(crate) only: Option<(Id, u32)>,
 }
 
+/// Of most phis.
+const WAYS: usize = 3;
+
 #[derive(Debug, Default)]
 pub(crate) struct Merges {
     pub(crate) points: Vec<Point>,
@@ -85,6 +88,12 @@ pub(crate) struct Merges {
 }
 
 impl Merges {
+    /// About so many phis will come up.
+    pub(crate) fn reserve(&mut self, phis: usize) {
+        self.phis.reserve(phis);
+        self.inputs.reserve(WAYS * phis);
+    }
+
     pub(crate) fn point(&mut self, mut point: Point) -> u32 {
         point.phis.first = self.phis.len() as u32;
         self.points.push(point);

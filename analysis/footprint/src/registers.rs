@@ -15,13 +15,13 @@ pub(crate) const M0: usize = scalar_register::M0 as usize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Defined {
     scalars: [u64; 2],
-    vectors: [u64; 4],
+    vectors: [u64; VECTORS / 64],
 }
 
 impl Defined {
     pub(crate) const ALL: Self = Self {
         scalars: [u64::MAX; 2],
-        vectors: [u64::MAX; 4],
+        vectors: [u64::MAX; VECTORS / 64],
     };
 
     pub(crate) fn scalar(&self, register: usize) -> bool {
@@ -30,6 +30,10 @@ impl Defined {
 
     pub(crate) fn vector(&self, register: usize) -> bool {
         self.vectors[register / 64] >> (register % 64) & 1 != 0
+    }
+
+    pub(crate) fn vectors(&self) -> &[u64; VECTORS / 64] {
+        &self.vectors
     }
 
     pub(crate) fn or(&self, other: &Self) -> Self {
@@ -72,7 +76,7 @@ impl Defined {
             self.scalars = [u64::MAX; 2];
         }
         if inst.op == Op::s_set_gpr_idx_on || inst.op == Op::s_set_gpr_idx_mode {
-            self.vectors = [u64::MAX; 4];
+            self.vectors = [u64::MAX; VECTORS / 64];
         }
         if inst.op == Op::v_swap_b32
             && let Operand::Vector(register) = inst.srcs[0]

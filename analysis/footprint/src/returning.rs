@@ -19,6 +19,7 @@
 use std::rc::Rc;
 
 use crate::broken::Rule;
+use crate::differing::Differing;
 use crate::expr::{BOTTOM, FactId, Id, Lost};
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::Place;
@@ -172,35 +173,36 @@ impl Walk<'_> {
             .iter()
             .map(|&s| Rc::clone(&self.snapshots[s as usize].vectors));
         let sources: Vec<Rc<Vec<Id>>> = own.chain(parked).collect();
-        let mut vectors = sources
-            .first()
-            .map_or_else(|| (*state.vectors).clone(), |v| (**v).clone());
-        self.charge((sources.len() + loops.len()) * vectors.len() / 8);
-        let first = sources.first();
-        let others: Vec<&Rc<Vec<Id>>> = sources
+        let mut joined = Rc::clone(sources.first().unwrap_or(&state.vectors));
+        self.charge((sources.len() + loops.len()) * joined.len() / 8);
+        let others = sources
             .iter()
-            .filter(|source| first.is_some_and(|first| !Rc::ptr_eq(source, first)))
-            .collect();
+            .filter(|source| !Rc::ptr_eq(source, &joined))
+            .map(|source| source.as_slice());
+        let mut concerned = Differing::between(&joined, others);
         let mut defined = Defined::default();
         for &run in loops {
             defined = defined.or(&self.loops[run as usize].defined);
         }
-        let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
-        for (register, joined) in vectors.iter_mut().enumerate() {
-            let is_changed = || {
-                let mut changes = changes.iter();
-                changes.any(|&c| self.changes[c as usize].has(register))
-            };
-            if others.iter().all(|source| source[register] == *joined)
-                && !defined.vector(register)
-                && !is_changed()
-                && (*over == 0 || self.arena.traits(*joined).loops & over == 0)
-            {
-                continue;
+        concerned.add_all(defined.vectors());
+        for &changes in changes {
+            let registers = self.changes[changes as usize].registers();
+            registers.for_each(|register| concerned.add(register));
+        }
+        if *over != 0 {
+            for (register, value) in joined.iter().enumerate() {
+                if self.arena.traits(*value).loops & over != 0 {
+                    concerned.add(register);
+                }
             }
+        }
+        let vectors = Rc::make_mut(&mut joined);
+        let mut values: Vec<Id> = Vec::with_capacity(sources.len() + loops.len());
+        let count = vectors.len();
+        for register in concerned.iter().take_while(|&r| r < count) {
             // Some may be parked again at once.
             if !self.asked.vector_of_any(register) {
-                *joined = self.arena.anything(0);
+                vectors[register] = self.arena.anything(0);
                 continue;
             }
             values.clear();
@@ -215,9 +217,9 @@ impl Walk<'_> {
             for &changes in changes {
                 values.push(self.changed(changes, Place::Vector(register)));
             }
-            *joined = self.rejoin(returning, &values);
+            vectors[register] = self.rejoin(returning, &values);
         }
-        state.vectors = Rc::new(vectors);
+        state.vectors = joined;
     }
 
     fn rejoin_slots(&mut self, state: &mut State, returning: &Return) {
@@ -226,26 +228,33 @@ impl Walk<'_> {
             snapshots,
             loops,
             changes,
+            over,
             ..
         } = returning;
-        let mut with_lanes = snapshots
-            .iter()
-            .filter(|&&s| !self.snapshots[s as usize].idle);
-        let mut slots = match (own, with_lanes.next()) {
-            (Some((_, slots)), _) => (**slots).clone(),
-            (None, Some(&first)) => (*self.snapshots[first as usize].scratch).clone(),
-            (None, None) => (*state.scratch).clone(),
-        };
+        // With no lane there is nothing in it.
+        let parked = snapshots.iter().map(|&s| {
+            let Snapshot { scratch, idle, .. } = &self.snapshots[s as usize];
+            (!idle).then(|| Rc::clone(scratch))
+        });
+        let own = own.iter().map(|(_, slots)| Some(Rc::clone(slots)));
+        let sources: Vec<Option<Rc<Slots>>> = own.chain(parked).collect();
+        let mut known = sources.iter().flatten();
+        let first = known.next().unwrap_or(&state.scratch);
+        let is_same = known.all(|other| Rc::ptr_eq(other, first));
+        let mut joined = Rc::clone(first);
+        let in_loops = loops.iter().any(|&run| self.loops[run as usize].scratch);
+        if joined.is_empty() || (is_same && !in_loops && changes.is_empty() && *over == 0) {
+            state.scratch = joined;
+            return;
+        }
         let lost = self.arena.opaque(Lost::Scratch);
+        let slots = Rc::make_mut(&mut joined);
         let mut values: Vec<Id> = Vec::new();
-        for (offset, joined) in &mut slots {
-            let slot = |slots: &Slots| slots.get(offset).copied().unwrap_or(lost);
+        for (at, (offset, joined)) in slots.iter_mut().enumerate() {
             values.clear();
-            values.extend(own.iter().map(|(_, slots)| slot(slots)));
-            // With no lane there is nothing in it.
-            values.extend(snapshots.iter().map(|&s| {
-                let Snapshot { scratch, idle, .. } = &self.snapshots[s as usize];
-                if *idle { BOTTOM } else { slot(scratch) }
+            values.extend(sources.iter().map(|source| match source {
+                Some(slots) => slots.get_near(offset, at).copied().unwrap_or(lost),
+                None => BOTTOM,
             }));
             for &run in loops {
                 values.push(match self.loops[run as usize].scratch {
@@ -258,7 +267,7 @@ impl Walk<'_> {
             }
             *joined = self.rejoin(returning, &values);
         }
-        state.scratch = Rc::new(slots);
+        state.scratch = joined;
     }
 
     fn rejoin(&mut self, returning: &Return, values: &[Id]) -> Id {

@@ -4,7 +4,7 @@ use strobe_code_object::{ArgKind, Kernel};
 use strobe_extent::Reason;
 
 use crate::describe;
-use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic, children};
+use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic};
 use crate::extents::REWRITTEN;
 use crate::host_calls::Structure;
 use crate::plan::Plan;
@@ -86,12 +86,17 @@ struct Table {
     /// Slots of arguments that are pointers by their type.
     pointers: Set,
     slots: Set,
+    /// Where memory of the runtime for calls of the host begins.
+    beginnings: Set,
 }
 
 struct Finder<'a> {
     plan: &'a Plan,
     kernel: &'a Kernel,
     table: Table,
+    /// As in [`Reachable`].
+    places: Vec<u32>,
+    /// By place; nothing at 0.
     sets: Vec<Set>,
     /// The sets grow no further.
     is_settled: bool,
@@ -105,8 +110,12 @@ struct Finder<'a> {
 const ALIGNMENT_BITS: u32 = 12;
 
 impl Finder<'_> {
+    fn place(&self, id: Id) -> usize {
+        self.places[id.0 as usize] as usize
+    }
+
     fn of(&self, id: Id) -> Set {
-        self.sets[id.0 as usize]
+        self.sets[self.place(id)]
     }
 
     fn one(&mut self, root: Root) -> Set {
@@ -125,6 +134,7 @@ impl Finder<'_> {
         match root {
             Root::Lost(_) => self.table.lost |= bit,
             Root::Behind(_) => self.table.behind |= bit,
+            Root::HostCalls(_, true) => self.table.beginnings |= bit,
             Root::Slot(slot) => {
                 self.table.slots |= bit;
                 let arg = self.kernel.arg_at(slot);
@@ -138,12 +148,12 @@ impl Finder<'_> {
     }
 
     fn roots(&self, set: Set) -> impl Iterator<Item = Root> + '_ {
-        self.table
-            .roots
-            .iter()
-            .enumerate()
-            .filter(move |(i, _)| set >> i & 1 != 0)
-            .map(|(_, r)| *r)
+        let mut left = set;
+        std::iter::from_fn(move || {
+            let index = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            self.table.roots.get(index).copied()
+        })
     }
 
     /// Roots of a sum: a pointer and its index.
@@ -207,13 +217,13 @@ impl Finder<'_> {
 
     /// Roots of what is not at the place itself, but somewhere from there.
     fn moved(&mut self, set: Set) -> Set {
-        let mut moved = set;
-        for index in 0..self.table.roots.len() {
-            if set >> index & 1 != 0
-                && let Root::HostCalls(structure, true) = self.table.roots[index]
-            {
-                moved &= !(1 << index);
-                moved |= self.one(Root::HostCalls(structure, false));
+        let mut moved = set & !self.table.beginnings;
+        if moved != set {
+            let beginnings: Vec<Root> = self.roots(set & !moved).collect();
+            for root in beginnings {
+                if let Root::HostCalls(structure, _) = root {
+                    moved |= self.one(Root::HostCalls(structure, false));
+                }
             }
         }
         moved
@@ -224,12 +234,8 @@ impl Finder<'_> {
         if load.bytes < 4 {
             return 0;
         }
-        let (mut base, mut offset) = (load.address, i64::from(dword) * 4);
-        if let Node::Add64(of, by) = self.plan.arena.node(base)
-            && let Some(by) = self.plan.arena.as_const64(by)
-        {
-            (base, offset) = (of, offset.wrapping_add(by as i64));
-        }
+        let (base, constant) = base_and_offset(self.plan, load.address);
+        let offset = constant.wrapping_add(i64::from(dword) * 4);
         let from: Vec<Root> = self.roots(self.of(base)).collect();
         let mut all = 0;
         for root in &from {
@@ -309,56 +315,104 @@ impl Finder<'_> {
     }
 }
 
-/// Everything that addresses are made of, older nodes first.
-fn reachable(plan: &Plan) -> Vec<Id> {
-    let mut seen = vec![false; plan.arena.len()];
-    let mut todo: Vec<Id> = plan.sites.iter().map(|site| site.address).collect();
-    while let Some(id) = todo.pop() {
-        if id == BOTTOM || std::mem::replace(&mut seen[id.0 as usize], true) {
-            continue;
+/// Calls `each` with the nodes that tell the roots of a node.
+fn sources(plan: &Plan, id: Id, mut each: impl FnMut(Id)) {
+    match plan.arena.node(id) {
+        Node::Phi(phi) => plan.merges.inputs(phi).iter().copied().for_each(each),
+        Node::Phi64(low, high) => {
+            let inputs = plan.merges.wide.get(&(low, high));
+            inputs.into_iter().flatten().copied().for_each(each);
         }
-        match plan.arena.node(id) {
-            Node::Phi(phi) => todo.extend(plan.merges.inputs(phi)),
-            Node::Phi64(low, high) => {
-                todo.extend(plan.merges.wide.get(&(low, high)).into_iter().flatten());
+        Node::Load { load, .. } | Node::Load64 { load, .. } => {
+            let load = plan.loads[load as usize];
+            if load.bytes >= 4 {
+                each(base_and_offset(plan, load.address).0);
             }
-            Node::Load { load, .. } | Node::Load64 { load, .. } => {
-                todo.push(plan.loads[load as usize].address);
-            }
-            // Products and shifted words are no pointers.
-            Node::Zero64(_)
-            | Node::Sign64(_)
-            | Node::Shl64(..)
-            | Node::MulU(..)
-            | Node::MulS(..) => {}
-            node => todo.extend(children(&node).into_iter().flatten()),
         }
+        Node::Select(_, a, b)
+        | Node::Select64(_, a, b)
+        | Node::Pair(a, b)
+        | Node::Add64(a, b)
+        | Node::Sub64(a, b)
+        | Node::Binary(Binary::Add | Binary::Sub | Binary::And | Binary::Or, a, b) => {
+            each(a);
+            each(b);
+        }
+        Node::Low(a) | Node::High(a) | Node::Lane(a, ..) | Node::Lane64(a, ..) => each(a),
+        // Products, shifted and extended words are no pointers.
+        _ => {}
     }
-    (0..plan.arena.len() as u32)
-        .map(Id)
-        .filter(|id| seen[id.0 as usize])
-        .collect()
+}
+
+/// An address without its constant part, and that.
+fn base_and_offset(plan: &Plan, address: Id) -> (Id, i64) {
+    if let Node::Add64(base, offset) = plan.arena.node(address)
+        && let Some(offset) = plan.arena.as_const64(offset)
+    {
+        return (base, offset as i64);
+    }
+    (address, 0)
+}
+
+/// Everything that tells the roots of addresses.
+struct Reachable {
+    /// Older nodes first.
+    order: Vec<Id>,
+    /// For each node of the plan, its place in the order from 1 on; 0 if it is not there.
+    places: Vec<u32>,
+}
+
+impl Reachable {
+    fn of(plan: &Plan) -> Self {
+        let mut places = vec![0; plan.arena.len()];
+        let mut todo: Vec<Id> = plan.sites.iter().map(|site| site.address).collect();
+        let mut order = Vec::new();
+        while let Some(id) = todo.pop() {
+            if id == BOTTOM || std::mem::replace(&mut places[id.0 as usize], 1) != 0 {
+                continue;
+            }
+            order.push(id);
+            sources(plan, id, |source| todo.push(source));
+        }
+        order.sort_unstable();
+        for (place, id) in (1..).zip(&order) {
+            places[id.0 as usize] = place;
+        }
+        Self { order, places }
+    }
 }
 
 /// Finds where the addresses of all sites come from.
 fn find<'a>(plan: &'a Plan, kernel: &'a Kernel, strict: bool) -> Finder<'a> {
-    let order = reachable(plan);
-    let sets = vec![0; plan.arena.len()];
+    let Reachable { order, places } = Reachable::of(plan);
     let mut finder = Finder {
         plan,
         kernel,
         table: Table::default(),
-        sets,
+        sets: vec![0; order.len() + 1],
+        places,
         is_settled: false,
         strict,
     };
-    for _ in 0..MAX_ROUNDS {
+    // Whose sets may still grow: something that they are made of comes later in the order.
+    let mut is_open = vec![false; order.len() + 1];
+    let mut open = Vec::new();
+    for (place, &id) in (1..).zip(&order) {
+        finder.sets[place] = finder.compute(id);
+        sources(plan, id, |source| {
+            is_open[place] |= source >= id || is_open[finder.place(source)];
+        });
+        if is_open[place] {
+            open.push(id);
+        }
+    }
+    for _ in 1..MAX_ROUNDS {
         let mut changed = false;
-        for &id in &order {
+        for &id in &open {
             let set = finder.compute(id);
-            let slot = &mut finder.sets[id.0 as usize];
-            changed |= *slot != set;
-            *slot = set;
+            let place = finder.place(id);
+            changed |= finder.sets[place] != set;
+            finder.sets[place] = set;
         }
         if !changed {
             finder.is_settled = true;
@@ -368,42 +422,82 @@ fn find<'a>(plan: &'a Plan, kernel: &'a Kernel, strict: bool) -> Finder<'a> {
     finder
 }
 
+/// What an access through a root leads through.
+enum Through {
+    /// The pointer at this byte of the kernarg segment.
+    Slot(u32),
+    /// Any, or none of them.
+    Any,
+    /// None, and no memory of the program.
+    None,
+}
+
 /// The pointers among the arguments, by their offsets, through which reads go and through which writes do. `None`:
 /// some may go elsewhere.
 pub(crate) fn pointers(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
     let mut finder = find(plan, kernel, true);
-    let mut sides = [Some(Vec::new()), Some(Vec::new())];
-    for site in &plan.sites {
-        let roots = finder.roots_of(site);
-        for (touched, side) in [site.reads, site.writes].into_iter().zip(&mut sides) {
-            for root in roots.iter().filter(|_| touched) {
-                match *root {
-                    Root::Arguments if site.writes => *side = None,
-                    Root::Slot(offset) => {
-                        if let Some(side) = side
-                            && !side.contains(&offset)
-                        {
-                            side.push(offset);
-                        }
-                    }
-                    Root::Image(_)
-                    | Root::Arguments
-                    | Root::Own
-                    | Root::Runtime
-                    | Root::RuntimeWord => {}
-                    Root::AnySlot
-                    | Root::Behind(_)
-                    | Root::HostCalls(..)
-                    | Root::Apart
-                    | Root::Lost(_) => *side = None,
-                }
-            }
+    let sides = finder.sides(|root| match root {
+        Root::Slot(offset) => Through::Slot(offset),
+        Root::Image(_) | Root::Arguments | Root::Own | Root::Runtime | Root::RuntimeWord => {
+            Through::None
         }
-    }
+        Root::AnySlot | Root::Behind(_) | Root::HostCalls(..) | Root::Apart | Root::Lost(_) => {
+            Through::Any
+        }
+    });
     if finder.is_settled {
         sides
     } else {
         [None, None]
+    }
+}
+
+/// Likewise, where pointers in memory that they lead to count as well, as far as that can be seen. `None`: it may be
+/// any of them.
+pub(crate) fn seen(plan: &Plan, kernel: &Kernel) -> [Option<Vec<u32>>; 2] {
+    find(plan, kernel, false).sides(|root| match root {
+        Root::Slot(offset) | Root::Behind(Some(offset)) => Through::Slot(offset),
+        Root::AnySlot | Root::Behind(None) | Root::Apart | Root::Lost(_) => Through::Any,
+        Root::Image(_)
+        | Root::Arguments
+        | Root::Own
+        | Root::Runtime
+        | Root::RuntimeWord
+        | Root::HostCalls(..) => Through::None,
+    })
+}
+
+impl Finder<'_> {
+    /// The slots that reads go through, and those of writes.
+    fn sides(&mut self, through: impl Fn(Root) -> Through) -> [Option<Vec<u32>>; 2] {
+        let plan = self.plan;
+        let mut sides = [Some(Vec::new()), Some(Vec::new())];
+        for site in &plan.sites {
+            let set = self.set_of(site);
+            for (touched, slot) in [site.reads, site.writes].into_iter().zip(&mut sides) {
+                let Some(side) = slot.as_mut().filter(|_| touched) else {
+                    continue;
+                };
+                for root in self.roots(set) {
+                    let rewritten = site.writes && root == Root::Arguments;
+                    let leads = if rewritten {
+                        Through::Any
+                    } else {
+                        through(root)
+                    };
+                    match leads {
+                        Through::Slot(offset) if side.contains(&offset) => {}
+                        Through::Slot(offset) => side.push(offset),
+                        Through::None => {}
+                        Through::Any => {
+                            *slot = None;
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        sides
     }
 }
 
@@ -414,11 +508,15 @@ struct Way {
 }
 
 impl Finder<'_> {
-    fn roots_of(&mut self, site: &Site) -> Vec<Root> {
-        let set = match self.of(site.address) {
+    fn set_of(&mut self, site: &Site) -> Set {
+        match self.of(site.address) {
             0 => self.one(Root::Lost(Why::Arithmetic)),
             set => set,
-        };
+        }
+    }
+
+    fn roots_of(&mut self, site: &Site) -> Vec<Root> {
+        let set = self.set_of(site);
         self.roots(set).collect()
     }
 

@@ -20,6 +20,9 @@ use crate::range::Range;
 use crate::state::{State, is_in};
 use crate::walk::Walk;
 
+/// Slots that are moved in a step.
+const SLOTS_PER_STEP: usize = 16;
+
 impl Walk<'_> {
     /// The slots at an offset plus a constant.
     pub(crate) fn reach(&mut self, state: &State, pc: u64, offset: Id, constant: i64) -> Reach {
@@ -115,7 +118,10 @@ impl Walk<'_> {
     fn set_slot(&mut self, state: &mut State, first: Range, register: usize, value: Id) {
         if first.single().is_some() {
             let slots = Rc::make_mut(&mut state.scratch);
-            slots.extend(offsets(first, register).map(|slot| (slot, value)));
+            let moved: usize = offsets(first, register)
+                .map(|slot| slots.insert(slot, value))
+                .sum();
+            self.charge(moved / SLOTS_PER_STEP);
             return;
         }
         for slot in offsets(first, register) {
@@ -174,7 +180,7 @@ fn lose_slots(state: &mut State, reach: Reach, bytes: u8) {
         }
     };
     let reached = |slot: i64| slot + 4 > from && slot < to + i64::from(bytes);
-    Rc::make_mut(&mut state.scratch).retain(|slot, _| !reached(*slot));
+    Rc::make_mut(&mut state.scratch).retain(|slot| !reached(*slot));
     state.widened = None;
     state.forget_lanes(|holder, _| matches!(holder, Holder::Slot(slot) if reached(slot)));
 }

@@ -5,16 +5,16 @@
 //! that may come back with the values of the lanes that stayed ([`crate::masks`]).
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::expr::{BOTTOM, FactId, Id};
 use crate::paths::{PathId, Paths};
 use crate::place::Holder;
 use crate::registers::SCALARS;
+use crate::sorted::Sorted;
 
 /// Per-lane memory by byte offset of the dword.
-pub(crate) type Slots = BTreeMap<i64, Id>;
+pub(crate) type Slots = Sorted<i64>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -22,7 +22,7 @@ pub(crate) struct State {
     pub(crate) vectors: Rc<Vec<Id>>,
     pub(crate) scratch: Rc<Slots>,
     /// Scalars kept in lanes of vector registers, and of such registers in scratch.
-    pub(crate) spills: Rc<BTreeMap<(Holder, u32), Id>>,
+    pub(crate) spills: Rc<Sorted<(Holder, u32)>>,
     /// The value of EXEC with which all lanes are active, those too that no work-item has.
     pub(crate) whole: Option<u32>,
     /// What it was when they were made so.
@@ -87,18 +87,26 @@ impl State {
         widened.map(|widened| widened.lanes)
     }
 
-    /// Forgets what is in the lanes of some holders.
+    /// Forgets what is in the lanes of one holder.
+    pub(crate) fn forget_lanes_of(&mut self, holder: Holder) {
+        let all = (holder, 0)..=(holder, u32::MAX);
+        if !self.spills.is_empty() && !self.spills.range(all).is_empty() {
+            self.forget_lanes(|other, _| other == holder);
+        }
+    }
+
+    /// Likewise, of some lanes of some holders.
     pub(crate) fn forget_lanes(&mut self, of: impl Fn(Holder, u32) -> bool) {
         if self.spills.keys().any(|(holder, lane)| of(*holder, *lane)) {
-            Rc::make_mut(&mut self.spills).retain(|(holder, lane), _| !of(*holder, *lane));
+            Rc::make_mut(&mut self.spills).retain(|(holder, lane)| !of(*holder, *lane));
         }
     }
 
     /// What a holder has in some lanes.
     pub(crate) fn kept_in(&self, holder: Holder, lanes: u64) -> Vec<(u32, Id)> {
         let kept = self.spills.range((holder, 0)..=(holder, u32::MAX));
-        let kept = kept.filter(|((_, lane), _)| is_in(lanes, *lane));
-        kept.map(|((_, lane), value)| (*lane, *value)).collect()
+        let kept = kept.iter().map(|((_, lane), value)| (*lane, *value));
+        kept.filter(|(lane, _)| is_in(lanes, *lane)).collect()
     }
 
     /// Lets a holder have these in its lanes.

@@ -4,7 +4,6 @@ use strobe_code_object::{ArgAccess, ArgKind, Kernel};
 
 use crate::plan::Plan;
 use crate::roots;
-use crate::summary::SideSummary;
 
 /// An argument that the metadata says is read or written, and the code does not show it.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +18,9 @@ pub(crate) fn unseen(plan: &Plan, kernel: &Kernel) -> Vec<Unseen> {
     if kernel.args.iter().all(|arg| arg.access.is_none()) {
         return Vec::new();
     }
-    let summary = roots::summarise(plan, kernel);
-    let seen = |side: &SideSummary, offset: u32| match side {
-        SideSummary::Unknown(_) => true,
-        SideSummary::None => false,
-        SideSummary::Args(slots) | SideSummary::Indirect(slots) => slots
-            .iter()
-            .any(|slot| slot.offset.is_none_or(|of| of == offset)),
+    let [read, written] = roots::seen(plan, kernel);
+    let seen = |side: &Option<Vec<u32>>, offset: u32| {
+        side.as_ref().is_none_or(|slots| slots.contains(&offset))
     };
     let unseen = kernel.args.iter().filter_map(|arg| {
         let access = arg.access.filter(|_| arg.kind == ArgKind::GlobalBuffer)?;
@@ -35,8 +30,8 @@ pub(crate) fn unseen(plan: &Plan, kernel: &Kernel) -> Vec<Unseen> {
         );
         Some(Unseen {
             offset: arg.offset,
-            reads: reads && !seen(&summary.reads, arg.offset),
-            writes: writes && !seen(&summary.writes, arg.offset),
+            reads: reads && !seen(&read, arg.offset),
+            writes: writes && !seen(&written, arg.offset),
         })
     });
     unseen

@@ -38,7 +38,7 @@ impl Walk<'_> {
         } else if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
             *slot = value;
         }
-        state.forget_lanes(|holder, _| holder == Holder::Vector(register as u8));
+        state.forget_lanes_of(Holder::Vector(register as u8));
     }
 
     /// A source with its sub-dword selection.
@@ -462,7 +462,7 @@ impl Walk<'_> {
             Some(lane) => {
                 Rc::make_mut(&mut state.spills).insert((holder, lane & 63), value);
             }
-            None => state.forget_lanes(|of, _| of == holder),
+            None => state.forget_lanes_of(holder),
         }
     }
 }

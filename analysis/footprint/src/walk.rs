@@ -99,6 +99,9 @@ const STEPS_PER_EXPRESSION: usize = 10;
 const STEPS_PER_INPUT: usize = 1;
 const STEPS_PER_SNAPSHOT: usize = 50;
 
+/// What comes up on the walk through a function: of most kernels.
+const NODES_PER_INSTRUCTION: usize = 2;
+
 /// Walks are done again at most so often.
 const MAX_WALKS: usize = 40;
 
@@ -169,6 +172,8 @@ impl<'a> Walk<'a> {
             }
             again.jumps = std::mem::take(&mut self.jumps);
             again.reaches = std::mem::replace(&mut self.reaches, Reaches::anywhere());
+            again.arena.reserve(self.arena.len());
+            again.merges.reserve(self.merges.phis.len());
             again.instructions = self.instructions;
             again.pc = self.pc;
             again.steps.set(self.spent());
@@ -194,6 +199,8 @@ impl<'a> Walk<'a> {
             }
         })?;
         self.charge(STEPS_PER_WORD * function.instructions.len());
+        self.arena
+            .reserve(NODES_PER_INSTRUCTION * function.instructions.len());
         for inst in function.instructions.iter().map(|located| &located.inst) {
             if inst.op == Op::v_writelane_b32
                 && let Operand::Vector(register) = inst.dsts[0]

@@ -34,6 +34,11 @@ impl Changes {
     pub(crate) fn has(&self, register: usize) -> bool {
         self.vectors.contains_key(&register)
     }
+
+    /// All of those.
+    pub(crate) fn registers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.vectors.keys().copied()
+    }
 }
 
 /// What a place may have become at most; more is anything.
