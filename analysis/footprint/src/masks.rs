@@ -748,6 +748,8 @@ impl Walk<'_> {
             return;
         }
         match self.arena.node(mask) {
+            // One lane's comparison is not another's.
+            Node::Compare(..) if self.arena.traits(mask).divergent => {}
             Node::Compare(..) | Node::PartOf(..) => self.assume(state, mask, true, true),
             Node::Lanes(inner, _) if !self.arena.traits(inner).divergent => {
                 self.assume(state, inner, true, true);
