@@ -4,6 +4,9 @@ use crate::campaign::Bench;
 use crate::program::{self, Program};
 use crate::scene::{Scene, Value};
 
+/// Lanes.
+const WAVE: u32 = 64;
+
 /// Kernels that are tried with one run of the compiler.
 const BATCH: usize = 32;
 
@@ -75,8 +78,10 @@ fn smaller_scenes(scene: &Scene) -> Vec<Scene> {
     };
     with(&|s| s.words.clear());
     with(&|s| s.grid = s.block);
-    for items in [1, 64] {
-        if scene.grid[0] > items {
+    for items in [1, WAVE] {
+        // Whole waves stay whole: a kernel may switch on lanes that no work-item has, and that hold anything.
+        let whole = !scene.block[0].is_multiple_of(WAVE) || items == WAVE;
+        if scene.grid[0] > items && whole {
             with(&|s| (s.block, s.grid) = ([items, 1, 1], [items, 1, 1]));
         }
     }
