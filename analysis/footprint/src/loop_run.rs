@@ -538,10 +538,12 @@ impl Walk<'_> {
     /// What was taken for granted of lanes that have left a loop must be true of them.
     pub(crate) fn check_parked(&mut self) {
         for run in 0..self.loops.len() {
-            if self.loops[run].kept_parked.is_empty() {
+            let of = &self.loops[run];
+            if of.kept_parked.is_empty() && of.entered.is_none() {
                 continue;
             }
             let (snapshots, changes) = self.carried(run as u32);
+            self.check_carried(run, &snapshots);
             let LoopRun {
                 kept_parked, which, ..
             } = &self.loops[run];
@@ -558,6 +560,20 @@ impl Walk<'_> {
                     self.premises.refute(*which, Premise::Kept(place));
                 }
             }
+        }
+    }
+
+    /// Where no lane goes round, some that never came to the loop may have been on meanwhile, and are parked.
+    fn check_carried(&mut self, run: usize, snapshots: &[usize]) {
+        let LoopRun { entered, which, .. } = self.loops[run];
+        let Some(entered) = entered else { return };
+        self.charge(snapshots.len());
+        let came = |&snapshot: &usize| {
+            let bound = self.snapshots[snapshot].bound;
+            bound.is_some_and(|bound| self.inside_of(bound, entered))
+        };
+        if !snapshots.iter().all(came) {
+            self.premises.refute(which, Premise::Entered);
         }
     }
 
