@@ -136,11 +136,12 @@ fn tables_that_kernels_make_are_followed() {
 }
 
 /// Four of its tables are written again by kernels that were enqueued before what fills them, three are not; two are
-/// written by what was enqueued after the launch that follows them, and before that ran, one after it.
+/// written by what was enqueued after the launch that follows them, and before that ran, one after it. The last launch that
+/// is changed so changes the next one's table.
 #[test]
 fn tables_that_may_be_written_before_they_are_followed_are_not_known() {
     let counts = holds("overtaken", "overtaken.cpp", "-O2", &[]);
-    assert_eq!(counts.launches - counts.exact, 6, "{counts}");
+    assert_eq!(counts.launches - counts.exact, 8, "{counts}");
 }
 
 #[test]

@@ -26,6 +26,8 @@ __global__ void follow(unsigned* const* table, unsigned value) {
     table[blockIdx.x][threadIdx.x] = value;
 }
 
+__global__ void plant(unsigned** const* where, unsigned* what) { **where = what; }
+
 static void wait_until_told(hipStream_t, hipError_t, void* go) {
     while (!*static_cast<std::atomic<int>*>(go)) usleep(1000);
 }
@@ -140,6 +142,25 @@ int main() {
         CHECK(hipMemcpy(&first, way == 2 ? early : late, sizeof first, hipMemcpyDeviceToHost));
         right = first == 1000u + way && right;
     }
+
+    // What is enqueued later leads a launch into the table of the next one.
+    unsigned*** where;
+    CHECK(hipMalloc(&where, sizeof(unsigned**)));
+    fill(table, early, other);
+    static unsigned** target;
+    target = table + kCount - 1;
+    CHECK(hipMemcpyWithStream(where, &target, sizeof target, hipMemcpyHostToDevice, other));
+    go = 0;
+    CHECK(hipStreamAddCallback(held, wait_until_told, &go, 0));
+    plant<<<1, 1, 0, held>>>(where, late);
+    follow<<<kCount, kWords, 0, held>>>(table, 2000);
+    target = table;
+    CHECK(hipMemcpyWithStream(where, &target, sizeof target, hipMemcpyHostToDevice, other));
+    go = 1;
+    CHECK(hipStreamSynchronize(held));
+    unsigned planted;
+    CHECK(hipMemcpy(&planted, late, sizeof planted, hipMemcpyDeviceToHost));
+    right = planted == 2000 && right;
 
     puts(right ? "as ordered" : "out of order");
     return right ? 0 : 1;

@@ -76,7 +76,7 @@ pub struct Relocation {
     pub address: u64,
     /// `R_AMDGPU_*`.
     pub kind: u32,
-    /// The image address that the place will point to, if it is in this object.
+    /// The image address that the place, of eight bytes, will point to, if it is in this object.
     pub value: Option<u64>,
 }
 
@@ -304,18 +304,22 @@ fn symbols(elf: &Elf<'_>, limits: &ObjectLimits) -> Result<Vec<Symbol>, ObjectEr
 fn relocations(elf: &Elf<'_>) -> Vec<Relocation> {
     /// `R_AMDGPU_RELATIVE64`: image base plus addend.
     const RELATIVE64: u32 = 13;
+    /// `R_AMDGPU_ABS64`: symbol plus addend.
+    const ABS64: u32 = 3;
     let mut relocations: Vec<Relocation> = elf
         .dynrelas
         .iter()
         .map(|relocation| {
             let addend = relocation.r_addend.unwrap_or(0);
-            let value = if relocation.r_type == RELATIVE64 {
-                Some(addend as u64)
-            } else {
-                elf.dynsyms
+            let value = match relocation.r_type {
+                RELATIVE64 => Some(addend as u64),
+                ABS64 => elf
+                    .dynsyms
                     .get(relocation.r_sym)
                     .filter(|symbol| symbol.st_shndx != 0)
-                    .map(|symbol| symbol.st_value.wrapping_add_signed(addend))
+                    .map(|symbol| symbol.st_value.wrapping_add_signed(addend)),
+                // Halves, and ways from here to there.
+                _ => None,
             };
             Relocation {
                 address: relocation.r_offset,

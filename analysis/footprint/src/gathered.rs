@@ -94,8 +94,8 @@ impl Walk<'_> {
         self.arena.intern(Node::Lanes(before, after))
     }
 
-    /// The facts of a lane that is active in the epoch `now`, and was not in an epoch to which others came back: it is one of
-    /// those.
+    /// The facts of a lane that is active in the epoch `now` and was not in `epoch`, at whose end lanes came back: it is one
+    /// of those.
     pub(crate) fn came_back(&mut self, facts: FactId, epoch: u32, now: u32) -> FactId {
         let mut facts = facts;
         let mut coming = Coming::to(now);

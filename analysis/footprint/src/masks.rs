@@ -675,7 +675,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Switches off what is not in a mask: `others`, if that is a mask, too.
+    /// Switches off what is not in a mask. `others` is the mask of those that are switched off, where it is known: it tells
+    /// whence they came.
     fn park(&mut self, state: &mut State, mask: Id, others: Option<Id>) {
         let mask = self.for_active(state, mask);
         if state.idle || mask == TRUE {

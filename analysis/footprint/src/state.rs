@@ -257,18 +257,20 @@ impl ParkedLists {
         a
     }
 
-    /// What is parked where two paths meet.
+    /// What is parked where two paths meet. It begins with what was parked where they parted, and with nothing that was
+    /// parked on one of them: whoever asks what has stayed parked asks of both.
     pub(crate) fn union(&mut self, a: ParkedId, b: ParkedId) -> ParkedId {
-        if a == b {
+        let common = self.common(a, b);
+        if common == a {
+            return b;
+        }
+        if common == b {
             return a;
         }
-        let mine = self.since(a, b);
-        let mut list = a;
-        for entry in self.since(b, a).into_iter().rev() {
-            if !mine.contains(&entry) {
-                list = self.push(list, entry);
-            }
-        }
-        list
+        let (mine, its) = (self.since(a, common), self.since(b, common));
+        let other = its.into_iter().filter(|entry| !mine.contains(entry));
+        let other: Vec<Parked> = other.collect();
+        let oldest_first = mine.iter().rev().chain(other.iter().rev());
+        oldest_first.fold(common, |list, entry| self.push(list, *entry))
     }
 }

@@ -18,8 +18,8 @@ const LAUNCHES: usize = 256;
 pub(crate) struct Relying {
     pub stream: StreamId,
     pub sequence: Sequence,
-    /// In the launch log.
-    pub number: u64,
+    /// In the launch log; more than one, if older launches count as this one.
+    pub numbers: Vec<u64>,
     /// Those that its footprint is right with, if they stay what they are until it is over.
     pub tables: ExtentSet,
 }
@@ -42,34 +42,36 @@ impl Relied {
         {
             let mut others = self.launches.iter_mut();
             match others.find(|other| other.stream == oldest.stream) {
-                Some(next) => next.tables.union_with(&oldest.tables),
+                Some(next) => {
+                    next.tables.union_with(&oldest.tables);
+                    next.numbers.extend(oldest.numbers);
+                }
                 // The only one of its stream: another's turn.
                 None => self.launches.push_back(oldest),
             }
         }
     }
 
-    /// Something that may write `writes` is enqueued next on a stream, or done by the host: the launches that may follow a
-    /// table with what it writes there. They rely on nothing any more.
+    /// Something that may write `writes` is enqueued next on a stream, or done by the host. If it may change a table that a
+    /// launch follows and nothing orders it behind that, that launch may write anything, so any other's tables, too: then
+    /// all that may be under way, and they rely on nothing any more.
     pub(crate) fn changed(
         &mut self,
         graph: &LaunchGraph,
         by: Option<StreamId>,
         writes: &Side,
     ) -> Vec<Relying> {
-        let is_before =
-            |launch: &Relying, by| graph.comes_after(by, launch.stream, launch.sequence);
         self.launches
             .retain(|launch| !graph.is_over(launch.stream, launch.sequence));
-        let (changed, left) = std::mem::take(&mut self.launches)
-            .into_iter()
-            .partition::<VecDeque<_>, _>(|launch| {
-                let mut tables = launch.tables.iter();
-                tables.any(|table| writes.overlaps(table))
-                    && !by.is_some_and(|by| is_before(launch, by))
-            });
-        self.launches = left;
-        changed.into()
+        let is_changed = self.launches.iter().any(|launch| {
+            let mut tables = launch.tables.iter();
+            let is_behind = |by| graph.comes_after(by, launch.stream, launch.sequence);
+            tables.any(|table| writes.overlaps(table)) && !by.is_some_and(is_behind)
+        });
+        match is_changed {
+            true => std::mem::take(&mut self.launches).into(),
+            false => Vec::new(),
+        }
     }
 
     pub(crate) fn clear(&mut self) {

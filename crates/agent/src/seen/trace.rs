@@ -409,14 +409,12 @@ impl Trace {
             access: Arc::clone(&access),
             is_hull: false,
         });
-        if !launch.is_captured {
-            self.relied.add(Relying {
-                stream,
-                sequence,
-                number,
-                tables: relied.into_inner().into_iter().collect(),
-            });
-        }
+        self.relied.add(Relying {
+            stream,
+            sequence,
+            numbers: vec![number],
+            tables: relied.into_inner().into_iter().collect(),
+        });
         let left_by = Some(LeftBy { stream, sequence });
         for StoredPointers { start, content } in stored {
             self.learn(start, &content, reach::is_mapped(start), left_by);
@@ -438,7 +436,9 @@ impl Trace {
         let anything = anything(TABLE_CHANGED);
         self.tables.written(&anything.writes);
         for launch in changed {
-            self.logged(|log| log.doubt(launch.number));
+            for number in launch.numbers {
+                self.logged(|log| log.doubt(number));
+            }
             let access = Arc::clone(&anything);
             self.graph.correct(launch.stream, launch.sequence, access);
         }
