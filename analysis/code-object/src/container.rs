@@ -10,6 +10,7 @@ use crate::compressed::{self, CompressedError, Unpacked};
 use crate::input::{Input, OpenFile};
 use crate::limits::ObjectLimits;
 use crate::sections;
+use crate::target::TargetId;
 
 const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 const EM_AMDGPU: u16 = 224;
@@ -86,7 +87,8 @@ pub fn extract<'a>(
 }
 
 /// Likewise, one after the other, until `each` has seen enough: of what is packed, one object is in memory at a
-/// time, and none of which `wanted` does not want the triple.
+/// time, and none of which `wanted` does not want the target: a bundle's triple, or the target id of a bare ELF file
+/// (empty if it has none).
 ///
 /// # Errors
 /// Those of [`extract`]; some objects may have been seen by then.
@@ -166,7 +168,9 @@ where
         let len = self.input.len();
         let start = self.input.part(0, HEADER)?;
         if is_device_code(&start) {
-            return self.object("", 0, |input| Ok(input.part(0, len)?));
+            let target = TargetId::of_elf(&start).map(|target| target.to_string());
+            let name = target.as_deref().unwrap_or_default();
+            return self.object("", name, 0, |input| Ok(input.part(0, len)?));
         }
         if start.starts_with(ELF_MAGIC) {
             for content in sections::named(&self.input, FATBIN_SECTION)? {
@@ -252,7 +256,9 @@ where
             let from = at + entry.offset;
             let shown = entry.size.min(MACHINE + MACHINE_BYTES);
             if !self.ended && is_device_code(&self.input.part(from, shown)?) {
-                self.object(&triple, at, |input| Ok(input.part(from, entry.size)?))?;
+                self.object(&triple, &triple, at, |input| {
+                    Ok(input.part(from, entry.size)?)
+                })?;
             }
         }
         Ok(length)
@@ -307,7 +313,7 @@ where
             let rest = entry.size - shown;
             let mut left = rest;
             if is_device_code(&start) {
-                self.object(&triple, at, |_| {
+                self.object(&triple, &triple, at, |_| {
                     let mut content = start;
                     content.extend(unpacked.read(rest).map_err(failed)?);
                     left = 0;
@@ -327,10 +333,11 @@ where
         Ok(length)
     }
 
-    /// Device code, which `content` brings if it is wanted.
+    /// Device code for a target, which `content` brings if it is wanted.
     fn object(
         &mut self,
         triple: &str,
+        target: &str,
         at: usize,
         content: impl FnOnce(&I) -> Result<Cow<'a, [u8]>, ExtractError>,
     ) -> Result<(), ExtractError> {
@@ -338,7 +345,7 @@ where
             return Err(ExtractError::TooMany(self.limits.objects));
         }
         self.objects += 1;
-        if !(self.wanted)(triple) {
+        if !(self.wanted)(target) {
             return Ok(());
         }
         let object = Extracted {

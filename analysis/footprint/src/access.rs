@@ -162,7 +162,7 @@ impl Walk<'_> {
             site.address = self.lost64();
         }
         // The kernel's own arguments, the packet and apertures are no device memory.
-        let (base, _) = self.base_and_offset(site.address);
+        let (base, _) = self.arena.base_and_offset(site.address);
         if matches!(self.arena.node(base), Node::Symbol(_)) && !site.writes {
             return;
         }
@@ -204,16 +204,6 @@ impl Walk<'_> {
         Some(words)
     }
 
-    /// An address without its constant part, and that.
-    fn base_and_offset(&self, address: Id) -> (Id, i64) {
-        if let Node::Add64(base, offset) = self.arena.node(address)
-            && let Some(offset) = self.arena.as_const64(offset)
-        {
-            return (base, offset as i64);
-        }
-        (address, 0)
-    }
-
     /// The dwords that a load brings; sub-dword loads bring one.
     fn load(
         &mut self,
@@ -225,7 +215,7 @@ impl Walk<'_> {
         divergent: bool,
     ) -> Vec<Id> {
         let dwords = usize::from(bytes).div_ceil(4);
-        let (base, offset) = self.base_and_offset(address);
+        let (base, offset) = self.arena.base_and_offset(address);
         let whole = bytes.is_multiple_of(4) && offset % 4 == 0 && (0..1 << 16).contains(&offset);
         let fixed = match self.arena.node(base) {
             Node::Symbol(Symbolic::Kernarg) if whole => Some(Node::Kernarg as fn(u32) -> Node),
@@ -324,58 +314,54 @@ impl Walk<'_> {
             _ => inst.srcs[1],
         };
         let bytes = if info.bytes == 0 { 16 } else { info.bytes };
-        let target = self.target(state, located);
-        let checked = matches!(target, Target::Checked(_));
-        match target {
-            Target::Scratch(reach) => self.scratch_access(state, inst, reach, data, bytes),
-            Target::Memory(address) | Target::Checked(Checked { address, .. }) => {
-                if state.idle {
-                    return;
-                }
-                let facts = match target {
-                    Target::Checked(Checked { facts, .. }) => facts,
-                    _ => state.facts,
-                };
-                let reads = info.class != Class::Store;
-                let writes = info.class != Class::Load;
-                let site = Site {
-                    address,
-                    bytes: bytes.into(),
-                    facts,
-                    reads,
-                    writes,
-                    scalar: false,
-                };
-                let words = self.stored_words(state, inst);
-                self.site(site, words);
-                if writes && info.space == Space::Flat && self.may_be_scratch(address) {
-                    state.lose_scratch();
-                }
-                let partial = info.flags.contains(Flags::READS_DST) || info.bytes == 0;
-                let reads_scratch = info.space == Space::Flat && self.may_be_scratch(address);
-                if reads_scratch {
-                    self.lose_results(state, inst, Lost::Scratch);
-                } else if info.class == Class::Load && !partial && !inst.lds {
-                    let signed = matches!(
-                        inst.op,
-                        Op::flat_load_sbyte
-                            | Op::global_load_sbyte
-                            | Op::buffer_load_sbyte
-                            | Op::flat_load_sshort
-                            | Op::global_load_sshort
-                            | Op::buffer_load_sshort
-                    );
-                    let mut values = self.load(address, facts, bytes, signed, false, true);
-                    if checked {
-                        values = self.or_zero(values);
-                    }
-                    for (register, value) in values.into_iter().enumerate() {
-                        self.set_result(state, inst.dsts[0], register, value);
-                    }
-                } else {
-                    self.lose_results(state, inst, Lost::Memory);
-                }
+        let (address, facts, checked) = match self.target(state, located) {
+            Target::Scratch(reach) => {
+                return self.scratch_access(state, inst, reach, data, bytes);
             }
+            Target::Memory(address) => (address, state.facts, false),
+            Target::Checked(Checked { address, facts }) => (address, facts, true),
+        };
+        if state.idle {
+            return;
+        }
+        let reads = info.class != Class::Store;
+        let writes = info.class != Class::Load;
+        let site = Site {
+            address,
+            bytes: bytes.into(),
+            facts,
+            reads,
+            writes,
+            scalar: false,
+        };
+        let words = self.stored_words(state, inst);
+        self.site(site, words);
+        if writes && info.space == Space::Flat && self.may_be_scratch(address) {
+            state.lose_scratch();
+        }
+        let partial = info.flags.contains(Flags::READS_DST) || info.bytes == 0;
+        let reads_scratch = info.space == Space::Flat && self.may_be_scratch(address);
+        if reads_scratch {
+            self.lose_results(state, inst, Lost::Scratch);
+        } else if info.class == Class::Load && !partial && !inst.lds {
+            let signed = matches!(
+                inst.op,
+                Op::flat_load_sbyte
+                    | Op::global_load_sbyte
+                    | Op::buffer_load_sbyte
+                    | Op::flat_load_sshort
+                    | Op::global_load_sshort
+                    | Op::buffer_load_sshort
+            );
+            let mut values = self.load(address, facts, bytes, signed, false, true);
+            if checked {
+                values = self.or_zero(values);
+            }
+            for (register, value) in values.into_iter().enumerate() {
+                self.set_result(state, inst.dsts[0], register, value);
+            }
+        } else {
+            self.lose_results(state, inst, Lost::Memory);
         }
     }
 
@@ -407,7 +393,7 @@ impl Walk<'_> {
 
     /// If the address is in the scratch aperture: its offset there, less a constant, and that.
     fn scratch_offset(&mut self, address: Id) -> Option<(Id, i64)> {
-        let (base, offset) = self.base_and_offset(address);
+        let (base, offset) = self.arena.base_and_offset(address);
         Some((self.offset_in_scratch(base, MAX_MERGES)?, offset))
     }
 

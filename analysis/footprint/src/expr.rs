@@ -402,6 +402,16 @@ impl Arena {
         self.binary(Binary::Shl, a, by)
     }
 
+    /// An address without its constant part, and that.
+    pub(crate) fn base_and_offset(&self, address: Id) -> (Id, i64) {
+        if let Node::Add64(base, offset) = self.node(address)
+            && let Some(offset) = self.as_const64(offset)
+        {
+            return (base, offset as i64);
+        }
+        (address, 0)
+    }
+
     pub(crate) fn and(&mut self, a: Id, mask: u32) -> Id {
         let mask = self.constant(mask);
         self.binary(Binary::And, a, mask)

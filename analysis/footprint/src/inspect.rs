@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use strobe_code_object::{
-    CodeObject, ExtractError, Extracted, Kernel, ObjectLimits, TargetId, TargetName, visit,
+    CodeObject, ExtractError, Extracted, Kernel, ObjectLimits, TargetName, visit,
 };
 
 use crate::analyse::{KernelFootprint, analyse};
@@ -104,23 +104,11 @@ fn inspect_those(
     let mut targets = Vec::new();
     let named = |triple: &str| {
         let name = TargetName::of_triple(triple);
-        if !triple.is_empty() {
-            note(&mut targets, name.to_string());
-        }
-        // That of a bare ELF file stands inside.
-        triple.is_empty() || meant(name)
+        note(&mut targets, name.to_string());
+        meant(name)
     };
     visit(bytes, &limits, named, |extracted| {
         let Extracted { triple, at, bytes } = extracted;
-        // Most of a file may be for others: nobody needs a second copy of those.
-        if let Some(target) = TargetId::of_elf(&bytes)
-            && !meant(TargetName::new(&target.to_string()))
-        {
-            if triple.is_empty() {
-                report.targets.push(target.to_string());
-            }
-            return ControlFlow::Continue(());
-        }
         let object = match CodeObject::parse(&bytes, &limits) {
             Ok(object) => object,
             Err(error) => {
@@ -129,9 +117,6 @@ fn inspect_those(
                 return ControlFlow::Continue(());
             }
         };
-        if triple.is_empty() {
-            report.targets.push(object.target.to_string());
-        }
         let name = object.target.to_string();
         if !meant(TargetName::new(&name)) {
             return ControlFlow::Continue(());

@@ -234,7 +234,7 @@ impl Finder<'_> {
         if load.bytes < 4 {
             return 0;
         }
-        let (base, constant) = base_and_offset(self.plan, load.address);
+        let (base, constant) = self.plan.arena.base_and_offset(load.address);
         let offset = constant.wrapping_add(i64::from(dword) * 4);
         let from: Vec<Root> = self.roots(self.of(base)).collect();
         let mut all = 0;
@@ -326,7 +326,7 @@ fn sources(plan: &Plan, id: Id, mut each: impl FnMut(Id)) {
         Node::Load { load, .. } | Node::Load64 { load, .. } => {
             let load = plan.loads[load as usize];
             if load.bytes >= 4 {
-                each(base_and_offset(plan, load.address).0);
+                each(plan.arena.base_and_offset(load.address).0);
             }
         }
         Node::Select(_, a, b)
@@ -342,16 +342,6 @@ fn sources(plan: &Plan, id: Id, mut each: impl FnMut(Id)) {
         // Products, shifted and extended words are no pointers.
         _ => {}
     }
-}
-
-/// An address without its constant part, and that.
-fn base_and_offset(plan: &Plan, address: Id) -> (Id, i64) {
-    if let Node::Add64(base, offset) = plan.arena.node(address)
-        && let Some(offset) = plan.arena.as_const64(offset)
-    {
-        return (base, offset as i64);
-    }
-    (address, 0)
 }
 
 /// Everything that tells the roots of addresses.
@@ -479,13 +469,7 @@ impl Finder<'_> {
                     continue;
                 };
                 for root in self.roots(set) {
-                    let rewritten = site.writes && root == Root::Arguments;
-                    let leads = if rewritten {
-                        Through::Any
-                    } else {
-                        through(root)
-                    };
-                    match leads {
+                    match through(root) {
                         Through::Slot(offset) if side.contains(&offset) => {}
                         Through::Slot(offset) => side.push(offset),
                         Through::None => {}
@@ -509,10 +493,14 @@ struct Way {
 
 impl Finder<'_> {
     fn set_of(&mut self, site: &Site) -> Set {
-        match self.of(site.address) {
+        let set = match self.of(site.address) {
             0 => self.one(Root::Lost(Why::Arithmetic)),
             set => set,
+        };
+        if site.writes && self.roots(set).any(|root| root == Root::Arguments) {
+            return set | self.one(Root::Lost(Why::Rewritten));
         }
+        set
     }
 
     fn roots_of(&mut self, site: &Site) -> Vec<Root> {
@@ -557,12 +545,6 @@ pub(crate) fn summarise(plan: &Plan, kernel: &Kernel) -> FootprintSummary {
                     }
                 }
             }
-            let rewritten = site.writes && root == Root::Arguments;
-            let root = if rewritten {
-                Root::Lost(Why::Rewritten)
-            } else {
-                root
-            };
             if let Some(obstacle) = root.obstacle() {
                 summary
                     .why

@@ -185,7 +185,7 @@ pub(crate) enum Parked {
     Snapshot(u32),
     /// Whatever was parked in earlier iterations of the loop.
     Loop(u32),
-    /// No lanes: what may have become of those below while all were switched on ([`crate::whole`]).
+    /// No lanes: what may have become of those below while some were switched on by their numbers ([`crate::whole`]).
     Changed(u32),
 }
 

@@ -18,7 +18,7 @@ use crate::place::Place;
 use crate::state::{Parked, ParkedId, State, Widened};
 use crate::walk::Walk;
 
-/// What may have become of lanes that were parked while all were active.
+/// What may have become of lanes that were parked while they were active by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     /// What held for all lanes.
@@ -62,7 +62,7 @@ impl Walk<'_> {
         }));
     }
 
-    /// EXEC becomes that of a snapshot; `false` if it was not the last before all lanes were switched on.
+    /// EXEC becomes that of a snapshot; `false` if it was not the last value before lanes were switched on by their numbers.
     pub(crate) fn narrow_again(&mut self, state: &mut State, snapshot: u32) -> bool {
         let exec_of = |snapshot: u32| self.snapshots[snapshot as usize].exec;
         let widened = state.widened.take();

@@ -6,9 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use strobe_code_object::{
-    CodeObject, ExtractError, ObjectLimits, TargetId, TargetName, visit_file,
-};
+use strobe_code_object::{CodeObject, ExtractError, ObjectLimits, TargetName, visit_file};
 
 /// Folders in folders.
 const DEPTH: usize = 64;
@@ -73,11 +71,6 @@ pub(super) fn objects(
     let wanted = |triple: &str| triple.is_empty() || is_meant(TargetName::of_triple(triple));
     let mut failed = Vec::new();
     let visited = visit_file(file, &limits, wanted, |extracted| {
-        // Most of a file may be for others: nobody needs a second copy of those.
-        let of = TargetId::of_elf(&extracted.bytes).and_then(TargetId::name);
-        if of.is_some_and(|of| !is_meant(TargetName::new(of))) {
-            return ControlFlow::Continue(());
-        }
         match CodeObject::parse(&extracted.bytes, &limits) {
             Ok(object)
                 if object

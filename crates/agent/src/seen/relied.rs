@@ -18,8 +18,8 @@ const LAUNCHES: usize = 256;
 pub(crate) struct Relying {
     pub stream: StreamId,
     pub sequence: Sequence,
-    /// In the launch log; more than one, if older launches count as this one.
-    pub numbers: Vec<u64>,
+    /// Its number in the launch log, if one is kept, and those of older launches that count as this one.
+    pub logged: Vec<u64>,
     /// Those that its footprint is right with, if they stay what they are until it is over.
     pub tables: ExtentSet,
 }
@@ -33,9 +33,6 @@ pub(crate) struct Relied {
 impl Relied {
     /// A launch was enqueued.
     pub(crate) fn add(&mut self, launch: Relying) {
-        if launch.tables.is_empty() {
-            return;
-        }
         self.launches.push_back(launch);
         if self.launches.len() > LAUNCHES
             && let Some(oldest) = self.launches.pop_front()
@@ -44,7 +41,7 @@ impl Relied {
             match others.find(|other| other.stream == oldest.stream) {
                 Some(next) => {
                     next.tables.union_with(&oldest.tables);
-                    next.numbers.extend(oldest.numbers);
+                    next.logged.extend(oldest.logged);
                 }
                 // The only one of its stream: another's turn.
                 None => self.launches.push_back(oldest),
@@ -76,5 +73,107 @@ impl Relied {
 
     pub(crate) fn clear(&mut self) {
         self.launches.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use strobe_extent::{Access, Extent};
+    use strobe_graph::{Event, Moment, Operation, WorkKind};
+
+    const HELD: StreamId = StreamId(1);
+    const OTHER: StreamId = StreamId(2);
+
+    fn side(start: u64) -> Side {
+        Extent::with_len(start, 8).unwrap().into()
+    }
+
+    /// Launches on a stream that nobody waits for, each with a table of its own.
+    fn launches(count: u64) -> (LaunchGraph, Relied) {
+        let (mut graph, mut relied) = (LaunchGraph::new(8), Relied::default());
+        for stream in [HELD, OTHER] {
+            graph.create_non_blocking(stream);
+        }
+        for number in 0..count {
+            let sequence = graph.push(Operation {
+                kind: WorkKind::Kernel,
+                name: "follow",
+                stream: Some(HELD),
+                signature: 0,
+                access: Arc::new(Access::none()),
+                is_hull: false,
+            });
+            relied.add(Relying {
+                stream: HELD,
+                sequence,
+                logged: vec![number],
+                tables: [Extent::with_len(64 * number, 8).unwrap()]
+                    .into_iter()
+                    .collect(),
+            });
+        }
+        (graph, relied)
+    }
+
+    fn doubted(changed: Vec<Relying>) -> Vec<u64> {
+        changed
+            .into_iter()
+            .flat_map(|launch| launch.logged)
+            .collect()
+    }
+
+    #[test]
+    fn what_changes_a_table_of_one_launch_doubts_all_that_it_may_lead_elsewhere() {
+        let (graph, mut relied) = launches(3);
+        assert!(
+            relied.changed(&graph, Some(OTHER), &side(8)).is_empty(),
+            "beside a table"
+        );
+        assert!(
+            relied.changed(&graph, Some(HELD), &side(0)).is_empty(),
+            "behind them"
+        );
+        assert_eq!(
+            doubted(relied.changed(&graph, Some(OTHER), &side(0))),
+            [0, 1, 2]
+        );
+        assert!(
+            relied.changed(&graph, Some(OTHER), &side(0)).is_empty(),
+            "once"
+        );
+        let (graph, mut relied) = launches(1);
+        assert_eq!(
+            doubted(relied.changed(&graph, None, &side(0))),
+            [0],
+            "the host"
+        );
+    }
+
+    #[test]
+    fn what_comes_after_a_launch_changes_nothing_for_it() {
+        let (mut graph, mut relied) = launches(2);
+        graph.record(Event(7), HELD);
+        graph.wait(OTHER, Event(7));
+        assert!(
+            relied.changed(&graph, Some(OTHER), &side(0)).is_empty(),
+            "by an event"
+        );
+        graph.synchronise(HELD, Moment(1));
+        assert!(
+            relied.changed(&graph, None, &side(0)).is_empty(),
+            "it is over"
+        );
+    }
+
+    #[test]
+    fn no_launch_is_forgotten_however_many_there_are() {
+        let count = 3 * LAUNCHES as u64;
+        let (graph, mut relied) = launches(count);
+        assert_eq!(relied.launches.len(), LAUNCHES);
+        let mut doubted = doubted(relied.changed(&graph, Some(OTHER), &side(0)));
+        doubted.sort_unstable();
+        assert_eq!(doubted, (0..count).collect::<Vec<_>>());
     }
 }

@@ -398,7 +398,7 @@ impl Trace {
             }
             None => self.counts.exact += 1,
         }
-        let effect = self.written(Some(stream), &access);
+        let held_for = self.written(Some(stream), &access);
         let mut hasher = DefaultHasher::new();
         (&kernel.name, launch.items, launch.block).hash(&mut hasher);
         let sequence = self.graph.push(Operation {
@@ -409,19 +409,22 @@ impl Trace {
             access: Arc::clone(&access),
             is_hull: false,
         });
-        self.relied.add(Relying {
-            stream,
-            sequence,
-            numbers: vec![number],
-            tables: relied.into_inner().into_iter().collect(),
-        });
+        let relied = relied.into_inner();
+        if !relied.is_empty() {
+            self.relied.add(Relying {
+                stream,
+                sequence,
+                logged: self.log.iter().map(|_| number).collect(),
+                tables: relied.into_iter().collect(),
+            });
+        }
         let left_by = Some(LeftBy { stream, sequence });
         for StoredPointers { start, content } in stored {
             self.learn(start, &content, reach::is_mapped(start), left_by);
         }
         Effect {
             stream: Some(stream),
-            access: effect,
+            access: held_for,
             kernel: Some(kernel),
         }
     }
@@ -436,7 +439,7 @@ impl Trace {
         let anything = anything(TABLE_CHANGED);
         self.tables.written(&anything.writes);
         for launch in changed {
-            for number in launch.numbers {
+            for number in launch.logged {
                 self.logged(|log| log.doubt(number));
             }
             let access = Arc::clone(&anything);
