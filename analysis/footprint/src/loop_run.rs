@@ -33,6 +33,7 @@ pub(crate) struct LoopRun {
     pub(crate) parked_phis: Map<Place, u32>,
     facts: FactId,
     wave: FactId,
+    untouched: bool,
     /// The lanes that came to the loop, if it is taken for granted that no others come to its head
     /// later.
     entered: Option<u32>,
@@ -55,9 +56,13 @@ pub(crate) struct LoopRun {
 }
 
 impl LoopRun {
-    /// What held before the loop holds for every lane that it switched off.
+    /// What held before the loop holds for every lane that it switched off; for those that it changed, which need not have
+    /// come to it, what held for the wave.
     pub(crate) fn parked_facts(&self) -> FactId {
-        self.facts
+        match self.untouched {
+            true => self.facts,
+            false => self.wave,
+        }
     }
 }
 
@@ -227,6 +232,7 @@ impl Walk<'_> {
             parked_phis: Map::default(),
             facts,
             wave,
+            untouched: self.premises.granted(which, Premise::Untouched),
             entered,
             exec,
             occupied,
@@ -482,7 +488,7 @@ impl Walk<'_> {
             return value;
         }
         let (facts, wave) = (
-            self.loops[run as usize].facts,
+            self.loops[run as usize].parked_facts(),
             self.loops[run as usize].wave,
         );
         let point = match self.loops[run as usize].parked_point {
@@ -543,7 +549,7 @@ impl Walk<'_> {
                 continue;
             }
             let (snapshots, changes) = self.carried(run as u32);
-            self.check_carried(run, &snapshots);
+            self.check_carried(run, &snapshots, !changes.is_empty());
             let LoopRun {
                 kept_parked, which, ..
             } = &self.loops[run];
@@ -564,8 +570,18 @@ impl Walk<'_> {
     }
 
     /// Where no lane goes round, some that never came to the loop may have been on meanwhile, and are parked.
-    fn check_carried(&mut self, run: usize, snapshots: &[usize]) {
-        let LoopRun { entered, which, .. } = self.loops[run];
+    fn check_carried(&mut self, run: usize, snapshots: &[usize], has_changes: bool) {
+        let LoopRun {
+            entered,
+            which,
+            facts,
+            wave,
+            untouched,
+            ..
+        } = self.loops[run];
+        if has_changes && untouched && facts != wave {
+            self.premises.refute(which, Premise::Untouched);
+        }
         let Some(entered) = entered else { return };
         self.charge(snapshots.len());
         let came = |&snapshot: &usize| {

@@ -24,6 +24,8 @@ pub(crate) enum Where {
 pub(crate) enum Premise {
     /// The lanes at the head are among those that came to the loop. Else it is a *loose* loop.
     Entered,
+    /// No lane that is off when the loop goes round has been changed meanwhile, by its number.
+    Untouched,
     /// Some lane is active at the head.
     Occupied,
     /// EXEC has the value that it had when the loop was entered.

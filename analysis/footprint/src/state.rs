@@ -257,20 +257,16 @@ impl ParkedLists {
         a
     }
 
-    /// What is parked where two paths meet. It begins with what was parked where they parted, and with nothing that was
-    /// parked on one of them: whoever asks what has stayed parked asks of both.
+    /// What is parked where two paths meet. It ends in what was parked where they parted, and in nothing that is parked on one
+    /// of them alone: on the other, those lanes may have been on, and whoever asks what has stayed parked asks of both.
     pub(crate) fn union(&mut self, a: ParkedId, b: ParkedId) -> ParkedId {
-        let common = self.common(a, b);
-        if common == a {
-            return b;
-        }
-        if common == b {
+        if a == b {
             return a;
         }
-        let (mine, its) = (self.since(a, common), self.since(b, common));
-        let other = its.into_iter().filter(|entry| !mine.contains(entry));
-        let other: Vec<Parked> = other.collect();
-        let oldest_first = mine.iter().rev().chain(other.iter().rev());
-        oldest_first.fold(common, |list, entry| self.push(list, *entry))
+        let common = self.common(a, b);
+        let (mut mine, its) = (self.since(a, common), self.since(b, common));
+        mine.retain(|entry| !its.contains(entry));
+        let oldest_first = its.into_iter().rev().chain(mine.into_iter().rev());
+        oldest_first.fold(common, |list, entry| self.push(list, entry))
     }
 }
