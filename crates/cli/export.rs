@@ -8,6 +8,7 @@
 mod page;
 mod script;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -112,7 +113,7 @@ struct Report<'a> {
     /// Of them, contents of device memory that were put together.
     contents_bytes: u64,
     /// Of its processes and threads, which have to be free.
-    numbers: Vec<u32>,
+    numbers: BTreeSet<u32>,
     /// Process numbers with Strobe's library at work.
     agents: Vec<u32>,
     /// What CRIU is told besides where the images are.

@@ -315,17 +315,20 @@ fn member(numbers: &BTreeSet<u32>) -> anyhow::Result<Option<(u32, u32, &'static 
     }))
 }
 
-/// Lets the threads and processes of this command and of CRIU have numbers above the program's: those of a
-/// container are small. To be called before any is made.
+/// Lets the threads and processes of this command and of CRIU have none of the program's numbers, which are small in a
+/// container. To be called before any is made.
 pub(crate) fn keep_out_of_the_way(checkpoint: &Checkpoint) {
-    /// The last number that was given (proc_sys_kernel(5)).
+    /// The last number that was given, and the one that none reaches (proc_sys_kernel(5)).
     const LAST: &str = "/proc/sys/kernel/ns_last_pid";
-    let last = fs::read_to_string(LAST).ok();
-    let last = last.and_then(|text| text.trim().parse::<u32>().ok());
-    let highest = numbers(checkpoint).ok().and_then(|all| all.last().copied());
-    if let Some((last, highest)) = last.zip(highest)
-        && last < highest
-        && let Err(error) = fs::write(LAST, highest.to_string())
+    const LIMIT: &str = "/proc/sys/kernel/pid_max";
+    let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u32>().ok();
+    let (Some(last), Some(limit), Ok(needed)) = (number(LAST), number(LIMIT), numbers(checkpoint))
+    else {
+        return;
+    };
+    let clear = strobe_criu::numbers::clear_of(&needed, last, limit);
+    if clear != last
+        && let Err(error) = fs::write(LAST, clear.to_string())
     {
         // It may do without.
         tracing::debug!("{LAST}: {error}");

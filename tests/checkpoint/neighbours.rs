@@ -86,6 +86,46 @@ fn one_is_saved_and_comes_back_on_the_same_device_beside_the_other() {
     assert!(log(&folder, "a").ends_with(&format!("end rounds {rounds}\n")));
 }
 
+/// What is started for the restore gets numbers behind the limit, where those of the program's last threads are.
+#[test]
+fn a_program_with_numbers_on_both_sides_of_the_kernels_limit_comes_back() {
+    const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+    let limit = fs::read_to_string("/proc/sys/kernel/pid_max").expect("we are root");
+    let limit: usize = limit.trim().parse().expect("a number");
+    let folder = Folder::new("both-sides");
+    let program = hip_program("mixed.cpp");
+    let mut place = Environment::new(&folder, &[]);
+    // Others start processes too, and the program's are not all threads.
+    let both_sides = (0..20).find_map(|attempt| {
+        let name = format!("at-{attempt}");
+        let log = format!("{name}.log");
+        fs::write(LAST, (limit - 10 + attempt % 5).to_string()).expect("we are root");
+        let running = place.start_traced(&name, &[&program, ROUNDS, &log]);
+        has_done(&folder, &name, 3);
+        let tasks = fs::read_dir(format!("/proc/{}/task", running.pid())).expect("it runs");
+        let threads: Vec<usize> = tasks
+            .map(|task| task.expect("a thread").file_name())
+            .map(|name| {
+                name.to_str()
+                    .and_then(|name| name.parse().ok())
+                    .expect("a number")
+            })
+            .collect();
+        let above = threads.iter().filter(|thread| **thread > limit / 2).count();
+        let both = (1..threads.len()).contains(&above);
+        if !both {
+            running.signal("KILL");
+            running.code();
+        }
+        both.then_some((name, running))
+    });
+    let (name, running) = both_sides.expect("a program with such numbers");
+    let images = folder.join("images");
+    checkpoint_of(running.pid(), &images, &["--kill"]).well();
+    restore(&images).well();
+    assert!(log(&folder, &name).ends_with(&format!("end rounds {ROUNDS}\n")));
+}
+
 /// All of them have the same temporary files of ROCm's compiler, which they have deleted.
 #[test]
 fn restores_of_several_programs_wait_for_none_of_them() {
@@ -135,9 +175,12 @@ fn restores_of_several_programs_wait_for_none_of_them() {
             "{name}: {log}"
         );
     }
-    assert!(slow.try_wait().expect("our child").is_none());
-    kill(Pid::from_raw(-slow.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    let ended_first = slow.try_wait().expect("our child").is_some();
+    if !ended_first {
+        kill(Pid::from_raw(-slow.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    }
     let ended = Ended::new(&slow.wait_with_output().expect("it ends"));
+    assert!(!ended_first, "the slow one was not the last: {ended:?}");
     assert!(
         ended.stderr.contains("does not come back"),
         "it was not slow: {ended:?}"

@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use strobe_criu::numbers;
 use strobe_proto::{Manifest, ProgramFile, SharedMemoryFile};
 
 use super::{FILES, IMAGES, Kind, Needed, Report};
@@ -14,11 +15,20 @@ const HEAD: &str = r#"#!/bin/sh
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 
-# What is started from here on has numbers behind the program's, of which the last is given.
-number() {
+# What is started from here on has none of the program's numbers, which are given, where those would come next. Behind
+# the kernel's limit the lowest are given again, so each is looked at twice.
+numbers() {
     last=$(cat /proc/sys/kernel/ns_last_pid 2>/dev/null) || return 0
-    if [ "$last" -lt "$1" ]; then
-        echo "$1" 2>/dev/null >/proc/sys/kernel/ns_last_pid || :
+    limit=$(cat /proc/sys/kernel/pid_max) || return 0
+    clear=$last
+    for number in "$@" "$@"; do
+        ahead=$(((number - clear + limit) % limit))
+        if [ "$number" -lt "$limit" ] && [ "$ahead" -le AHEAD ]; then
+            clear=$number
+        fi
+    done
+    if [ "$clear" -ne "$last" ]; then
+        echo "$clear" 2>/dev/null >/proc/sys/kernel/ns_last_pid || :
     fi
 }
 # A file of the GPU's library that all its programs share: FILE STORED MODE
@@ -78,10 +88,11 @@ pub(super) fn path(memory: &SharedMemoryFile) -> String {
 
 /// The whole script: names of files are bytes.
 pub(super) fn text(manifest: &Manifest, report: &Report<'_>) -> Vec<u8> {
-    let mut script = HEAD.as_bytes().to_vec();
-    if let Some(last) = report.numbers.iter().max() {
-        line(&mut script, "number", &[last.to_string().as_bytes()]);
-    }
+    let ahead = numbers::AHEAD.to_string();
+    let mut script = HEAD.replace("AHEAD", &ahead).into_bytes();
+    let numbers: Vec<_> = report.numbers.iter().map(u32::to_string).collect();
+    let numbers: Vec<_> = numbers.iter().map(String::as_bytes).collect();
+    line(&mut script, "numbers", &numbers);
     for memory in &manifest.shared_memory {
         let mode = mode(memory.mode);
         line(

@@ -60,9 +60,50 @@ fn groups(processes: &[Process]) -> BTreeSet<u32> {
     groups
 }
 
+/// Numbers that are given while a restore is under way, by whomever: many more than it takes itself.
+pub const AHEAD: u32 = 1000;
+
+/// The number to be given out last, so that what is started next has none of those that are `needed`: `last` itself
+/// where none of them is among the next [`AHEAD`]. `limit` is the kernel's `pid_max`: behind the number before it, the
+/// lowest that are free are given again.
+///
+/// Never one that was given before `last`: another restore has gone on from there.
+#[must_use]
+pub fn clear_of(needed: &BTreeSet<u32>, last: u32, limit: u32) -> u32 {
+    // Twice, for those on both sides of the limit.
+    let around = needed.iter().chain(needed);
+    around
+        .filter(|number| **number < limit)
+        .fold(last, |last, &number| {
+            let distance = if number >= last {
+                number - last
+            } else {
+                number.saturating_add(limit.saturating_sub(last))
+            };
+            if distance <= AHEAD { number } else { last }
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_started_next_has_none_of_the_numbers_that_are_needed() {
+        let clear = |needed: &[u32], last| clear_of(&needed.iter().copied().collect(), last, 32768);
+        assert_eq!(clear(&[4, 5, 9], 1), 9, "in a container");
+        assert_eq!(clear(&[4, 5, 9], 9), 9);
+        assert_eq!(clear(&[4, 5, 9], 10), 10);
+        assert_eq!(clear(&[5000, 5001], 1000), 1000, "far ahead");
+        assert_eq!(clear(&[5000, 5001], 4500), 5001);
+        let around = [301, 303, 32757, 32767];
+        assert_eq!(clear(&around, 400), 400, "they were given before");
+        assert_eq!(clear(&around, 32700), 303, "they come next");
+        assert_eq!(clear(&around, 31900), 303, "they come next");
+        assert_eq!(clear(&around, 302), 303);
+        assert_eq!(clear(&[40000], 39999), 39999, "of a larger machine");
+        assert_eq!(clear(&[], 7), 7);
+    }
 
     fn of(processes: &[[u32; 3]]) -> Vec<u32> {
         let process = |&[pid, group, session]: &[u32; 3]| Process {
