@@ -27,6 +27,7 @@
 //! | `surroundings` | daemons, terminals, other users: what comes back is where it was, and what lacks is named |
 //! | `tables` | tables of pointers that nobody knew before are known behind a cut |
 //! | `trees` | several processes are saved at one cut and come back together |
+//! | `lead` | a cut does not wait for all that was enqueued before it |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
 #[path = "harness/mod.rs"]
@@ -58,6 +59,8 @@ mod interruptions;
 mod killed_command;
 #[path = "checkpoint/killed_criu.rs"]
 mod killed_criu;
+#[path = "checkpoint/lead.rs"]
+mod lead;
 #[path = "checkpoint/missed_writes.rs"]
 mod missed_writes;
 #[path = "checkpoint/moved.rs"]

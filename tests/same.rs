@@ -44,6 +44,7 @@ const fn case(source: &'static str, arguments: &'static [&'static str]) -> Case 
 
 /// The programs beside those of the soak, and the ways in which they are run.
 const CASES: &[Case] = &[
+    case("ahead.cpp", &["3", "log", "40", "captures"]),
     case("calls.cpp", &["5", "1"]),
     case("cancelled.cpp", &["10"]),
     case("churn.cpp", &["5", "log"]),

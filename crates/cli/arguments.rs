@@ -202,6 +202,10 @@ pub(crate) struct CheckpointArguments {
     /// An older checkpoint: chunks that have not changed since are shared with it.
     #[arg(long, value_name = "DIR")]
     pub(crate) base: Option<PathBuf>,
+    /// Milliseconds of work that the program may be ahead of the GPU before the cut, which waits for it; 0: any.
+    #[arg(long, value_name = "MS", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(..=60_000))]
+    pub(crate) run_ahead: u32,
     /// Seconds to wait for GPU work to end before giving way to the program; a few attempts are made.
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(1..))]

@@ -258,6 +258,7 @@ fn take_prepared(
             .collect(),
         all_residual: residual.everything || arguments.kill,
         max_hold_ms: arguments.max_hold * 1000,
+        run_ahead_ms: arguments.run_ahead,
     };
     let mut listeners = Vec::new();
     let mut arm_all = || {

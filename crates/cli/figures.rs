@@ -33,6 +33,7 @@ pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
         kernels_since_open: sum(|p| p.kernels_since_open),
         fingerprints_ns: last(|p| p.fingerprints_ns),
         fingerprinted_bytes: sum(|p| p.fingerprinted_bytes),
+        held_before_ns: last(|p| p.held_before_ns),
     }
 }
 
@@ -70,6 +71,7 @@ pub(crate) fn report(
             started_ns,
             plugin.cut_seen_ns.saturating_sub(plugin.gate_wait_ns),
         ),
+        held_before_ms: agent.held_before_ns as f64 / 1e6,
         drain_ms: ms(agent.gate_closed_ns, agent.drained_ns),
         criu_freeze_ms: (f64::from(criu.frozen_time) / 1e3 - residual).max(0.0),
         residual_ms: residual,

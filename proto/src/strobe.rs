@@ -142,6 +142,9 @@ pub struct Begin {
     /// The program does not go on after the cut.
     #[prost(bool, tag = "11")]
     pub kill: bool,
+    /// How far the program may be ahead of its GPU from now to the cut; 0: as far as it likes.
+    #[prost(uint32, tag = "12")]
+    pub run_ahead_ms: u32,
 }
 /// What was stored of these chunks is not what they held at the cut. In place of Committed.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -356,6 +359,9 @@ pub struct Statistics {
     /// in that time
     #[prost(uint64, tag = "15")]
     pub fingerprinted_bytes: u64,
+    /// calls held back before gate_closed_ns for the GPU to get on, summed over the slowest thread
+    #[prost(uint64, tag = "18")]
+    pub held_before_ns: u64,
 }
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -1,5 +1,6 @@
 //! The one agent of the process.
 
+use crate::checkpoint::lead::Lead;
 use crate::control::shared::Shared;
 use crate::device::state::DeviceState;
 use crate::fault;
@@ -40,13 +41,23 @@ pub(crate) struct Agent {
     pub(crate) modules: Modules,
     pub(crate) trace: Mutex<Trace>,
     /// Streams that the program has created.
-    pub(crate) streams: RwLock<Vec<RawStream>>,
+    pub(crate) streams: RwLock<Vec<ProgramStream>>,
+    /// How far the program is ahead of the GPU.
+    pub(crate) lead: Lead,
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
     pub(crate) graphs: Graphs,
     pub(crate) handles: Handles,
     pub(crate) control: Shared,
+}
+
+/// A stream that the program has created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgramStream {
+    pub(crate) raw: RawStream,
+    /// Whether it waits for the legacy default stream, and that for it.
+    pub(crate) blocking: bool,
 }
 
 /// The agent, if it has been made.
@@ -77,6 +88,7 @@ impl Agent {
             modules: Modules::default(),
             trace: Mutex::new(Trace::new()),
             streams: RwLock::default(),
+            lead: Lead::default(),
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
             graphs: Graphs::default(),

@@ -34,3 +34,13 @@ pub(crate) fn with_agent(body: impl FnOnce(&'static Agent) -> After) -> Call {
     let call = Call::inside(GATE.enter());
     call.then(body(agent))
 }
+
+/// The same for a call that gives the GPU nothing to do.
+#[inline]
+pub(crate) fn with_idle_agent(body: impl FnOnce(&'static Agent) -> After) -> Call {
+    let Some(agent) = agent() else {
+        return Call::default();
+    };
+    let call = Call::inside(GATE.enter_idle());
+    call.then(body(agent))
+}

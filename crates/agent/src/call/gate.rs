@@ -1,6 +1,7 @@
 //! The gate: every call that changes GPU state passes it; closed, new calls wait.
 //!
 //! Closed for long, it can let one call of each thread pass that waits there: for what they do somebody else may wait.
+//! Before it is closed it can be metered: as many calls pass as were allowed.
 //!
 //! Each thread counts itself in a cache line of its own, so an open gate costs no contention. Enter
 //! and close are the two halves of a Dekker handshake, both sequentially consistent: a thread that
@@ -20,8 +21,13 @@ const SLOTS: usize = 1024;
 const SHARED: usize = SLOTS - 1;
 /// A thread that waits looks at the gate this often even when nobody wakes it.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// States of a gate: open; closed in its first turn; calls pass in this turn; what one turn differs from the next by.
+/// A call that nothing was allowed for in this time passes, and ends the metering: what the GPU does not get on with may
+/// wait for this call.
+const METERED_PATIENCE: Duration = Duration::from_secs(2);
+/// States of a gate: open; metered; closed in its first turn; calls pass in this turn; what one turn differs from the
+/// next by.
 const OPEN: u32 = 0;
+const METERED: u32 = 1;
 const FIRST_TURN: u32 = 2;
 const PASSES: u32 = 1;
 const TURN: u32 = 2;
@@ -40,15 +46,20 @@ struct Slot {
     thread: AtomicU32,
     /// Calls inside.
     inside: AtomicU32,
-    /// Nanoseconds that copying has held the owner back in this checkpoint.
+    /// Nanoseconds that the owner was held back: by copying in this checkpoint, before its cut by a metered gate.
     held_back: AtomicU64,
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// [`OPEN`], or closed: a number that grows with each turn in which calls pass, and whether this is one.
+    /// [`OPEN`], [`METERED`], or closed: a number that grows with each turn in which calls pass, and whether this is
+    /// one.
     state: AtomicU32,
+    /// Calls that a metered gate lets pass.
+    allowed: AtomicU32,
+    /// Calls that have passed while it was metered, since it was last.
+    metered: AtomicU32,
     /// Threads that wait.
     waiting: AtomicU32,
     /// Calls that have passed in this turn, or the last one.
@@ -69,6 +80,8 @@ impl Gate {
     pub(crate) const fn new() -> Gate {
         Gate {
             state: AtomicU32::new(OPEN),
+            allowed: AtomicU32::new(0),
+            metered: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             passed: AtomicU32::new(0),
             slots: [const {
@@ -88,32 +101,115 @@ impl Gate {
         let slot = &self.slots[at];
         slot.inside.fetch_add(1, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) != OPEN {
-            self.wait_outside(slot);
+            self.wait_outside(slot, true);
+        }
+        Inside(at as u32)
+    }
+
+    /// The same for a call that gives the GPU nothing to do: it is not metered.
+    #[inline]
+    pub(crate) fn enter_idle(&self) -> Inside {
+        let at = self.own_slot();
+        let slot = &self.slots[at];
+        slot.inside.fetch_add(1, Ordering::SeqCst);
+        if self.state.load(Ordering::SeqCst) > METERED {
+            self.wait_outside(slot, false);
         }
         Inside(at as u32)
     }
 
     /// Goes outside, waits there, and is inside again.
     #[cold]
-    fn wait_outside(&self, slot: &Slot) {
+    fn wait_outside(&self, slot: &Slot, gives_work: bool) {
         slot.inside.fetch_sub(1, Ordering::SeqCst);
+        if gives_work {
+            self.wait_metered(slot);
+        }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let came = self.state.load(Ordering::SeqCst) | PASSES;
         loop {
             slot.inside.fetch_add(1, Ordering::SeqCst);
             let state = self.state.load(Ordering::SeqCst);
             // Who came in a turn waits for the next one.
-            let passes = state & PASSES != 0 && state != came;
+            let passes = state > METERED && state & PASSES != 0 && state != came;
             if passes {
                 self.passed.fetch_add(1, Ordering::SeqCst);
             }
-            if passes || state == OPEN {
+            if passes || state <= METERED {
                 break;
             }
             slot.inside.fetch_sub(1, Ordering::SeqCst);
             futex_wait(&self.state, state, LOOK_AGAIN);
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Outside: waits until a metered gate allows one more call, or is in another state.
+    fn wait_metered(&self, slot: &Slot) {
+        let came = Instant::now();
+        let mut waited = false;
+        while self.state.load(Ordering::SeqCst) == METERED {
+            let allowed = &self.allowed;
+            let took = allowed.fetch_update(Ordering::AcqRel, Ordering::Acquire, |calls| {
+                calls.checked_sub(1)
+            });
+            if took.is_ok() {
+                self.metered.fetch_add(1, Ordering::AcqRel);
+                break;
+            }
+            if came.elapsed() > METERED_PATIENCE {
+                self.meter_no_more();
+                break;
+            }
+            waited = true;
+            futex_wait(allowed, 0, LOOK_AGAIN);
+        }
+        if waited {
+            let held = came.elapsed().as_nanos() as u64;
+            slot.held_back.fetch_add(held, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on an open gate lets only as many calls pass as are allowed: none at first.
+    pub(crate) fn meter(&self) {
+        self.allowed.store(0, Ordering::Release);
+        self.metered.store(0, Ordering::Release);
+        let (open, metered) = (OPEN, METERED);
+        let order = Ordering::SeqCst;
+        // Who has closed it meanwhile meters nothing.
+        let _ = self.state.compare_exchange(open, metered, order, order);
+    }
+
+    /// How many calls have passed that were metered.
+    pub(crate) fn metered(&self) -> u32 {
+        self.metered.load(Ordering::Acquire)
+    }
+
+    /// So many calls may pass a metered gate from now on.
+    pub(crate) fn allow(&self, calls: u32) {
+        self.allowed.store(calls, Ordering::Release);
+        if calls > 0 {
+            futex_wake(&self.allowed);
+        }
+    }
+
+    pub(crate) fn is_metered(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == METERED
+    }
+
+    /// A gate that is metered is open again.
+    pub(crate) fn meter_no_more(&self) {
+        let (open, metered) = (OPEN, METERED);
+        let order = Ordering::SeqCst;
+        // One that is closed meanwhile stays closed.
+        let _ = self.state.compare_exchange(metered, open, order, order);
+        self.look_again();
+    }
+
+    /// Who waits for a metered gate sees that it is in another state.
+    fn look_again(&self) {
+        // As long as it is not 0 nobody sleeps there; who takes it looks at the state first.
+        self.allow(u32::MAX);
     }
 
     /// The call is over.
@@ -128,12 +224,14 @@ impl Gate {
     pub(crate) fn close(&self) {
         let number = self.state.load(Ordering::SeqCst).max(FIRST_TURN) & !PASSES;
         self.state.store(number, Ordering::SeqCst);
+        self.look_again();
     }
 
     /// Opens the gate.
     pub(crate) fn open(&self) {
         self.state.store(OPEN, Ordering::SeqCst);
         futex_wake(&self.state);
+        self.look_again();
     }
 
     /// Lets each thread that waits now make one call; closed otherwise, and when this returns: when they have begun,
@@ -153,7 +251,7 @@ impl Gate {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.state.load(Ordering::SeqCst) != OPEN
+        self.state.load(Ordering::SeqCst) > METERED
     }
 
     /// Waits until nobody is inside. `Err` names a thread that still is when the time is over, or when
@@ -174,14 +272,14 @@ impl Gate {
         }
     }
 
-    /// Adds to the time that copying has held this thread back.
+    /// Adds to the time that this thread was held back.
     pub(crate) fn add_held_back(&self, time: Duration) {
         self.slots[self.own_slot()]
             .held_back
             .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// The longest time that copying has held one thread back, in nanoseconds; forgets it.
+    /// The longest time that one thread was held back, in nanoseconds; forgets it.
     pub(crate) fn take_held_back(&self) -> u64 {
         self.slots
             .iter()
@@ -283,6 +381,54 @@ mod tests {
         GATE.open();
         other.join().unwrap();
         assert!(DONE.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_metered_gate_lets_pass_what_is_allowed_until_it_opens_or_closes() {
+        static GATE: Gate = Gate::new();
+        static STOP: AtomicBool = AtomicBool::new(false);
+        GATE.meter();
+        let callers: Vec<_> = (0..3)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    while !STOP.load(Ordering::SeqCst) {
+                        let inside = GATE.enter();
+                        GATE.leave(inside);
+                    }
+                })
+            })
+            .collect();
+        let settled = || {
+            std::thread::sleep(Duration::from_millis(20));
+            GATE.metered()
+        };
+        assert_eq!(settled(), 0, "nothing was allowed");
+        // Who only asks is not metered.
+        GATE.leave(GATE.enter_idle());
+        GATE.allow(5);
+        assert_eq!(settled(), 5);
+        GATE.allow(2);
+        assert_eq!(settled(), 7);
+        GATE.close();
+        assert!(GATE.is_closed());
+        assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+        assert_eq!(settled(), 7, "a call passed a closed gate");
+        GATE.meter_no_more();
+        assert!(GATE.is_closed(), "it is not for that to open it");
+        STOP.store(true, Ordering::SeqCst);
+        GATE.open();
+        callers
+            .into_iter()
+            .for_each(|caller| caller.join().unwrap());
+        assert!(GATE.take_held_back() > 0);
+    }
+
+    #[test]
+    fn a_metered_gate_that_allows_nothing_for_long_opens() {
+        static GATE: Gate = Gate::new();
+        GATE.meter();
+        GATE.leave(GATE.enter());
+        assert!(!GATE.is_metered());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is left to do when a call has come back, and what is learned from it.
 
-use crate::agent::{Agent, existing};
+use crate::agent::{Agent, ProgramStream, existing};
 use crate::call::gate::thread_id;
 use crate::call::outcome::CallOutcome;
 use crate::seen::kernel::{KERNELS, Kernel};
@@ -171,6 +171,14 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
                 was_reset(agent);
             }
             agent.control.reset_is_over();
+            agent.lead.may_mark();
+        }
+        After::BeganCapture { stream } => {
+            if succeeded {
+                agent.graphs.began(stream);
+                agent.captures.began(stream, thread_id());
+            }
+            agent.lead.may_mark();
         }
         After::Copied { .. } if !succeeded => failed(),
         _ if !succeeded => {}
@@ -232,10 +240,6 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
             // SAFETY: HIP has filled in the place.
             created_stream(agent, unsafe { place.read() }, non_blocking);
         }
-        After::BeganCapture { stream } => {
-            agent.graphs.began(stream);
-            agent.captures.began(stream, thread_id());
-        }
         After::InstantiatedGraph { place, graph } => {
             // SAFETY: HIP has filled in the place.
             agent.graphs.instantiated(unsafe { place.read() }, graph);
@@ -266,7 +270,10 @@ fn found_function(agent: &Agent, module: Module, function: Function, name: &CStr
 
 fn created_stream(agent: &Agent, stream: Stream, non_blocking: bool) {
     let stream = RawStream::of_handle(stream);
-    agent.streams.write().push(stream);
+    agent.streams.write().push(ProgramStream {
+        raw: stream,
+        blocking: !non_blocking,
+    });
     let created = Observed::CreateStream {
         stream,
         non_blocking,

@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::call::gate::GATE;
 use crate::checkpoint::drain::{self, NotDrained};
+use crate::checkpoint::lead::Bounded;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::refused::nothing_refused;
@@ -26,17 +27,23 @@ const PASSAGE: Duration = Duration::from_millis(100);
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 
 /// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long. Where
-/// others are saved with this process it goes on only when their work has ended, too.
-pub(super) fn close_and_drain(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {
+/// others are saved with this process it goes on only when their work has ended, too. The program's lead is bounded
+/// until it is closed.
+pub(super) fn close_and_drain(
+    agent: &'static Agent,
+    begin: &Begin,
+    lead: Bounded,
+) -> Result<(), Refusal> {
     let page = agent.page;
     let mut attempt = 1;
+    let mut lead = Some(lead);
     loop {
         debug_span!("armed").in_scope(|| wait_for_dump(agent))?;
         set_phase(page, Phase::Closing);
         page.attempts.fetch_add(1, Ordering::Relaxed);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
-        let rest = || {
-            debug_span!("drain").in_scope(|| close(agent, patience))?;
+        let mut rest = || {
+            debug_span!("drain").in_scope(|| close(agent, patience, lead.take()))?;
             while wait_for_others(agent)? == Proceed::OneCall {
                 GATE.let_pass(PASSAGE);
                 debug_span!("drain").in_scope(|| drain(agent, Instant::now() + patience))?;
@@ -120,7 +127,7 @@ fn goal(page: &AgentPage) -> Goal {
 }
 
 /// One attempt. The gate is closed afterwards, but where the program is in a capture.
-fn close(agent: &'static Agent, patience: Duration) -> Result<(), Refusal> {
+fn close(agent: &'static Agent, patience: Duration, lead: Option<Bounded>) -> Result<(), Refusal> {
     let deadline = Instant::now() + patience;
     while is_capturing(agent, deadline)? {
         if Instant::now() >= deadline {
@@ -130,6 +137,7 @@ fn close(agent: &'static Agent, patience: Duration) -> Result<(), Refusal> {
     }
     GATE.close();
     agent.page.gate_closed_ns.store(now_ns(), Ordering::Relaxed);
+    drop(lead);
     drain(agent, deadline)
 }
 
@@ -152,7 +160,8 @@ fn drain(agent: &'static Agent, deadline: Instant) -> Result<(), Refusal> {
         return Err(Refusal::CaptureHasBegun);
     }
     nothing_refused()?;
-    let streams = agent.streams.read().clone();
+    let streams = agent.streams.read();
+    let streams = streams.iter().map(|stream| stream.raw).collect();
     // The call itself ends at the deadline where it can.
     let drained = agent.control.supervisor.run(deadline + GRACE, move || {
         drain::wait(streams, deadline, || agent.control.is_exiting())

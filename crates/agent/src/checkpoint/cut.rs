@@ -40,6 +40,8 @@ pub(crate) struct Cut {
     pool: Option<Extent>,
     /// Memory of ours whose content is nobody's.
     scratch: Option<Extent>,
+    /// How long a thread of the program was held back before the gate was closed, at the most.
+    pub(crate) held_before_ns: u64,
     pub(crate) fingerprints: CutFingerprints,
     answer: Option<Answer>,
     max_hold: Duration,
@@ -94,7 +96,7 @@ impl Cut {
         if begin.mode() == CheckpointMode::Cow && !begin.kill {
             read_tables(agent)?;
         }
-        GATE.take_held_back();
+        let held_before_ns = GATE.take_held_back();
         let tracked = promised(agent, begin);
         let fingerprints = CutFingerprints::take(agent, begin, &tracked)?;
         let spare = agent.device.spare.lock();
@@ -123,6 +125,7 @@ impl Cut {
             config,
             pool,
             scratch,
+            held_before_ns,
             fingerprints,
             answer: pool.and_then(Answer::expect),
             max_hold: Duration::from_millis(begin.max_hold_ms.into()),

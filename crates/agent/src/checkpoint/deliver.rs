@@ -42,7 +42,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     });
     let delivered = delivered.and_then(|()| used_nothing_refused(agent));
     let finished = now_ns();
-    let statistics = statistics(agent, &cut.fingerprints, started, finished);
+    let statistics = statistics(agent, &cut, started, finished);
     let witnesses = agent.device.course.with(|saving| saving.witnesses());
     if GATE.is_closed() {
         open(agent);
@@ -231,12 +231,7 @@ fn accuse(
     Err(Refusal::MissedWrite)
 }
 
-fn statistics(
-    agent: &Agent,
-    fingerprints: &CutFingerprints,
-    started: u64,
-    finished: u64,
-) -> Statistics {
+fn statistics(agent: &Agent, cut: &Cut, started: u64, finished: u64) -> Statistics {
     agent.drain_ring(usize::MAX);
     let page = agent.page;
     let (engine, launches) = agent
@@ -258,7 +253,8 @@ fn statistics(
         copy_finished_ns: finished,
         launch_wait_ns: GATE.take_held_back(),
         kernels_since_open: launches,
-        fingerprints_ns: fingerprints.took_ns,
-        fingerprinted_bytes: fingerprints.bytes,
+        fingerprints_ns: cut.fingerprints.took_ns,
+        fingerprinted_bytes: cut.fingerprints.bytes,
+        held_before_ns: cut.held_before_ns,
     }
 }

@@ -16,6 +16,7 @@ const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
 const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 4096..=256 << 20;
 const ATTEMPTS: std::ops::RangeInclusive<u32> = 1..=100;
 const DRAIN_MS: std::ops::RangeInclusive<u32> = 1..=600_000;
+const RUN_AHEAD_MS: std::ops::RangeInclusive<u32> = 0..=60_000;
 const HOLD_MS: std::ops::RangeInclusive<u32> = 1..=3_600_000;
 
 /// Talks to the controller and makes what the checkpoint needs; nothing where none is asked for.
@@ -69,6 +70,7 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
         && ATTEMPTS.contains(&begin.drain_attempts)
         && DRAIN_MS.contains(&begin.drain_timeout_ms)
         && HOLD_MS.contains(&begin.max_hold_ms)
+        && RUN_AHEAD_MS.contains(&begin.run_ahead_ms)
         && begin.mode() != CheckpointMode::Unspecified
         && begin.validate() != Validation::Unspecified;
     if !asks_sense {

@@ -17,6 +17,7 @@ use crate::checkpoint::close::close_and_drain;
 use crate::checkpoint::cut::Cut;
 use crate::checkpoint::end::{let_go, open};
 use crate::checkpoint::incarnation::Incarnation;
+use crate::checkpoint::lead::Bounded;
 use crate::checkpoint::prepare::prepare;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
@@ -62,8 +63,10 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     let Some(begin) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
         return Ok(());
     };
+    let lead = Bounded::new(agent, &begin);
+    debug_span!("get near").in_scope(|| lead.wait_until_short())?;
     set_phase(agent.page, Phase::Armed);
-    close_and_drain(agent, &begin)?;
+    close_and_drain(agent, &begin, lead)?;
     // From here on the gate is closed and empty and the GPU idle.
     let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin)) {
         Ok(cut) => cut,

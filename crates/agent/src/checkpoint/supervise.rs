@@ -10,7 +10,7 @@
 use crate::call::thread::mark_own_thread;
 use crate::control::own_thread::OwnThread;
 use crate::fault::guarded;
-use crossbeam::channel;
+use crossbeam::channel::{self, Receiver};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,30 +36,37 @@ impl Supervisor {
         deadline: Instant,
         call: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, Stuck> {
-        let received = {
-            let mut last = self.thread.lock();
-            // An exit wants the lock, and has a patience of its own.
-            let are_over = || self.are_over.load(Ordering::SeqCst);
-            if let Some(Err(before)) = last.take().map(|before| before.join(deadline, are_over)) {
-                *last = Some(before);
-                return Err(Stuck);
-            }
-            if are_over() {
-                return Err(Stuck);
-            }
-            let (result, received) = channel::bounded(1);
-            let thread = std::thread::Builder::new().name("strobe-hip".into());
-            let started = thread.spawn(move || {
-                prepare_own_thread();
-                if let Some(value) = guarded(call) {
-                    // Nobody listens any more when it took too long.
-                    let _ = result.send(value);
-                }
-            });
-            *last = Some(OwnThread::new(started.map_err(|_| Stuck)?));
-            received
-        };
+        let received = self.start(deadline, call)?;
         received.recv_deadline(deadline).map_err(|_| Stuck)
+    }
+
+    /// Begins `call`, when the one before is over, by `deadline` at the latest; its answer will be there.
+    pub(crate) fn start<R: Send + 'static>(
+        &self,
+        deadline: Instant,
+        call: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<Receiver<R>, Stuck> {
+        let mut last = self.thread.lock();
+        // An exit wants the lock, and has a patience of its own.
+        let are_over = || self.are_over.load(Ordering::SeqCst);
+        if let Some(Err(before)) = last.take().map(|before| before.join(deadline, are_over)) {
+            *last = Some(before);
+            return Err(Stuck);
+        }
+        if are_over() {
+            return Err(Stuck);
+        }
+        let (result, received) = channel::bounded(1);
+        let thread = std::thread::Builder::new().name("strobe-hip".into());
+        let started = thread.spawn(move || {
+            prepare_own_thread();
+            if let Some(value) = guarded(call) {
+                // Nobody listens any more when it took too long.
+                let _ = result.send(value);
+            }
+        });
+        *last = Some(OwnThread::new(started.map_err(|_| Stuck)?));
+        Ok(received)
     }
 
     /// The program exits: lets no other call begin, and waits for the one under way until it has taken

@@ -1,6 +1,6 @@
 //! Streams, events, stream capture, the device as a whole.
 
-use crate::attach::with_agent;
+use crate::attach::{with_agent, with_idle_agent};
 use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, Synchronised, Turn};
 use strobe_hip::{Event, Graph, Stream};
@@ -91,7 +91,7 @@ pub unsafe fn synchronise_device() -> Call {
 }
 
 fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
-    with_agent(|agent| After::Synchronised {
+    with_idle_agent(|agent| After::Synchronised {
         what: what(),
         since: agent.moment(),
     })
@@ -101,7 +101,7 @@ fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
 pub unsafe fn destroy_stream(stream: Stream) -> Call {
     with_agent(|agent| {
         let stream = raw_stream(stream);
-        agent.streams.write().retain(|known| *known != stream);
+        agent.streams.write().retain(|known| known.raw != stream);
         agent.captures.destroyed(stream);
         agent.graphs.nothing_captured(stream);
         agent.observe(&Observed::DestroyStream { stream }, None);
@@ -114,7 +114,11 @@ pub unsafe fn begin_capture(stream: Stream) -> Call {
     let after = After::BeganCapture {
         stream: raw_stream(stream),
     };
-    with_agent(|_| after)
+    with_agent(|agent| {
+        // A marker of ours would be captured.
+        agent.lead.mark_no_more();
+        after
+    })
 }
 
 /// `hipStreamEndCapture`.
@@ -130,6 +134,7 @@ pub unsafe fn end_capture(stream: Stream, graph: *mut Graph) -> Call {
 /// and none begins until it is over.
 pub unsafe fn reset() -> Call {
     with_agent(|agent| {
+        agent.lead.mark_no_more();
         agent.control.begin_reset(agent.page);
         After::Reset
     })

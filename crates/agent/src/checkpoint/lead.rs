@@ -1,0 +1,172 @@
+//! The program's lead over its GPU, bounded while a checkpoint is about to begin.
+//!
+//! A cut waits for all that was given to the GPU before it, and a program may be seconds ahead. So from the moment
+//! when it is prepared on, calls pass as the GPU gets on, a few milliseconds ahead of it: it always has something to
+//! do, and the cut waits for that alone. Who waits for what the program does not know of (a kernel that polls memory
+//! which another call writes) must not wait for ever: then nothing is bounded any more.
+
+mod markers;
+mod window;
+
+use crate::agent::Agent;
+use crate::call::gate::GATE;
+use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::watch::Watch;
+use markers::Markers;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use strobe_hip::{Status, next};
+use strobe_proto::Begin;
+use window::Window;
+
+/// Between two looks at the markers: a part of any lead that is worth to be bounded.
+const LOOK_AGAIN: Duration = Duration::from_micros(250);
+/// Between two looks at whether it is short.
+const IS_SHORT_AGAIN: Duration = Duration::from_millis(1);
+/// How long the dump waits for what the GPU has to do already.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a look at the markers may take, of which those of whom they are in the way await the end.
+const ONE_LOOK: Duration = Duration::from_secs(1);
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Lead {
+    /// Calls under way before which no marker may be made. Held while HIP is asked for anything.
+    in_the_way: Mutex<u32>,
+    over: AtomicBool,
+    is_short: AtomicBool,
+}
+
+impl Lead {
+    /// A call begins that begins the capture of a stream, or a reset: no marker is made any more until
+    /// [`Self::may_mark`].
+    pub(crate) fn mark_no_more(&self) {
+        if let Some(mut in_the_way) = self.in_the_way.try_lock_for(ONE_LOOK) {
+            *in_the_way += 1;
+        }
+    }
+
+    /// What began with [`Self::mark_no_more`] is over, or known from elsewhere.
+    pub(crate) fn may_mark(&self) {
+        let mut in_the_way = self.in_the_way.lock();
+        *in_the_way = in_the_way.saturating_sub(1);
+    }
+}
+
+/// While it lives calls pass the gate only as the GPU gets on, unless that cannot be told.
+pub(super) struct Bounded(&'static Agent);
+
+impl Bounded {
+    /// As `begin` asks for it. Does not wait for the GPU.
+    pub(super) fn new(agent: &'static Agent, begin: &Begin) -> Bounded {
+        let lead = &agent.lead;
+        let bound = Duration::from_millis(begin.run_ahead_ms.into());
+        lead.over.store(false, Ordering::Release);
+        lead.is_short.store(bound.is_zero(), Ordering::Release);
+        if !bound.is_zero() {
+            GATE.meter();
+            let deadline = Instant::now() + PATIENCE;
+            let keeps = move || keep(agent, bound);
+            if agent.control.supervisor.start(deadline, keeps).is_err() {
+                GATE.meter_no_more();
+            }
+        }
+        Bounded(agent)
+    }
+
+    /// Waits until the lead is as short as it shall be, or that takes too long, or cannot be told.
+    pub(super) fn wait_until_short(&self) -> Result<(), Refusal> {
+        let Bounded(agent) = self;
+        let deadline = Instant::now() + PATIENCE;
+        let mut watch = Watch::new(agent.page);
+        let is_short = || agent.lead.is_short.load(Ordering::Acquire) || !GATE.is_metered();
+        while !is_short() && Instant::now() < deadline {
+            watch.look(agent)?;
+            agent.drain_ring(usize::MAX);
+            std::thread::sleep(IS_SHORT_AGAIN);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Bounded {
+    fn drop(&mut self) {
+        let Bounded(agent) = self;
+        agent.lead.over.store(true, Ordering::Release);
+        GATE.meter_no_more();
+        // After this HIP is asked for nothing but to take events back.
+        drop(agent.lead.in_the_way.try_lock_for(ONE_LOOK));
+    }
+}
+
+/// Lets calls pass as the GPU gets on, until the gate is not metered any more.
+fn keep(agent: &'static Agent, bound: Duration) {
+    let mut markers = Markers::default();
+    let mut window = Window::new(bound);
+    while GATE.is_metered() && !agent.lead.over.load(Ordering::Acquire) {
+        if let Err(why) = look(agent, bound, &mut markers, &mut window) {
+            tracing::debug!("the lead is not bounded: {why}");
+            break;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    GATE.meter_no_more();
+    let in_the_way = agent.lead.in_the_way.lock();
+    // A reset or the exit has taken them, or is about to.
+    if agent.control.given_up().is_none() {
+        markers.destroy();
+    }
+    drop(in_the_way);
+}
+
+/// Why the lead cannot be told.
+#[derive(Debug, thiserror::Error)]
+enum Unknown {
+    #[error("the program captures a stream, or resets a device")]
+    InTheWay,
+    #[error("the checkpoint is given up")]
+    GivenUp,
+    #[error("there are several GPUs")]
+    SeveralGpus,
+    #[error("HIP answers {0:?}")]
+    Hip(Status),
+}
+
+fn look(
+    agent: &'static Agent,
+    bound: Duration,
+    markers: &mut Markers,
+    window: &mut Window,
+) -> Result<(), Unknown> {
+    let in_the_way = agent.lead.in_the_way.lock();
+    if *in_the_way > 0 || agent.captures.may_be_any() {
+        return Err(Unknown::InTheWay);
+    }
+    if agent.control.given_up().is_some() {
+        return Err(Unknown::GivenUp);
+    }
+    let calls = GATE.metered();
+    let is_first = markers.are_none() && !agent.lead.is_short.load(Ordering::Relaxed);
+    if is_first && has_several_gpus()? {
+        return Err(Unknown::SeveralGpus);
+    }
+    let through = markers.come_through().map_err(Unknown::Hip)?;
+    markers.make(agent, calls).map_err(Unknown::Hip)?;
+    drop(in_the_way);
+    let is_idle = markers.are_none();
+    if is_idle || through.is_some_and(|(_, lead)| lead <= bound * 2) {
+        agent.lead.is_short.store(true, Ordering::Release);
+    }
+    let through = through.map(|(before, _)| before);
+    GATE.allow(window.look(Instant::now(), calls, through, is_idle));
+    Ok(())
+}
+
+fn has_several_gpus() -> Result<bool, Unknown> {
+    let mut count = 0;
+    // SAFETY: writes to a local.
+    let counted = unsafe { next::hipGetDeviceCount(&mut count) };
+    counted.ok().map_err(Unknown::Hip)?;
+    Ok(count > 1)
+}
