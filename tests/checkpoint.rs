@@ -28,6 +28,7 @@
 //! | `tables` | tables of pointers that nobody knew before are known behind a cut |
 //! | `trees` | several processes are saved at one cut and come back together |
 //! | `lead` | a cut does not wait for all that was enqueued before it |
+//! | `series` | of checkpoints one after the other the newest is there, and comes back |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
 #[path = "harness/mod.rs"]
@@ -77,6 +78,8 @@ mod podman;
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]
 mod round_trip;
+#[path = "checkpoint/series.rs"]
+mod series;
 #[path = "checkpoint/several_gpus.rs"]
 mod several_gpus;
 #[path = "checkpoint/shared_memory.rs"]

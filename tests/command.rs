@@ -36,6 +36,9 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
         "inspect",
         "footprints",
         "verify",
+        "list",
+        "info",
+        "gc",
         "doctor",
     ] {
         let help = output(&[command, "--help"]);

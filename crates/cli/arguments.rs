@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -40,7 +41,10 @@ pub(crate) enum Action {
     Inspect(InspectArguments),
     Footprints(FootprintsArguments),
     Graph(GraphArguments),
+    List(ListArguments),
+    Info(InfoArguments),
     Verify(VerifyArguments),
+    Gc(GcArguments),
     Export(ExportArguments),
     Import(ImportArguments),
     Doctor(DoctorArguments),
@@ -174,11 +178,13 @@ pub(crate) struct SoftgpuArguments {
 /// Take a checkpoint of a running program.
 ///
 /// The program goes on, unless --kill is given. If anything fails, it goes on too, and DIR is as it
-/// was before.
-#[derive(Debug, Args)]
+/// was before. With --every, DIR is a folder of checkpoints, 000001 and so on, that share what has not changed;
+/// DIR/latest is the newest. It ends with the program, or by Ctrl-C. What fails is said, and tried again in its turn.
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   strobe checkpoint 4711 -o monday
+  strobe checkpoint 4711 -o run --every 10m --keep 5     strobe restore run/latest brings it back
   strobe checkpoint 4711 -o monday --mode stop --kill
   strobe checkpoint 4711 -o monday --tcp established     its processes talk to one another by TCP
   strobe checkpoint 4711 --check     what would be amiss; 3 if anything is
@@ -187,7 +193,7 @@ Environment:
 pub(crate) struct CheckpointArguments {
     /// Process id of the program; strobe ps lists them.
     pub(crate) pid: u32,
-    /// Directory to make; it must not exist.
+    /// Directory to make; it must not exist, but with --every.
     #[arg(short, long, value_name = "DIR", required_unless_present = "check")]
     pub(crate) output: Option<PathBuf>,
     /// Say what would refuse a checkpoint now, all that can be told without stopping the program.
@@ -202,6 +208,13 @@ pub(crate) struct CheckpointArguments {
     /// An older checkpoint: chunks that have not changed since are shared with it.
     #[arg(long, value_name = "DIR")]
     pub(crate) base: Option<PathBuf>,
+    /// Take one every so often (30s, 10m, 1h), the first when that has passed.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["check", "base", "kill"])]
+    pub(crate) every: Option<Duration>,
+    /// Of those, keep so many: when a new one is complete the oldest beyond are removed.
+    #[arg(long, value_name = "COUNT", requires = "every",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
     /// Milliseconds of work that the program may be ahead of the GPU before the cut, which waits for it; 0: any.
     #[arg(long, value_name = "MS", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(..=60_000))]
@@ -494,6 +507,53 @@ pub(crate) struct GraphArguments {
     pub(crate) json: bool,
 }
 
+/// List the checkpoints in a folder, the oldest first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+OWN is what would be free if that checkpoint alone were removed: the rest it shares with others.
+Examples:
+  strobe list run")]
+pub(crate) struct ListArguments {
+    /// The folder.
+    #[arg(default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say what a checkpoint is of, and what it has cost.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArguments {
+    /// Directory of the checkpoint.
+    pub(crate) directory: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Remove old checkpoints of a series (checkpoint --every), and what killed commands have left beside them.
+///
+/// None goes that a command has open. What others share with it they keep.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe gc run --keep 5 --dry-run
+  strobe gc run --keep 5")]
+pub(crate) struct GcArguments {
+    /// The folder of the series.
+    pub(crate) folder: PathBuf,
+    /// How many of the newest stay.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: u32,
+    /// Only say what would go.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Check every byte of a checkpoint.
 ///
 /// Ends with 1 and names the first file that is not what was written.
@@ -589,4 +649,13 @@ pub(crate) struct CriuArguments {
 pub(crate) struct SessionArguments {
     #[arg(required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// `30s`, `10m`, `1h 30m`; not less than a tenth of a second.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    match time < Duration::from_millis(100) {
+        true => Err("less than 100ms".into()),
+        false => Ok(time),
+    }
 }

@@ -51,9 +51,10 @@ use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
     capabilities, directory, figures, host_memory, interrupt, launches, progress, prospects,
-    release,
+    release, series,
 };
 
+pub(crate) const INTERRUPTED: &str = "interrupted; the program goes on";
 const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
 /// saved while the program stands still.
@@ -79,10 +80,11 @@ pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
     capabilities::check(capabilities::of_checkpoint(tcp)).map_err(refused)?;
     left_over::clear();
     let watched = Watched::begin().context("nobody can watch this command")?;
-    interrupt::watch("interrupted; the program goes on").context("cannot wait for signals")?;
-    let taken = take_validated(arguments, &watched);
-    watched.note(None);
-    let report = taken?;
+    interrupt::watch(INTERRUPTED).context("cannot wait for signals")?;
+    if let Some(every) = arguments.every {
+        return series::run(arguments, every, &watched);
+    }
+    let report = take_one(arguments, &watched)?;
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),
         false => tell(report.text()),
@@ -126,6 +128,16 @@ fn criu_limit(arguments: &CheckpointArguments) -> Duration {
 
 fn refused(error: impl fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
+}
+
+/// Takes the checkpoint that the arguments describe.
+pub(crate) fn take_one(
+    arguments: &CheckpointArguments,
+    watched: &Watched,
+) -> anyhow::Result<CheckpointReport> {
+    let taken = take_validated(arguments, watched);
+    watched.note(None);
+    taken
 }
 
 /// Takes the checkpoint, again where a write was missed.

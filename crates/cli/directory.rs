@@ -16,10 +16,15 @@ pub(crate) fn open(path: &Path) -> Result<Checkpoint, Damage> {
 pub(crate) fn clear_beside(path: &Path) {
     let absolute = std::path::absolute(path);
     if let Some(folder) = absolute.ok().as_deref().and_then(Path::parent) {
-        release::unlock_all(folder);
-        if let Err(error) = strobe_store::remove_dead(folder) {
-            // It takes room, and nothing else.
-            tracing::debug!("{error}");
-        }
+        clear(folder);
+    }
+}
+
+/// Removes what commands that were killed have left in this folder.
+pub(crate) fn clear(folder: &Path) {
+    release::unlock_all(folder);
+    if let Err(error) = strobe_store::remove_dead(folder) {
+        // It takes room, and nothing else.
+        tracing::debug!("{error}");
     }
 }

@@ -25,6 +25,8 @@ enum Staged {
     Nothing,
     Here(PathBuf),
     Committing,
+    /// A signal came then.
+    Interrupted(Signal),
 }
 
 static STAGED: Mutex<Staged> = Mutex::new(Staged::Nothing);
@@ -55,6 +57,15 @@ pub(crate) fn commits() {
     set(Staged::Committing);
 }
 
+/// Nothing is staged, and nothing to be committed; the signal that came while there was.
+pub(crate) fn rests() -> Option<Signal> {
+    let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+    match std::mem::replace(&mut *staged, Staged::Nothing) {
+        Staged::Interrupted(signal) => Some(signal),
+        _ => None,
+    }
+}
+
 fn set(to: Staged) {
     *STAGED.lock().unwrap_or_else(PoisonError::into_inner) = to;
 }
@@ -63,14 +74,19 @@ fn take(signal: Signal, says: &str) {
     // Held to the end: a commit must not begin on what is being removed.
     let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
     if matches!(*staged, Staged::Committing) {
-        *staged = Staged::Nothing;
+        *staged = Staged::Interrupted(signal);
         return;
     }
     if let Staged::Here(path) = &*staged {
         remove(path);
     }
     notice(says);
-    std::process::exit(128 + signal as i32);
+    std::process::exit(code(signal).into());
+}
+
+/// How a command ends that a signal has interrupted.
+pub(crate) fn code(signal: Signal) -> u8 {
+    128 + signal as u8
 }
 
 fn remove(path: &Path) {

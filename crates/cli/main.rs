@@ -23,18 +23,21 @@ mod entrusted;
 mod export;
 mod figures;
 mod footprints;
+mod gc;
 mod gpu;
 mod graph;
 mod guard_link;
 mod held;
 mod host_memory;
 mod import;
+mod info;
 mod inside;
 mod inspect;
 mod interrupt;
 mod journal;
 mod launches;
 mod link;
+mod list;
 mod missed;
 mod outcome;
 mod output;
@@ -49,11 +52,13 @@ mod restore;
 mod room;
 mod run;
 mod scratch;
+mod series;
 mod session;
 mod signals;
 mod size;
 mod softgpu;
 mod spool;
+mod summary;
 mod tree;
 mod verify;
 
@@ -101,7 +106,10 @@ fn act(action: Action) -> Outcome {
         Action::Inspect(a) => inspect::run(&a),
         Action::Footprints(a) => footprints::run(&a),
         Action::Graph(a) => graph::run(&a),
+        Action::List(a) => list::run(&a),
+        Action::Info(a) => info::run(&a),
         Action::Verify(a) => verify::run(&a),
+        Action::Gc(a) => gc::run(&a),
         Action::Export(a) => export::run(&a),
         Action::Import(a) => import::run(&a),
         Action::Doctor(a) => doctor::run(&a),

@@ -3,8 +3,10 @@
 use crate::chunk;
 use crate::damage::{Damage, Defect};
 use crate::manifest;
+use crate::series;
 use crate::tree::{Tree, check};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use strobe_proto::{ChunkRef, FileRecord, Manifest, files};
 
@@ -13,6 +15,8 @@ use strobe_proto::{ChunkRef, FileRecord, Manifest, files};
 pub struct Checkpoint {
     root: PathBuf,
     manifest: Manifest,
+    /// It is not removed meanwhile.
+    _held: Option<File>,
 }
 
 /// How far a verification is, in bytes of files and raw chunks.
@@ -44,11 +48,23 @@ fn bytes<'a>(files: impl Iterator<Item = &'a FileRecord>) -> u64 {
 impl Checkpoint {
     /// Opens a checkpoint; checks its manifest and nothing else.
     pub fn open(root: &Path) -> Result<Checkpoint, Damage> {
-        Ok(Checkpoint::of(root.to_owned(), manifest::load(root)?))
+        // Before it is looked at: what is there then stays.
+        let held = series::hold(root);
+        let manifest = manifest::load(root)?;
+        Ok(Checkpoint {
+            root: root.to_owned(),
+            manifest,
+            _held: held,
+        })
     }
 
+    /// One that was written just now.
     pub(crate) fn of(root: PathBuf, manifest: Manifest) -> Checkpoint {
-        Checkpoint { root, manifest }
+        Checkpoint {
+            _held: series::hold(&root),
+            root,
+            manifest,
+        }
     }
 
     /// What it consists of. Extents are disjoint, and each is covered by its chunks.

@@ -31,10 +31,7 @@ pub(crate) struct Staging {
 impl Staging {
     /// Makes an empty one beside `target`.
     pub(crate) fn make(disk: &dyn Disk, target: &Path) -> Result<Staging, DiskError> {
-        let random = RandomState::new().build_hasher().finish();
-        let mut name = prefix(target);
-        name.push(format!("{random:016x}"));
-        let path = parent(target).join(name);
+        let path = staging_path(target);
         disk.make_dir(&path).context("make", &path)?;
         Staging::mark(disk, &path).inspect_err(|_| {
             // It was made just now and holds nothing yet.
@@ -90,8 +87,8 @@ pub(crate) fn remove_dead_on(disk: &dyn Disk, folder: &Path) -> Result<(), DiskE
     Ok(())
 }
 
-/// The lock of a staging directory of ours that nobody owns any more.
-fn lock_dead(path: &Path) -> Option<File> {
+/// The lock of a directory of ours, staged or complete, that nobody owns any more.
+pub(crate) fn lock_dead(path: &Path) -> Option<File> {
     let owner = path.join(OWNER);
     let there = owner.symlink_metadata().ok()?;
     if !there.is_file() || there.uid() != geteuid().as_raw() {
@@ -104,11 +101,14 @@ fn lock_dead(path: &Path) -> Option<File> {
     (start == MARK.as_bytes()).then_some(file)
 }
 
-fn prefix(target: &Path) -> OsString {
-    let mut prefix = OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(INFIX);
-    prefix
+/// A path for a staging directory of `target`, which nobody else has.
+pub(crate) fn staging_path(target: &Path) -> PathBuf {
+    let random = RandomState::new().build_hasher().finish();
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(INFIX);
+    name.push(format!("{random:016x}"));
+    parent(target).join(name)
 }
 
 fn is_staging_name(name: &OsStr) -> bool {

@@ -21,8 +21,7 @@ pub struct CheckpointWriter {
     disk: Arc<dyn Disk>,
     target: PathBuf,
     staging: Staging,
-    /// The `chunks` folder of the base checkpoint.
-    base_chunks: Option<PathBuf>,
+    base: Option<Checkpoint>,
     /// What lies in `chunks`.
     stored: BTreeSet<Hash>,
     /// The images whose content lies there.
@@ -119,7 +118,7 @@ impl CheckpointWriter {
             disk,
             target: target.to_owned(),
             staging,
-            base_chunks: base.map(|base| base.chunks_dir()),
+            base,
             stored: BTreeSet::new(),
             in_chunks: Vec::new(),
             existing: Vec::new(),
@@ -272,8 +271,8 @@ impl CheckpointWriter {
         if !folder.is_dir() {
             self.disk.make_dir(&folder).context("make", &folder)?;
         }
-        if let Some(base) = &self.base_chunks {
-            let (_, existing) = chunk::place(base, hash);
+        if let Some(base) = self.base.as_ref().map(Checkpoint::chunks_dir) {
+            let (_, existing) = chunk::place(&base, hash);
             // The base may have been damaged since it was written: only what can be read is shared.
             if chunk::load(&existing, hash, raw.len() as u64, &mut self.existing).is_ok()
                 && self.disk.link(&existing, &path).is_ok()
