@@ -51,7 +51,7 @@ use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
     capabilities, directory, figures, host_memory, interrupt, launches, progress, prospects,
-    release, series,
+    release,
 };
 
 pub(crate) const INTERRUPTED: &str = "interrupted; the program goes on";
@@ -72,24 +72,28 @@ const CHUNKS: u64 = 256;
 const ASIDE_BYTES: (u64, u64) = (32 << 20, 1 << 40);
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
-    limits::raise().map_err(refused)?;
     if arguments.check {
+        limits::raise().map_err(refused)?;
         return prospects::run(arguments);
     }
-    let tcp = arguments.tcp.into();
-    capabilities::check(capabilities::of_checkpoint(tcp)).map_err(refused)?;
-    left_over::clear();
-    let watched = Watched::begin().context("nobody can watch this command")?;
-    interrupt::watch(INTERRUPTED).context("cannot wait for signals")?;
-    if let Some(every) = arguments.every {
-        return series::run(arguments, every, &watched);
-    }
+    let watched = begin(arguments)?;
     let report = take_one(arguments, &watched)?;
     match arguments.json {
         true => tell(serde_json::to_string_pretty(&report)?),
         false => tell(report.text()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What comes before all checkpoints of a command, and before any thread or child.
+pub(crate) fn begin(arguments: &CheckpointArguments) -> anyhow::Result<Watched> {
+    limits::raise().map_err(refused)?;
+    let tcp = arguments.tcp.into();
+    capabilities::check(capabilities::of_checkpoint(tcp)).map_err(refused)?;
+    left_over::clear();
+    let watched = Watched::begin().context("nobody can watch this command")?;
+    interrupt::watch(INTERRUPTED).context("cannot wait for signals")?;
+    Ok(watched)
 }
 
 /// Everything a dump needs, found before the program is touched.

@@ -99,7 +99,10 @@ fn act(action: Action) -> Outcome {
     match action {
         Action::Run(a) => run::run(&a),
         Action::Softgpu(a) => softgpu::run(&a),
-        Action::Checkpoint(a) => checkpoint::run(&a),
+        Action::Checkpoint(a) => match a.every {
+            Some(every) => series::run(&a, every),
+            None => checkpoint::run(&a),
+        },
         Action::Restore(a) => restore::run(&a),
         Action::Release(a) => release::run(&a),
         Action::Ps(a) => ps::run(&a),

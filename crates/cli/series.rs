@@ -23,7 +23,8 @@ use crate::{checkpoint, directory, interrupt, tree};
 /// How soon the end of the program is seen.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(arguments: &CheckpointArguments, every: Duration, watched: &Watched) -> Outcome {
+pub(crate) fn run(arguments: &CheckpointArguments, every: Duration) -> Outcome {
+    let watched = checkpoint::begin(arguments)?;
     let folder = arguments.output();
     let program = Identity::of(tree::root_of(arguments.pid));
     let program = program.map_err(|_| Refused(format!("there is no process {}", arguments.pid)))?;
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &CheckpointArguments, every: Duration, watched: &Wa
             break;
         }
         next = Instant::now() + every;
-        match take(arguments, &series, watched) {
+        match take(arguments, &series, &watched) {
             Ok(()) => taken += 1,
             // It was why.
             Err(_) if !program.is_alive() => break,

@@ -1,6 +1,6 @@
 //! The one agent of the process.
 
-use crate::checkpoint::lead::Lead;
+use crate::checkpoint::lead::marking::Lead;
 use crate::control::shared::Shared;
 use crate::device::state::DeviceState;
 use crate::fault;

@@ -6,6 +6,7 @@
 //! which another call writes) must not wait for ever: then nothing is bounded any more.
 
 mod markers;
+pub(crate) mod marking;
 mod window;
 
 use crate::agent::Agent;
@@ -13,8 +14,7 @@ use crate::call::gate::GATE;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use markers::Markers;
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_hip::{Status, next};
 use strobe_proto::Begin;
@@ -26,33 +26,6 @@ const LOOK_AGAIN: Duration = Duration::from_micros(250);
 const IS_SHORT_AGAIN: Duration = Duration::from_millis(1);
 /// How long the dump waits for what the GPU has to do already.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a look at the markers may take, of which those of whom they are in the way await the end.
-const ONE_LOOK: Duration = Duration::from_secs(1);
-
-/// See the module's documentation.
-#[derive(Debug, Default)]
-pub(crate) struct Lead {
-    /// Calls under way before which no marker may be made. Held while HIP is asked for anything.
-    in_the_way: Mutex<u32>,
-    over: AtomicBool,
-    is_short: AtomicBool,
-}
-
-impl Lead {
-    /// A call begins that begins the capture of a stream, or a reset: no marker is made any more until
-    /// [`Self::may_mark`].
-    pub(crate) fn mark_no_more(&self) {
-        if let Some(mut in_the_way) = self.in_the_way.try_lock_for(ONE_LOOK) {
-            *in_the_way += 1;
-        }
-    }
-
-    /// What began with [`Self::mark_no_more`] is over, or known from elsewhere.
-    pub(crate) fn may_mark(&self) {
-        let mut in_the_way = self.in_the_way.lock();
-        *in_the_way = in_the_way.saturating_sub(1);
-    }
-}
 
 /// While it lives calls pass the gate only as the GPU gets on, unless that cannot be told.
 pub(super) struct Bounded(&'static Agent);
@@ -96,7 +69,7 @@ impl Drop for Bounded {
         agent.lead.over.store(true, Ordering::Release);
         GATE.meter_no_more();
         // After this HIP is asked for nothing but to take events back.
-        drop(agent.lead.in_the_way.try_lock_for(ONE_LOOK));
+        agent.lead.wait_for_look();
     }
 }
 

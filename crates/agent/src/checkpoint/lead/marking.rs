@@ -1,0 +1,40 @@
+//! Whether markers may be made behind the program's work: its threads say so, and who makes them asks.
+
+use parking_lot::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long a look at the markers may take, of which those of whom they are in the way await the end.
+const ONE_LOOK: Duration = Duration::from_secs(1);
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Lead {
+    /// Calls under way before which no marker may be made. Held while HIP is asked for anything.
+    pub(super) in_the_way: Mutex<u32>,
+    /// Nothing is to be bounded any more.
+    pub(super) over: AtomicBool,
+    /// It is as short as it shall be.
+    pub(super) is_short: AtomicBool,
+}
+
+impl Lead {
+    /// A call begins that begins the capture of a stream, or a reset: no marker is made any more until
+    /// [`Self::may_mark`].
+    pub(crate) fn mark_no_more(&self) {
+        if let Some(mut in_the_way) = self.in_the_way.try_lock_for(ONE_LOOK) {
+            *in_the_way += 1;
+        }
+    }
+
+    /// What began with [`Self::mark_no_more`] is over, or known from elsewhere.
+    pub(crate) fn may_mark(&self) {
+        let mut in_the_way = self.in_the_way.lock();
+        *in_the_way = in_the_way.saturating_sub(1);
+    }
+
+    /// Waits until no marker is made or asked for, or that takes too long.
+    pub(super) fn wait_for_look(&self) {
+        drop(self.in_the_way.try_lock_for(ONE_LOOK));
+    }
+}
