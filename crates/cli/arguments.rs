@@ -43,6 +43,7 @@ pub(crate) enum Action {
     Graph(GraphArguments),
     List(ListArguments),
     Info(InfoArguments),
+    Diff(DiffArguments),
     Verify(VerifyArguments),
     Gc(GcArguments),
     Export(ExportArguments),
@@ -527,6 +528,21 @@ pub(crate) struct ListArguments {
 pub(crate) struct InfoArguments {
     /// Directory of the checkpoint.
     pub(crate) directory: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say what has changed between two checkpoints of a program.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe diff run/000004 run/000005")]
+pub(crate) struct DiffArguments {
+    /// Directory of the older one.
+    pub(crate) before: PathBuf,
+    /// Directory of the newer one.
+    pub(crate) after: PathBuf,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,6 +16,7 @@ mod criu;
 mod deferred;
 mod delivery;
 mod demangle;
+mod diff;
 mod directory;
 mod distrust;
 mod doctor;
@@ -111,6 +112,7 @@ fn act(action: Action) -> Outcome {
         Action::Graph(a) => graph::run(&a),
         Action::List(a) => list::run(&a),
         Action::Info(a) => info::run(&a),
+        Action::Diff(a) => diff::run(&a),
         Action::Verify(a) => verify::run(&a),
         Action::Gc(a) => gc::run(&a),
         Action::Export(a) => export::run(&a),
