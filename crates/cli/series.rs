@@ -3,6 +3,7 @@
 //! Each is a checkpoint like any other, with the one before as its base. What goes wrong with one is said, and the
 //! next is taken in its turn; nothing older goes before something newer is complete.
 
+use std::fs::File;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +30,12 @@ pub(crate) fn run(arguments: &CheckpointArguments, every: Duration) -> Outcome {
     let program = Identity::of(tree::root_of(arguments.pid));
     let program = program.map_err(|_| Refused(format!("there is no process {}", arguments.pid)))?;
     let series = Series::make(folder)?;
+    let lock = File::open(folder).context("cannot open the folder")?;
+    if lock.try_lock().is_err() {
+        let folder = folder.display();
+        let why = format!("{folder} gets the checkpoints of another command: take another folder");
+        return Err(Refused(why).into());
+    }
     directory::clear(folder);
     let mut taken = 0;
     let mut failed = None;

@@ -49,6 +49,8 @@ fn the_newest_of_a_series_comes_back_and_the_oldest_are_gone() {
     wait_until("the fourth", || {
         taken(&folder).contains(&fourth).then_some(())
     });
+    let second = take_one_after_the_other(session.pid(), &folder, "300ms");
+    Ended::new(&second.wait_with_output().expect("it ends")).badly(&["another command"]);
     strobe_evaluation::session::signal(series.id(), "INT").expect("it runs");
     let ended = Ended::new(&series.wait_with_output().expect("it ends"));
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);

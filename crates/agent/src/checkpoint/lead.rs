@@ -38,11 +38,10 @@ impl Bounded {
         lead.over.store(false, Ordering::Release);
         lead.is_short.store(bound.is_zero(), Ordering::Release);
         if !bound.is_zero() {
-            GATE.meter();
             let deadline = Instant::now() + PATIENCE;
             let keeps = move || keep(agent, bound);
             if agent.control.supervisor.start(deadline, keeps).is_err() {
-                GATE.meter_no_more();
+                lead.is_short.store(true, Ordering::Release);
             }
         }
         Bounded(agent)
@@ -53,7 +52,7 @@ impl Bounded {
         let Bounded(agent) = self;
         let deadline = Instant::now() + PATIENCE;
         let mut watch = Watch::new(agent.page);
-        let is_short = || agent.lead.is_short.load(Ordering::Acquire) || !GATE.is_metered();
+        let is_short = || agent.lead.is_short.load(Ordering::Acquire);
         while !is_short() && Instant::now() < deadline {
             watch.look(agent)?;
             agent.drain_ring(usize::MAX);
@@ -77,6 +76,7 @@ impl Drop for Bounded {
 fn keep(agent: &'static Agent, bound: Duration) {
     let mut markers = Markers::default();
     let mut window = Window::new(bound);
+    GATE.meter();
     while GATE.is_metered() && !agent.lead.over.load(Ordering::Acquire) {
         if let Err(why) = look(agent, bound, &mut markers, &mut window) {
             tracing::debug!("the lead is not bounded: {why}");
@@ -85,6 +85,8 @@ fn keep(agent: &'static Agent, bound: Duration) {
         std::thread::sleep(LOOK_AGAIN);
     }
     GATE.meter_no_more();
+    // Or it is as it is.
+    agent.lead.is_short.store(true, Ordering::Release);
     let in_the_way = agent.lead.in_the_way.lock();
     // A reset or the exit has taken them, or is about to.
     if agent.control.given_up().is_none() {

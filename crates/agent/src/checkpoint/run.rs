@@ -64,7 +64,7 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
         return Ok(());
     };
     let lead = Bounded::new(agent, &begin);
-    debug_span!("get near").in_scope(|| lead.wait_until_short())?;
+    debug_span!("lead").in_scope(|| lead.wait_until_short())?;
     set_phase(agent.page, Phase::Armed);
     close_and_drain(agent, &begin, lead)?;
     // From here on the gate is closed and empty and the GPU idle.

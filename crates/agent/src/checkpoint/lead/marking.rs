@@ -29,8 +29,10 @@ impl Lead {
 
     /// What began with [`Self::mark_no_more`] is over, or known from elsewhere.
     pub(crate) fn may_mark(&self) {
-        let mut in_the_way = self.in_the_way.lock();
-        *in_the_way = in_the_way.saturating_sub(1);
+        // Who makes them may wait for HIP, and nobody of the program for that: none are made any more then.
+        if let Some(mut in_the_way) = self.in_the_way.try_lock_for(ONE_LOOK) {
+            *in_the_way = in_the_way.saturating_sub(1);
+        }
     }
 
     /// Waits until no marker is made or asked for, or that takes too long.
