@@ -28,17 +28,23 @@ impl Walk<'_> {
             return;
         }
         if state.indexed {
-            // Any register from this one on may be meant.
-            let lost = self.arena.opaque(Lost::Arithmetic);
-            let vectors = Rc::make_mut(&mut state.vectors);
-            vectors
-                .iter_mut()
-                .skip(register)
-                .for_each(|vector| *vector = lost);
-        } else if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
+            return self.lose_vectors(state, register);
+        }
+        if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
             *slot = value;
         }
         state.forget_lanes_of(Holder::Vector(register as u8));
+    }
+
+    /// Any register from this one on may be meant: what is in its lanes now is not known.
+    fn lose_vectors(&mut self, state: &mut State, first: usize) {
+        let vectors = Rc::make_mut(&mut state.vectors);
+        for vector in vectors.iter_mut().skip(first) {
+            *vector = self.arena.opaque(Lost::Arithmetic);
+        }
+        state.forget_lanes(
+            |holder, _| matches!(holder, Holder::Vector(register) if usize::from(register) >= first),
+        );
     }
 
     /// A source with its sub-dword selection.
@@ -391,7 +397,8 @@ impl Walk<'_> {
     fn read_lane(&mut self, state: &mut State, inst: &Inst, lane: Option<Option<u32>>) {
         let value = match (inst.srcs[0], lane) {
             (Operand::Vector(register), Some(Some(lane)))
-                if state.spills.contains_key(&(Holder::Vector(register), lane)) =>
+                if !state.indexed
+                    && state.spills.contains_key(&(Holder::Vector(register), lane)) =>
             {
                 state.spills[&(Holder::Vector(register), lane)]
             }
@@ -443,6 +450,14 @@ impl Walk<'_> {
         let Operand::Vector(register) = inst.dsts[0] else {
             return;
         };
+        if state.indexed {
+            self.note_lanes_written(usize::from(register)..self.vectors);
+            state.widened = None;
+            if !state.idle {
+                self.lose_vectors(state, register.into());
+            }
+            return state.forget_lanes(|holder, _| matches!(holder, Holder::Vector(_)));
+        }
         let value = self.word(state, inst.srcs[0]);
         let lane = self.word(state, inst.srcs[1]);
         let lane = self.arena.as_const(lane);
