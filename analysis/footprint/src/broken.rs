@@ -39,12 +39,14 @@ pub enum Rule {
     StoresAreLeftOut,
     /// Where pointers are stored, something else may be stored as well.
     PlacesAreShared,
+    /// An index times a stride may have more than 32 bits.
+    ProductsAreWide,
 }
 
 impl Rule {
     #[cfg(feature = "broken")]
     /// Every rule.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::SwitchingOffMakesAnEpoch,
         Self::SwitchingOnMakesAnEpoch,
         Self::LoopsHaveManyEntries,
@@ -60,6 +62,7 @@ impl Rule {
         Self::ChangesMakeValues,
         Self::StoresAreLeftOut,
         Self::PlacesAreShared,
+        Self::ProductsAreWide,
     ];
 
     #[cfg(not(feature = "broken"))]

@@ -27,7 +27,6 @@ impl Walk<'_> {
             (descriptor.queue_ptr(), Some(Node::Symbol(Symbolic::Queue))),
             (descriptor.kernarg_segment_ptr(), kernarg),
             (descriptor.dispatch_id(), None),
-            (descriptor.flat_scratch_init(), None),
         ];
         for (present, node) in pointers {
             if present {
@@ -36,6 +35,13 @@ impl Walk<'_> {
                     self.set_scalar64(&mut state, next as u8, address);
                 }
                 next += 2;
+            }
+        }
+        if descriptor.flat_scratch_init() {
+            for half in 0..2 {
+                let value = self.arena.intern(Node::FlatScratch(half));
+                self.set_scalar(&mut state, next, value);
+                next += 1;
             }
         }
         next += usize::from(descriptor.private_segment_size_sgpr());
@@ -54,7 +60,11 @@ impl Walk<'_> {
             }
         }
         next += usize::from(descriptor.workgroup_info());
-        next += usize::from(descriptor.private_segment());
+        if descriptor.private_segment() {
+            let value = self.arena.intern(Node::ScratchWave);
+            self.set_scalar(&mut state, next, value);
+            next += 1;
+        }
         // What the command processor sets and nobody here asks for. Those behind are set by nobody.
         for register in 0..next {
             if self.scalar(&state, register) == BOTTOM {

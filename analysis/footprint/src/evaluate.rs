@@ -259,7 +259,9 @@ impl<'a> Evaluation<'a> {
                 let block = self.launch.block[dimension].max(1);
                 self.up_to(self.launch.grid[dimension].div_ceil(block))
             }
-            Node::ScratchBuffer(_) => Value::lost(Reason::UntrackedAddress, 32),
+            Node::ScratchBuffer(_) | Node::FlatScratch(_) | Node::ScratchWave => {
+                Value::lost(Reason::UntrackedAddress, 32)
+            }
             Node::Opaque(_, lost) => Value::lost(reason(lost), 32),
             Node::Mask(..) => Value::One(Alternative::number(Range::full(32))),
             Node::Image(address) => {

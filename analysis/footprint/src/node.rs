@@ -83,6 +83,10 @@ pub(crate) enum Node {
     Packet(u32),
     /// Dword of the scratch buffer's descriptor.
     ScratchBuffer(u8),
+    /// Dword of where flat addresses of scratch begin.
+    FlatScratch(u8),
+    /// How far from both the scratch of the wave is.
+    ScratchWave,
     /// Work-item id in its group.
     Item(u8),
     /// Work-group id.

@@ -15,6 +15,10 @@ mod elf;
 mod guards;
 #[path = "words/lanes.rs"]
 mod lanes;
+#[path = "words/scratch.rs"]
+mod scratch;
+#[path = "words/structured.rs"]
+mod structured;
 
 use code::*;
 use elf::KernelSource;
