@@ -41,12 +41,14 @@ pub enum Rule {
     PlacesAreShared,
     /// An index times a stride may have more than 32 bits.
     ProductsAreWide,
+    /// A wave may have lanes without a work-item.
+    LanesMayBeVacant,
 }
 
 impl Rule {
     #[cfg(feature = "broken")]
     /// Every rule.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::SwitchingOffMakesAnEpoch,
         Self::SwitchingOnMakesAnEpoch,
         Self::LoopsHaveManyEntries,
@@ -63,6 +65,7 @@ impl Rule {
         Self::StoresAreLeftOut,
         Self::PlacesAreShared,
         Self::ProductsAreWide,
+        Self::LanesMayBeVacant,
     ];
 
     #[cfg(not(feature = "broken"))]

@@ -1,7 +1,8 @@
 //! Registers at a kernel's entry: LLVM's AMDGPU guide, "Initial Kernel Execution State".
 
+use crate::broken::Rule;
 use crate::expr::{BOTTOM, Id, Lost, Node, Symbolic};
-use crate::state::State;
+use crate::state::{Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -76,6 +77,13 @@ impl Walk<'_> {
             let value: Id = self.arena.intern(Node::Item(dimension as u8));
             self.set_vector(&mut state, dimension, value);
         }
+        // Nobody but work-items is on, until lanes are switched on that need not be theirs.
+        if !Rule::LanesMayBeVacant.is_broken() {
+            state.parked = self.parked.push(state.parked, Parked::Vacant);
+        }
+        let items = self.snapshot(&state);
+        state.bound = Some(items);
+        self.epochs.begin_with(items);
         state
     }
 }

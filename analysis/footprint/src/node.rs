@@ -87,6 +87,8 @@ pub(crate) enum Node {
     FlatScratch(u8),
     /// How far from both the scratch of the wave is.
     ScratchWave,
+    /// Whether waves of the launch have lanes without a work-item: 1 if some have.
+    Vacant,
     /// Work-item id in its group.
     Item(u8),
     /// Work-group id.

@@ -9,7 +9,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
 use crate::operations;
 use crate::place::Holder;
-use crate::state::{NONE_PARKED, Parked, State, is_in};
+use crate::state::{NONE_PARKED, Parked, State, Switched, is_in};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -432,6 +432,8 @@ impl Walk<'_> {
         let value = state.vectors.get(register)?;
         for parked in self.parked.since(state.parked, NONE_PARKED) {
             let snapshot = match parked {
+                // Lane 0 has a work-item.
+                Parked::Vacant => continue,
                 Parked::Snapshot(snapshot) => &self.snapshots[snapshot as usize],
                 Parked::Changed(changes) if !self.changes[changes as usize].has(register) => {
                     continue;
@@ -469,8 +471,12 @@ impl Walk<'_> {
         }
         let holder = Holder::Vector(register);
         // Of a lane that is not active it is not known any more that nothing has changed.
-        let on = state.lanes().unwrap_or(u64::MAX);
-        if on != u64::MAX && lane.is_none_or(|lane| !is_in(on, lane)) {
+        let may_be_off = match state.widened.as_ref().map(|widened| widened.lanes) {
+            Some(Switched::Numbered(on)) => lane.map_or(on != u64::MAX, |lane| !is_in(on, lane)),
+            Some(Switched::Others) => true,
+            None => false,
+        };
+        if may_be_off {
             state.widened = None;
         }
         match lane {

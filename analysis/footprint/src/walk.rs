@@ -216,8 +216,10 @@ impl<'a> Walk<'a> {
 
     /// Some instruction writes one lane of such registers.
     pub(crate) fn note_lanes_written(&mut self, registers: Range<usize>) {
+        // The first is of the entry.
+        let parked = self.snapshots.len() > 1;
         for register in registers {
-            self.late |= self.lane_written.insert(register) && !self.snapshots.is_empty();
+            self.late |= self.lane_written.insert(register) && parked;
         }
     }
 

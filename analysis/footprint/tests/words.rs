@@ -19,6 +19,8 @@ mod lanes;
 mod scratch;
 #[path = "words/structured.rs"]
 mod structured;
+#[path = "words/vacant.rs"]
+mod vacant;
 
 use code::*;
 use elf::KernelSource;
