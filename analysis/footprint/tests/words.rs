@@ -7,6 +7,8 @@
     reason = "lists of ranges that happen to have one element"
 )]
 
+#[path = "words/buffers.rs"]
+mod buffers;
 #[path = "words/code.rs"]
 mod code;
 #[path = "../../code-object/tests/elf/mod.rs"]
@@ -15,10 +17,6 @@ mod elf;
 mod guards;
 #[path = "words/lanes.rs"]
 mod lanes;
-#[path = "words/scratch.rs"]
-mod scratch;
-#[path = "words/structured.rs"]
-mod structured;
 #[path = "words/vacant.rs"]
 mod vacant;
 
