@@ -117,6 +117,9 @@ impl Walk<'_> {
         } else {
             self.scalar64(state, inst.srcs[0])
         };
+        if info.class != Class::Load && self.is_of_given_scratch(address, MAX_MERGES) {
+            state.lose_scratch();
+        }
         if inst.srcs[1] != Operand::None {
             let offset = self.word(state, inst.srcs[1]);
             let words = self.arena.constant(!3);
@@ -314,12 +317,21 @@ impl Walk<'_> {
             _ => inst.srcs[1],
         };
         let bytes = if info.bytes == 0 { 16 } else { info.bytes };
-        let (address, facts, checked) = match self.target(state, located) {
+        let (address, base, facts, checked) = match self.target(state, located) {
             Target::Scratch(reach) => {
                 return self.scratch_access(state, inst, reach, data, bytes);
             }
-            Target::Memory(address) => (address, state.facts, false),
-            Target::Checked(Checked { address, facts }) => (address, facts, true),
+            Target::Memory(address) => (address, address, state.facts, false),
+            Target::Checked(Checked {
+                address,
+                base,
+                facts,
+            }) => (address, base, facts, true),
+        };
+        let in_scratch = match info.space {
+            Space::Flat => self.may_be_scratch(base),
+            Space::Buffer => self.may_be_in_given_scratch(base),
+            _ => self.is_of_given_scratch(base, MAX_MERGES),
         };
         if state.idle {
             return;
@@ -336,12 +348,11 @@ impl Walk<'_> {
         };
         let words = self.stored_words(state, inst);
         self.site(site, words);
-        if writes && info.space == Space::Flat && self.may_be_scratch(address) {
+        if writes && in_scratch {
             state.lose_scratch();
         }
         let partial = info.flags.contains(Flags::READS_DST) || info.bytes == 0;
-        let reads_scratch = info.space == Space::Flat && self.may_be_scratch(address);
-        if reads_scratch {
+        if in_scratch {
             self.lose_results(state, inst, Lost::Scratch);
         } else if info.class == Class::Load && !partial && !inst.lds {
             let signed = matches!(
@@ -383,7 +394,10 @@ impl Walk<'_> {
                 let address = self.arena.offset(address, inst.imm.into());
                 match self.scratch_offset(address) {
                     Some((low, offset)) if info.space == Space::Flat => {
-                        Target::Scratch(self.reach(state, located.pc, low, offset))
+                        Target::Scratch(match self.is_wave_flat(state) {
+                            true => self.reach(state, located.pc, low, offset),
+                            false => Reach::Anywhere,
+                        })
                     }
                     _ => Target::Memory(address),
                 }

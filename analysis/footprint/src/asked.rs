@@ -6,7 +6,7 @@
 //! A scalar is asked for until it is set. A vector register is set in the lanes that are active, and asked for by those
 //! that are and by those that are parked: who is active now may be parked wherever EXEC is written, and come back.
 
-use strobe_isa::scalar_register::{CODES, EXEC};
+use strobe_isa::scalar_register::{CODES, EXEC, FLAT_SCRATCH};
 use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand};
 
 use crate::block::{Block, Exit, Located};
@@ -169,6 +169,9 @@ impl Effect {
         }
         if info.flags.contains(Flags::READS_VCC) {
             self.ask_scalars(VCC as u8, 2);
+        }
+        if info.flags.contains(Flags::READS_FLAT_SCRATCH) {
+            self.ask_scalars(FLAT_SCRATCH, 2);
         }
         if info.flags.contains(Flags::READS_M0) {
             self.ask_scalars(M0 as u8, 1);

@@ -39,12 +39,16 @@ pub enum Rule {
     StoresAreLeftOut,
     /// Where pointers are stored, something else may be stored as well.
     PlacesAreShared,
+    /// An index times a stride may have more than 32 bits.
+    ProductsAreWide,
+    /// A wave may have lanes without a work-item.
+    LanesMayBeVacant,
 }
 
 impl Rule {
     #[cfg(feature = "broken")]
     /// Every rule.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::SwitchingOffMakesAnEpoch,
         Self::SwitchingOnMakesAnEpoch,
         Self::LoopsHaveManyEntries,
@@ -60,6 +64,8 @@ impl Rule {
         Self::ChangesMakeValues,
         Self::StoresAreLeftOut,
         Self::PlacesAreShared,
+        Self::ProductsAreWide,
+        Self::LanesMayBeVacant,
     ];
 
     #[cfg(not(feature = "broken"))]

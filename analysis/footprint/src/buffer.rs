@@ -6,6 +6,7 @@ use strobe_isa::Operand;
 
 use crate::access::Target;
 use crate::block::Located;
+use crate::broken::Rule;
 use crate::expr::{Arena, Binary, FactId, Id, Lost, Node, ZERO};
 use crate::indexed::Reach;
 use crate::state::State;
@@ -14,6 +15,8 @@ use crate::walk::Walk;
 /// Where a lane goes whose offset passes the check.
 pub(crate) struct Checked {
     pub(crate) address: Id,
+    /// Of the buffer.
+    pub(crate) base: Id,
     /// What holds for such a lane.
     pub(crate) facts: FactId,
 }
@@ -64,9 +67,7 @@ impl Walk<'_> {
             let lost = self.lost64();
             return Target::Memory(lost);
         };
-        let descriptor: Vec<Id> = (0..4)
-            .map(|word| self.scalar(state, usize::from(first) + word))
-            .collect();
+        let descriptor = [0, 1, 2, 3].map(|word| self.scalar(state, usize::from(first) + word));
         let soffset = self.word(state, inst.srcs[2]);
         let mut next = match inst.srcs[0] {
             Operand::Vector(register) => usize::from(register),
@@ -81,9 +82,7 @@ impl Walk<'_> {
         } else {
             ZERO
         };
-        if self.arena.node(descriptor[3]) == Node::ScratchBuffer(3)
-            || self.arena.node(descriptor[2]) == Node::ScratchBuffer(2)
-        {
+        if self.is_wave_buffer(descriptor) {
             // The scalar offset counts bytes of the wave, the others bytes of the lane.
             let reach = match (self.arena.as_const(soffset), index) {
                 (Some(wave), None) if wave % 256 == 0 => {
@@ -94,7 +93,7 @@ impl Walk<'_> {
             };
             return Target::Scratch(reach);
         }
-        let mut address = self.buffer_base(state, first);
+        let base = self.buffer_base(state, first);
         let (swizzled, stride) = match self.arena.node(descriptor[1]) {
             Node::Const(word) => (word >> 31 == 1, Some(word >> 16 & 0x3fff)),
             Node::Binary(Binary::And, _, mask) if self.arena.as_const(mask) == Some(0xffff) => {
@@ -112,19 +111,21 @@ impl Walk<'_> {
         // Swizzled buffers and those that add the lane id have addresses of their own kind.
         let plain = !swizzled && last.is_some_and(|last| last >> 23 & 1 == 0);
         let product = match (index, stride) {
-            (None, _) => Some(ZERO),
-            (Some(index), Some(stride)) => {
-                let stride = self.arena.constant(stride);
-                Some(self.arena.binary(Binary::Mul, index, stride))
-            }
+            (None, _) => Some(self.arena.constant64(0)),
+            (Some(index), Some(stride)) => Some(self.element(index, stride)),
             (Some(_), None) => None,
         };
         let facts = state.facts;
         let Some(product) = product.filter(|_| plain) else {
-            let offset = self.arena.opaque(Lost::Arithmetic);
-            let offset = self.arena.zero64(offset);
-            let address = self.arena.add64(address, offset);
-            return Target::Checked(Checked { address, facts });
+            // Of 64 bits, as products are.
+            let [a, b] = [(); 2].map(|()| self.arena.opaque(Lost::Arithmetic));
+            let offset = self.arena.intern(Node::MulU(a, b));
+            let address = self.arena.add64(base, offset);
+            return Target::Checked(Checked {
+                address,
+                base,
+                facts,
+            });
         };
         let (voffset, facts) = match self.arena.as_const(descriptor[2]) {
             Some(records) if stride == Some(0) && index.is_none() && soffset == ZERO => {
@@ -132,12 +133,35 @@ impl Walk<'_> {
             }
             _ => (voffset, facts),
         };
-        for part in [product, voffset, soffset] {
+        let mut address = self.arena.add64(base, product);
+        for part in [voffset, soffset] {
             let part = self.arena.zero64(part);
             address = self.arena.add64(address, part);
         }
         let address = self.arena.offset(address, inst.imm.into());
-        Target::Checked(Checked { address, facts })
+        Target::Checked(Checked {
+            address,
+            base,
+            facts,
+        })
+    }
+
+    /// Where an element begins. What is beyond 32 bits of the product the hardware may use or leave out: it is not said.
+    fn element(&mut self, index: Id, stride: u32) -> Id {
+        let fits = match self.arena.node(index) {
+            Node::Item(_) => true,
+            Node::Const(index) => index.checked_mul(stride).is_some(),
+            _ => stride == 0,
+        };
+        let stride = self.arena.constant(stride);
+        let low = self.arena.binary(Binary::Mul, index, stride);
+        let low = self.arena.zero64(low);
+        if fits || Rule::ProductsAreWide.is_broken() {
+            return low;
+        }
+        let whole = self.arena.intern(Node::MulU(index, stride));
+        let either = self.arena.unknown();
+        self.arena.intern(Node::Select64(either, whole, low))
     }
 
     /// The offset of the lanes for which it is in range in a buffer of so many bytes, and what holds for them: kernels

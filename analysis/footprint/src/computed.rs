@@ -33,6 +33,7 @@ impl Computed {
             | Node::Kernarg(_)
             | Node::Kernarg64(_)
             | Node::Packet(_)
+            | Node::Vacant
             | Node::Item(_)
             | Node::Group(_) => true,
             Node::Load { load, .. } | Node::Load64 { load, .. } => {

@@ -8,7 +8,7 @@
 
 use strobe_code_object::ArgKind;
 
-use crate::expr::{BOTTOM, Id, Node, Symbolic};
+use crate::expr::{BOTTOM, Id, Node, Symbolic, children};
 use crate::walk::Walk;
 
 /// Sums, choices and merges inside each other that are looked through.
@@ -18,6 +18,34 @@ impl Walk<'_> {
     /// Only if the aperture was named, a flat address may lead to scratch.
     pub(crate) fn may_be_scratch(&mut self, address: Id) -> bool {
         self.scratch_escapes && !self.is_elsewhere(address, MAX_PARTS)
+    }
+
+    /// A kernel that is told where scratch is can get there without the aperture: with a descriptor that it makes itself,
+    pub(crate) fn may_be_in_given_scratch(&mut self, base: Id) -> bool {
+        let descriptor = &self.kernel.descriptor;
+        (descriptor.private_segment_buffer() || descriptor.flat_scratch_init())
+            && !self.is_elsewhere(base, MAX_PARTS)
+    }
+
+    /// or with an address that it makes of that.
+    pub(crate) fn is_of_given_scratch(&self, address: Id, depth: u32) -> bool {
+        let node = self.arena.node(address);
+        if matches!(node, Node::ScratchBuffer(_) | Node::FlatScratch(_)) {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        self.charge(1);
+        let phis = match node {
+            Node::Phi(phi) => self.merges.inputs(phi),
+            _ => &[],
+        };
+        let mut parts = children(&node)
+            .into_iter()
+            .flatten()
+            .chain(phis.iter().copied());
+        parts.any(|part| self.is_of_given_scratch(part, depth))
     }
 
     fn is_elsewhere(&mut self, pointer: Id, depth: u32) -> bool {

@@ -1,7 +1,8 @@
 //! Registers at a kernel's entry: LLVM's AMDGPU guide, "Initial Kernel Execution State".
 
+use crate::broken::Rule;
 use crate::expr::{BOTTOM, Id, Lost, Node, Symbolic};
-use crate::state::State;
+use crate::state::{Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -27,7 +28,6 @@ impl Walk<'_> {
             (descriptor.queue_ptr(), Some(Node::Symbol(Symbolic::Queue))),
             (descriptor.kernarg_segment_ptr(), kernarg),
             (descriptor.dispatch_id(), None),
-            (descriptor.flat_scratch_init(), None),
         ];
         for (present, node) in pointers {
             if present {
@@ -36,6 +36,13 @@ impl Walk<'_> {
                     self.set_scalar64(&mut state, next as u8, address);
                 }
                 next += 2;
+            }
+        }
+        if descriptor.flat_scratch_init() {
+            for half in 0..2 {
+                let value = self.arena.intern(Node::FlatScratch(half));
+                self.set_scalar(&mut state, next, value);
+                next += 1;
             }
         }
         next += usize::from(descriptor.private_segment_size_sgpr());
@@ -54,7 +61,11 @@ impl Walk<'_> {
             }
         }
         next += usize::from(descriptor.workgroup_info());
-        next += usize::from(descriptor.private_segment());
+        if descriptor.private_segment() {
+            let value = self.arena.intern(Node::ScratchWave);
+            self.set_scalar(&mut state, next, value);
+            next += 1;
+        }
         // What the command processor sets and nobody here asks for. Those behind are set by nobody.
         for register in 0..next {
             if self.scalar(&state, register) == BOTTOM {
@@ -66,6 +77,13 @@ impl Walk<'_> {
             let value: Id = self.arena.intern(Node::Item(dimension as u8));
             self.set_vector(&mut state, dimension, value);
         }
+        // Nobody but work-items is on, until lanes are switched on that need not be theirs.
+        if !Rule::LanesMayBeVacant.is_broken() {
+            state.parked = self.parked.push(state.parked, Parked::Vacant);
+        }
+        let items = self.snapshot(&state);
+        state.bound = Some(items);
+        self.epochs.begin_with(items);
         state
     }
 }

@@ -59,6 +59,11 @@ impl Epochs {
         }
     }
 
+    /// The lanes that are active in the first.
+    pub(crate) fn begin_with(&mut self, items: u32) {
+        self.all[0].bound = Some(items);
+    }
+
     /// A snapshot whose lanes contain those active in the epoch.
     pub(crate) fn bound(&self, epoch: u32) -> Option<u32> {
         self.all[epoch as usize].bound

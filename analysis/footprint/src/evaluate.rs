@@ -251,6 +251,8 @@ impl<'a> Evaluation<'a> {
             Node::Kernarg(offset) => self.kernarg(offset, 4),
             Node::Kernarg64(offset) => self.kernarg(offset, 8),
             Node::Packet(offset) => self.packet(offset),
+            Node::Vacant if self.any_launch => self.up_to(2),
+            Node::Vacant => self.number(self.launch.has_vacant_lanes().into()),
             Node::Item(_) if self.any_launch => self.up_to(MAX_ITEMS),
             Node::Group(_) if self.any_launch => self.up_to(u32::MAX),
             Node::Item(dimension) => self.up_to(self.launch.block[usize::from(dimension % 3)]),
@@ -259,7 +261,9 @@ impl<'a> Evaluation<'a> {
                 let block = self.launch.block[dimension].max(1);
                 self.up_to(self.launch.grid[dimension].div_ceil(block))
             }
-            Node::ScratchBuffer(_) => Value::lost(Reason::UntrackedAddress, 32),
+            Node::ScratchBuffer(_) | Node::FlatScratch(_) | Node::ScratchWave => {
+                Value::lost(Reason::UntrackedAddress, 32)
+            }
             Node::Opaque(_, lost) => Value::lost(reason(lost), 32),
             Node::Mask(..) => Value::One(Alternative::number(Range::full(32))),
             Node::Image(address) => {
@@ -408,11 +412,11 @@ impl<'a> Evaluation<'a> {
             20 => self.launch.grid[2],
             _ => return Value::lost(Reason::UntrackedAddress, 32),
         };
-        Value::One(Alternative::number(Range::wrap(
-            value.into(),
-            value.into(),
-            32,
-        )))
+        self.number(value)
+    }
+
+    fn number(&self, value: u32) -> Value {
+        Value::One(Alternative::number(Range::exactly(value.into())))
     }
 
     /// A 64-bit word that may be a pointer.

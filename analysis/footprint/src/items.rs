@@ -188,6 +188,9 @@ impl<'e, 'a> Items<'e, 'a> {
                 let word = self.evaluation.packet(offset).numbers()?.single()?;
                 Some(Column::Same(u64::from(word as u32)))
             }
+            Node::Vacant => Some(Column::Same(
+                self.evaluation.launch.has_vacant_lanes().into(),
+            )),
             Node::Item(d) => self.each(|item| item.item[usize::from(d % 3)]),
             Node::Group(d) => self.each(|item| item.group[usize::from(d % 3)]),
             Node::Load { load, dword } => self.load(load, dword, 4),

@@ -2,6 +2,9 @@
 
 use strobe_extent::Extent;
 
+/// Lanes of all waves that are analysed.
+const WAVE: u64 = 64;
+
 /// One launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
@@ -13,6 +16,15 @@ pub struct Launch<'a> {
     pub block: [u32; 3],
     /// Bytes of LDS beyond what the kernel declares.
     pub dynamic_lds: u32,
+}
+
+impl Launch<'_> {
+    /// Whether some wave has lanes without a work-item: the last of a work-group, unless work-groups are whole waves.
+    pub(crate) fn has_vacant_lanes(&self) -> bool {
+        let [items, blocks] = [self.grid, self.block].map(|of| of.map(u64::from));
+        let is_cut = (0..3).any(|d| blocks[d] == 0 || !items[d].is_multiple_of(blocks[d]));
+        is_cut || !blocks.iter().product::<u64>().is_multiple_of(WAVE)
+    }
 }
 
 /// Device memory as it is known at the launch.

@@ -13,7 +13,7 @@ use crate::merge::{Point, PointPhis, Way};
 use crate::place::{Holder, Place};
 use crate::premises::{Premise, Where, Which};
 use crate::registers::{Defined, SCALARS};
-use crate::state::{Parked, ParkedId, State};
+use crate::state::{Parked, ParkedId, Slots, State};
 use crate::walk::Walk;
 
 /// One walk through a loop.
@@ -48,6 +48,9 @@ pub(crate) struct LoopRun {
     kept: Map<Place, Id>,
     /// Those of which it is taken, too, that lanes that have left the loop have it there.
     kept_parked: Map<Place, Id>,
+    /// What is at the head.
+    vectors: Rc<Vec<Id>>,
+    slots: Rc<Slots>,
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,
@@ -64,6 +67,15 @@ impl LoopRun {
             false => self.wave,
         }
     }
+}
+
+/// Who is parked when a loop goes round.
+struct Carried {
+    snapshots: Vec<usize>,
+    /// What may have become of them.
+    changes: Vec<u32>,
+    /// Lanes without a work-item are among them.
+    vacant: bool,
 }
 
 /// A loop's head, while it is made.
@@ -239,6 +251,8 @@ impl Walk<'_> {
             masks,
             kept: kept.into_iter().collect(),
             kept_parked: Map::default(),
+            vectors: Rc::clone(&state.vectors),
+            slots: Rc::clone(&state.scratch),
             parked,
             carried: Vec::new(),
             which,
@@ -480,6 +494,16 @@ impl Walk<'_> {
 
     /// The value of a place in the lanes that were switched off in earlier iterations of a loop.
     pub(crate) fn parked_in_loop(&mut self, run: u32, place: Place) -> Id {
+        let of = &self.loops[run as usize];
+        // What the loop leaves as it is they have as it was at the head.
+        match place {
+            Place::Vector(register) if !of.defined.vector(register) => return of.vectors[register],
+            Place::Slot(slot) if !of.scratch => {
+                let value = of.slots.get(&slot).copied();
+                return value.unwrap_or_else(|| self.arena.opaque(Lost::Scratch));
+            }
+            _ => {}
+        }
         let LoopRun {
             kept, kept_parked, ..
         } = &mut self.loops[run as usize];
@@ -518,10 +542,11 @@ impl Walk<'_> {
         id
     }
 
-    /// Snapshots still parked when the loop goes round, and what may have become of them.
-    fn carried(&self, run: u32) -> (Vec<usize>, Vec<u32>) {
+    /// What is still parked when the loop goes round.
+    fn carried(&self, run: u32) -> Carried {
         let mut found: Vec<usize> = Vec::new();
         let mut changes: Vec<u32> = Vec::new();
+        let mut vacant = false;
         let mut loops = vec![run];
         let mut at = 0;
         while let Some(&run) = loops.get(at) {
@@ -533,12 +558,17 @@ impl Walk<'_> {
                     }
                     Parked::Loop(inner) if !loops.contains(&inner) => loops.push(inner),
                     Parked::Changed(other) if !changes.contains(&other) => changes.push(other),
+                    Parked::Vacant => vacant = true,
                     _ => {}
                 }
             }
         }
         found.retain(|&snapshot| !self.snapshots[snapshot].idle);
-        (found, changes)
+        Carried {
+            snapshots: found,
+            changes,
+            vacant,
+        }
     }
 
     /// What was taken for granted of lanes that have left a loop must be true of them.
@@ -548,17 +578,23 @@ impl Walk<'_> {
             if of.kept_parked.is_empty() && of.entered.is_none() {
                 continue;
             }
-            let (snapshots, changes) = self.carried(run as u32);
-            self.check_carried(run, &snapshots, !changes.is_empty());
+            let carried = self.carried(run as u32);
+            self.check_carried(run, &carried);
+            let Carried {
+                snapshots,
+                changes,
+                vacant,
+            } = carried;
             let LoopRun {
                 kept_parked, which, ..
             } = &self.loops[run];
             self.charge(kept_parked.len() * (snapshots.len() + changes.len()));
             for (&place, value) in kept_parked {
                 let Place::Slot(slot) = place else { continue };
-                let is_kept = snapshots
-                    .iter()
-                    .all(|&s| self.snapshots[s].scratch.get(&slot) == Some(value))
+                let is_kept = !vacant
+                    && snapshots
+                        .iter()
+                        .all(|&s| self.snapshots[s].scratch.get(&slot) == Some(value))
                     && !changes
                         .iter()
                         .any(|&changes| self.changes[changes as usize].scratch.contains_key(&slot));
@@ -570,7 +606,7 @@ impl Walk<'_> {
     }
 
     /// Where no lane goes round, some that never came to the loop may have been on meanwhile, and are parked.
-    fn check_carried(&mut self, run: usize, snapshots: &[usize], has_changes: bool) {
+    fn check_carried(&mut self, run: usize, carried: &Carried) {
         let LoopRun {
             entered,
             which,
@@ -579,16 +615,19 @@ impl Walk<'_> {
             untouched,
             ..
         } = self.loops[run];
-        if has_changes && untouched && facts != wave {
+        if !carried.changes.is_empty() && untouched && facts != wave {
             self.premises.refute(which, Premise::Untouched);
         }
         let Some(entered) = entered else { return };
+        let Carried {
+            snapshots, vacant, ..
+        } = carried;
         self.charge(snapshots.len());
         let came = |&snapshot: &usize| {
             let bound = self.snapshots[snapshot].bound;
             bound.is_some_and(|bound| self.inside_of(bound, entered))
         };
-        if !snapshots.iter().all(came) {
+        if *vacant || !snapshots.iter().all(came) {
             self.premises.refute(which, Premise::Entered);
         }
     }
@@ -600,13 +639,17 @@ impl Walk<'_> {
             let Some(point) = self.loops[run].parked_point else {
                 continue;
             };
-            let (taken, changes) = self.carried(run as u32);
+            let Carried {
+                snapshots: taken,
+                changes,
+                vacant,
+            } = self.carried(run as u32);
             let changed = changes.iter().map(|&c| self.changes[c as usize].facts);
             let facts = taken
                 .iter()
                 .map(|&s| self.snapshots[s].facts)
                 .chain(changed);
-            let ways = facts.map(|facts| Way {
+            let ways = facts.chain(vacant.then_some(NOTHING)).map(|facts| Way {
                 facts,
                 wave: NOTHING,
                 back: false,
@@ -626,7 +669,8 @@ impl Walk<'_> {
                         Place::Scalar(_) | Place::Spill(..) => ZERO,
                     }
                 });
-                self.merges.bring_all(phi, values.chain(changed));
+                self.merges
+                    .bring_all(phi, values.chain(changed).chain(vacant.then_some(lost)));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::differing::Differing;
 use crate::expr::{BOTTOM, FALSE, Id, Node, ONES, TRUE, ZERO};
 use crate::place::{Holder, Place};
 use crate::registers::VCC;
-use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State};
+use crate::state::{NONE_PARKED, Parked, ParkedId, Snapshot, State, Switched};
 use crate::walk::Walk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -415,7 +415,13 @@ impl Walk<'_> {
         if let Some(lanes) = lanes_of(src).filter(|_| to_exec && !inverted) {
             let before = self.snapshot(state);
             self.change(state, Change::Replace(mask));
-            self.made_active(state, before, lanes);
+            self.made_active(state, before, Switched::Numbered(lanes));
+        } else if to_exec && inverted && src == Operand::Scalar(EXEC) {
+            let before = self.snapshot(state);
+            self.change(state, Change::Replace(mask));
+            self.made_active(state, before, Switched::Others);
+        } else if to_exec && mask == TRUE {
+            self.make_all_active(state);
         } else if to_exec {
             self.change(state, Change::Replace(mask));
         } else if let Operand::Scalar(register) = dst {
@@ -459,7 +465,10 @@ impl Walk<'_> {
         }
         self.change(state, change);
         if inst.op == Op::s_or_saveexec_b64 && inst.srcs[0] == Operand::Int(-1) {
-            self.made_all_active(state, snapshot);
+            self.made_active(state, snapshot, Switched::ALL);
+        }
+        if inst.op == Op::s_xor_saveexec_b64 && inst.srcs[0] == Operand::Int(-1) {
+            self.made_active(state, snapshot, Switched::Others);
         }
         if let Operand::Scalar(register) = inst.dsts[0] {
             self.set_mask(state, register, saved);

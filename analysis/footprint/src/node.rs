@@ -83,6 +83,12 @@ pub(crate) enum Node {
     Packet(u32),
     /// Dword of the scratch buffer's descriptor.
     ScratchBuffer(u8),
+    /// Dword of where flat addresses of scratch begin.
+    FlatScratch(u8),
+    /// How far from both the scratch of the wave is.
+    ScratchWave,
+    /// Whether waves of the launch have lanes without a work-item: 1 if some have.
+    Vacant,
     /// Work-item id in its group.
     Item(u8),
     /// Work-group id.

@@ -20,7 +20,8 @@ use std::rc::Rc;
 
 use crate::broken::Rule;
 use crate::differing::Differing;
-use crate::expr::{BOTTOM, FactId, Id, Lost};
+use crate::expr::{BOTTOM, Compare, FactId, Id, Lost, Node, ZERO};
+use crate::facts::NOTHING;
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::Place;
 use crate::registers::Defined;
@@ -37,6 +38,8 @@ struct Return {
     loops: Vec<u32>,
     /// What may have become of them.
     changes: Vec<u32>,
+    /// Lanes without a work-item are among them.
+    vacant: bool,
     /// Loops that these lanes were in and that are over, a bit for each: their registers are of some
     /// iteration.
     over: u64,
@@ -48,8 +51,10 @@ impl Walk<'_> {
         let before = state.epoch;
         let tail = since.map_or(NONE_PARKED, |since| self.snapshots[since as usize].parked);
         let (mut snapshots, mut loops, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut vacant = false;
         for entry in self.parked.since(state.parked, tail) {
             match entry {
+                Parked::Vacant => vacant = true,
                 Parked::Snapshot(snapshot) => snapshots.push(snapshot),
                 Parked::Loop(run) => loops.push(run),
                 Parked::Changed(other) => changes.push(other),
@@ -61,7 +66,7 @@ impl Walk<'_> {
         } else {
             self.epochs.unrelated(before, bound)
         };
-        if snapshots.is_empty() && loops.is_empty() {
+        if snapshots.is_empty() && loops.is_empty() && !vacant {
             let (true, Some(since)) = (state.idle, since) else {
                 return;
             };
@@ -70,7 +75,7 @@ impl Walk<'_> {
             }
             snapshots.push(since);
         }
-        let (point, common) = self.meeting(state, &snapshots, &loops, &changes);
+        let (point, common) = self.meeting(state, &snapshots, &loops, &changes, vacant);
         let returning = Return {
             point,
             own: (!state.idle).then(|| (Rc::clone(&state.vectors), Rc::clone(&state.scratch))),
@@ -78,6 +83,7 @@ impl Walk<'_> {
             snapshots,
             loops,
             changes,
+            vacant,
         };
         if returning.own.is_some() {
             self.come_together(state, before, point);
@@ -107,6 +113,7 @@ impl Walk<'_> {
         snapshots: &[u32],
         loops: &[u32],
         changes: &[u32],
+        vacant: bool,
     ) -> (u32, FactId) {
         let mut facts: Vec<FactId> = Vec::new();
         if !state.idle {
@@ -116,7 +123,9 @@ impl Walk<'_> {
             .iter()
             .map(|&snapshot| self.snapshots[snapshot as usize].facts);
         facts.extend(parked);
-        let common = facts.iter().copied().reduce(|a, b| self.common(a, b));
+        let vacant = vacant.then(|| self.some_are_vacant());
+        let all = facts.iter().copied().chain(vacant);
+        let common = all.reduce(|a, b| self.common(a, b));
         let mut common = common.unwrap_or(state.wave);
         for &run in loops {
             // Whatever held before the loop.
@@ -125,6 +134,7 @@ impl Walk<'_> {
             facts.push(before);
         }
         facts.extend(changes.iter().map(|&c| self.changes[c as usize].facts));
+        facts.extend(vacant);
         let ways = facts.into_iter().map(|facts| Way {
             facts,
             wave: FactId(0),
@@ -140,6 +150,13 @@ impl Walk<'_> {
             loops: 0,
         });
         (point, common)
+    }
+
+    /// What holds for a lane without a work-item: waves of the launch have such.
+    fn some_are_vacant(&mut self) -> FactId {
+        let vacant = self.arena.intern(Node::Vacant);
+        let some = self.arena.compare(Compare::Ne, vacant, ZERO);
+        self.facts.push(&self.arena, NOTHING, some)
     }
 
     fn loops_over(&self, snapshots: &[u32], changes: &[u32]) -> u64 {
@@ -166,6 +183,7 @@ impl Walk<'_> {
             loops,
             changes,
             over,
+            vacant,
             ..
         } = returning;
         let own = own.iter().map(|(vectors, _)| Rc::clone(vectors));
@@ -183,6 +201,9 @@ impl Walk<'_> {
         let mut defined = Defined::default();
         for &run in loops {
             defined = defined.or(&self.loops[run as usize].defined);
+        }
+        if *vacant {
+            defined = Defined::ALL;
         }
         concerned.add_all(defined.vectors());
         for &changes in changes {
@@ -208,14 +229,13 @@ impl Walk<'_> {
             values.clear();
             values.extend(sources.iter().map(|source| source[register]));
             for &run in loops {
-                values.push(if self.loops[run as usize].defined.vector(register) {
-                    self.parked_in_loop(run, Place::Vector(register))
-                } else {
-                    BOTTOM
-                });
+                values.push(self.parked_in_loop(run, Place::Vector(register)));
             }
             for &changes in changes {
                 values.push(self.changed(changes, Place::Vector(register)));
+            }
+            if *vacant {
+                values.push(self.arena.opaque(Lost::Arithmetic));
             }
             vectors[register] = self.rejoin(returning, &values);
         }
@@ -229,6 +249,7 @@ impl Walk<'_> {
             loops,
             changes,
             over,
+            vacant,
             ..
         } = returning;
         // With no lane there is nothing in it.
@@ -243,7 +264,9 @@ impl Walk<'_> {
         let is_same = known.all(|other| Rc::ptr_eq(other, first));
         let mut joined = Rc::clone(first);
         let in_loops = loops.iter().any(|&run| self.loops[run as usize].scratch);
-        if joined.is_empty() || (is_same && !in_loops && changes.is_empty() && *over == 0) {
+        if joined.is_empty()
+            || (is_same && !in_loops && changes.is_empty() && !vacant && *over == 0)
+        {
             state.scratch = joined;
             return;
         }
@@ -257,13 +280,13 @@ impl Walk<'_> {
                 None => BOTTOM,
             }));
             for &run in loops {
-                values.push(match self.loops[run as usize].scratch {
-                    true => self.parked_in_loop(run, Place::Slot(*offset)),
-                    false => BOTTOM,
-                });
+                values.push(self.parked_in_loop(run, Place::Slot(*offset)));
             }
             for &changes in changes {
                 values.push(self.changed(changes, Place::Slot(*offset)));
+            }
+            if *vacant {
+                values.push(lost);
             }
             *joined = self.rejoin(returning, &values);
         }

@@ -289,7 +289,9 @@ impl Finder<'_> {
                 self.one(Root::HostCalls(structure, true))
             }
             Node::Symbol(Symbolic::Kernarg | Symbolic::Packet) => self.one(Root::Arguments),
-            Node::Symbol(_) | Node::ScratchBuffer(_) => self.one(Root::Own),
+            Node::Symbol(_) | Node::ScratchBuffer(_) | Node::FlatScratch(_) | Node::ScratchWave => {
+                self.one(Root::Own)
+            }
             Node::Select(_, a, b) | Node::Select64(_, a, b) => self.of(a) | self.of(b),
             Node::Low(a) | Node::High(a) | Node::Lane(a, ..) | Node::Lane64(a, ..) => self.of(a),
             Node::Pair(low, high) if self.strict && self.of(low) != self.of(high) => {

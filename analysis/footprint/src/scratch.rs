@@ -10,9 +10,10 @@
 
 use std::rc::Rc;
 
+use strobe_isa::scalar_register::FLAT_SCRATCH;
 use strobe_isa::{Class, Inst, Operand};
 
-use crate::expr::{FactId, Id, Lost};
+use crate::expr::{FactId, Id, Lost, Node};
 use crate::indexed::{Indexed, Reach};
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
@@ -24,6 +25,29 @@ use crate::walk::Walk;
 const SLOTS_PER_STEP: usize = 16;
 
 impl Walk<'_> {
+    /// Whether what a buffer descriptor says is all that the wave's scratch has: in its own part of it, slots are known.
+    pub(crate) fn is_wave_buffer(&mut self, descriptor: [Id; 4]) -> bool {
+        let [low, high, rest @ ..] = descriptor;
+        let given = [2, 3].map(|word| self.arena.intern(Node::ScratchBuffer(word)));
+        let base = self.arena.pair(low, high);
+        rest == given && self.is_wave_scratch(base, Node::ScratchBuffer)
+    }
+
+    /// Whether flat addresses of scratch lead to what that descriptor leads to.
+    pub(crate) fn is_wave_flat(&mut self, state: &State) -> bool {
+        let base = self.scalar64(state, Operand::Scalar(FLAT_SCRATCH));
+        self.is_wave_scratch(base, Node::FlatScratch)
+    }
+
+    /// Whether an address is the one that the kernel was given, and as far from it as its wave is.
+    fn is_wave_scratch(&mut self, base: Id, given: fn(u8) -> Node) -> bool {
+        let [low, high] = [0, 1].map(|half| self.arena.intern(given(half)));
+        let given = self.arena.pair(low, high);
+        let wave = self.arena.intern(Node::ScratchWave);
+        let wave = self.arena.zero64(wave);
+        base == self.arena.add64(given, wave)
+    }
+
     /// The slots at an offset plus a constant.
     pub(crate) fn reach(&mut self, state: &State, pc: u64, offset: Id, constant: i64) -> Reach {
         if let Some(offset) = self.arena.as_const(offset) {

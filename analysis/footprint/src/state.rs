@@ -84,7 +84,10 @@ impl State {
         }
         let widened = self.widened.as_ref();
         let widened = widened.filter(|widened| widened.exec == self.exec);
-        widened.map(|widened| widened.lanes)
+        match widened?.lanes {
+            Switched::Numbered(lanes) => Some(lanes),
+            Switched::Others => None,
+        }
     }
 
     /// Forgets what is in the lanes of one holder.
@@ -140,13 +143,26 @@ pub(crate) fn is_in(lanes: u64, lane: u32) -> bool {
     lanes >> (lane & 63) & 1 != 0
 }
 
+/// Which lanes were switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Switched {
+    /// These, a bit each; no others are active.
+    Numbered(u64),
+    /// Those that were not active, and no others.
+    Others,
+}
+
+impl Switched {
+    pub(crate) const ALL: Self = Self::Numbered(u64::MAX);
+}
+
 /// Lanes when all were switched on, or some by their numbers.
 #[derive(Debug)]
 pub(crate) struct Widened {
     /// Before.
     pub(crate) snapshot: u32,
-    /// These, a bit each, and the value of EXEC.
-    pub(crate) lanes: u64,
+    /// These, and the value of EXEC.
+    pub(crate) lanes: Switched,
     pub(crate) exec: u32,
     /// After.
     pub(crate) vectors: Rc<Vec<Id>>,
@@ -182,6 +198,8 @@ pub(crate) const NONE_PARKED: ParkedId = ParkedId(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parked {
+    /// Lanes that no work-item has: they were never on, and anything is in them.
+    Vacant,
     Snapshot(u32),
     /// Whatever was parked in earlier iterations of the loop.
     Loop(u32),
@@ -199,7 +217,7 @@ pub(crate) struct ParkedLists {
 impl ParkedLists {
     pub(crate) fn new() -> Self {
         Self {
-            nodes: vec![(Parked::Snapshot(0), NONE_PARKED, 0)],
+            nodes: vec![(Parked::Vacant, NONE_PARKED, 0)],
             steps: Cell::new(0),
         }
     }

@@ -45,6 +45,7 @@ pub(crate) fn parts(arena: &Arena, whole: Id) -> u64 {
                     | Node::Kernarg(_)
                     | Node::Kernarg64(_)
                     | Node::Packet(_)
+                    | Node::Vacant
             );
             if !is_fixed {
                 *left = left.saturating_sub(1);

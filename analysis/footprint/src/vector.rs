@@ -9,7 +9,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
 use crate::operations;
 use crate::place::Holder;
-use crate::state::{NONE_PARKED, Parked, State, is_in};
+use crate::state::{NONE_PARKED, Parked, State, Switched, is_in};
 use crate::walk::Walk;
 
 impl Walk<'_> {
@@ -28,17 +28,23 @@ impl Walk<'_> {
             return;
         }
         if state.indexed {
-            // Any register from this one on may be meant.
-            let lost = self.arena.opaque(Lost::Arithmetic);
-            let vectors = Rc::make_mut(&mut state.vectors);
-            vectors
-                .iter_mut()
-                .skip(register)
-                .for_each(|vector| *vector = lost);
-        } else if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
+            return self.lose_vectors(state, register);
+        }
+        if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
             *slot = value;
         }
         state.forget_lanes_of(Holder::Vector(register as u8));
+    }
+
+    /// Any register from this one on may be meant: what is in its lanes now is not known.
+    fn lose_vectors(&mut self, state: &mut State, first: usize) {
+        let vectors = Rc::make_mut(&mut state.vectors);
+        for vector in vectors.iter_mut().skip(first) {
+            *vector = self.arena.opaque(Lost::Arithmetic);
+        }
+        state.forget_lanes(
+            |holder, _| matches!(holder, Holder::Vector(register) if usize::from(register) >= first),
+        );
     }
 
     /// A source with its sub-dword selection.
@@ -391,7 +397,8 @@ impl Walk<'_> {
     fn read_lane(&mut self, state: &mut State, inst: &Inst, lane: Option<Option<u32>>) {
         let value = match (inst.srcs[0], lane) {
             (Operand::Vector(register), Some(Some(lane)))
-                if state.spills.contains_key(&(Holder::Vector(register), lane)) =>
+                if !state.indexed
+                    && state.spills.contains_key(&(Holder::Vector(register), lane)) =>
             {
                 state.spills[&(Holder::Vector(register), lane)]
             }
@@ -425,6 +432,8 @@ impl Walk<'_> {
         let value = state.vectors.get(register)?;
         for parked in self.parked.since(state.parked, NONE_PARKED) {
             let snapshot = match parked {
+                // Lane 0 has a work-item.
+                Parked::Vacant => continue,
                 Parked::Snapshot(snapshot) => &self.snapshots[snapshot as usize],
                 Parked::Changed(changes) if !self.changes[changes as usize].has(register) => {
                     continue;
@@ -443,6 +452,14 @@ impl Walk<'_> {
         let Operand::Vector(register) = inst.dsts[0] else {
             return;
         };
+        if state.indexed {
+            self.note_lanes_written(usize::from(register)..self.vectors);
+            state.widened = None;
+            if !state.idle {
+                self.lose_vectors(state, register.into());
+            }
+            return state.forget_lanes(|holder, _| matches!(holder, Holder::Vector(_)));
+        }
         let value = self.word(state, inst.srcs[0]);
         let lane = self.word(state, inst.srcs[1]);
         let lane = self.arena.as_const(lane);
@@ -454,8 +471,12 @@ impl Walk<'_> {
         }
         let holder = Holder::Vector(register);
         // Of a lane that is not active it is not known any more that nothing has changed.
-        let on = state.lanes().unwrap_or(u64::MAX);
-        if on != u64::MAX && lane.is_none_or(|lane| !is_in(on, lane)) {
+        let may_be_off = match state.widened.as_ref().map(|widened| widened.lanes) {
+            Some(Switched::Numbered(on)) => lane.map_or(on != u64::MAX, |lane| !is_in(on, lane)),
+            Some(Switched::Others) => true,
+            None => false,
+        };
+        if may_be_off {
             state.widened = None;
         }
         match lane {

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::rc::Rc;
 
 use strobe_code_object::{CodeObject, Kernel};
@@ -205,13 +206,21 @@ impl<'a> Walk<'a> {
             if inst.op == Op::v_writelane_b32
                 && let Operand::Vector(register) = inst.dsts[0]
             {
-                self.late |=
-                    self.lane_written.insert(register.into()) && !self.snapshots.is_empty();
+                self.note_lanes_written(register.into()..usize::from(register) + 1);
             }
         }
         let function = Rc::new(function);
         self.functions.insert(entry, Rc::clone(&function));
         Ok(function)
+    }
+
+    /// Some instruction writes one lane of such registers.
+    pub(crate) fn note_lanes_written(&mut self, registers: Range<usize>) {
+        // The first is of the entry.
+        let parked = self.snapshots.len() > 1;
+        for register in registers {
+            self.late |= self.lane_written.insert(register) && parked;
+        }
     }
 
     /// Walks one function; the states in which it returns to `back`.

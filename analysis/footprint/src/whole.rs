@@ -1,7 +1,7 @@
 //! All lanes switched on for a while, or some by their numbers: how functions save and restore registers whose lanes
 //! keep scalars, and scalars.
 //!
-//! `s_or_saveexec_b64 s, -1`, some instructions, and EXEC is what it was. In between any lane may be active,
+//! `s_or_saveexec_b64 s, -1` or `s_mov_b64 exec, -1`, some instructions, and EXEC is what it was. In between any lane may be active,
 //! so the active lane is one of all. Afterwards it is one of those before again: what was not changed
 //! in between is what it was for them, and what was copied is what they had there. The others have done
 //! what was done in between, too: places that were changed are noted for when they come back.
@@ -12,10 +12,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::expr::{BOTTOM, FactId, Id, Lost, Map};
+use crate::expr::{BOTTOM, FactId, Id, Lost, Map, TRUE};
 use crate::facts::NOTHING;
 use crate::place::Place;
-use crate::state::{Parked, ParkedId, State, Widened};
+use crate::state::{Parked, ParkedId, State, Switched, Widened};
 use crate::walk::Walk;
 
 /// What may have become of lanes that were parked while they were active by their numbers.
@@ -45,14 +45,11 @@ impl Changes {
 const MAX_CHANGES: usize = 8;
 
 impl Walk<'_> {
-    /// All lanes are active now; before, those of a snapshot were.
-    pub(crate) fn made_all_active(&self, state: &mut State, snapshot: u32) {
-        state.whole = Some(state.exec);
-        self.made_active(state, snapshot, u64::MAX);
-    }
-
-    /// These lanes are active now, a bit each; before, those of a snapshot were.
-    pub(crate) fn made_active(&self, state: &mut State, snapshot: u32, lanes: u64) {
+    /// These lanes are active now; before, those of a snapshot were.
+    pub(crate) fn made_active(&self, state: &mut State, snapshot: u32, lanes: Switched) {
+        if lanes == Switched::ALL {
+            state.whole = Some(state.exec);
+        }
         state.widened = Some(Rc::new(Widened {
             snapshot,
             lanes,
@@ -60,6 +57,18 @@ impl Walk<'_> {
             vectors: Rc::clone(&state.vectors),
             scratch: Rc::clone(&state.scratch),
         }));
+    }
+
+    /// All lanes become active. Where those are that were not before, that is as if it had become what it was before first.
+    pub(crate) fn make_all_active(&mut self, state: &mut State) {
+        let widened = state.widened.as_ref();
+        let others = widened.filter(|widened| widened.lanes == Switched::Others);
+        if let Some(before) = others.map(|widened| widened.snapshot) {
+            self.narrow_again(state, before);
+        }
+        let before = self.snapshot(state);
+        self.replace_exec(state, TRUE);
+        self.made_active(state, before, Switched::ALL);
     }
 
     /// EXEC becomes that of a snapshot; `false` if it was not the last value before lanes were switched on by their numbers.
@@ -74,7 +83,9 @@ impl Walk<'_> {
         };
         let snapshot = widened.snapshot;
         let before = self.snapshots[snapshot as usize].clone();
-        let all_have = widened.lanes == u64::MAX;
+        // Whoever was active then has done nothing of it, or all, or one of these.
+        let (idle, others) = (before.idle, widened.lanes == Switched::Others);
+        let (untouched, all_have) = (idle || others, widened.lanes == Switched::ALL);
         self.charge(self.vectors / 8 + state.scratch.len());
         let mut changes = Changes {
             facts: state.facts,
@@ -96,9 +107,9 @@ impl Walk<'_> {
             let now = state.vectors[register];
             if now != widened.vectors[register] {
                 changes.vectors.insert(register, vec![now]);
-                if !before.idle && all_have {
+                if all_have && !untouched {
                     *value = own(now);
-                } else if !before.idle {
+                } else if !untouched {
                     *value = self.one_of(before.facts, state.wave, &[*value, own(now)]);
                 }
             }
@@ -106,8 +117,10 @@ impl Walk<'_> {
         for (slot, &now) in state.scratch.iter() {
             if widened.scratch.get(slot) != Some(&now) {
                 changes.scratch.insert(*slot, vec![now]);
-                if !before.idle && all_have {
+                if all_have && !untouched {
                     scratch.insert(*slot, own(now));
+                } else if others {
+                    continue;
                 } else if let Some(value) = scratch.get_mut(slot) {
                     *value = self.one_of(before.facts, state.wave, &[*value, own(now)]);
                 }

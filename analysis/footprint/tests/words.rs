@@ -7,6 +7,8 @@
     reason = "lists of ranges that happen to have one element"
 )]
 
+#[path = "words/buffers.rs"]
+mod buffers;
 #[path = "words/code.rs"]
 mod code;
 #[path = "../../code-object/tests/elf/mod.rs"]
@@ -15,6 +17,8 @@ mod elf;
 mod guards;
 #[path = "words/lanes.rs"]
 mod lanes;
+#[path = "words/vacant.rs"]
+mod vacant;
 
 use code::*;
 use elf::KernelSource;

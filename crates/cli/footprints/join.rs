@@ -1,7 +1,8 @@
 //! What was predicted of each launch, against what it really touched.
 //!
 //! Predictions are in the order of the calls, dispatches in that of their ends: they are the same launch where kernel,
-//! grid, work-group and arguments are. Only tracked memory counts: what the runtime keeps for itself, and a program's
+//! grid, work-group and arguments are. What was captured need not have been dispatched: how many were tells whether it
+//! was. Where some of those that look alike were, which of them is not known, and that is said where it matters. Only tracked memory counts: what the runtime keeps for itself, and a program's
 //! `__device__` globals, is saved whatever a footprint says.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -29,6 +30,18 @@ struct Predicted {
     arguments: Vec<(usize, Vec<u8>)>,
     /// What was allocated when it was launched.
     tracked: Rc<ExtentSet>,
+    dispatched: Dispatched,
+}
+
+/// Whether a launch has become a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dispatched {
+    /// It has.
+    Yes,
+    /// It was made on a stream that captures, which runs some at once.
+    Captured,
+    /// It was that, or is told from none that was by its kernel and arguments, and some of those have.
+    Unsettled,
 }
 
 /// All predictions of one run.
@@ -68,11 +81,13 @@ impl Comparison {
 /// Compares the logs of one process.
 pub(crate) fn compare(launches: &Path, accesses: &Path) -> anyhow::Result<Comparison> {
     let mut predictions = Predictions::read(launches)?;
+    predictions.settle(accesses)?;
     let mut comparison = Comparison::default();
     record::each(accesses, |dispatch| {
         predictions.compare(dispatch, &mut comparison)
     })?;
     let left = predictions.launches.into_values().flatten();
+    let left = left.filter(|launch| launch.dispatched == Dispatched::Yes);
     let left = left.map(|launch| format!("no dispatch of {}", launch.kernel));
     comparison.unexplained.extend(left);
     Ok(comparison)
@@ -136,6 +151,10 @@ impl Predictions {
             },
             arguments: record.arguments()?,
             tracked: Rc::clone(tracked),
+            dispatched: match record.has("captured") {
+                true => Dispatched::Captured,
+                false => Dispatched::Yes,
+            },
         };
         let key = key(record, "block")?;
         self.descriptors.insert(key.0.clone());
@@ -151,20 +170,82 @@ impl Predictions {
         }
     }
 
-    /// The first launch that has not been seen yet and can be this dispatch.
-    fn find(&mut self, dispatch: &Record) -> anyhow::Result<Option<Predicted>> {
+    /// Finds out of those that were captured whether they were dispatched, by how many of their kind were.
+    fn settle(&mut self, accesses: &Path) -> anyhow::Result<()> {
+        let is_captured = |launch: &Predicted| launch.dispatched == Dispatched::Captured;
+        let of_captured = self.launches.iter();
+        let of_captured = of_captured.filter(|(_, launches)| launches.iter().any(is_captured));
+        let mut seen: HashMap<Key, Vec<Vec<u8>>> = of_captured
+            .map(|(key, _)| (key.clone(), Vec::new()))
+            .collect();
+        if seen.is_empty() {
+            return Ok(());
+        }
+        record::each(accesses, |dispatch| {
+            if dispatch.has("packet")
+                && let Some(of_key) = seen.get_mut(&key(dispatch, "workgroup")?)
+            {
+                of_key.push(dispatch.bytes("kernarg")?);
+            }
+            Ok(())
+        })?;
+        for (key, kernargs) in seen {
+            let Some(launches) = self.launches.get_mut(&key) else {
+                continue;
+            };
+            while let Some(captured) = launches.iter().find(|launch| is_captured(launch)) {
+                let arguments = captured.arguments.clone();
+                let alike = |launch: &Predicted| launch.arguments == arguments;
+                let seen = kernargs.iter().filter(|kernarg| fit(&arguments, kernarg));
+                let seen = seen.count();
+                let all = launches.iter().filter(|launch| alike(launch)).count();
+                let certain = launches
+                    .iter()
+                    .filter(|l| alike(l) && !is_captured(l))
+                    .count();
+                if seen <= certain {
+                    launches.retain(|launch| !alike(launch) || !is_captured(launch));
+                    continue;
+                }
+                let dispatched = match seen >= all {
+                    true => Dispatched::Yes,
+                    false => Dispatched::Unsettled,
+                };
+                for launch in launches.iter_mut().filter(|launch| alike(launch)) {
+                    launch.dispatched = dispatched;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The launch that has not been seen yet and can be this dispatch: the first, or of those of which it may be any the
+    /// first that foresees what it did, and then whether another one does not.
+    fn find(
+        &mut self,
+        dispatch: &Record,
+        seen: &Access,
+    ) -> anyhow::Result<Option<(Predicted, bool)>> {
         let kernarg = dispatch.bytes("kernarg")?;
         let Some(of_key) = self.launches.get_mut(&key(dispatch, "workgroup")?) else {
             return Ok(None);
         };
-        let fits = |(offset, bytes): &(usize, Vec<u8>)| {
-            let end = offset.checked_add(bytes.len());
-            end.and_then(|end| kernarg.get(*offset..end)) == Some(bytes)
+        let fitting = of_key.iter().enumerate();
+        let fitting = fitting.filter(|(_, launch)| fit(&launch.arguments, &kernarg));
+        let Some(first) = fitting.clone().map(|(at, _)| at).next() else {
+            return Ok(None);
         };
-        let found = of_key
-            .iter()
-            .position(|launch| launch.arguments.iter().all(fits));
-        Ok(found.and_then(|at| of_key.remove(at)))
+        let mut found = (first, false);
+        if of_key[first].dispatched == Dispatched::Unsettled {
+            let alike = fitting.filter(|(_, launch)| launch.dispatched == Dispatched::Unsettled);
+            let foresee = alike.map(|(at, launch)| (at, launch.foresees(seen)));
+            let foresee: Vec<(usize, bool)> = foresee.collect();
+            if let Some((at, _)) = foresee.iter().find(|(_, foresees)| *foresees) {
+                found = (*at, foresee.iter().any(|(_, foresees)| !foresees));
+            }
+        }
+        let (at, is_ambiguous) = found;
+        Ok(of_key.remove(at).map(|launch| (launch, is_ambiguous)))
     }
 
     fn compare(&mut self, dispatch: &Record, found: &mut Comparison) -> anyhow::Result<()> {
@@ -176,7 +257,15 @@ impl Predictions {
             reads: dispatch.side("reads")?,
             writes: dispatch.side("writes")?,
         };
-        if let Some(launch) = self.find(dispatch)? {
+        if let Some((launch, is_ambiguous)) = self.find(dispatch, &seen)? {
+            if is_ambiguous {
+                let packet = dispatch.number("packet")?;
+                let unexplained = format!(
+                    "packet {packet} may be a launch of {} that foresaw it or one that did not: some like it were captured",
+                    launch.kernel
+                );
+                found.unexplained.push(unexplained);
+            }
             let seen = within(&seen, &launch.tracked);
             let predicted = within(&launch.access, &launch.tracked);
             found.total.add(&predicted, &seen);
@@ -200,6 +289,26 @@ impl Predictions {
         }
         Ok(())
     }
+}
+
+impl Predicted {
+    /// Whether all that was touched had been predicted.
+    fn foresees(&self, seen: &Access) -> bool {
+        let mut tally = LaunchTally::default();
+        tally.add(
+            &within(&self.access, &self.tracked),
+            &within(seen, &self.tracked),
+        );
+        tally.missed() == 0
+    }
+}
+
+/// Whether these arguments are in a kernarg segment.
+fn fit(arguments: &[(usize, Vec<u8>)], kernarg: &[u8]) -> bool {
+    arguments.iter().all(|(offset, bytes)| {
+        let end = offset.checked_add(bytes.len());
+        end.and_then(|end| kernarg.get(*offset..end)) == Some(bytes)
+    })
 }
 
 /// Each of the two, as extents.
@@ -269,6 +378,44 @@ mod tests {
         assert!(found.holds());
         assert_eq!(found.total.needless(), 128);
         assert_eq!(found.total.width(0.5), Some(2.0));
+    }
+
+    fn captured(writes: &str, argument: &str) -> String {
+        launch(writes, argument).replacen("\"kernel\"", "\"captured\":true,\"kernel\"", 1)
+    }
+
+    #[test]
+    fn what_was_captured_is_a_dispatch_if_so_many_were_seen() {
+        let [first, second] = ["[[4096,4160]]", "[[4160,4224]]"];
+        let launches = [
+            BUFFER.to_owned(),
+            captured(first, "01"),
+            launch(second, "01"),
+            captured("[]", "02"),
+        ];
+        let [of_first, of_second] = [first, second].map(|writes| dispatch("0a", writes, "01"));
+        // Only captured.
+        let found = compared(&launches, std::slice::from_ref(&of_second)).expect("a comparison");
+        assert!(found.holds(), "{found:?}");
+        let found = compared(&launches, std::slice::from_ref(&of_first)).expect("a comparison");
+        assert_eq!(
+            (found.total.missed_writes, found.unexplained.len()),
+            (64, 0)
+        );
+        // Run at once.
+        let both = [of_first.clone(), of_second.clone()];
+        let found = compared(&launches, &both).expect("a comparison");
+        assert!(found.holds(), "{found:?}");
+        let found = compared(&launches, &[of_second.clone(), of_first.clone()]);
+        assert_eq!(found.expect("a comparison").total.missed_writes, 128);
+        // One of two was.
+        let more = [&launches[..], &[captured(first, "01")]].concat();
+        let found = compared(&more, &both).expect("a comparison");
+        assert_eq!((found.total.missed_writes, found.unexplained.len()), (0, 2));
+        let neither = dispatch("0a", "[[4224,4228]]", "01");
+        let found = compared(&more, &[of_second, neither]).expect("a comparison");
+        assert_eq!(found.total.missed_writes, 4);
+        assert!(!found.holds());
     }
 
     #[test]

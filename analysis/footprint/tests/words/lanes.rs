@@ -2,10 +2,14 @@
 
 use super::*;
 
+/// `s_add_u32 s0, s0, s7` and `s_addc_u32 s1, s1, 0`: to the scratch of the wave.
+const TO_WAVE: [u32; 2] = [0x8000_0700, 0x8201_8001];
+
 /// What one work-group writes to A: the descriptor of its scratch is in `s[0:3]`, the kernarg pointer in `s[4:5]`, the
 /// work-group id in `s6`.
 fn writes(code: &[u32]) -> Side {
-    let mut kernel = KernelSource::new("kernel", code).args(&[(0, 8, "global_buffer")]);
+    let code = [&TO_WAVE, code].concat();
+    let mut kernel = KernelSource::new("kernel", &code).args(&[(0, 8, "global_buffer")]);
     kernel.rsrc2 = 1 | 6 << 1 | 1 << 7;
     kernel.properties = 1 | 8;
     let device = Device {

@@ -10,7 +10,8 @@
 //!   "arguments":[[offset,"hex bytes"],...],"reads":[[start,end],...],"writes":...}`. The grid is
 //!   in work-items; `arguments` is null where they are not known; a side that may be anything is
 //!   the reason, as a string. `[start,end,stride,count]`, with a second pair or without, is an extent
-//!   that comes `count` times every `stride` bytes, and all of that as the second pair says;
+//!   that comes `count` times every `stride` bytes, and all of that as the second pair says. With
+//!   `"captured":true` it was made on a stream that captures: it may have gone into a graph and not have happened;
 //! - `{"pid":1,"doubted":n}`: launch number n, which may be under way, may touch anything, for what came now may change a
 //!   table that it follows.
 //!
@@ -59,8 +60,13 @@ impl LaunchLog {
             })),
             Err(_) => "null".into(),
         };
+        let captured = if launch.is_captured {
+            "\"captured\":true,"
+        } else {
+            ""
+        };
         self.line(format_args!(
-            "\"number\":{number},\"kernel\":\"{}\",\"descriptor\":\"{}\",\"grid\":[{gx},{gy},{gz}],\
+            "\"number\":{number},{captured}\"kernel\":\"{}\",\"descriptor\":\"{}\",\"grid\":[{gx},{gy},{gz}],\
              \"block\":[{bx},{by},{bz}],\"arguments\":{arguments},\"reads\":{},\"writes\":{}",
             escape(&kernel.name),
             kernel.descriptor().map_or(String::new(), hex),

@@ -127,8 +127,14 @@ fn leave(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
 
 /// Lanes by their numbers, be they on before or not, for a while: so scalars are spilled where no register is left.
 fn by_number(random: &mut Random, depth: usize, saved: &str, to: &mut Vec<String>) {
-    let lanes = random.pick(&["1", "3", "15", "64", "0xfff0"]);
-    to.push(format!("s_mov_b64 {saved}, exec\ns_mov_b64 exec, {lanes}"));
+    let lanes = random.pick(&["1", "3", "15", "64", "0xfff0", "-1"]);
+    to.push(match random.below(8) {
+        0 => format!("s_or_saveexec_b64 {saved}, -1"),
+        1 => format!("s_xor_saveexec_b64 {saved}, -1"),
+        2 => format!("s_mov_b64 {saved}, exec\ns_not_b64 exec, exec"),
+        3 => format!("s_mov_b64 {saved}, exec\ns_lshl_b64 exec, {lanes}, 33"),
+        _ => format!("s_mov_b64 {saved}, exec\ns_mov_b64 exec, {lanes}"),
+    });
     if random.chance(30) {
         some(random, depth, to);
     } else {

@@ -66,10 +66,12 @@ pub(super) fn item(random: &mut Random) -> String {
         47..57 => scalar_pointer(random),
         57..67 => vector_pointer(random),
         67..73 => load(random),
-        73..76 => lds(random),
+        73..75 => lds(random),
+        75 => scratch(random),
         76..80 => across(random),
         80..83 => atomic(random),
-        83..91 => mark(random),
+        83..85 => scratch(random),
+        85..91 => mark(random),
         91..94 => store_pointer(random),
         _ => store(random),
     }
@@ -529,7 +531,43 @@ fn address(random: &mut Random) -> (String, String) {
     }
 }
 
+/// A word of scratch, be it by a descriptor that begins elsewhere.
+fn scratch(random: &mut Random) -> String {
+    let (data, slot) = (vector(random), 4 * random.below(4));
+    match random.below(8) {
+        0..3 => format!("buffer_store_dword {data}, off, s[56:59], 0 offset:{slot}"),
+        3..7 => {
+            format!("buffer_load_dword {data}, off, s[56:59], 0 offset:{slot}\ns_waitcnt vmcnt(0)")
+        }
+        _ => format!(
+            "s_add_u32 s44, s56, 0x100\ns_addc_u32 s45, s57, 0\ns_mov_b64 s[46:47], s[58:59]\n\
+             buffer_store_dword {data}, off, s[44:47], 0 offset:{slot}"
+        ),
+    }
+}
+
+/// An element of a buffer, or so many elements further on that it begins 4 GiB after that.
+fn structured_store(random: &mut Random) -> String {
+    let (low, high) = halves(random.pick(&SCALAR_POINTERS));
+    let (shift, beyond) = (2 + random.below(3), random.chance(30));
+    let (further, before) = match beyond {
+        true => (1_u64 << (32 - shift), 1),
+        false => (0, 0),
+    };
+    format!(
+        "v_and_b32 v16, 7, {}\nv_add_u32 v16, {further:#x}, v16\ns_mov_b32 s44, s{low}\n\
+         s_sub_u32 s45, s{high}, {before}\ns_and_b32 s45, s45, 0xffff\ns_or_b32 s45, s45, {:#x}\n\
+         s_mov_b32 s46, -1\ns_mov_b32 s47, 0x27000\nbuffer_store_dword {}, v16, s[44:47], 0 idxen",
+        vector(random),
+        1_u64 << (16 + shift),
+        vector(random)
+    )
+}
+
 pub(super) fn store(random: &mut Random) -> String {
+    if random.chance(8) {
+        return structured_store(random);
+    }
     if random.chance(8) {
         let (low, high) = halves(random.pick(&SCALAR_POINTERS));
         return format!(

@@ -2,7 +2,7 @@
 //!
 //! Parameters are those of the HIP kernels. Registers: `s[0:1]` arguments, `s2` work-group, `s3` fuel,
 //! `s[8:9]` table of pointers, `s[10:11]` table of records, `s[14:15]` marks, `s16` to `s23` numbers, `s[24:29]` pointers,
-//! `s[30:31]`, `s[34:37]` masks, `s[50:53]` masks of [forms](super::forms), from `s40` to `s49` for use inside
+//! `s[30:31]`, `s[34:37]` masks, `s[50:53]` masks of [forms](super::forms), `s[56:59]` the descriptor of scratch, from `s40` to `s49` for use inside
 //! an item; `v0` work-item, `v1` to `v8` numbers,
 //! `v[10:13]` pointers, from `v16` for use inside an item.
 
@@ -14,6 +14,11 @@ use super::Machine;
 pub const PRELUDE: &str = "    .text\n";
 
 const ENTRY: &str = "\
+    s_add_u32 s56, s0, s7
+    s_addc_u32 s57, s1, 0
+    s_mov_b64 s[58:59], s[2:3]
+    s_mov_b64 s[0:1], s[4:5]
+    s_mov_b32 s2, s6
     s_load_dwordx4 s[4:7], s[0:1], 0
     s_load_dwordx2 s[10:11], s[0:1], 24
     s_load_dwordx2 s[8:9], s[0:1], 32
@@ -42,17 +47,22 @@ const ENTRY: &str = "\
     v_mov_b32 v6, 0
     v_mov_b32 v7, 5
     v_xor_b32 v8, 6, v0
+    s_mov_b64 exec, -1
     v_mov_b32 v10, s4
     v_mov_b32 v11, s5
     v_mov_b32 v13, s7
     v_add_co_u32 v12, vcc, s6, v2
     v_addc_co_u32 v13, vcc, 0, v13, vcc
+    s_mov_b64 exec, s[30:31]
     s_cmp_eq_u32 s16, s17
 ";
 
 const DESCRIPTOR: &str = "\
         .amdhsa_group_segment_fixed_size 1024
+        .amdhsa_private_segment_fixed_size 64
+        .amdhsa_user_sgpr_private_segment_buffer 1
         .amdhsa_user_sgpr_kernarg_segment_ptr 1
+        .amdhsa_system_sgpr_private_segment_wavefront_offset 1
         .amdhsa_next_free_vgpr 40
         .amdhsa_next_free_sgpr 64
     .end_amdhsa_kernel
@@ -123,7 +133,7 @@ pub(super) fn metadata(names: &[String]) -> String {
             text,
             "  - .name: {name}\n    .symbol: {name}.kd\n    .kernarg_segment_size: {KERNARG_BYTES}\n    \
              .kernarg_segment_align: 8\n    .group_segment_fixed_size: 1024\n    \
-             .private_segment_fixed_size: 0\n    .wavefront_size: 64\n    .sgpr_count: 64\n    \
+             .private_segment_fixed_size: 64\n    .wavefront_size: 64\n    .sgpr_count: 64\n    \
              .vgpr_count: 40\n    .max_flat_workgroup_size: 1024\n    .args:\n"
         );
         let mut offset = 0_u32;
