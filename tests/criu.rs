@@ -5,7 +5,6 @@
 //! | `a_program_without_a_gpu_...` | the plugin is out of the way of programs that are none of its business |
 //! | `a_gpu_program_without_an_agent_...` | everything is in images of CRIU's own form, and comes back |
 //! | `a_dump_undoes_...` | queues that a killed dump has left stopped run after the next one |
-//! | `a_dump_in_the_middle_of_a_kernel_...` | one sentence, and the kernel goes on to its right end |
 //! | `a_program_that_is_stopped_...` | SIGSTOP does no harm while CRIU has the program in its hands |
 //! | `gem` | what a program holds at render nodes itself comes back, also from an import |
 //! | `shared` | memory that processes share is one memory again |
@@ -13,6 +12,7 @@
 //! | `parallel` | buffer objects are filled while CRIU goes on, and nothing runs before they are |
 //! | `plain` | plain images of CRIU are made of a checkpoint, and a checkpoint of those |
 //! | `stream` | images go through CRIU's image streamer, or the dump is refused |
+//! | `underway` | kernels that are dumped in their middle go on, there and where they are restored |
 //! | `upstream` | CRIU's own plugin and ours write the same, and restore what the other wrote |
 
 #[path = "harness/mod.rs"]
@@ -30,6 +30,8 @@ mod plain;
 mod shared;
 #[path = "criu/stream.rs"]
 mod stream;
+#[path = "criu/underway.rs"]
+mod underway;
 #[path = "criu/upstream.rs"]
 mod upstream;
 
@@ -341,22 +343,6 @@ fn a_program_with_pending_signals_comes_back_with_all_but_sigcont() {
     assert_eq!(text(&output), "ready\n['SIGUSR1', 'SIGUSR2']\n");
 }
 
-/// A packet being executed cannot be saved on the software GPU: such a dump fails, the program goes on,
-/// and another is tried. (Most meet the program at rest, even on a slow machine.)
-fn dump_at_rest<R>(log: &Path, mut dump: impl FnMut(u32) -> (R, Result<(), RunError>)) -> R {
-    for attempt in 0..20 {
-        let (run, result) = dump(attempt);
-        let Err(error) = result else { return run };
-        let sentence = error.to_string();
-        assert!(sentence.contains("queues"), "{sentence}");
-        let rounds = text(log).lines().count();
-        wait_until("round after a failed dump", || {
-            text(log).lines().count() > rounds
-        });
-    }
-    panic!("the program never rests");
-}
-
 #[test]
 fn a_gpu_program_without_an_agent_comes_back_from_images_of_upstreams_form() {
     let folder = Folder::new("criu-bare");
@@ -431,11 +417,8 @@ impl Dumped {
         let library = softgpu_library(pid)
             .expect("its maps")
             .expect("it is on the software GPU");
-        let run = dump_at_rest(&log, |attempt| {
-            let run = Run::new(folder, &format!("images-{attempt}"), Some(library.clone()));
-            let result = run.dump(pid, false);
-            (run, result)
-        });
+        let run = Run::new(folder, "images", Some(library));
+        run.dump(pid, false).expect("CRIU dumps it");
         assert!(
             text(&log).lines().count() < ROUNDS,
             "the program was too fast for the test"
@@ -507,27 +490,19 @@ fn a_dump_undoes_what_a_killed_one_has_left() {
         .expect("its maps")
         .expect("it is on the software GPU");
     let lethal = Lethal::new(&folder, "checkpoint,after,1,KILL");
-    // A dump that meets a kernel fails before it is killed.
-    let mut count = 0;
-    let mut next = || {
-        count += 1;
-        assert!(count < 40, "the program never rests");
-        Run::new(&folder, &format!("images-{count}"), Some(library.clone()))
-    };
-    loop {
-        let mut run = next();
-        run.criu = lethal.criu();
-        let sentence = run.dump(pid, true).expect_err("it is killed").to_string();
-        if sentence.starts_with("CRIU was ended by signal 9") {
-            break;
-        }
-        assert!(sentence.contains("queues"), "{sentence}");
-    }
+    let mut run = Run::new(&folder, "killed", Some(library.clone()));
+    run.criu = lethal.criu();
+    let sentence = run.dump(pid, true).expect_err("it is killed").to_string();
+    assert!(
+        sentence.starts_with("CRIU was ended by signal 9"),
+        "{sentence}"
+    );
     thread::sleep(Duration::from_millis(200));
     let before = rounds();
     thread::sleep(Duration::from_secs(1));
     assert_eq!(rounds(), before, "the queues were not stopped");
-    next().dump(pid, true).expect("CRIU dumps it");
+    let next = Run::new(&folder, "next", Some(library));
+    next.dump(pid, true).expect("CRIU dumps it");
     wait_until("round after the next dump", || rounds() > before + 2);
 }
 
@@ -581,42 +556,6 @@ fn check_images(images: &Path, gpus: usize) {
     // CRIU's own plugin does not look at it.
     let mut ours = names.iter().filter(|name| name.starts_with("strobe-"));
     assert!(ours.all(|name| name == files::ATTRIBUTES), "{names:?}");
-}
-
-#[test]
-fn a_dump_in_the_middle_of_a_kernel_says_why_and_the_kernel_goes_on_to_its_right_end() {
-    let folder = Folder::new("criu-endless");
-    let program = hip_program("endless.cpp");
-    let (mut device, pid) = start_bare(&folder, &program, &[]);
-    let output = folder.join("output");
-    wait_until("kernel", || text(&output).contains("spinning\n"));
-    let library = softgpu_library(pid)
-        .expect("its maps")
-        .expect("it is on the software GPU");
-    for turn in 0..3 {
-        let run = Run::new(&folder, &format!("images-{turn}"), Some(library.clone()));
-        let error = run
-            .dump(pid, turn != 1)
-            .expect_err("a kernel is running")
-            .to_string();
-        assert_eq!(
-            error,
-            "the GPU driver does not stop the program's queues: Device or resource busy (os error 16)"
-        );
-        let state = process::stat(pid).expect("the program is there").state;
-        assert!(
-            matches!(state, 'R' | 'S'),
-            "the program is in state {state}"
-        );
-    }
-    strobe_evaluation::session::signal(pid, "TERM").expect("it runs");
-    let status = device.0.wait().expect("it was ours");
-    assert!(status.success(), "{status}: {}", text(&output));
-    assert!(
-        text(&output).ends_with("ended right\n"),
-        "{}",
-        text(&output)
-    );
 }
 
 #[test]

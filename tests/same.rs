@@ -1,5 +1,6 @@
 //! `strobe run` cannot be noticed: every program of `tests/programs` ends with the same exit code and
-//! has said the same with it and without it, where the CPU can map device memory and where it cannot.
+//! has said the same with it and without it, where the CPU can map device memory and where it cannot. And no program
+//! notices that its waves are evicted, at any instruction.
 
 #[path = "harness/mod.rs"]
 mod harness;
@@ -7,8 +8,8 @@ mod harness;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use strobe_evaluation::compile;
@@ -67,6 +68,7 @@ const CASES: &[Case] = &[
     case("sparse.cpp", &["3", "77"]),
     case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
     case("tables.cpp", &["3"]),
+    case("underway.cpp", &["1000"]),
     case("unknown_launches.cpp", &["by-pointer", "2"]),
     case("unordered.cpp", &[]),
     case("unknown_launches.cpp", &["graph", "2"]),
@@ -198,9 +200,18 @@ fn run(case: &Case, device: &[&str], wrapped: bool) -> Ended {
     Ended::new(&output)
 }
 
-/// How the two runs differ, if they do.
+/// How a run alone differs from one with `strobe run`, if they do.
 fn difference(case: &Case, device: &[&str]) -> Option<String> {
     let [alone, wrapped] = [false, true].map(|wrapped| run(case, device, wrapped));
+    differ(
+        case,
+        &alone,
+        &wrapped,
+        &format!("on {device:?}, with strobe run"),
+    )
+}
+
+fn differ(case: &Case, alone: &Ended, other: &Ended, how: &str) -> Option<String> {
     // Addresses and their order are the system's to choose.
     let calls = case.source == "calls.cpp";
     let words = |ended: &Ended| match case.what {
@@ -209,10 +220,10 @@ fn difference(case: &Case, device: &[&str]) -> Option<String> {
         What::AllButItsLastWords => (ended.stdout.clone(), String::new()),
         What::All => (ended.stdout.clone(), ended.stderr.clone()),
     };
-    let same = alone.code == wrapped.code && words(&alone) == words(&wrapped);
+    let same = alone.code == other.code && words(alone) == words(other);
     (!same).then(|| {
         format!(
-            "{} {:?} on {device:?}\nalone: {alone:?}\nwith strobe run: {wrapped:?}",
+            "{} {:?}\nalone: {alone:?}\n{how}: {other:?}",
             case.source, case.arguments
         )
     })
@@ -256,6 +267,66 @@ fn every_program_ends_the_same_with_strobe_and_without() {
     let differences = differences.into_inner().expect("no panic");
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
     println!("{} runs, each with and without", all.len());
+}
+
+/// Runs a program on a device whose fault plan evicts waves; how often it did.
+fn run_evicted(case: &Case, plan: &str) -> (Ended, u64) {
+    let folder = Folder::new("evicted");
+    let pace = folder.join("pace");
+    let path = pace.to_str().expect("UTF-8");
+    let ended = run(case, &["--faults", plan, "--pace", path], false);
+    let pace = fs::read_to_string(&pace).expect("the device says how it fared");
+    let pace: serde_json::Value = serde_json::from_str(&pace).expect("JSON");
+    (ended, pace["evictions"].as_u64().expect("a number"))
+}
+
+/// `STROBE_EVICTIONS` are as many as it makes at least, and of each program some; without, a few.
+#[test]
+fn every_program_computes_the_same_however_often_its_waves_are_evicted() {
+    /// Neighbours are alike, and a few runs may be enough.
+    const STRIDE: usize = 23;
+    let wanted = std::env::var("STROBE_EVICTIONS").ok();
+    let (wanted, is_whole) = match wanted {
+        Some(number) => (number.parse().expect("a number"), true),
+        None => (500, false),
+    };
+    let all: Vec<Case> = cases()
+        .into_iter()
+        .filter(|case| case.what != What::Code)
+        .collect();
+    let alone: Vec<OnceLock<Ended>> = all.iter().map(|_| OnceLock::new()).collect();
+    let (next, runs, made) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+    assert_ne!(all.len() % STRIDE, 0, "some would never run");
+    let differences = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let goes_on = is_whole && number < all.len();
+                    if !goes_on && made.load(Ordering::Relaxed) >= wanted {
+                        break;
+                    }
+                    let place = number * STRIDE % all.len();
+                    let case = &all[place];
+                    let alone = alone[place].get_or_init(|| run(case, &[], false));
+                    // Short and long stretches: in the middle of a block, of a work-group, of a dispatch.
+                    let every = [30_000, 3_000, 300_000][number / all.len() % 3];
+                    let plan = format!("evict@{number}={every}");
+                    let (ended, evictions) = run_evicted(case, &plan);
+                    made.fetch_add(evictions, Ordering::Relaxed);
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    if let Some(difference) = differ(case, alone, &ended, &plan) {
+                        differences.lock().expect("no panic").push(difference);
+                    }
+                }
+            });
+        }
+    });
+    let differences = differences.into_inner().expect("no panic");
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    let made = made.into_inner();
+    println!("{made} evictions in {} runs", runs.into_inner());
 }
 
 #[test]

@@ -157,7 +157,7 @@ pub(crate) struct SoftgpuArguments {
     #[arg(long, value_name = "MICROSECONDS")]
     pub(crate) kernel_floor: Option<u64>,
     /// Write how well these rates were kept to this file when the program ends, as JSON: milliseconds that copies
-    /// should have taken, and how much later they ended. Without it, a terminal is told when they were not kept.
+    /// should have taken, and how much later they ended; and how often `--faults` has evicted waves. Without it, a terminal is told when they were not kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) pace: Option<PathBuf>,
     /// Write what each launch really read and wrote to this file, a JSON line a launch.
@@ -168,7 +168,8 @@ pub(crate) struct SoftgpuArguments {
     #[arg(long, requires = "access_log")]
     pub(crate) log_launches: bool,
     /// Driver calls of checkpoint and restore that fail on purpose, with commas between them:
-    /// CALL@NUMBER=ERRNO (submit@3=EIO), CALL@every=ERRNO or random@SEED=PERCENT.
+    /// CALL@NUMBER=ERRNO (submit@3=EIO), CALL@every=ERRNO or random@SEED=PERCENT. evict@SEED=INSTRUCTIONS: a dispatch
+    /// is evicted, and goes on, each time that a thread has executed so many instructions of its waves, on average.
     #[arg(long, value_name = "PLAN")]
     pub(crate) faults: Option<FaultPlan>,
     /// The program and its arguments.

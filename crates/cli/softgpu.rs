@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 use strobe_softgpu::environment;
-use strobe_softgpu::environment::Pace;
+use strobe_softgpu::environment::Ended;
 use strobe_softgpu::options::{DEFAULT_GPU_IDS, Options, TimeModel};
 
 use crate::arguments::SoftgpuArguments;
@@ -30,16 +30,26 @@ pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
         faults: arguments.faults.unwrap_or_default(),
     };
     let ended = environment::run(&options, &library("libsoftgpu.so")?, command)?;
-    report(arguments, ended.pace)?;
+    report(arguments, ended)?;
     Ok(ExitCode::from(u8::try_from(ended.code).unwrap_or(1)))
 }
 
 /// What was measured on a machine that was too slow for the time model is not what it says. That is said to a person
 /// alone: what the program writes to a file stays what it is.
-fn report(arguments: &SoftgpuArguments, pace: Pace) -> anyhow::Result<()> {
+fn report(
+    arguments: &SoftgpuArguments,
+    Ended {
+        pace, evictions, ..
+    }: Ended,
+) -> anyhow::Result<()> {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     if let Some(path) = &arguments.pace {
-        let report = json!({ "modelled_ms": ms(pace.modelled), "late_ms": ms(pace.late), "kept": pace.is_kept() });
+        let report = json!({
+            "modelled_ms": ms(pace.modelled),
+            "late_ms": ms(pace.late),
+            "kept": pace.is_kept(),
+            "evictions": evictions,
+        });
         fs::write(path, format!("{report}\n"))
             .with_context(|| format!("write {}", path.display()))?;
     } else if !pace.is_kept() && stderr().is_terminal() {

@@ -7,7 +7,7 @@ use strobe_program::process;
 use strobe_proto::{SharedBuffers, files, frame};
 
 use super::harness::{self, restore_on};
-use super::{Folder, Run, dump_at_rest, hip_program, start_bare_on, strobe, text, wait_until};
+use super::{Folder, Run, hip_program, start_bare_on, strobe, text, wait_until};
 
 const ONE: &[&str] = &["--ipc"];
 const FOUR: &[&str] = &["--ipc", "--gpu-ids", "0x1111,0x2222,0x3333,0x4444"];
@@ -61,11 +61,8 @@ fn ring_comes_back(
         .expect("it is on the software GPU");
     let all = process::tree(pid).expect("it runs");
     assert_eq!(all.len(), ranks);
-    let run = dump_at_rest(&log, |attempt| {
-        let run = Run::new(&folder, &format!("images-{attempt}"), Some(library.clone()));
-        let result = run.dump(pid, false);
-        (run, result)
-    });
+    let run = Run::new(&folder, "images", Some(library));
+    run.dump(pid, false).expect("CRIU dumps it");
     assert!(!text(&log).contains("end"), "it was too fast for the test");
     let mut image = File::open(run.images.join(files::SHARED_BUFFERS)).expect("an image");
     let shared: SharedBuffers = frame::read_image(&mut image).expect("what is shared");

@@ -9,7 +9,7 @@ use strobe_program::process;
 
 use super::harness::streamer::{capture, serve};
 use super::harness::{Ended, Folder, hip_program, start, strobe};
-use super::{Run, criu_after, dump_at_rest, start_bare, text, wait_until};
+use super::{Run, criu_after, start_bare, text, wait_until};
 
 const STREAM: &str = "set -- \"$@\" --stream";
 
@@ -31,15 +31,11 @@ fn a_gpu_program_is_streamed_and_comes_back_with_every_image_asked_for_once() {
         .expect("it is on the software GPU");
     let installed = Criu::find(None).expect("CRIU is installed");
     let criu = criu_after(&folder, &installed, STREAM);
-    let (run, images) = dump_at_rest(&log, |attempt| {
-        let name = format!("images-{attempt}");
-        let mut run = Run::new(&folder, &name, Some(library.clone()));
-        run.criu = criu.clone();
-        let streamer = capture(&run.images);
-        let result = run.dump(pid, false);
-        let images = streamer.join().expect("no panic").expect("a capture");
-        ((run, images), result)
-    });
+    let mut run = Run::new(&folder, "images", Some(library.clone()));
+    run.criu = criu.clone();
+    let streamer = capture(&run.images);
+    run.dump(pid, false).expect("CRIU dumps it");
+    let images = streamer.join().expect("no panic").expect("a capture");
     assert!(
         text(&log).lines().count() < 60,
         "the program was too fast for the test"

@@ -42,6 +42,22 @@ fn a_kernel_of_a_queue_without_a_share_is_held_where_it_is() {
     );
 }
 
+#[test]
+fn a_kernel_is_evicted_with_its_process_and_goes_on_where_it_was() {
+    inside(
+        "queues::on_device::a_kernel_is_evicted_with_its_process_and_goes_on_where_it_was",
+        &[],
+    );
+}
+
+#[test]
+fn a_kernel_that_cannot_be_saved_is_not_stopped() {
+    inside(
+        "queues::on_device::a_kernel_that_cannot_be_saved_is_not_stopped",
+        &[],
+    );
+}
+
 mod on_device {
     use std::os::fd::AsFd;
     use std::sync::atomic::Ordering;
@@ -52,7 +68,7 @@ mod on_device {
     use strobe_kfd::memory::{EXECUTABLE, GTT, WRITABLE};
     use strobe_kfd::queue::{COMPUTE_AQL, CreateQueue, DestroyQueue, UpdateQueue};
 
-    use super::super::device::{Bytes, Gpu, request};
+    use super::super::device::{Bytes, Gpu, errno, request};
 
     const VA: u64 = 0x10_0000_0000;
     const RING_BYTES: u32 = 4096;
@@ -63,11 +79,13 @@ mod on_device {
     const DESCRIPTOR: u64 = 0x2000;
     const CODE: u64 = 0x2100;
     const COUNTER: u64 = 0x2800;
-    const BYTES: u64 = 0x3000;
+    const SAVE_AREA: u64 = 0x4000;
+    const CONTROL_STACK_BYTES: u32 = 0x1000;
+    const SAVE_AREA_BYTES: u32 = CONTROL_STACK_BYTES + 0x4000;
+    const BYTES: u64 = SAVE_AREA + SAVE_AREA_BYTES as u64;
 
     /// As compilers set it: subnormals of 16 and 64 bits are kept.
     const FLOAT_MODE: u64 = 0xc0;
-    const S_BRANCH_SELF: &[u32] = &[0xbf82_ffff];
     const S_ENDPGM: &[u32] = &[0xbf81_0000];
     /// Counts at [`COUNTER`] for ever.
     const COUNT: &[u32] = &[
@@ -95,11 +113,11 @@ mod on_device {
 
     impl<'a> Launch<'a> {
         fn new(gpu: &'a Gpu, va: u64, code: &[u32]) -> Self {
-            Self::of_packets(gpu, va, code, 1)
+            Self::of_packets(gpu, va, code, 1, SAVE_AREA_BYTES)
         }
 
         /// Rings for the first packet last.
-        fn of_packets(gpu: &'a Gpu, va: u64, code: &[u32], packets: u64) -> Self {
+        fn of_packets(gpu: &'a Gpu, va: u64, code: &[u32], packets: u64, save_area: u32) -> Self {
             let buffer = gpu.allocate(va, BYTES, GTT | WRITABLE | EXECUTABLE);
             gpu.map(buffer.handle);
             let memory = Bytes::map(&gpu.render, buffer.mmap_offset, BYTES as usize);
@@ -124,6 +142,9 @@ mod on_device {
                 gpu_id: gpu.id,
                 queue_type: COMPUTE_AQL,
                 queue_percentage: 100,
+                ctx_save_restore_address: va + SAVE_AREA,
+                ctx_save_restore_size: save_area,
+                ctl_stack_size: CONTROL_STACK_BYTES.min(save_area),
                 ..Default::default()
             };
             request(&gpu.kfd, &mut args).expect("create a queue");
@@ -160,13 +181,23 @@ mod on_device {
                 .store(index, Ordering::Release);
         }
 
-        fn set_percentage(&self, percentage: u32) {
-            let mut args = UpdateQueue {
+        fn percentage(&self, percentage: u32) -> UpdateQueue {
+            UpdateQueue {
                 queue_id: self.queue,
                 queue_percentage: percentage,
                 ..Default::default()
-            };
-            request(&self.gpu.kfd, &mut args).expect("update");
+            }
+        }
+
+        fn set_percentage(&self, percentage: u32) {
+            request(&self.gpu.kfd, &mut self.percentage(percentage)).expect("update");
+        }
+
+        /// Whether its kernel counts on.
+        fn counts(&self) -> bool {
+            let counted = self.counted();
+            std::thread::sleep(Duration::from_millis(20));
+            self.counted() != counted
         }
 
         fn counted(&self) -> u64 {
@@ -200,20 +231,6 @@ mod on_device {
         }
     }
 
-    /// Whether a wave is resident: then the driver does not stop the queues.
-    fn is_busy(gpu: &Gpu) -> bool {
-        match compute::process_info(gpu.kfd.as_fd()) {
-            Ok(_) => {
-                compute::unpause(gpu.kfd.as_fd()).expect("unpause");
-                false
-            }
-            Err(error) => {
-                assert_eq!(error.raw_os_error(), Some(nix::libc::EBUSY));
-                true
-            }
-        }
-    }
-
     fn cpu_time() -> Duration {
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
             .expect("a clock")
@@ -232,13 +249,13 @@ mod on_device {
     #[ignore = "runs inside an environment"]
     fn a_destroyed_queue_takes_its_endless_kernel_with_it() {
         let gpu = Gpu::acquired();
-        let endless = Launch::new(&gpu, VA, S_BRANCH_SELF);
-        wait_until("running", || is_busy(&gpu));
+        let endless = Launch::new(&gpu, VA, COUNT);
+        wait_until("counting", || endless.counted() > 0);
         let start = Instant::now();
         endless.destroy();
         assert!(start.elapsed() < Duration::from_secs(5), "it hangs");
         assert_eq!(endless.executed(), 0, "an endless kernel ended");
-        assert!(!is_busy(&gpu), "a wave is resident on no queue");
+        assert!(!endless.counts(), "a wave is resident on no queue");
 
         // Idle threads look for work now and then: a small part of one core.
         let (start, before) = (Instant::now(), cpu_time());
@@ -282,10 +299,10 @@ mod on_device {
         for _ in 0..3 {
             launch.set_percentage(0);
             let counted = launch.counted();
-            std::thread::sleep(Duration::from_millis(20));
+            assert!(!launch.counts(), "it goes on");
             assert_eq!(launch.counted(), counted, "it goes on");
             launch.set_percentage(100);
-            wait_until("going on", || launch.counted() != counted);
+            wait_until("going on", || launch.counted() > counted);
         }
         launch.set_percentage(0);
         launch.destroy();
@@ -301,7 +318,7 @@ mod on_device {
     #[ignore = "runs inside an environment"]
     fn an_older_doorbell_that_comes_last_hides_no_packet() {
         let gpu = Gpu::acquired();
-        let launch = Launch::of_packets(&gpu, VA, S_ENDPGM, 5);
+        let launch = Launch::of_packets(&gpu, VA, S_ENDPGM, 5, 0);
         wait_until("executed", || launch.executed() == 5);
         launch.destroy();
     }
@@ -317,6 +334,52 @@ mod on_device {
             std::thread::sleep(Duration::from_micros(300));
             assert_eq!(launch.executed(), executed, "executed after its end");
         }
-        assert!(!is_busy(&gpu));
+        compute::process_info(gpu.kfd.as_fd()).expect("nothing is resident");
+        compute::unpause(gpu.kfd.as_fd()).expect("unpause");
+    }
+
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn a_kernel_is_evicted_with_its_process_and_goes_on_where_it_was() {
+        let gpu = Gpu::acquired();
+        let launch = Launch::new(&gpu, VA, COUNT);
+        wait_until("counting", || launch.counted() > 0);
+        for _ in 0..50 {
+            compute::process_info(gpu.kfd.as_fd()).expect("it lets go");
+            let counted = launch.counted();
+            assert!(!launch.counts(), "it goes on");
+            // A reason more, and one less.
+            launch.set_percentage(0);
+            compute::unpause(gpu.kfd.as_fd()).expect("unpause");
+            assert!(!launch.counts(), "it goes on without a share");
+            launch.set_percentage(100);
+            // What it had counted was in a register.
+            wait_until("going on", || launch.counted() > counted);
+        }
+        // Its queue goes while it is evicted.
+        compute::process_info(gpu.kfd.as_fd()).expect("it lets go");
+        launch.destroy();
+        compute::unpause(gpu.kfd.as_fd()).expect("unpause");
+        assert_eq!(launch.executed(), 0, "an endless kernel ended");
+        let next = Launch::new(&gpu, 2 * VA, S_ENDPGM);
+        wait_until("executed", || next.executed() == 1);
+        next.destroy();
+    }
+
+    /// Its queue has a save area that is too small, or none.
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn a_kernel_that_cannot_be_saved_is_not_stopped() {
+        let gpu = Gpu::acquired();
+        for (va, save_area) in [(VA, 0), (2 * VA, CONTROL_STACK_BYTES)] {
+            let launch = Launch::of_packets(&gpu, va, COUNT, 1, save_area);
+            wait_until("counting", || launch.counted() > 0);
+            assert_eq!(errno(&gpu.kfd, &mut launch.percentage(0)), nix::libc::ETIME);
+            launch.set_percentage(100);
+            let info = compute::process_info(gpu.kfd.as_fd()).expect_err("it does not let go");
+            assert_eq!(info.raw_os_error(), Some(nix::libc::EBUSY));
+            assert!(launch.counts(), "it stands still");
+            launch.destroy();
+        }
     }
 }

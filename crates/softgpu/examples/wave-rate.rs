@@ -46,8 +46,6 @@ impl Host for Nobody {
     fn ticks(&self) -> u64 {
         0
     }
-
-    fn held(&self, _: bool) {}
 }
 
 /// A loop around `body`, which may use v1 (lane number), v[4:5] (an address of the lane's own)
@@ -194,7 +192,7 @@ fn main() {
         let word = AtomicU32::new(0);
         let control = Control {
             word: &word,
-            generation: 0,
+            reasons: 1,
             host: &Nobody,
         };
         let dispatch = Dispatch {

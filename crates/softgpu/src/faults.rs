@@ -1,4 +1,4 @@
-//! Requests that fail on purpose.
+//! Requests that fail on purpose, and waves that are evicted on purpose.
 //!
 //! A plan belongs to the device: it counts the calls of all processes, so that it does not matter
 //! whether the program, CRIU or the process being restored makes them. A call that fails does
@@ -63,7 +63,9 @@ const RULES: usize = 16;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum PlanError {
-    #[error("{0:?} is not CALL@NUMBER=ERRNO, CALL@every=ERRNO or random@SEED=PERCENT")]
+    #[error(
+        "{0:?} is not CALL@NUMBER=ERRNO, CALL@every=ERRNO, random@SEED=PERCENT or evict@SEED=INSTRUCTIONS"
+    )]
     Form(String),
     #[error("{name:?} is no call that can fail; there are {}", call_names())]
     Call { name: String },
@@ -94,6 +96,9 @@ pub struct FaultPlan {
     seed: u64,
     /// Of all calls that can fail, as many of a hundred do.
     percent: u64,
+    eviction_seed: u64,
+    /// After as many instructions, on average, waves are evicted; 0: never.
+    eviction_every: u64,
 }
 
 /// Call number `at` (from 1) of a kind fails, or each ([`EVERY`]).
@@ -127,6 +132,12 @@ impl FromStr for FaultPlan {
                 }
                 continue;
             }
+            if call == "evict" {
+                plan.eviction_seed = number.parse().map_err(|_| form())?;
+                let every = value.parse().ok().filter(|every| *every > 0);
+                plan.eviction_every = every.ok_or_else(form)?;
+                continue;
+            }
             let unknown = || PlanError::Call {
                 name: call.to_owned(),
             };
@@ -154,6 +165,17 @@ impl FromStr for FaultPlan {
 pub(crate) struct CallCounts([AtomicU32; CALLS.len()]);
 
 impl FaultPlan {
+    /// After how many instructions of a compute unit its waves are evicted, where there were so many evictions before;
+    /// none: never.
+    pub(crate) fn instructions_to_eviction(&self, before: u64) -> Option<u64> {
+        let drawn = mix(self.eviction_seed ^ mix(before));
+        let most = self
+            .eviction_every
+            .checked_mul(2)
+            .filter(|most| *most > 0)?;
+        Some(drawn % most + 1)
+    }
+
     /// Counts a request, and says how it fails if it does. Nothing is printed: where CRIU brings a
     /// process back, stderr is a file of the program already. `operation` is that of a CRIU request.
     pub(crate) fn strike(
@@ -248,9 +270,33 @@ mod tests {
     }
 
     #[test]
+    fn waves_are_evicted_as_often_as_the_plan_says_and_otherwise_with_each_seed() {
+        let drawn = |text: &str| -> Vec<Option<u64>> {
+            let plan = plan(text);
+            (0..1000)
+                .map(|n| plan.instructions_to_eviction(n))
+                .collect()
+        };
+        let first = drawn("evict@7=500");
+        assert_eq!(first, drawn("submit@1=EIO,evict@7=500"));
+        assert_ne!(first, drawn("evict@8=500"));
+        let sum: u64 = first.iter().flatten().sum();
+        assert!((450..550).contains(&(sum / 1000)), "{sum}");
+        assert!(first.iter().flatten().all(|n| (1..=1000).contains(n)));
+        assert_eq!(drawn("submit@1=EIO"), [None; 1000]);
+    }
+
+    #[test]
     fn what_is_no_plan_is_named() {
         let error = |text: &str| text.parse::<FaultPlan>().expect_err(text).to_string();
-        for text in ["", "submit", "submit@1", "submit@0=EIO", "random@1=101"] {
+        for text in [
+            "",
+            "submit",
+            "submit@1",
+            "submit@0=EIO",
+            "random@1=101",
+            "evict@1=0",
+        ] {
             assert!(error(text).contains("CALL@NUMBER=ERRNO"), "{text}");
         }
         assert!(error("sbmit@1=EIO").contains("there are criu-process-info, "));

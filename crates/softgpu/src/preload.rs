@@ -1,4 +1,4 @@
-//! What the preload library's hooks ask: four questions, answered without touching anything when
+//! What the preload library's hooks ask: questions, answered without touching anything when
 //! the file is not ours.
 
 use std::sync::OnceLock;
@@ -111,6 +111,21 @@ pub fn dma_buf_inode(fd: i32) -> Option<u64> {
             Some(DMA_BUF_INODES | u64::from(serial) << 32 | object as u64)
         }
         _ => None,
+    }
+}
+
+/// Has the waves of a process let go before CRIU, of which the calling thread is one, freezes it. What cannot be had so is
+/// refused later, by the driver.
+pub fn freeze(pid: u32) {
+    if let Some(gpus) = gpus() {
+        driver::freeze(&gpus.device, pid);
+    }
+}
+
+/// Ends what the calling thread began by [`freeze`].
+pub fn thaw() {
+    if let Some(gpus) = gpus() {
+        driver::thaw(&gpus.device);
     }
 }
 

@@ -40,6 +40,9 @@ impl Path {
 /// More than this is no late wake-up.
 const LATEST_NS: u64 = 20_000_000;
 
+/// How often a wait looks whether it is to be left.
+const LOOK: Duration = Duration::from_millis(2);
+
 thread_local! {
     /// How late this thread woke from its last copy. The engine that it plays was done in time, and
     /// has begun with the next packet. Of the thread, for it was the thread that woke late: what executes
@@ -55,6 +58,14 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Returns when `bytes`, whose copy began at `began_ns`, could have been moved.
 pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
+    let is_stopped = || false;
+    if let Some(due) = due(device, path, bytes, began_ns) {
+        until(due, is_stopped);
+    }
+}
+
+/// When `bytes`, whose copy began at `began_ns`, can have been moved; none: at once. The link is taken until then.
+pub(crate) fn due(device: &Device, path: Path, bytes: u64, began_ns: u64) -> Option<u64> {
     let header = device.header();
     let over_pcie = header.links == Interconnect::Pcie as u32;
     let rate = match path {
@@ -64,7 +75,7 @@ pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
     };
     // The other rates alone are limited, or none is.
     if rate == 0 || rate == u64::MAX {
-        return;
+        return None;
     }
     let took = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
     let took = u64::try_from(took).unwrap_or(u64::MAX);
@@ -80,10 +91,24 @@ pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
         }
         Path::Peer { from, to } => links.peers[from][to].reserve(began, took),
     };
-    let now = now_ns();
-    device.state().pace.add(took, now.saturating_sub(due));
-    if now < due {
-        std::thread::sleep(Duration::from_nanos(due - now));
-        LATE_NS.set(now_ns().saturating_sub(due).min(LATEST_NS));
+    device.state().pace.add(took, now_ns().saturating_sub(due));
+    Some(due)
+}
+
+/// Waits until `due_ns`, or `is_stopped`: then how much is left.
+pub(crate) fn until(due_ns: u64, is_stopped: impl Fn() -> bool) -> Option<u64> {
+    let begin = now_ns();
+    loop {
+        let now = now_ns();
+        if now >= due_ns {
+            if begin < due_ns {
+                LATE_NS.set((now - due_ns).min(LATEST_NS));
+            }
+            return None;
+        }
+        if is_stopped() {
+            return Some(due_ns - now);
+        }
+        std::thread::sleep(Duration::from_nanos(due_ns - now).min(LOOK));
     }
 }

@@ -16,15 +16,18 @@ fn compiled(level: usize) -> &'static [u8] {
     OBJECTS[level].get_or_init(|| compile("kernels.hip", LEVELS[level]))
 }
 
-/// Runs `test` for every optimisation level and both builds of the interpreter.
+/// Runs `test` for every optimisation level and both builds of the interpreter, and evicted at any instruction.
 fn everywhere(test: impl Fn(&mut Gpu, &Module, &str)) {
     for (level, flag) in LEVELS.iter().enumerate() {
-        for portable in [false, true] {
+        for (portable, evicts, build) in [
+            (false, None, "AVX-512"),
+            (true, None, "portable"),
+            (false, Some(4001), "AVX-512, evicted"),
+        ] {
             let mut gpu = Gpu::new(64 << 20);
-            gpu.portable = portable;
+            (gpu.portable, gpu.evicts) = (portable, evicts);
             let module = gpu.load(compiled(level));
-            let what = format!("{} {}", flag, if portable { "portable" } else { "AVX-512" });
-            test(&mut gpu, &module, &what);
+            test(&mut gpu, &module, &format!("{flag} {build}"));
         }
     }
 }

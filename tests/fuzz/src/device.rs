@@ -160,7 +160,7 @@ impl Device {
     fn execute(&mut self, dispatch: &Dispatch, log: &mut AccessLog) -> Result<(), Stop> {
         let control = Control {
             word: &self.watchdog.shared.stop,
-            generation: RUNNING,
+            reasons: 1,
             host: &Nobody,
         };
         self.watchdog.begin();
@@ -293,8 +293,6 @@ impl Host for Nobody {
     fn ticks(&self) -> u64 {
         0
     }
-
-    fn held(&self, _: bool) {}
 }
 
 /// Stops a kernel that does not end.
@@ -308,7 +306,7 @@ struct Watchdog {
 struct Shared {
     /// The number of launches, so that one that lasts is seen.
     launches: AtomicU32,
-    /// A generation that is not [`RUNNING`]: the kernel that runs must stop.
+    /// Not [`RUNNING`]: the kernel that runs must stop.
     stop: AtomicU32,
     over: AtomicBool,
 }

@@ -18,6 +18,7 @@
 
 mod condition;
 pub(crate) mod event;
+pub(crate) mod eviction;
 mod extents;
 pub(crate) mod fd;
 pub(crate) mod geometry;
@@ -31,6 +32,7 @@ mod process_id;
 mod tables;
 
 pub(crate) use condition::is_stopped;
+pub(crate) use eviction::evictions;
 pub(crate) use extents::{allocate, allocate_elsewhere, release};
 pub(crate) use initialise::initialise;
 pub(crate) use layout::*;

@@ -1,7 +1,7 @@
 //! What stands in the state device. Zero is the empty state of every table.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -12,7 +12,7 @@ use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;
@@ -28,6 +28,9 @@ pub(crate) const SIGNAL_EVENTS: usize = 4096;
 pub(crate) const EVENTS: usize = SIGNAL_EVENTS + 64;
 /// 64-bit doorbells of a process.
 pub(crate) const DOORBELLS: usize = 1024;
+/// Of a queue's control stack. Runtimes ask for as much as all waves of the GPU need that hardware saves: with these
+/// GPUs it is this.
+pub(crate) const CONTROL_STACK_BYTES: usize = 8192;
 pub(crate) const ACCESS_LOG_PATH: usize = 1024;
 
 /// Never changes after the device was made.
@@ -85,6 +88,8 @@ pub(crate) struct State {
     /// Of the time model.
     pub(crate) pace: pace::Counts,
     pub(crate) calls: CallCounts,
+    /// Evictions that the fault plan has brought about.
+    pub(crate) drills: AtomicU64,
     pub(crate) live: [Live; PROCESSES],
     pub(crate) tables: UnsafeCell<Tables>,
 }
@@ -92,8 +97,8 @@ pub(crate) struct State {
 /// What the workers and waiters of a process use without the lock.
 #[repr(C)]
 pub(crate) struct Live {
-    /// Workers take no packet while it is 1.
-    pub(crate) pause: AtomicU32,
+    /// Why workers take no packet: bits of [`super::eviction`].
+    pub(super) pause: AtomicU32,
     /// Packets being executed. While it is not 0 the process cannot be checkpointed.
     pub(crate) resident: AtomicU32,
     /// Changes with every change of the process's queues.
@@ -105,8 +110,10 @@ pub(crate) struct Live {
     pub(crate) padding: u32,
     /// Whose slot it is: another number each time that it is given to a process, and on every device; 0: nobody's.
     pub(crate) tenancy: AtomicU64,
-    /// One for each doorbell of each GPU: the waves of its queue let go when it changes.
-    pub(crate) evict: [[AtomicU32; DOORBELLS]; GPUS],
+    /// Whose thread it is that freezes the process, as in [`State::lock`]; 0: nobody's.
+    pub(super) freezer: AtomicU64,
+    /// One for each doorbell of each GPU: see [`super::eviction`].
+    pub(super) evict: [[AtomicU32; DOORBELLS]; GPUS],
     pub(crate) events: [Event; EVENTS],
 }
 
@@ -138,6 +145,8 @@ pub(crate) struct Tables {
     pub(crate) processes: [Process; PROCESSES],
     pub(crate) render_files: [RenderFile; RENDER_FILES],
     pub(crate) queues: [Queue; QUEUES],
+    /// Of each of them.
+    pub(crate) control_stacks: [ControlStack; QUEUES],
     pub(crate) objects: Table<Object, OBJECTS>,
     pub(crate) buffers: Table<Buffer, BUFFERS>,
     pub(crate) handles: Table<GemHandle, GEM_HANDLES>,
@@ -365,6 +374,16 @@ pub(crate) struct Queue {
     pub(crate) gpu: u32,
 }
 
+/// What a queue's dispatch had reached when it was evicted; what is in it only the workers know.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct ControlStack {
+    /// Bytes of it that are used; 0: the queue is between two packets.
+    pub(crate) used: u32,
+    pub(crate) padding: u32,
+    pub(crate) bytes: [u8; CONTROL_STACK_BYTES],
+}
+
 entry!(Object, place);
 entry!(Buffer, owner);
 entry!(GemHandle, file);
@@ -390,7 +409,59 @@ impl Process {
     }
 }
 
+impl Live {
+    pub(crate) fn is_paused(&self) -> bool {
+        self.pause.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether packets are being executed.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.resident.load(Ordering::SeqCst) != 0
+    }
+}
+
+impl Queue {
+    /// How long its control stack is.
+    pub(crate) fn control_stack_bytes(&self) -> usize {
+        (self.stack_size as usize).min(CONTROL_STACK_BYTES)
+    }
+}
+
+impl ControlStack {
+    /// What is in it; nothing, of a queue between two packets.
+    pub(crate) fn content(&self) -> &[u8] {
+        &self.bytes[..(self.used as usize).min(CONTROL_STACK_BYTES)]
+    }
+
+    /// Replaces its content; false if that is too long.
+    pub(crate) fn fill(&mut self, content: &[u8]) -> bool {
+        let Some(place) = self.bytes.get_mut(..content.len()) else {
+            return false;
+        };
+        place.copy_from_slice(content);
+        self.used = content.len() as u32;
+        true
+    }
+}
+
 impl Tables {
+    fn place_of_queue(&self, slot: usize, id: u32) -> Option<usize> {
+        let owner = slot as u32 + 1;
+        let mut queues = self.queues.iter();
+        queues.position(|queue| queue.owner == owner && queue.id == id)
+    }
+
+    /// The control stack of a queue of the table.
+    pub(crate) fn control_stack(&self, queue: &Queue) -> Option<&ControlStack> {
+        let place = self.place_of_queue(queue.owner.checked_sub(1)? as usize, queue.id)?;
+        Some(&self.control_stacks[place])
+    }
+
+    pub(crate) fn control_stack_mut(&mut self, slot: usize, id: u32) -> Option<&mut ControlStack> {
+        let place = self.place_of_queue(slot, id)?;
+        Some(&mut self.control_stacks[place])
+    }
+
     /// The slot of a live process.
     pub(crate) fn process(&self, slot: usize) -> Option<&Process> {
         let process = self.processes.get(slot);
@@ -405,10 +476,8 @@ impl Tables {
     }
 
     pub(crate) fn queue_mut(&mut self, slot: usize, id: u32) -> Option<&mut Queue> {
-        let owner = slot as u32 + 1;
-        self.queues
-            .iter_mut()
-            .find(|queue| queue.owner == owner && queue.id == id)
+        let place = self.place_of_queue(slot, id)?;
+        Some(&mut self.queues[place])
     }
 
     pub(crate) fn queues_of(&self, slot: usize) -> impl Iterator<Item = &Queue> {

@@ -165,7 +165,7 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         ..Process::default()
     };
     let live = &device.state().live[slot];
-    live.pause.store(0, Ordering::Relaxed);
+    live.begin();
     live.resident.store(0, Ordering::Relaxed);
     let tenancy = device.header().generation.wrapping_add(tables.tenancies);
     live.tenancy.store(tenancy.max(1), Ordering::Release);

@@ -21,17 +21,18 @@ use super::caller::{Caller, render_file};
 use super::memory::{NewBuffer, create, map_buffer};
 use super::queue;
 use super::sharing::share;
+use crate::device::eviction::BY_REQUEST;
 use crate::device::{
-    Device, Event, GPUS, Process, ProcessDevice, ProcessId, Queue, Tables, event, fd, is_stopped,
-    own_pid,
+    CONTROL_STACK_BYTES, ControlStack, Device, Event, GPUS, Process, ProcessDevice, ProcessId,
+    Queue, Tables, event, fd, is_stopped, own_pid,
 };
 use crate::report::report;
 
-/// How long a pause waits for packets that are being executed; on a busy machine one that is nearly
-/// over may not get a core for seconds.
+/// How long a pause waits for what is being executed; on a busy machine a thread that has to let go may not get a core
+/// for seconds, and a queue without a save area has to come to the end of its packet.
 const DRAIN: Duration = Duration::from_secs(5);
 
-const BLOB_VERSION: u32 = 3;
+const BLOB_VERSION: u32 = 4;
 const TYPE_QUEUE: u32 = 0;
 const TYPE_EVENT: u32 = 1;
 
@@ -74,7 +75,8 @@ struct QueueBlob {
     doorbell_value: u64,
     /// As the program knows it.
     gpu_id: u32,
-    pad: u32,
+    /// Bytes of the control stack that are used. All of it follows the registers.
+    stack_used: u32,
     spare: [u64; 2],
 }
 
@@ -159,6 +161,8 @@ struct Counts {
     devices: usize,
     buffers: usize,
     queues: usize,
+    /// Of their control stacks.
+    stack_bytes: usize,
     events: usize,
 }
 
@@ -173,6 +177,7 @@ impl Counts {
                 .filter(|(_, buffer)| buffer.owner == owner)
                 .count(),
             queues: tables.queues_of(slot).count(),
+            stack_bytes: tables.queues_of(slot).map(Queue::control_stack_bytes).sum(),
             events: events(device, slot).count(),
         }
     }
@@ -182,6 +187,7 @@ impl Counts {
             + self.devices * PRIVATE_DEVICE_SIZE
             + self.buffers * PRIVATE_BO_SIZE
             + self.queues * (PRIVATE_QUEUE_SIZE + REGISTERS)
+            + self.stack_bytes
             + self.events * PRIVATE_EVENT_SIZE
     }
 }
@@ -205,7 +211,7 @@ fn process_info(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Makes workers take no more packets. Waves cannot be saved, so none may be resident.
+/// Makes workers take no more packets, and waves let go. None is resident when this returns.
 ///
 /// As in the kernel, evictions are counted but a pause is not: one UNPAUSE after two of these leaves
 /// the queues evicted, and the next UNPAUSE is refused.
@@ -216,12 +222,12 @@ fn pause(caller: &Caller, slot: usize, id: &ProcessId) -> Result<(), Errno> {
     process.evictions += 1;
     process.queues_paused = 1;
     if process.evictions == 1 {
-        live.pause.fetch_or(1, Ordering::SeqCst);
+        live.pause(BY_REQUEST);
     }
     drop(tables);
     let start = Instant::now();
-    while live.resident.load(Ordering::SeqCst) != 0 {
-        // Of a process that is frozen, no thread will end its packet.
+    while live.is_busy() {
+        // Of a process that is frozen, no thread lets go.
         if start.elapsed() > DRAIN || id.seen_as().ok().flatten().is_some_and(is_stopped) {
             report("cannot checkpoint: a kernel or copy is being executed");
             unpause(caller)?;
@@ -235,6 +241,8 @@ fn pause(caller: &Caller, slot: usize, id: &ProcessId) -> Result<(), Errno> {
 fn unpause(caller: &Caller) -> Result<(), Errno> {
     let (slot, _) = target(caller)?;
     let mut tables = caller.lock()?;
+    let live = &caller.device.state().live[slot];
+    live.thaw_if_forgotten(false);
     let process = &mut tables.processes[slot];
     if process.queues_paused == 0 {
         return Err(Errno::EINVAL);
@@ -242,9 +250,7 @@ fn unpause(caller: &Caller) -> Result<(), Errno> {
     process.queues_paused = 0;
     process.evictions -= 1;
     if process.evictions == 0 {
-        caller.device.state().live[slot]
-            .pause
-            .fetch_and(!1, Ordering::SeqCst);
+        live.go_on(BY_REQUEST);
     }
     Ok(())
 }
@@ -378,6 +384,9 @@ fn save_objects(
 ) {
     for queue in tables.queues_of(slot) {
         let gpu = queue.gpu as usize;
+        let stack = tables
+            .control_stack(queue)
+            .map_or(&[][..], ControlStack::content);
         let private = QueueBlob {
             object_type: TYPE_QUEUE,
             id: queue.id,
@@ -399,11 +408,14 @@ fn save_objects(
                 .doorbell(slot, gpu, queue.doorbell)
                 .load(Ordering::Acquire),
             gpu_id: process.devices[gpu].user_id,
-            pad: 0,
+            stack_used: stack.len() as u32,
             spare: [0; 2],
         };
         blob.extend(private.as_bytes());
         blob.resize(blob.len() + REGISTERS, 0);
+        let end = blob.len() + queue.control_stack_bytes();
+        blob.extend(stack);
+        blob.resize(end, 0);
     }
     for (id, event) in events(device, slot) {
         let fault_gpu = event.fault_gpu.load(Ordering::Relaxed) as usize % GPUS;
@@ -484,9 +496,7 @@ unsafe fn restore(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     entry.devices = devices;
     // The program whose memory comes back is another image than the restorer's.
     entry.image = process.image;
-    caller.device.state().live[slot]
-        .pause
-        .store(0, Ordering::SeqCst);
+    caller.device.state().live[slot].begin();
     let restored = restore_buffers(caller.device, tables, slot, buckets, &mut reader)
         .and_then(|()| restore_objects(caller.device, tables, slot, args.num_objects, &mut reader))
         .and_then(|()| reader.finish());
@@ -515,7 +525,7 @@ struct Reader<'a> {
     rest: &'a [u8],
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn next<T: FromBytes>(&mut self) -> Result<T, Errno> {
         let (value, rest) = T::read_from_prefix(self.rest).map_err(|_| Errno::EINVAL)?;
         self.rest = rest;
@@ -531,9 +541,10 @@ impl Reader<'_> {
         }
     }
 
-    fn skip(&mut self, bytes: usize) -> Result<(), Errno> {
-        self.rest = self.rest.get(bytes..).ok_or(Errno::EINVAL)?;
-        Ok(())
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Errno> {
+        let (taken, rest) = self.rest.split_at_checked(bytes).ok_or(Errno::EINVAL)?;
+        self.rest = rest;
+        Ok(taken)
     }
 }
 
@@ -593,8 +604,15 @@ fn restore_objects(
         match kind {
             TYPE_QUEUE => {
                 let private: QueueBlob = reader.next()?;
-                reader.skip(REGISTERS)?;
+                reader.take(REGISTERS)?;
+                let bytes = (private.stack_size as usize).min(CONTROL_STACK_BYTES);
+                let stack = reader.take(bytes)?.get(..private.stack_used as usize);
                 restore_queue(device, tables, slot, &private)?;
+                let place = tables.control_stack_mut(slot, private.id);
+                place
+                    .zip(stack)
+                    .ok_or(Errno::EINVAL)
+                    .map(|(place, stack)| place.fill(stack))?;
             }
             TYPE_EVENT => {
                 let private: EventBlob = reader.next()?;

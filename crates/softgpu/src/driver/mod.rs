@@ -6,6 +6,7 @@
 mod caller;
 mod criu;
 mod event;
+mod freeze;
 mod memory;
 mod process;
 mod queue;
@@ -31,6 +32,7 @@ use crate::device::fd;
 use crate::gpus::Gpus;
 use caller::Caller;
 pub(crate) use caller::reap_those;
+pub(crate) use freeze::{freeze, thaw};
 use request::{ARGUMENT, Block, Named, args, by_request, number_of, unknown};
 
 /// Answers a request on one of the nodes, and the descriptor that it came by.

@@ -9,8 +9,8 @@ use strobe_kfd::queue::{
 };
 
 use super::caller::Caller;
-use crate::device::{DOORBELL_BYTES, DOORBELLS, Device, Queue, Tables};
-use crate::wave::HELD;
+use crate::device::eviction::NO_SHARE;
+use crate::device::{DOORBELL_BYTES, Device, Queue, Tables};
 
 /// The doorbell of an AQL queue that was never rung: packet -1.
 const NEVER_RUNG: u64 = u64::MAX;
@@ -83,18 +83,16 @@ pub(super) fn insert(
             .find(|d| !taken(*d))
             .ok_or(Errno::ENOSPC)?,
     };
-    let free = tables
-        .queues
-        .iter_mut()
-        .find(|queue| queue.owner == 0)
-        .ok_or(Errno::ENOSPC)?;
+    let place = tables.queues.iter().position(|queue| queue.owner == 0);
+    let place = place.ok_or(Errno::ENOSPC)?;
     device
         .doorbell(slot, queue.gpu as usize, doorbell)
         .store(doorbell_value, Ordering::Relaxed);
-    *free = Queue { doorbell, ..queue };
-    // Whoever had the doorbell before may have been held.
-    device.state().live[slot].evict[queue.gpu as usize][doorbell as usize % DOORBELLS]
-        .fetch_and(!HELD, Ordering::AcqRel);
+    // Those who had these before may have had a reason to let go, and something to go on with.
+    tables.control_stacks[place].used = 0;
+    let reasons = if queue.percentage == 0 { NO_SHARE } else { 0 };
+    device.state().live[slot].forget_reasons(queue.gpu as usize, doorbell, reasons);
+    tables.queues[place] = Queue { doorbell, ..queue };
     device.state().live[slot]
         .queue_epoch
         .fetch_add(1, Ordering::Release);
@@ -114,12 +112,21 @@ pub(super) fn update(caller: &Caller, args: &mut UpdateQueue) -> Result<(), Errn
     }
     queue.percentage = args.queue_percentage;
     queue.priority = args.queue_priority;
-    caller.device.state().live[slot]
-        .queue_epoch
-        .fetch_add(1, Ordering::Release);
+    let live = &caller.device.state().live[slot];
+    let word = live.evict(queue.gpu as usize, queue.doorbell);
+    if queue.percentage == 0 {
+        word.fetch_or(NO_SHARE, Ordering::SeqCst);
+    } else {
+        word.fetch_and(!NO_SHARE, Ordering::SeqCst);
+    }
+    live.queue_epoch.fetch_add(1, Ordering::Release);
     drop(tables);
-    caller.engines.share(args.queue_id);
-    Ok(())
+    if caller.engines.share(args.queue_id) {
+        Ok(())
+    } else {
+        // What amdkfd says when a queue's waves do not let go.
+        Err(Errno::ETIME)
+    }
 }
 
 pub(super) fn destroy(caller: &Caller, args: &mut DestroyQueue) -> Result<(), Errno> {

@@ -1,4 +1,4 @@
-//! What a driver does for processes that have ended, where no other process can see that they have.
+//! What a driver does for processes that have ended, or were frozen by one that has, where no other process can see that they have.
 //!
 //! The driver is a part of each process, and frees what another has left when it needs room ([`reap`]). It cannot tell
 //! of a process in a PID namespace that is hidden from it, such as another container's, whether that lives. Outside of
@@ -26,6 +26,9 @@ impl Caretaker {
 
     /// Looks at all of them once.
     pub(super) fn look(&mut self) {
+        for live in &self.device.state().live {
+            live.thaw_if_forgotten(true);
+        }
         // Whoever has been stopped with the lock in its hands goes on some day.
         let Ok(tables) = self.device.state().lock_seeing_all() else {
             return;

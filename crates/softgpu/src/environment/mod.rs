@@ -137,6 +137,14 @@ impl Environment {
         Pace::read(self.state.node())
     }
 
+    /// How often its fault plan has evicted waves so far.
+    ///
+    /// # Errors
+    /// When the devices' state cannot be read.
+    pub fn evictions(&self) -> io::Result<u64> {
+        device::evictions(self.state.node())
+    }
+
     /// The mount namespace, for `setns`.
     pub fn namespace(&self) -> impl AsFd {
         &self.namespace
@@ -216,6 +224,8 @@ pub struct Ended {
     pub code: i32,
     /// How well the time model was kept.
     pub pace: Pace,
+    /// How often the fault plan has evicted waves.
+    pub evictions: u64,
 }
 
 /// Runs `command` on a new software GPU and waits for it. Interrupt, hang-up and termination are passed on; when
@@ -231,12 +241,13 @@ pub fn run(options: &Options, preload: &Path, command: Command) -> Result<Ended,
         .wait()
         .map_err(EnvironmentError::io("wait for the program"))?;
     stdio::follow_child();
-    let pace = environment.pace();
+    let (pace, evictions) = (environment.pace(), environment.evictions());
     Ok(Ended {
         code: status
             .code()
             .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
         pace: pace.map_err(EnvironmentError::io("read the devices' state"))?,
+        evictions: evictions.map_err(EnvironmentError::io("read the devices' state"))?,
     })
 }
 

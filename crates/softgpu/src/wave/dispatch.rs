@@ -25,6 +25,11 @@ impl Dispatch {
         [0, 1, 2].map(|d| p.grid_size[d].div_ceil(u32::from(p.workgroup_size[d]).max(1)))
     }
 
+    /// All of them.
+    pub fn groups(&self) -> u64 {
+        self.workgroups().map(u64::from).iter().product()
+    }
+
     /// Address of the first instruction.
     pub fn entry(&self) -> u64 {
         self.packet

@@ -22,6 +22,18 @@ pub(super) fn extent(dispatch: &Dispatch, id: [u32; 3]) -> [u32; 3] {
     })
 }
 
+/// Waves of workgroup `id`.
+pub(super) fn waves(dispatch: &Dispatch, id: [u32; 3]) -> usize {
+    let items: u32 = extent(dispatch, id).iter().product();
+    items.div_ceil(WAVE.lanes()) as usize
+}
+
+/// Vector registers that each wave of the dispatch has.
+pub(super) fn vector_registers(dispatch: &Dispatch) -> usize {
+    let granules = dispatch.descriptor.vgpr_granules();
+    (granules * usize::from(TARGET.vector_granule)).min(256)
+}
+
 /// Refuses what no wave of the dispatch could run.
 pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
     let refuse = |text: &str| {
@@ -54,7 +66,7 @@ pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
 /// Prepares wave number `index` of workgroup `id`.
 pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32) {
     let (packet, descriptor) = (&dispatch.packet, &dispatch.descriptor);
-    w.reset(descriptor.vgpr_granules() * usize::from(TARGET.vector_granule));
+    w.reset(vector_registers(dispatch));
     w.private.reset(packet.private_segment_size);
     w.pc = dispatch.entry();
     w.mode = mode(descriptor);

@@ -46,6 +46,15 @@ impl Lds {
         self.words[..self.limit as usize / 4].fill(0);
     }
 
+    /// All that is allocated.
+    pub(super) fn content(&self) -> &[u32] {
+        &self.words[..self.limit as usize / 4]
+    }
+
+    pub(super) fn content_mut(&mut self) -> &mut [u32] {
+        &mut self.words[..self.limit as usize / 4]
+    }
+
     fn inside(&self, addr: u32, bytes: u64) -> bool {
         u64::from(addr) + bytes <= u64::from(self.limit)
     }

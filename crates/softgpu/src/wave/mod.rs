@@ -4,7 +4,8 @@
 //! * An instruction that is not known, or not known to be right, stops the wave with
 //!   [`Stop::Unknown`]; it never gives a wrong result.
 //! * Nothing survives a workgroup but what the kernel wrote to memory. A [`ComputeUnit`] only
-//!   recycles storage; dropping it at any time loses nothing.
+//!   recycles storage; of one that was evicted all is in what [`ComputeUnit::save`] gives, between any two
+//!   instructions.
 //! * The portable and the AVX-512 build of an operation come from the same source and give the
 //!   same bits.
 
@@ -34,6 +35,7 @@ mod private;
 mod program;
 mod register;
 mod salu;
+mod saved;
 mod single;
 mod smem;
 mod source;
@@ -57,7 +59,7 @@ mod vram;
 pub use access_log::{AccessLog, AccessedRange};
 pub use aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 pub use dispatch::Dispatch;
-pub use host::{Control, HELD, Host};
+pub use host::{Control, Host};
 pub use memory::{AddressSpace, HostMapping};
 pub use native::{Native, Traffic};
 pub use program::WaveProgram;

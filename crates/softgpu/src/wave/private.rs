@@ -32,6 +32,23 @@ impl Private {
         }
     }
 
+    /// Words of all lanes.
+    pub(super) fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// All from the beginning on that may not be zero.
+    pub(super) fn content(&self) -> &[u32] {
+        &self.words[..self.dirty.min(self.words.len())]
+    }
+
+    /// As many words from the beginning on, to be filled.
+    pub(super) fn beginning_mut(&mut self, words: usize) -> Option<&mut [u32]> {
+        let beginning = self.words.get_mut(..words)?;
+        self.dirty = self.dirty.max(words);
+        Some(beginning)
+    }
+
     /// Word number of the word that holds byte `offset` of `lane`.
     fn index(lane: usize, offset: u64) -> usize {
         (offset / 4) as usize * LANES + lane

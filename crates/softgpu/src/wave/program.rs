@@ -23,6 +23,9 @@ pub(super) struct Block {
     pub steps: Box<[Step]>,
     /// Instructions, those without a step included.
     pub instructions: u32,
+    /// Whether it can be left between any two instructions, and be gone on with there: not where registers are indexed,
+    /// which is known of the stretch as a whole.
+    pub is_divisible: bool,
     /// What the last instruction says if it is not known.
     pub unknown: String,
 }
@@ -117,6 +120,7 @@ fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Bl
         end: key.pc(),
         steps: Box::default(),
         instructions: 0,
+        is_divisible: true,
         unknown: String::new(),
     };
     let mut steps = Vec::new();
@@ -142,6 +146,7 @@ fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Bl
                 block.end = pc.wrapping_add(u64::from(inst.size));
                 let known = translate(&inst, pc, &mut context, &mut steps);
                 let ends = control::ends_block(inst.op);
+                block.is_divisible &= context.indexing == 0;
                 match known {
                     Some(()) if ends && context.indexing != 0 => {
                         format!("{inst} with register indexing on")

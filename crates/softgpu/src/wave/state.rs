@@ -59,7 +59,7 @@ impl Wave {
         self.status = Status::Running;
         self.scc = false;
         self.s = [0; CODES];
-        for v in &mut self.v[..registers.min(256)] {
+        for v in &mut self.v[..registers] {
             *v = Register([0; LANES]);
         }
     }

@@ -6,9 +6,12 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the sentence of each says it")]
 pub enum Stop {
-    /// The control word changed: the queue is being evicted, or the device has a new generation.
+    /// It was told to let go; the compute unit has its state.
     #[error("the wave was evicted")]
     Evicted,
+    /// What was saved of it is not that of a workgroup of its dispatch.
+    #[error("what was saved of workgroup {id:?} of the kernel at {entry:#x} is damaged")]
+    Damaged { entry: u64, id: [u32; 3] },
     /// An access to an address without a mapping, or a write to a read-only one.
     #[error(
         "memory fault: {} of address {addr:#x} by the instruction at {pc:#x}",

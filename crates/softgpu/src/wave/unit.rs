@@ -1,7 +1,6 @@
 //! Runs workgroups: the waves of one take turns on the calling thread.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::access_log::AccessLog;
@@ -14,15 +13,19 @@ use super::memory::{AddressSpace, Memory};
 use super::program::{Block, BlockKey, WaveProgram};
 use super::state::{Status, Wave};
 use super::stats::Stats;
+use super::step::Step;
 use super::stop::Stop;
-use crate::target::WAVE;
 
 /// Storage for one workgroup at a time: registers, LDS, private memory. One per worker thread.
 #[derive(Debug)]
 pub struct ComputeUnit {
     pub(super) waves: Vec<Wave>,
     pub(super) lds: Lds,
+    /// The wave whose turn it is.
+    pub(super) turn: usize,
     cache: BlockCache,
+    /// Instructions until it lets go unasked.
+    quota: u64,
     /// Whether the AVX-512 handlers may run on this processor.
     uses_avx512: bool,
 }
@@ -39,7 +42,9 @@ impl ComputeUnit {
         Self {
             waves: Vec::new(),
             lds: Lds::new(),
+            turn: 0,
             cache: BlockCache::default(),
+            quota: u64::MAX,
             uses_avx512: has_avx512(),
         }
     }
@@ -52,9 +57,23 @@ impl ComputeUnit {
         }
     }
 
+    /// Makes it let go of its workgroup after as many instructions of waves, as if it had been told to: between any
+    /// two of a basic block, where a control word counts at its end. So it goes on from one workgroup to the next.
+    pub fn let_go_after(&mut self, instructions: u64) {
+        self.quota = instructions;
+    }
+
+    /// Whether it has let go unasked.
+    pub fn is_spent(&self) -> bool {
+        self.quota == 0
+    }
+
     /// Runs workgroup `id` of `dispatch` to its end.
     ///
     /// All units that share a [`WaveProgram`] must be of the same kind, portable or not.
+    ///
+    /// # Errors
+    /// Why it stopped before. After [`Stop::Evicted`] it can be saved, or gone on with.
     pub fn run_workgroup(
         &mut self,
         dispatch: &Dispatch,
@@ -65,30 +84,46 @@ impl ComputeUnit {
         log: Option<&mut AccessLog>,
     ) -> Result<Stats, Stop> {
         launch::check(dispatch)?;
-        let count = self.start(dispatch, id);
-        self.run(count, program, space, control, log)
+        self.start(dispatch, id);
+        self.go_on(dispatch, program, space, id, control, log)
+    }
+
+    /// Takes in workgroup `id` of `dispatch` as it was saved, in place of what this unit has.
+    ///
+    /// # Errors
+    /// If `saved` is not that.
+    pub fn restore(&mut self, dispatch: &Dispatch, id: [u32; 3], saved: &[u8]) -> Result<(), Stop> {
+        launch::check(dispatch)?;
+        self.load(dispatch, id, saved).ok_or(Stop::Damaged {
+            entry: dispatch.entry(),
+            id,
+        })
     }
 
     /// Prepares the waves of a workgroup; their number.
     pub(super) fn start(&mut self, dispatch: &Dispatch, id: [u32; 3]) -> usize {
-        let items: u32 = launch::extent(dispatch, id).iter().product();
-        let count = items.div_ceil(WAVE.lanes());
-        while self.waves.len() < count as usize {
+        let count = launch::waves(dispatch, id);
+        while self.waves.len() < count {
             self.waves.push(Wave::new());
         }
-        for (index, wave) in (0..count).zip(&mut self.waves) {
+        for (index, wave) in (0..).zip(&mut self.waves[..count]) {
             launch::start(wave, dispatch, id, index);
         }
         self.lds.reset(dispatch.packet.group_segment_size);
-        count as usize
+        self.turn = 0;
+        count
     }
 
-    /// Runs the first `count` waves to their end.
-    pub(super) fn run(
+    /// Runs the workgroup that it has, which is `id` of `dispatch`, from where it stands.
+    ///
+    /// # Errors
+    /// As for [`Self::run_workgroup`].
+    pub fn go_on(
         &mut self,
-        count: usize,
+        dispatch: &Dispatch,
         program: &WaveProgram,
         space: &dyn AddressSpace,
+        id: [u32; 3],
         control: &Control<'_>,
         log: Option<&mut AccessLog>,
     ) -> Result<Stats, Stop> {
@@ -101,12 +136,17 @@ impl ComputeUnit {
         let mut runner = Runner {
             program,
             control,
+            turn: &mut self.turn,
             cache: &mut self.cache,
+            quota: &mut self.quota,
             uses_avx512: self.uses_avx512,
         };
-        runner
-            .run(&mut self.waves[..count], &mut group)
-            .map_err(|stop| *stop)?;
+        let count = launch::waves(dispatch, id);
+        let result = runner.run(&mut self.waves[..count], &mut group);
+        if group.code_has_changed {
+            program.invalidate();
+        }
+        result.map_err(|stop| *stop)?;
         Ok(group.memory.stats)
     }
 }
@@ -145,7 +185,9 @@ const SLICE: u64 = 1 << 14;
 struct Runner<'a> {
     program: &'a WaveProgram,
     control: &'a Control<'a>,
+    turn: &'a mut usize,
     cache: &'a mut BlockCache,
+    quota: &'a mut u64,
     uses_avx512: bool,
 }
 
@@ -164,12 +206,19 @@ impl Runner<'_> {
             }
             group.memory.refresh();
             let mut idle = true;
-            for wave in waves.iter_mut() {
+            let first = std::mem::take(self.turn);
+            for (index, wave) in waves.iter_mut().enumerate().skip(first) {
                 if wave.status == Status::Yielded {
                     wave.status = Status::Running;
                 }
                 if wave.status == Status::Running {
-                    self.slice(wave, group)?;
+                    let before = group.memory.stats.wave_instructions;
+                    if let Err(stop) = self.slice(wave, group) {
+                        // However often it is evicted, all have their turns.
+                        let has_run = group.memory.stats.wave_instructions > before;
+                        *self.turn = index + usize::from(has_run);
+                        return Err(stop);
+                    }
                     idle &= wave.status == Status::Yielded;
                 }
             }
@@ -199,10 +248,8 @@ impl Runner<'_> {
     fn slice(&mut self, wave: &mut Wave, group: &mut Group<'_>) -> Result<(), Box<Stop>> {
         let mut budget = SLICE;
         while wave.status == Status::Running && budget > 0 {
-            if self.control.word.load(Ordering::Relaxed) != self.control.generation {
-                self.control.wait_or_stop()?;
-                // Mappings may have changed meanwhile.
-                group.memory.refresh();
+            if self.control.evicts() || *self.quota == 0 {
+                return Err(Box::new(Stop::Evicted));
             }
             let key = BlockKey::new(wave.pc, wave.mode);
             let slot = &mut self.cache.slots[(key.0 >> 2) as usize % SLOTS];
@@ -215,20 +262,45 @@ impl Runner<'_> {
                     &slot.insert((key, block)).1
                 }
             };
+            let instructions = u64::from(block.instructions);
             wave.pc = block.end;
-            for step in &block.steps {
+            let steps = if instructions > *self.quota && block.is_divisible {
+                let (steps, next) = beginning(block, *self.quota);
+                wave.pc = next;
+                steps
+            } else {
+                &block.steps
+            };
+            for step in steps {
                 // SAFETY: handlers compiled for AVX-512 are only put in blocks when `uses_avx512` was
                 // set by `has_avx512`, which checks the features they are compiled with.
                 if let Err(stop) = unsafe { (step.run)(wave, group, step) } {
                     return Err(with_text(stop, block));
                 }
             }
-            let instructions = u64::from(block.instructions);
             group.memory.stats.wave_instructions += instructions;
             budget = budget.saturating_sub(instructions.max(1));
+            *self.quota = self.quota.saturating_sub(instructions);
         }
         Ok(())
     }
+}
+
+/// The steps of the first `instructions` that have any, and the address of the instruction after them.
+#[cold]
+fn beginning(block: &Block, instructions: u64) -> (&[Step], u64) {
+    let mut left = instructions;
+    let mut last = None;
+    for (index, step) in block.steps.iter().enumerate() {
+        if last != Some(step.pc) {
+            if left == 0 {
+                return (&block.steps[..index], step.pc);
+            }
+            left -= 1;
+            last = Some(step.pc);
+        }
+    }
+    (&block.steps, block.end)
 }
 
 /// Names the instruction that was not known.

@@ -13,7 +13,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use strobe_code_object::DESCRIPTOR_SIZE;
 
@@ -28,6 +28,30 @@ pub(super) fn path(device: &Device) -> Option<&Path> {
     let header = device.header();
     let bytes = header.access_log.get(..header.access_log_len as usize)?;
     (!bytes.is_empty()).then(|| Path::new(OsStr::from_bytes(bytes)))
+}
+
+/// What the log will have of dispatches that were evicted. It is no part of the device, which has no log on hardware:
+/// where a program is restored, its memory has it.
+#[derive(Debug, Default)]
+pub(super) struct Unlogged(Mutex<Vec<(Entry, AccessLog)>>);
+
+impl Unlogged {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Entry, AccessLog)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn keep(&self, entry: Entry, accesses: AccessLog) {
+        self.lock().push((entry, accesses));
+    }
+
+    /// What is known of packet `index` of a queue.
+    pub(super) fn take(&self, queue: u64, index: u64) -> Option<(Entry, AccessLog)> {
+        let mut all = self.lock();
+        let is_it =
+            |(entry, _): &(Entry, _)| (entry.queue, entry.dispatch.dispatch_id) == (queue, index);
+        let place = all.iter().position(is_it)?;
+        Some(all.swap_remove(place))
+    }
 }
 
 /// A dispatch that is to be logged, as it was before it ran.

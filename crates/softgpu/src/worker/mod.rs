@@ -8,11 +8,23 @@
 //! What must hold: the threads keep nothing that the device does not have. A packet is counted as
 //! resident in the device state from before it is looked at to after its last effect, and while the
 //! count is not zero the process cannot be checkpointed; so a checkpoint only ever meets threads
-//! between packets. Restored by CRIU onto another device, they see its generation, drop what they
+//! that execute nothing. Restored by CRIU onto another device, they see its generation, drop what they
 //! know of queues and read its tables.
+//!
+//! A dispatch that is not over is evicted, whoever wants its queue to stand still: CRIU, a percentage of 0, a fault
+//! plan. There is one way: the queue's word ([`crate::device::eviction`]) has its waves let go between two instructions;
+//! each workgroup that was begun is saved ([`crate::wave::ComputeUnit::save`]) in the queue's save area, in memory of the
+//! program, how far the dispatch is in its control stack, which the driver hands out and takes back with the queue
+//! ([`control_stack`]); and its packet stays at the head. Whoever serves the queue next goes on with the saved workgroups,
+//! then with those that were not begun. What the host does in place of known kernels goes to the end of a piece, and
+//! what waits for the time model has its rest noted. A destroyed queue's waves let go in the same way, and are saved
+//! nowhere. Workgroups that do not fit into the save area, of a queue that has none for instance, run to their end;
+//! a kernel that has none is then not stopped, and whoever wanted that is told so.
 
 mod access;
+mod control_stack;
 mod dispatch;
+mod drill;
 mod given;
 mod job;
 mod memory;
@@ -22,6 +34,7 @@ mod pool;
 mod process;
 mod queue;
 mod runner;
+mod save_area;
 
 use std::sync::Mutex;
 
@@ -48,10 +61,9 @@ impl Engines {
     }
 
     /// Makes a change of a queue's percentage take effect.
-    pub(crate) fn share(&self, queue: u32) {
-        if let Some(pool) = self.current() {
-            pool.share(queue);
-        }
+    /// False if what it executes cannot be stopped.
+    pub(crate) fn share(&self, queue: u32) -> bool {
+        self.current().is_none_or(|pool| pool.share(queue))
     }
 
     /// Stops a queue for good; returns when no thread touches it any more. A kernel that does not end

@@ -25,10 +25,16 @@ use crate::wave::{ComputeUnit, Stop, WaveProgram};
 const ERROR_TRAP: i64 = 1 << 31;
 
 /// What is wrong with a packet.
-enum Failure {
+pub(super) enum Failure {
     Packet(String),
     Signal(u64),
     Wave(Stop),
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        Self::Wave(stop)
+    }
 }
 
 /// The packet at the head of an AQL queue.
@@ -41,7 +47,7 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// Executes the packet; it is consumed unless it waits.
+    /// Executes the packet; it is consumed unless it waits, or is evicted.
     pub(super) fn execute(&self, offers: &Offers, unit: &mut ComputeUnit) -> Progress {
         let address = self.queue.packet(self.index);
         let Some(packet) = read::<Packet>(self.space, address) else {
@@ -59,8 +65,11 @@ impl Head<'_> {
                     queue_address: self.amd_queue(),
                     index: self.index,
                 };
-                let times = run.execute(self.space, unit);
-                times.map(Some).map_err(Failure::Wave)
+                match run.execute(self.space, unit) {
+                    Ok(Some(times)) => Ok(Some(times)),
+                    Ok(None) => return Progress::Left,
+                    Err(failure) => Err(failure),
+                }
             }
             (BARRIER_AND, _) => match dependencies(self.space, transmute!(packet)) {
                 Ok(values) if values.iter().all(|value| *value == 0) => Ok(None),
@@ -173,9 +182,9 @@ impl Head<'_> {
                 }
             }
             Failure::Wave(Stop::Evicted) => {}
-            Failure::Wave(Stop::Unknown { .. }) | Failure::Packet(_) | Failure::Signal(_) => {
-                std::process::abort()
-            }
+            Failure::Wave(Stop::Unknown { .. } | Stop::Damaged { .. })
+            | Failure::Packet(_)
+            | Failure::Signal(_) => std::process::abort(),
         }
         Progress::Stopped
     }

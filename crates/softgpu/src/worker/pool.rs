@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::drill;
 use super::offers::Offers;
 use super::process::Process;
 use super::queue::QueueState;
 use super::runner::Runner;
 use crate::device::Device;
+use crate::device::eviction::GONE;
 use crate::report::report;
-use crate::wave::{ComputeUnit, HELD};
 
 /// How long the poller sleeps, by how long nothing has happened.
 const POLL: [(Duration, Duration); 4] = [
@@ -21,8 +22,10 @@ const POLL: [(Duration, Duration); 4] = [
     (Duration::MAX, Duration::from_millis(2)),
 ];
 /// How long the destruction of a queue waits for the packet it is executing before its waves have to
-/// let go; likewise the loss of its share, before they are held.
+/// let go.
 const RETIRE_LIMIT: Duration = Duration::from_millis(200);
+/// How long the loss of its share waits for that, of a queue that has nowhere to save them.
+const SHARE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The threads of one process, and what they share. Never freed: threads borrow it.
 #[derive(Debug)]
@@ -106,7 +109,10 @@ impl Pool {
                 if let Some(known) = known {
                     known.set_share(queue.percentage);
                 }
-                known.map_or_else(|| Arc::new(QueueState::new(*queue, tenancy)), Arc::clone)
+                let stack = tables.control_stack(queue);
+                let has_begun = stack.is_some_and(|stack| !stack.content().is_empty());
+                let new = || Arc::new(QueueState::new(*queue, tenancy, has_begun));
+                known.map_or_else(new, Arc::clone)
             })
             .collect();
         queues.epoch = epoch;
@@ -136,11 +142,7 @@ impl Pool {
         let Some((slot, _)) = self.process.slot() else {
             return false;
         };
-        if self.process.device.state().live[slot]
-            .pause
-            .load(Ordering::Acquire)
-            != 0
-        {
+        if self.process.device.state().live[slot].is_paused() {
             return false;
         }
         let mut found = false;
@@ -194,7 +196,7 @@ impl Pool {
     }
 
     fn help(&'static self) {
-        let mut unit = ComputeUnit::new();
+        let mut unit = drill::unit(self.process.device);
         loop {
             self.offers.next().work(&self.process, &mut unit);
         }
@@ -207,27 +209,20 @@ impl Pool {
         queues.list.iter().find(|queue| queue.id() == id).cloned()
     }
 
-    /// Takes note of a queue's new share. When it has none, nothing of it is executed on return: a
-    /// kernel that does not end soon is held where it is, as hardware saves its waves.
-    pub(super) fn share(&self, id: u32) {
-        let (Some(queue), Some((slot, _))) = (self.find(id), self.process.slot()) else {
-            return;
+    /// Takes note of a queue's new share. When it has none, nothing of it is executed on return: a kernel that it was
+    /// executing is saved. False if it does not let go.
+    pub(super) fn share(&self, id: u32) -> bool {
+        let Some(queue) = self.find(id) else {
+            return true;
         };
-        let word = queue.evict(self.process.device, slot);
-        if queue.has_share() {
-            word.fetch_and(!HELD, Ordering::AcqRel);
-            return;
-        }
         let start = Instant::now();
-        while queue.is_busy() && start.elapsed() < RETIRE_LIMIT {
+        while !queue.has_share() && queue.is_busy() {
+            if start.elapsed() > SHARE_LIMIT {
+                return false;
+            }
             std::thread::sleep(Duration::from_micros(50));
         }
-        if queue.is_busy() {
-            word.fetch_or(HELD, Ordering::SeqCst);
-            while !queue.is_held() {
-                std::thread::sleep(Duration::from_micros(50));
-            }
-        }
+        true
     }
 
     pub(super) fn retire(&self, id: u32) {
@@ -240,7 +235,7 @@ impl Pool {
             {
                 // A kernel that does not end by itself: the program gave it up.
                 let word = queue.evict(self.process.device, slot);
-                word.fetch_add(HELD + 1, Ordering::AcqRel);
+                word.fetch_or(GONE, Ordering::AcqRel);
             }
             std::thread::sleep(Duration::from_micros(50));
         }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::access::Unlogged;
 use super::given::Logged;
 use crate::device::{Device, GPUS};
 use crate::space::Space;
@@ -23,6 +24,8 @@ pub(super) struct Process {
     sides: [Side; GPUS],
     /// What the access log has of it.
     pub logged: Mutex<Logged>,
+    /// The log of dispatches that were evicted so far.
+    pub begun: Unlogged,
     /// The slot that it had last, and its tenancy there (0: none).
     slot: AtomicU32,
     tenancy: AtomicU64,
@@ -38,6 +41,7 @@ impl Process {
                 program: WaveProgram::new(),
             }),
             logged: Mutex::default(),
+            begun: Unlogged::default(),
             slot: AtomicU32::new(0),
             tenancy: AtomicU64::new(0),
         }

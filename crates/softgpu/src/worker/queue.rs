@@ -1,20 +1,22 @@
 //! One queue as the threads see it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use strobe_kfd::aql::{INVALID, PACKET_BYTES};
 use strobe_kfd::queue::COMPUTE_AQL;
 
-use super::job::Job;
+use super::control_stack::Evicted;
 use super::memory::{word16, word64};
-use crate::device::{DOORBELLS, Device, GPUS, Queue};
+use crate::device::{Device, GPUS, Queue};
 use crate::space::Snapshot;
 
 /// What became of the packet at the head of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Executed,
+    /// It was evicted, and stays.
+    Left,
     /// Its condition does not hold yet.
     Waiting,
     /// There is none.
@@ -33,19 +35,19 @@ pub(super) struct QueueState {
     stopped: AtomicBool,
     /// The percentage as last read; nothing is taken from a queue with none.
     share: AtomicU32,
-    /// The dispatch it is executing.
-    job: Mutex<Option<Arc<Job>>>,
+    /// Whether its control stack says how far the packet at its head was.
+    has_begun: AtomicBool,
 }
 
 impl QueueState {
-    pub(super) fn new(queue: Queue, tenancy: u64) -> Self {
+    pub(super) fn new(queue: Queue, tenancy: u64, has_begun: bool) -> Self {
         Self {
             queue,
             tenancy,
             busy: AtomicBool::new(false),
             stopped: AtomicBool::new(queue.failed != 0),
             share: AtomicU32::new(queue.percentage),
-            job: Mutex::default(),
+            has_begun: AtomicBool::new(has_begun),
         }
     }
 
@@ -65,10 +67,33 @@ impl QueueState {
         self.queue.gpu as usize % GPUS
     }
 
-    /// The word by which its waves are told to let go, or to hold.
+    /// The word by which its waves are told to let go.
     pub(super) fn evict<'a>(&self, device: &'a Device, slot: usize) -> &'a AtomicU32 {
-        let doorbell = self.queue.doorbell as usize % DOORBELLS;
-        &device.state().live[slot].evict[self.gpu()][doorbell]
+        device.state().live[slot].evict(self.gpu(), self.queue.doorbell)
+    }
+
+    /// How far the packet at its head was; nothing is left of that in the control stack. An error: nobody can say.
+    pub(super) fn take_evicted(&self, device: &Device, slot: usize) -> Result<Option<Evicted>, ()> {
+        if !self.has_begun.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let mut tables = device.lock().map_err(drop)?;
+        let stack = tables.control_stack_mut(slot, self.queue.id).ok_or(())?;
+        let evicted = Evicted::parse(stack.content()).ok_or(())?;
+        stack.used = 0;
+        self.has_begun.store(false, Ordering::Release);
+        Ok(Some(evicted))
+    }
+
+    /// Notes how far the packet at its head is; false if that cannot be noted.
+    pub(super) fn put_evicted(&self, device: &Device, slot: usize, evicted: &Evicted) -> bool {
+        let Ok(mut tables) = device.lock() else {
+            return false;
+        };
+        let stack = tables.control_stack_mut(slot, self.queue.id);
+        let is_noted = stack.is_some_and(|stack| stack.fill(&evicted.to_bytes()));
+        self.has_begun.store(is_noted, Ordering::Release);
+        is_noted
     }
 
     /// Whether it was destroyed, or failed.
@@ -90,20 +115,6 @@ impl QueueState {
 
     pub(super) fn has_share(&self) -> bool {
         self.share.load(Ordering::Acquire) > 0
-    }
-
-    pub(super) fn runs(&self, job: Option<&Arc<Job>>) {
-        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job.map(Arc::clone);
-    }
-
-    /// Whether nothing of it is being executed, given that its waves were told to hold.
-    pub(super) fn is_held(&self) -> bool {
-        let job = self
-            .job
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        !self.is_busy() || job.is_some_and(|job| job.is_held())
     }
 
     pub(super) fn claim(&self) -> bool {
@@ -207,6 +218,7 @@ mod tests {
                 ..Queue::default()
             },
             0,
+            false,
         );
         let region = |start| Region {
             mapping: HostMapping {

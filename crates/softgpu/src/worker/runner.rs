@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use strobe_kfd::queue::COMPUTE_AQL;
 
+use super::drill;
 use super::memory::word64;
 use super::offers::Offers;
 use super::packet_processor::Head;
@@ -31,7 +32,7 @@ impl Runner {
         Self {
             process,
             offers,
-            unit: ComputeUnit::new(),
+            unit: drill::unit(process.device),
         }
     }
 
@@ -40,7 +41,7 @@ impl Runner {
         let mut last = Instant::now();
         loop {
             match self.step(queue) {
-                Progress::Executed => last = Instant::now(),
+                Progress::Executed | Progress::Left => last = Instant::now(),
                 Progress::Waiting => std::thread::sleep(Duration::from_micros(20)),
                 Progress::Empty if last.elapsed() < LINGER => std::thread::yield_now(),
                 Progress::Empty | Progress::Stopped => return,
@@ -56,7 +57,7 @@ impl Runner {
             return Progress::Stopped;
         };
         let live = &device.state().live[slot];
-        if live.pause.load(Ordering::Acquire) != 0 {
+        if live.is_paused() {
             return Progress::Stopped;
         }
         let side = process.on(queue.gpu());
@@ -72,7 +73,7 @@ impl Runner {
         let events = event::sequence(device, slot);
         live.resident.fetch_add(1, Ordering::SeqCst);
         let ours = process.is_tenant(slot, queue.tenancy);
-        let progress = if ours && live.pause.load(Ordering::SeqCst) == 0 {
+        let progress = if ours && !live.is_paused() {
             match queue.head(device, slot, || side.space.snapshot(slot).ok()) {
                 Some((read, space)) if queue.queue().kind == COMPUTE_AQL => {
                     let head = Head {

@@ -1,12 +1,10 @@
 //! Kernels that the software GPU knows, interpreted and done natively on the same memory.
 
-use std::sync::atomic::AtomicU32;
-
 use strobe_code_object::DESCRIPTOR_SIZE;
 use strobe_fingerprint::Fingerprint;
-use strobe_softgpu::wave::{Control, Native};
+use strobe_softgpu::wave::Native;
 
-use super::{Gpu, Module, NoHost};
+use super::{Gpu, Module};
 
 impl Gpu {
     /// Runs a kernel both ways, from the same memory; `len` bytes at `va` are the same after it.
@@ -30,16 +28,8 @@ impl Gpu {
         self.run(&dispatch).expect("the interpreter runs it");
         let interpreted = self.memory.read(va, len);
         self.memory.write(va, &before);
-        let word = AtomicU32::new(0);
-        let control = Control {
-            word: &word,
-            generation: 0,
-            host: &NoHost,
-        };
         for piece in 0..native.pieces() {
-            native
-                .run(piece, &self.memory, &control)
-                .expect("the host does it");
+            native.run(piece, &self.memory).expect("the host does it");
         }
         let done = self.memory.read(va, len);
         if let Some(at) = (0..len).find(|&at| done[at] != interpreted[at]) {

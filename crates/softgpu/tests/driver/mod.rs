@@ -13,7 +13,7 @@ mod both_ways;
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, ObjectLimits, extract};
 use strobe_kfd::aql::KernelDispatch;
@@ -33,6 +33,10 @@ pub struct Gpu {
     program: WaveProgram,
     /// Runs the portable build of the interpreter.
     pub portable: bool,
+    /// Evicts workgroups after at most so many instructions, and has another compute unit go on with them.
+    pub evicts: Option<u64>,
+    /// How often it did.
+    pub evictions: AtomicU64,
 }
 
 struct NoHost;
@@ -43,8 +47,6 @@ impl Host for NoHost {
     fn ticks(&self) -> u64 {
         0
     }
-
-    fn held(&self, _: bool) {}
 }
 
 /// The code object for gfx906 of a file of `tests/programs/kernels` at one optimisation level.
@@ -99,6 +101,8 @@ impl Gpu {
             used: 0,
             program: WaveProgram::new(),
             portable: false,
+            evicts: None,
+            evictions: AtomicU64::new(0),
         }
     }
 
@@ -223,6 +227,18 @@ impl Gpu {
         }
     }
 
+    /// Has a unit let go after a number of instructions that is another each time.
+    fn limit(&self, unit: &mut ComputeUnit) {
+        if let Some(most) = self.evicts {
+            let drawn = self
+                .evictions
+                .load(Ordering::Relaxed)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                >> 20;
+            unit.let_go_after(drawn % most + 1);
+        }
+    }
+
     /// Runs a kernel whose workgroups, in one dimension, each have a worker of their own.
     pub fn race(
         &mut self,
@@ -242,7 +258,7 @@ impl Gpu {
                     scope.spawn(move || {
                         let control = Control {
                             word,
-                            generation: 0,
+                            reasons: 1,
                             host: &NoHost,
                         };
                         let id = [group, 0, 0];
@@ -268,10 +284,11 @@ impl Gpu {
         let word = AtomicU32::new(0);
         let control = Control {
             word: &word,
-            generation: 0,
+            reasons: 1,
             host: &NoHost,
         };
         let mut unit = self.unit();
+        self.limit(&mut unit);
         let mut log = AccessLog::new();
         let mut total = Stats::default();
         let [nx, ny, nz] = dispatch.workgroups();
@@ -279,14 +296,18 @@ impl Gpu {
             for y in 0..ny {
                 for x in 0..nx {
                     let id = [x, y, z];
-                    let stats = unit.run_workgroup(
-                        dispatch,
-                        &self.program,
-                        &self.memory,
-                        id,
-                        &control,
-                        Some(&mut log),
-                    )?;
+                    let (program, memory) = (&self.program, &self.memory);
+                    let mut ended =
+                        unit.run_workgroup(dispatch, program, memory, id, &control, Some(&mut log));
+                    while ended == Err(Stop::Evicted) {
+                        self.evictions.fetch_add(1, Ordering::Relaxed);
+                        let saved = unit.save(dispatch, id);
+                        unit = self.unit();
+                        self.limit(&mut unit);
+                        unit.restore(dispatch, id, &saved)?;
+                        ended = unit.go_on(dispatch, program, memory, id, &control, Some(&mut log));
+                    }
+                    let stats = ended?;
                     total.wave_instructions += stats.wave_instructions;
                     total.bytes_read += stats.bytes_read;
                     total.bytes_written += stats.bytes_written;

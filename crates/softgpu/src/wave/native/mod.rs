@@ -14,10 +14,7 @@ mod rows;
 mod traffic;
 mod work;
 
-use std::sync::atomic::Ordering;
-
 use super::dispatch::Dispatch;
-use super::host::Control;
 use super::memory::{AddressSpace, Fault, Memory};
 use super::stop::Stop;
 pub use traffic::Traffic;
@@ -53,16 +50,8 @@ impl Native {
     /// Does one of them.
     ///
     /// # Errors
-    /// Memory that is not mapped, or a control word that says to let go.
-    pub fn run(
-        &self,
-        piece: u64,
-        space: &dyn AddressSpace,
-        control: &Control<'_>,
-    ) -> Result<(), Stop> {
-        if control.word.load(Ordering::Relaxed) != control.generation {
-            control.wait_or_stop().map_err(|stop| *stop)?;
-        }
+    /// Memory that is not mapped.
+    pub fn run(&self, piece: u64, space: &dyn AddressSpace) -> Result<(), Stop> {
         let mut memory = Memory::new(space, None);
         let done = match &self.work {
             Work::Move(rows) => rows.run(piece, &mut memory),

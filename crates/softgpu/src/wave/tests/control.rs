@@ -202,16 +202,16 @@ fn eviction_ends_an_endless_loop() {
     dispatch.packet.workgroup_size = [64, 1, 1];
     dispatch.packet.grid_size = [64, 1, 1];
     dispatch.descriptor.rsrc1 = super::USUAL_MODE << 12;
-    let (word, host) = (AtomicU32::new(2), super::Recorder::default());
+    let (word, host) = (AtomicU32::new(0), super::Recorder::default());
     let control = Control {
         word: &word,
-        generation: 2,
+        reasons: 1,
         host: &host,
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(20));
-            word.store(4, Ordering::Relaxed);
+            word.store(1, Ordering::Relaxed);
         });
         let mut unit = ComputeUnit::new();
         let stop = unit.run_workgroup(

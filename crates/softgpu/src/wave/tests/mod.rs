@@ -15,6 +15,7 @@ mod float;
 mod integer;
 mod memory;
 mod modifiers;
+mod saved;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -78,8 +79,6 @@ impl Host for Recorder {
     fn ticks(&self) -> u64 {
         0x1_0000_0002
     }
-
-    fn held(&self, _: bool) {}
 }
 
 /// A program and what it starts with.
@@ -136,6 +135,16 @@ impl Test {
 
     /// Runs in one build; `setup` gets each wave and its number.
     fn run(&self, portable: bool, setup: &dyn Fn(usize, &mut Wave)) -> Result<End, Stop> {
+        self.run_evicted(portable, None, setup)
+    }
+
+    /// The same, saved every so many instructions and gone on with by another compute unit.
+    fn run_evicted(
+        &self,
+        portable: bool,
+        every: Option<u64>,
+        setup: &dyn Fn(usize, &mut Wave),
+    ) -> Result<End, Stop> {
         let space = Space(vec![Cell::new(0); 0x400 + DATA_WORDS].into_boxed_slice());
         for (cell, &word) in space.0.iter().zip(&self.words) {
             cell.set(word);
@@ -165,24 +174,40 @@ impl Test {
             },
             ..Dispatch::default()
         };
-        let (word, host) = (AtomicU32::new(6), Recorder::default());
+        let (word, host) = (AtomicU32::new(0), Recorder::default());
         let control = Control {
             word: &word,
-            generation: 6,
+            reasons: 1,
             host: &host,
         };
-        let mut unit = if portable {
-            ComputeUnit::portable()
-        } else {
-            ComputeUnit::new()
+        let new_unit = || {
+            let mut unit = if portable {
+                ComputeUnit::portable()
+            } else {
+                ComputeUnit::new()
+            };
+            if let Some(instructions) = every {
+                unit.let_go_after(instructions);
+            }
+            unit
         };
+        let mut unit = new_unit();
         let mut log = AccessLog::new();
         let count = unit.start(&dispatch, [0; 3]);
         unit.lds.words[..self.lds.len()].copy_from_slice(&self.lds);
         for (index, wave) in unit.waves[..count].iter_mut().enumerate() {
             setup(index, wave);
         }
-        unit.run(count, &WaveProgram::new(), &space, &control, Some(&mut log))?;
+        let (program, id) = (WaveProgram::new(), [0; 3]);
+        while let Err(stop) = unit.go_on(&dispatch, &program, &space, id, &control, Some(&mut log))
+        {
+            if stop != Stop::Evicted {
+                return Err(stop);
+            }
+            let saved = unit.save(&dispatch, id);
+            unit = new_unit();
+            unit.restore(&dispatch, id, &saved)?;
+        }
         Ok(End {
             unit,
             data: space.0[0x400..].iter().map(Cell::get).collect(),
@@ -191,12 +216,17 @@ impl Test {
         })
     }
 
-    /// Runs in both builds and checks each.
+    /// Runs in both builds, evicted after every instruction and not at all, and checks each.
     #[track_caller]
     fn both(&self, setup: impl Fn(usize, &mut Wave), check: impl Fn(&mut End)) {
-        for portable in [false, true] {
+        for (portable, every) in [
+            (false, None),
+            (true, None),
+            (false, Some(1)),
+            (true, Some(3)),
+        ] {
             let mut end = self
-                .run(portable, &setup)
+                .run_evicted(portable, every, &setup)
                 .unwrap_or_else(|stop| panic!("{stop}"));
             check(&mut end);
         }
