@@ -174,9 +174,8 @@ fn compare_chunk(
             none => none.insert(after.read_chunk(chunk)?),
         };
         let was = before.read_chunk(was)?;
-        let part =
-            |bytes: &[u8], base: u64| bytes[(from - base) as usize..(to - base) as usize].to_vec();
-        let (was, now) = (part(&was, at), part(now, start));
+        let was = &was[(from - at) as usize..(to - at) as usize];
+        let now = &now[(from - start) as usize..(to - start) as usize];
         if was != now {
             gpu.in_changed_chunks += len;
             let pages = was.chunks(PAGE).zip(now.chunks(PAGE));
@@ -188,16 +187,10 @@ fn compare_chunk(
 }
 
 fn compare_host(before: &Checkpoint, after: &Checkpoint) -> Host {
-    let chunks = |checkpoint: &'_ Checkpoint| -> Vec<ChunkRef> {
-        let images = checkpoint.images_in_chunks();
-        images.flat_map(|image| image.chunks.clone()).collect()
-    };
-    let had: BTreeSet<_> = chunks(before)
-        .into_iter()
-        .map(|chunk| chunk.blake3)
-        .collect();
+    let old = before.images_in_chunks().flat_map(|image| &image.chunks);
+    let had: BTreeSet<_> = old.map(|chunk| &chunk.blake3).collect();
     let mut host = Host::default();
-    for chunk in chunks(after) {
+    for chunk in after.images_in_chunks().flat_map(|image| &image.chunks) {
         host.all += chunk.len;
         // Zeros are in no file.
         if chunk.blake3.is_empty() || had.contains(&chunk.blake3) {

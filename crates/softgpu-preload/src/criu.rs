@@ -4,8 +4,8 @@
 //! plugin; those of /dev/softgpu/* are mapped again, at the same offsets, from the nodes of the
 //! environment the restore runs in. Waves run in threads of the program, which CRIU freezes wherever they are, while those
 //! of hardware can be evicted from a process that is frozen: so they let go before. That has to come after whatever
-//! other plugins want of the program, at the same hook: `crates/criu` has them in that order. The ABI is that of criu-plugin.h, API 0.2.0 with twelve hooks,
-//! which every CRIU from 4.0 on accepts.
+//! other plugins want of the program, at the same hook: `crates/criu` has them in that order. The ABI is that of
+//! criu-plugin.h, API 0.2.0 with twelve hooks, which every CRIU from 4.0 on accepts.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};

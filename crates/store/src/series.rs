@@ -103,7 +103,10 @@ impl Series {
 fn number(name: &OsStr) -> Option<u64> {
     let name = name.to_str()?;
     let is_number = name.len() >= DIGITS && name.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| name.parse().ok())?
+    // One has to come after it.
+    is_number
+        .then(|| name.parse().ok())?
+        .filter(|number| *number < u64::MAX)
 }
 
 fn is_complete(path: &Path) -> bool {

@@ -49,7 +49,7 @@ fn what_is_open_or_not_ours_or_not_complete_stays() {
     let removed = take(&series, None);
     take(&series, None);
     fs::write(others.join("owner"), "somebody else").unwrap();
-    for name in ["000009", "1", "0000zz"] {
+    for name in ["000009", "1", "0000zz", "18446744073709551615"] {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
     let opened = Checkpoint::open(&open).unwrap();

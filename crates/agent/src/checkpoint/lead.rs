@@ -16,7 +16,7 @@ use crate::checkpoint::watch::Watch;
 use markers::Markers;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use strobe_hip::{Status, next};
+use strobe_hip::Status;
 use strobe_proto::Begin;
 use window::Window;
 
@@ -102,8 +102,6 @@ enum Unknown {
     InTheWay,
     #[error("the checkpoint is given up")]
     GivenUp,
-    #[error("there are several GPUs")]
-    SeveralGpus,
     #[error("HIP answers {0:?}")]
     Hip(Status),
 }
@@ -122,10 +120,6 @@ fn look(
         return Err(Unknown::GivenUp);
     }
     let calls = GATE.metered();
-    let is_first = markers.are_none() && !agent.lead.is_short.load(Ordering::Relaxed);
-    if is_first && has_several_gpus()? {
-        return Err(Unknown::SeveralGpus);
-    }
     let through = markers.come_through().map_err(Unknown::Hip)?;
     markers.make(agent, calls).map_err(Unknown::Hip)?;
     drop(in_the_way);
@@ -136,12 +130,4 @@ fn look(
     let through = through.map(|(before, _)| before);
     GATE.allow(window.look(Instant::now(), calls, through, is_idle));
     Ok(())
-}
-
-fn has_several_gpus() -> Result<bool, Unknown> {
-    let mut count = 0;
-    // SAFETY: writes to a local.
-    let counted = unsafe { next::hipGetDeviceCount(&mut count) };
-    counted.ok().map_err(Unknown::Hip)?;
-    Ok(count > 1)
 }

@@ -1,4 +1,5 @@
-//! What a driver does for processes that have ended, or were frozen by one that has, where no other process can see that they have.
+//! What a driver does for processes that have ended, or were frozen by one that has, where no other process can see
+//! that.
 //!
 //! The driver is a part of each process, and frees what another has left when it needs room ([`reap`]). It cannot tell
 //! of a process in a PID namespace that is hidden from it, such as another container's, whether that lives. Outside of

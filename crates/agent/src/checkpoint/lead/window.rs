@@ -1,8 +1,8 @@
 //! How many calls the program may be ahead of the GPU, so that the work in them is not more than a given time.
 //!
 //! What a call gives the GPU to do is not known before it is done. So as many calls may be under way as the GPU has
-//! lately got done in most of that time. As long as it runs out of work that is not known, and the more the oftener it does. They are
-//! allowed a few at a time: then they come through a few at a time, and not all at once, with nothing behind them.
+//! lately got done in most of that time; where it has run out of work, which says nothing of that, twice as many. They
+//! are allowed a few at a time: so they come through a few at a time, and not all at once, with nothing behind them.
 
 use std::time::{Duration, Instant};
 
