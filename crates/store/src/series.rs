@@ -14,6 +14,7 @@ use crate::disk::{Context, Disk, DiskError, LocalDisk};
 use crate::staging::{self, OWNER, staging_path};
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use strobe_proto::files::MANIFEST;
@@ -60,10 +61,16 @@ impl Series {
     /// Has `latest` name this one.
     pub fn point_at(&self, checkpoint: &Path) -> Result<(), DiskError> {
         let name = checkpoint.file_name().unwrap_or_default();
+        let latest = self.folder.join(LATEST);
+        let is_there = latest.symlink_metadata().is_ok();
+        let is_ours = || fs::read_link(&latest).is_ok_and(|to| number(to.as_os_str()).is_some());
+        if is_there && !is_ours() {
+            let error = Err(io::ErrorKind::AlreadyExists.into());
+            return error.context("replace what is not ours,", &latest);
+        }
         // In one step: who reads it finds the one or the other.
         let link = staging_path(&self.folder.join(LATEST));
         symlink(name, &link).context("make", &link)?;
-        let latest = self.folder.join(LATEST);
         fs::rename(&link, &latest)
             .inspect_err(|_| drop(fs::remove_file(&link)))
             .context("make", &latest)

@@ -67,6 +67,21 @@ fn what_is_open_or_not_ours_or_not_complete_stays() {
 }
 
 #[test]
+fn what_is_called_latest_and_is_not_ours_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = Series::of(folder.path());
+    let taken = take(&series, None);
+    let latest = folder.path().join("latest");
+    fs::write(&latest, "mine").unwrap();
+    series.point_at(&taken).unwrap_err();
+    assert_eq!(fs::read(&latest).unwrap(), b"mine");
+    fs::remove_file(&latest).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", &latest).unwrap();
+    series.point_at(&taken).unwrap_err();
+    assert_eq!(fs::read_link(&latest).unwrap(), Path::new("../elsewhere"));
+}
+
+#[test]
 fn what_is_left_of_a_removal_goes_with_what_is_left_of_a_writer() {
     let folder = tempfile::tempdir().unwrap();
     let series = Series::of(folder.path());
