@@ -23,8 +23,8 @@ pub(crate) struct CheckpointReport {
     pub(crate) stall_ms: f64,
     /// From the start of CRIU to the closing of the gate; the program runs meanwhile.
     pub(crate) criu_start_ms: f64,
-    /// Before that, how long a thread of the program was held back so as not to be far ahead of the GPU, which worked
-    /// meanwhile. No part of the stall.
+    /// Before that, how long a thread of the program was held back so as not to be far ahead of the GPU, which works
+    /// meanwhile where it does not wait for that thread. No part of the stall.
     pub(crate) held_before_ms: f64,
     /// Waiting for GPU work, the gate closed.
     pub(crate) drain_ms: f64,
@@ -77,10 +77,7 @@ impl CheckpointReport {
             format!("    CRIU freeze  {:.1} ms", self.criu_freeze_ms),
             format!("    residual     {:.1} ms", self.residual_ms),
             format!("    copying      {:.1} ms", self.copy_added_ms),
-            format!(
-                "  held before    {:.1} ms, while the GPU worked",
-                self.held_before_ms
-            ),
+            format!("  held before    {:.1} ms", self.held_before_ms),
             format!(
                 "  copied         {}/s",
                 show_size(self.copy_bytes_per_s as u64)
