@@ -27,6 +27,7 @@
 //! | `surroundings` | daemons, terminals, other users: what comes back is where it was, and what lacks is named |
 //! | `tables` | tables of pointers that nobody knew before are known behind a cut |
 //! | `trees` | several processes are saved at one cut and come back together |
+//! | `eviction` | work in the middle of which a cut comes goes on from there, on both sides |
 //! | `lead` | a cut does not wait for all that was enqueued before it |
 //! | `series` | of checkpoints one after the other the newest is there, and comes back |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
@@ -42,6 +43,8 @@ mod captures;
 mod containers;
 #[path = "checkpoint/damage.rs"]
 mod damage;
+#[path = "checkpoint/eviction.rs"]
+mod eviction;
 #[path = "checkpoint/faults.rs"]
 mod faults;
 #[path = "checkpoint/files.rs"]

@@ -46,6 +46,11 @@ const fn case(source: &'static str, arguments: &'static [&'static str]) -> Case 
 /// The programs beside those of the soak, and the ways in which they are run.
 const CASES: &[Case] = &[
     case("ahead.cpp", &["3", "log", "40", "captures"]),
+    case("inflight.cpp", &["long", "2", "log"]),
+    case("inflight.cpp", &["anywhere", "2", "log"]),
+    case("inflight.cpp", &["apart", "2", "log"]),
+    case("inflight.cpp", &["polls", "2", "log"]),
+    case("inflight.cpp", &["calls", "2", "log"]),
     case("calls.cpp", &["5", "1"]),
     case("cancelled.cpp", &["10"]),
     case("churn.cpp", &["5", "log"]),

@@ -217,7 +217,10 @@ pub(crate) struct CheckpointArguments {
     #[arg(long, value_name = "COUNT", requires = "every",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
-    /// Milliseconds of work that the program may be ahead of the GPU before the cut, which waits for it; 0: any.
+    /// What becomes of the GPU's work that is under way at the cut.
+    #[arg(long, value_enum, default_value_t = Cut::Auto)]
+    pub(crate) cut: Cut,
+    /// Milliseconds of work that the program may be ahead of the GPU before the cut; 0: any.
     #[arg(long, value_name = "MS", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(..=60_000))]
     pub(crate) run_ahead: u32,
@@ -252,6 +255,26 @@ impl CheckpointArguments {
     /// The directory to make; nowhere with --check.
     pub(crate) fn output(&self) -> &Path {
         self.output.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cut {
+    /// It is waited for; what takes long is stopped in the middle.
+    Auto,
+    /// It is waited for.
+    Drain,
+    /// It is stopped in the middle, and goes on from there; what it may write yet is saved first.
+    Evict,
+}
+
+impl From<Cut> for strobe_proto::Cut {
+    fn from(cut: Cut) -> Self {
+        match cut {
+            Cut::Auto => Self::Auto,
+            Cut::Drain => Self::Drain,
+            Cut::Evict => Self::Evict,
+        }
     }
 }
 

@@ -275,6 +275,7 @@ fn take_prepared(
         all_residual: residual.everything || arguments.kill,
         max_hold_ms: arguments.max_hold * 1000,
         run_ahead_ms: arguments.run_ahead,
+        cut: strobe_proto::Cut::from(arguments.cut).into(),
     };
     let mut listeners = Vec::new();
     let mut arm_all = || {

@@ -34,6 +34,10 @@ pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
         fingerprints_ns: last(|p| p.fingerprints_ns),
         fingerprinted_bytes: sum(|p| p.fingerprinted_bytes),
         held_before_ns: last(|p| p.held_before_ns),
+        under_way: processes
+            .iter()
+            .filter_map(|p| p.under_way)
+            .reduce(|a, b| a + b),
     }
 }
 
@@ -53,7 +57,8 @@ pub(crate) fn report(
     let held_by_copying = match arguments.mode {
         // All of it is residual.
         _ if arguments.kill => 0.0,
-        arguments::Mode::Cow => waited,
+        // Where work was under way its memory is put aside before all goes on.
+        arguments::Mode::Cow => waited + ms(agent.copy_started_ns, agent.opened_ns),
         arguments::Mode::Stop => ms(agent.copy_started_ns, agent.opened_ns),
     };
     CheckpointReport {
@@ -73,6 +78,7 @@ pub(crate) fn report(
         ),
         held_before_ms: agent.held_before_ns as f64 / 1e6,
         drain_ms: ms(agent.gate_closed_ns, agent.drained_ns),
+        under_way: agent.under_way,
         criu_freeze_ms: (f64::from(criu.frozen_time) / 1e3 - residual).max(0.0),
         residual_ms: residual,
         validate: match arguments.validate {

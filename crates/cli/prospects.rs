@@ -11,7 +11,7 @@ use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
 use strobe_program::unwatched::Watch;
 use strobe_program::{attributes, events, nameless, process, sockets, system_v, threads, zombies};
-use strobe_proto::{Begin, CheckpointMode, Validation};
+use strobe_proto::{Begin, CheckpointMode, Cut, Validation};
 
 use crate::arguments::CheckpointArguments;
 use crate::link::Listener;
@@ -124,6 +124,7 @@ fn rehearse(agent: &RemoteAgent) -> anyhow::Result<()> {
         drain_attempts: 1,
         max_hold_ms: 1,
         validate: Validation::Off.into(),
+        cut: Cut::Drain.into(),
         all_residual: true,
         ..Begin::default()
     };

@@ -28,6 +28,8 @@ pub(crate) struct CheckpointReport {
     pub(crate) held_before_ms: f64,
     /// Waiting for GPU work, the gate closed.
     pub(crate) drain_ms: f64,
+    /// Where that was not waited for: how many operations were stopped in the middle or before.
+    pub(crate) under_way: Option<u64>,
     /// CRIU's own frozen time, without the plugin's copying.
     pub(crate) criu_freeze_ms: f64,
     /// The plugin's copying of what the agent does not deliver, inside the freeze.
@@ -72,7 +74,13 @@ impl CheckpointReport {
             },
             format!("  state          {}", show_size(self.state_bytes)),
             format!("  stall          {:.1} ms", self.stall_ms),
-            format!("    GPU work     {:.1} ms", self.drain_ms),
+            match self.under_way {
+                None => format!("    GPU work     {:.1} ms", self.drain_ms),
+                Some(operations) => format!(
+                    "    GPU work     {:.1} ms, then {operations} operations stopped in the middle",
+                    self.drain_ms
+                ),
+            },
             format!("    fingerprints {:.1} ms", self.fingerprints_ms),
             format!("    CRIU freeze  {:.1} ms", self.criu_freeze_ms),
             format!("    residual     {:.1} ms", self.residual_ms),

@@ -10,7 +10,8 @@ use std::mem::transmute;
 use strobe_agent::children::{NewProgram, Strings, each_opening, note_unless_watched, watched};
 use strobe_agent::journal::Given;
 
-use crate::files::{Function, opens, resolve};
+use crate::files::{opens, resolve};
+use crate::next::Next;
 
 unsafe extern "C" {
     /// environ(7)
@@ -150,7 +151,7 @@ type Spawn = unsafe extern "C" fn(
 /// # Safety
 /// `function` is one of the C library's two, and the program passes the strings and the actions to it.
 unsafe fn spawned(
-    function: &Function,
+    function: &Next,
     program: NewProgram,
     actions: *const c_void,
     environment: Strings,
@@ -217,7 +218,7 @@ unsafe extern "C" fn posix_spawnp(
     }
 }
 
-static EXECVPE: Function = Function::new(c"execvpe");
-static POSIX_SPAWN: Function = Function::new(c"posix_spawn");
-static POSIX_SPAWNP: Function = Function::new(c"posix_spawnp");
-pub(crate) static FUNCTIONS: [&Function; 3] = [&EXECVPE, &POSIX_SPAWN, &POSIX_SPAWNP];
+static EXECVPE: Next = Next::new(c"execvpe");
+static POSIX_SPAWN: Next = Next::new(c"posix_spawn");
+static POSIX_SPAWNP: Next = Next::new(c"posix_spawnp");
+pub(crate) static FUNCTIONS: [&Next; 3] = [&EXECVPE, &POSIX_SPAWN, &POSIX_SPAWNP];

@@ -8,11 +8,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::files::{Function, resolve};
+use crate::files::resolve;
+use crate::next::Next;
 
-static EXIT: Function = Function::new(c"exit");
-static START: Function = Function::new(c"__libc_start_main");
-pub(crate) static FUNCTIONS: [&Function; 2] = [&EXIT, &START];
+static EXIT: Next = Next::new(c"exit");
+static START: Next = Next::new(c"__libc_start_main");
+pub(crate) static FUNCTIONS: [&Next; 2] = [&EXIT, &START];
 
 /// The program's.
 static MAIN: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());

@@ -5,60 +5,28 @@
 //! is between the program and it.
 
 use crate::dynamic::is_own;
-use crate::{children, ending, glibc};
+use crate::next::Next;
+use crate::{children, driver, ending};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_uint};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use strobe_agent::children::NewProgram;
 use strobe_agent::given::look_up;
 use strobe_agent::journal::{Change, Given, note, note_binding, note_removal, note_renaming};
-use strobe_agent::kernel::keep_errno;
 
 /// An argument of whichever function it is.
 type Argument = usize;
 
-/// A function of the C library.
-pub(crate) struct Function {
-    name: &'static CStr,
-    real: AtomicPtr<()>,
-}
-
-impl Function {
-    pub(crate) const fn new(name: &'static CStr) -> Self {
-        Self {
-            name,
-            real: AtomicPtr::new(absent as *const () as *mut ()),
-        }
-    }
-
-    /// The C library's, after [`resolve`].
-    pub(crate) fn real(&self) -> *mut () {
-        self.real.load(Ordering::Acquire)
-    }
-}
-
-/// A C library has all of them.
-extern "C" fn absent() -> ! {
-    std::process::abort()
-}
-
-/// Finds all at the first call of any. That takes a lock of the dynamic linker's, which another thread may have
-/// had when a process was forked: so it is done when a program begins to open files, and not in such a child.
+/// Finds all at the first call of any.
 #[inline]
 pub(crate) fn resolve() {
     static RESOLVED: AtomicBool = AtomicBool::new(false);
     if RESOLVED.load(Ordering::Acquire) {
         return;
     }
-    keep_errno(|| {
-        let others = children::FUNCTIONS.into_iter().chain(ending::FUNCTIONS);
-        for function in FUNCTIONS.iter().copied().chain(others) {
-            if let Some(real) = glibc::dlsym(libc::RTLD_NEXT, function.name) {
-                function.real.store(real, Ordering::Release);
-            }
-        }
-        Some(())
-    });
+    let others = children::FUNCTIONS.into_iter().chain(ending::FUNCTIONS);
+    let others = others.chain(driver::FUNCTIONS);
+    FUNCTIONS.iter().copied().chain(others).for_each(Next::find);
     // Before the program writes something else over it.
     look_up();
     RESOLVED.store(true, Ordering::Release);
@@ -96,7 +64,7 @@ macro_rules! noted {
                     "jmp qword ptr [rip + {function} + {real}]",
                     before = sym before,
                     function = sym functions::$name,
-                    real = const std::mem::offset_of!(Function, real),
+                    real = const Next::REAL,
                 )
             }
         )*
@@ -104,10 +72,10 @@ macro_rules! noted {
         /// The real ones.
         #[allow(non_upper_case_globals, reason = "the names are the C library's")]
         mod functions {
-            use super::Function;
+            use super::Next;
 
             $(
-                pub(super) static $name: Function = Function::new(
+                pub(super) static $name: Next = Next::new(
                     match super::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                         Ok(name) => name,
                         Err(_) => panic!("a name"),
@@ -116,7 +84,7 @@ macro_rules! noted {
             )*
         }
 
-        static FUNCTIONS: &[&Function] = &[$(&functions::$name),*];
+        static FUNCTIONS: &[&Next] = &[$(&functions::$name),*];
     };
 }
 

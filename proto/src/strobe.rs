@@ -145,6 +145,8 @@ pub struct Begin {
     /// How far the program may be ahead of its GPU from now to the cut; 0: as far as it likes.
     #[prost(uint32, tag = "12")]
     pub run_ahead_ms: u32,
+    #[prost(enumeration = "Cut", tag = "13")]
+    pub cut: i32,
 }
 /// What was stored of these chunks is not what they held at the cut. In place of Committed.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -359,9 +361,12 @@ pub struct Statistics {
     /// in that time
     #[prost(uint64, tag = "15")]
     pub fingerprinted_bytes: u64,
-    /// calls held back before gate_closed_ns for the GPU to get on, summed over the slowest thread
+    /// calls held back before gate_closed_ns: for the GPU to get on, summed over the slowest thread, and in attempts that failed
     #[prost(uint64, tag = "18")]
     pub held_before_ns: u64,
+    /// operations that were at the cut; absent where it was waited for their end
+    #[prost(uint64, optional, tag = "19")]
+    pub under_way: ::core::option::Option<u64>,
 }
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -694,6 +699,42 @@ impl CheckpointMode {
             "CHECKPOINT_MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "CHECKPOINT_MODE_COW" => Some(Self::Cow),
             "CHECKPOINT_MODE_STOP" => Some(Self::Stop),
+            _ => None,
+        }
+    }
+}
+/// What becomes of the GPU's work at the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Cut {
+    Unspecified = 0,
+    /// It is waited for.
+    Drain = 1,
+    /// It is stopped in the middle.
+    Evict = 2,
+    /// It is waited for, and stopped where that takes long.
+    Auto = 3,
+}
+impl Cut {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CUT_UNSPECIFIED",
+            Self::Drain => "CUT_DRAIN",
+            Self::Evict => "CUT_EVICT",
+            Self::Auto => "CUT_AUTO",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CUT_UNSPECIFIED" => Some(Self::Unspecified),
+            "CUT_DRAIN" => Some(Self::Drain),
+            "CUT_EVICT" => Some(Self::Evict),
+            "CUT_AUTO" => Some(Self::Auto),
             _ => None,
         }
     }

@@ -269,7 +269,8 @@ fn nothing_is_borrowed_any_more_after_a_refusal() {
     let endless = environment.start_traced("endless", &[&hip_program("endless.cpp")]);
     endless.says("spinning");
     let images = folder.join("images");
-    checkpoint_of(endless.pid(), &images, &["--drain-timeout", "1"]).badly(&["spin_forever"]);
+    let options = ["--cut", "drain", "--drain-timeout", "1"];
+    checkpoint_of(endless.pid(), &images, &options).badly(&["spin_forever"]);
     // Another program finds all the room there is.
     let holds = environment.start("holds", &[&hip_program("holds.cpp"), "96", "7"]);
     holds.says("holding");

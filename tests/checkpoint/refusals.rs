@@ -111,7 +111,9 @@ fn a_kernel_that_never_ends_is_named_and_the_program_goes_on() {
     session
         .wait_for("stdout", "spinning", LIMIT)
         .expect("it works");
-    checkpoint(&session, &folder.join("images"), &[]).badly(&["spin_forever"]);
+    let images = folder.join("images");
+    let options = ["--cut", "drain", "--drain-timeout", "1"];
+    checkpoint(&session, &images, &options).badly(&["spin_forever"]);
     absent(&folder, "images");
     session.signal("TERM").expect("it runs on");
     let status = session.wait(LIMIT).expect("it ends");

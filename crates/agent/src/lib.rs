@@ -29,6 +29,7 @@ mod wire;
 
 pub use call::{Call, CallOutcome, enter, gives_way, leave, left_out};
 pub use control::before_exit;
+pub use device::queues;
 pub use fault::note_stderr;
 pub use refused::{RefusedFunctions, watch_refused};
 pub use wire::page;

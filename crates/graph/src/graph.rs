@@ -321,6 +321,22 @@ impl LaunchGraph {
         })
     }
 
+    /// What was enqueued and may be under way now, the latest of each stream first; nothing where it is not all
+    /// remembered.
+    pub fn under_way(&self) -> Option<Vec<(Sequence, &Operation)>> {
+        let mut all = Vec::new();
+        for open in self.order.open(None) {
+            let is_open = |sequence: Sequence| Some(sequence) > open.over;
+            if open.forgotten.is_some_and(is_open) {
+                return None;
+            }
+            let operations = self.on_stream(Some(open.tail));
+            let operations = operations.take_while(|node| is_open(node.sequence));
+            all.extend(operations.map(|node| (node.sequence, &node.operation)));
+        }
+        Some(all)
+    }
+
     /// What will be written next, judged from the past: in a loop, what the last round wrote from
     /// this point on; else what was written most recently. Writes to buffers that have since been
     /// freed count for nothing, even where a new buffer has taken their address.

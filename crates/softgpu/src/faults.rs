@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::errno::Errno;
 use strobe_kfd::criu::{CHECKPOINT, CriuOp, PROCESS_INFO, RESTORE, RESUME};
 use strobe_kfd::memory::AvailableMemory;
+use strobe_kfd::queue::UpdateQueue;
 use strobe_kfd::render::context::Ctx;
 use strobe_kfd::render::gem::{Create, Mmap, Userptr, Va};
 use strobe_kfd::render::prime::FdToHandle;
@@ -20,8 +21,8 @@ use thiserror::Error;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Requests that can fail: name, type, number, and the operation of those that have several. By all
-/// of them but the last a process is saved and brought back.
-const CALLS: [(&str, u8, u8, Option<u32>); 13] = [
+/// of them but the last two a process is saved and brought back.
+const CALLS: [(&str, u8, u8, Option<u32>); 14] = [
     call::<CriuOp>("criu-process-info", Some(PROCESS_INFO)),
     call::<CriuOp>("criu-checkpoint", Some(CHECKPOINT)),
     call::<CriuOp>("criu-restore", Some(RESTORE)),
@@ -34,6 +35,7 @@ const CALLS: [(&str, u8, u8, Option<u32>); 13] = [
     call::<Va>("map", None),
     call::<WaitSubmit>("wait", None),
     call::<Userptr>("userptr", None),
+    call::<UpdateQueue>("update-queue", None),
     call::<AvailableMemory>("available", None),
 ];
 

@@ -31,6 +31,8 @@ const METERED: u32 = 1;
 const FIRST_TURN: u32 = 2;
 const PASSES: u32 = 1;
 const TURN: u32 = 2;
+/// What a call inside that does nothing on the GPU is counted with, beside itself.
+const RESTS: u32 = 1 << 16;
 /// Marks the shared slot: no thread has this id.
 const ANY_THREAD: u32 = u32::MAX;
 
@@ -44,7 +46,7 @@ thread_local! {
 struct Slot {
     /// Kernel thread id of the owner; 0 is free.
     thread: AtomicU32,
-    /// Calls inside.
+    /// Calls inside, and times [`RESTS`] those of them that give the GPU nothing to do any more.
     inside: AtomicU32,
     /// Nanoseconds that the owner was held back: by copying in this checkpoint, before its cut by a metered gate.
     held_back: AtomicU64,
@@ -69,7 +71,20 @@ pub(crate) struct Gate {
 
 /// Proof that a call is inside; to be given back to [`Gate::leave`] by the same thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Inside(u32);
+pub(crate) struct Inside {
+    slot: u32,
+    /// What it is counted with.
+    counted: u32,
+}
+
+/// Who may be inside of a closed gate that counts as empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Empty {
+    /// Nobody.
+    Quite,
+    /// Calls that do nothing on the GPU any more: they wait for it.
+    OfWork,
+}
 
 /// The one that calls of the program pass.
 pub(crate) static GATE: Gate = Gate::new();
@@ -101,9 +116,12 @@ impl Gate {
         let slot = &self.slots[at];
         slot.inside.fetch_add(1, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) != OPEN {
-            self.wait_outside(slot, true);
+            self.wait_outside(slot, 1, true);
         }
-        Inside(at as u32)
+        Inside {
+            slot: at as u32,
+            counted: 1,
+        }
     }
 
     /// The same for a call that gives the GPU nothing to do: it is not metered.
@@ -111,24 +129,37 @@ impl Gate {
     pub(crate) fn enter_idle(&self) -> Inside {
         let at = self.own_slot();
         let slot = &self.slots[at];
-        slot.inside.fetch_add(1, Ordering::SeqCst);
+        let counted = 1 + RESTS;
+        slot.inside.fetch_add(counted, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) > METERED {
-            self.wait_outside(slot, false);
+            self.wait_outside(slot, counted, false);
         }
-        Inside(at as u32)
+        Inside {
+            slot: at as u32,
+            counted,
+        }
+    }
+
+    /// What is left of a call inside does nothing on the GPU but read.
+    pub(crate) fn rests(&self, inside: Inside) -> Inside {
+        let counted = 1 + RESTS;
+        let more = counted - inside.counted;
+        let slot = &self.slots[inside.slot as usize];
+        slot.inside.fetch_add(more, Ordering::SeqCst);
+        Inside { counted, ..inside }
     }
 
     /// Goes outside, waits there, and is inside again.
     #[cold]
-    fn wait_outside(&self, slot: &Slot, gives_work: bool) {
-        slot.inside.fetch_sub(1, Ordering::SeqCst);
+    fn wait_outside(&self, slot: &Slot, counted: u32, gives_work: bool) {
+        slot.inside.fetch_sub(counted, Ordering::SeqCst);
         if gives_work {
             self.wait_metered(slot);
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let came = self.state.load(Ordering::SeqCst) | PASSES;
         loop {
-            slot.inside.fetch_add(1, Ordering::SeqCst);
+            slot.inside.fetch_add(counted, Ordering::SeqCst);
             let state = self.state.load(Ordering::SeqCst);
             // Who came in a turn waits for the next one.
             let passes = state > METERED && state & PASSES != 0 && state != came;
@@ -138,7 +169,7 @@ impl Gate {
             if passes || state <= METERED {
                 break;
             }
-            slot.inside.fetch_sub(1, Ordering::SeqCst);
+            slot.inside.fetch_sub(counted, Ordering::SeqCst);
             futex_wait(&self.state, state, LOOK_AGAIN);
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -215,9 +246,9 @@ impl Gate {
     /// The call is over.
     #[inline]
     pub(crate) fn leave(&self, inside: Inside) {
-        self.slots[inside.0 as usize]
+        self.slots[inside.slot as usize]
             .inside
-            .fetch_sub(1, Ordering::Release);
+            .fetch_sub(inside.counted, Ordering::Release);
     }
 
     /// Closes the gate: who enters from now on waits.
@@ -254,15 +285,16 @@ impl Gate {
         self.state.load(Ordering::SeqCst) > METERED
     }
 
-    /// Waits until nobody is inside. `Err` names a thread that still is when the time is over, or when
+    /// Waits until it is empty. `Err` names a thread that still is inside when the time is over, or when
     /// there is no reason to wait any more.
-    pub(crate) fn wait_until_empty(
+    pub(crate) fn wait_until(
         &self,
+        empty: Empty,
         deadline: Instant,
         given_up: impl Fn() -> bool,
     ) -> Result<(), u32> {
         loop {
-            let Some(thread) = self.someone_inside() else {
+            let Some(thread) = self.someone_inside(empty) else {
                 return Ok(());
             };
             if Instant::now() >= deadline || given_up() {
@@ -288,9 +320,11 @@ impl Gate {
             .unwrap_or(0)
     }
 
-    fn someone_inside(&self) -> Option<u32> {
+    fn someone_inside(&self, empty: Empty) -> Option<u32> {
         self.slots.iter().find_map(|slot| {
-            if slot.inside.load(Ordering::SeqCst) == 0 {
+            let inside = slot.inside.load(Ordering::SeqCst);
+            let (all, resting) = (inside % RESTS, inside / RESTS);
+            if all == 0 || empty == Empty::OfWork && all == resting {
                 return None;
             }
             let thread = slot.thread.load(Ordering::Relaxed);
@@ -371,13 +405,13 @@ mod tests {
             GATE.leave(inside);
         });
         assert_eq!(
-            GATE.wait_until_empty(soon(), || false),
+            GATE.wait_until(Empty::Quite, soon(), || false),
             Err(thread_id()),
             "we are inside"
         );
         assert!(!DONE.load(Ordering::SeqCst), "a call passed a closed gate");
         GATE.leave(inside);
-        assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+        assert_eq!(GATE.wait_until(Empty::Quite, soon(), || false), Ok(()));
         GATE.open();
         other.join().unwrap();
         assert!(DONE.load(Ordering::SeqCst));
@@ -411,7 +445,7 @@ mod tests {
         assert_eq!(settled(), 7);
         GATE.close();
         assert!(GATE.is_closed());
-        assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+        assert_eq!(GATE.wait_until(Empty::Quite, soon(), || false), Ok(()));
         assert_eq!(settled(), 7, "a call passed a closed gate");
         GATE.meter_no_more();
         assert!(GATE.is_closed(), "it is not for that to open it");
@@ -454,14 +488,14 @@ mod tests {
                 std::thread::yield_now();
             }
             // Nobody passes who is not let.
-            assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+            assert_eq!(GATE.wait_until(Empty::Quite, soon(), || false), Ok(()));
         };
         for turn in 1..=20 {
             all_wait();
             GATE.let_pass(Duration::from_secs(10));
             assert!(GATE.is_closed());
             let deadline = Instant::now() + Duration::from_secs(10);
-            assert_eq!(GATE.wait_until_empty(deadline, || false), Ok(()));
+            assert_eq!(GATE.wait_until(Empty::Quite, deadline, || false), Ok(()));
             for calls in &CALLS {
                 assert_eq!(calls.load(Ordering::SeqCst), turn);
             }
@@ -499,7 +533,7 @@ mod tests {
             GATE.close();
             let deadline = Instant::now() + Duration::from_secs(10);
             assert_eq!(
-                GATE.wait_until_empty(deadline, || false),
+                GATE.wait_until(Empty::Quite, deadline, || false),
                 Ok(()),
                 "round {round}"
             );
@@ -525,7 +559,7 @@ mod tests {
         .unwrap();
         GATE.close();
         let deadline = Instant::now() + Duration::from_secs(5);
-        assert_eq!(GATE.wait_until_empty(deadline, || false), Ok(()));
+        assert_eq!(GATE.wait_until(Empty::Quite, deadline, || false), Ok(()));
     }
 
     #[test]
@@ -536,10 +570,13 @@ mod tests {
             slot.thread.store(std::process::id(), Ordering::Relaxed);
         }
         let inside = std::thread::spawn(|| GATE.enter()).join().unwrap();
-        assert_eq!(inside.0 as usize, SHARED);
+        assert_eq!(inside.slot as usize, SHARED);
         GATE.close();
-        assert_eq!(GATE.wait_until_empty(soon(), || false), Err(ANY_THREAD));
+        assert_eq!(
+            GATE.wait_until(Empty::Quite, soon(), || false),
+            Err(ANY_THREAD)
+        );
         GATE.leave(inside);
-        assert_eq!(GATE.wait_until_empty(soon(), || false), Ok(()));
+        assert_eq!(GATE.wait_until(Empty::Quite, soon(), || false), Ok(()));
     }
 }

@@ -102,6 +102,13 @@ impl Call {
         }
     }
 
+    /// What is left of the call does nothing on the GPU but read, and may wait for it.
+    #[inline]
+    pub(crate) fn rests(self) -> Call {
+        let inside = self.inside.map(|inside| GATE.rests(inside));
+        Call { inside, ..self }
+    }
+
     #[inline]
     pub(crate) fn then(self, after: After) -> Call {
         Call { after, ..self }

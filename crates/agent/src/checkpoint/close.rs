@@ -1,13 +1,16 @@
-//! The gate is closed and the GPU comes to rest.
+//! The gate is closed and the GPU comes to rest: it is waited for, or stopped.
 
 use crate::agent::Agent;
-use crate::call::gate::GATE;
+use crate::call::gate::{Empty, GATE};
 use crate::checkpoint::drain::{self, NotDrained};
 use crate::checkpoint::lead::Bounded;
 use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::rest::Rest;
 use crate::checkpoint::watch::Watch;
 use crate::refused::nothing_refused;
+use crate::seen::observed::{Observed, Synchronised};
 use crate::wire::page::{now_ns, set_phase, verdict};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_proto::Begin;
@@ -18,6 +21,11 @@ use tracing::debug_span;
 const GRACE: Duration = Duration::from_millis(100);
 /// Pause after a gate that could not be drained, times the number of the attempt.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
+/// How long work may take that it is waited for before it is stopped in the middle, where either will do: about what a
+/// bounded lead leaves.
+const SHORT: Duration = Duration::from_millis(30);
+/// How long HIP may take to say which streams have nothing to do. What it does not say is taken to be under way.
+const SAY_IDLE: Duration = Duration::from_millis(5);
 /// Between two looks at what has to end first, and at the others while the program stands still.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN_DRAINED: Duration = Duration::from_micros(200);
@@ -26,33 +34,45 @@ const PASSAGE: Duration = Duration::from_millis(100);
 /// How long an armed agent waits for the dump to begin.
 const ARMED_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Closes the gate and waits for an idle GPU; opens it and tries again when that takes too long. Where
-/// others are saved with this process it goes on only when their work has ended, too. The program's lead is bounded
+/// Closes the gate and brings the GPU to rest; opens it and tries again when that takes too long. Where
+/// others are saved with this process it goes on only when their GPUs are at rest, too. The program's lead is bounded
 /// until it is closed.
-pub(super) fn close_and_drain(
+pub(super) fn close_and_rest(
     agent: &'static Agent,
     begin: &Begin,
     lead: Bounded,
-) -> Result<(), Refusal> {
+) -> Result<Rest, Refusal> {
     let page = agent.page;
     let mut attempt = 1;
     let mut lead = Some(lead);
     loop {
-        debug_span!("armed").in_scope(|| wait_for_dump(agent))?;
+        debug_span!("armed").in_scope(|| wait_for_dump(agent, lead.as_mut()))?;
         set_phase(page, Phase::Closing);
         page.attempts.fetch_add(1, Ordering::Relaxed);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
-        let mut rest = || {
-            debug_span!("drain").in_scope(|| close(agent, patience, lead.take()))?;
+        let mut come_to_rest = || {
+            let is_stuck = lead.as_mut().is_some_and(Bounded::is_stuck);
+            let short = if is_stuck { Duration::ZERO } else { SHORT };
+            let come_to_rest = |deadline| {
+                let come_to_rest = || come_to_rest(agent, begin, short, deadline);
+                debug_span!("drain").in_scope(come_to_rest)
+            };
+            let mut rest = come_to_rest(close(agent, patience, lead.take())?)?;
             while wait_for_others(agent)? == Proceed::OneCall {
+                drop(rest);
                 GATE.let_pass(PASSAGE);
-                debug_span!("drain").in_scope(|| drain(agent, Instant::now() + patience))?;
+                rest = come_to_rest(Instant::now() + patience)?;
             }
-            Ok(())
+            Ok(rest)
         };
-        let Err(why) = rest() else {
-            return Ok(());
+        let why = match come_to_rest() {
+            Ok(rest) => return Ok(rest),
+            Err(why) => why,
         };
+        if GATE.is_closed() {
+            let closed = page.gate_closed_ns.load(Ordering::Relaxed);
+            agent.lead.was_held(now_ns().saturating_sub(closed));
+        }
         GATE.open();
         set_phase(page, Phase::Armed);
         if attempt == begin.drain_attempts || verdict(page) == Verdict::Aborted {
@@ -70,7 +90,7 @@ pub(super) fn close_and_drain(
 }
 
 /// Waits until the dump begins.
-fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
+fn wait_for_dump(agent: &'static Agent, mut lead: Option<&mut Bounded>) -> Result<(), Refusal> {
     let page = agent.page;
     let deadline = Instant::now() + ARMED_PATIENCE;
     let mut watch = Watch::new(page);
@@ -83,6 +103,9 @@ fn wait_for_dump(agent: &'static Agent) -> Result<(), Refusal> {
         }
         watch.look(agent)?;
         agent.drain_ring(usize::MAX);
+        if let Some(lead) = &mut lead {
+            lead.is_stuck();
+        }
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok(())
@@ -96,7 +119,7 @@ enum Proceed {
     OneCall,
 }
 
-/// Waits until the work of all others that are saved with this process has ended. Without an end of its
+/// Waits until the GPUs of all others that are saved with this process are at rest. Without an end of its
 /// own: one that opened its gate now would go on while the others take their cuts.
 fn wait_for_others(agent: &'static Agent) -> Result<Proceed, Refusal> {
     let page = agent.page;
@@ -126,8 +149,12 @@ fn goal(page: &AgentPage) -> Goal {
     Goal::from_word(page.gate_request.load(Ordering::Acquire))
 }
 
-/// One attempt. The gate is closed afterwards, but where the program is in a capture.
-fn close(agent: &'static Agent, patience: Duration, lead: Option<Bounded>) -> Result<(), Refusal> {
+/// Closes the gate when the program is in no capture; until when the GPU is to come to rest.
+fn close(
+    agent: &'static Agent,
+    patience: Duration,
+    lead: Option<Bounded>,
+) -> Result<Instant, Refusal> {
     let deadline = Instant::now() + patience;
     while is_capturing(agent, deadline)? {
         if Instant::now() >= deadline {
@@ -138,23 +165,82 @@ fn close(agent: &'static Agent, patience: Duration, lead: Option<Bounded>) -> Re
     GATE.close();
     agent.page.gate_closed_ns.store(now_ns(), Ordering::Relaxed);
     drop(lead);
-    drain(agent, deadline)
+    Ok(deadline)
 }
 
-/// Waits for an idle GPU behind the closed gate.
-fn drain(agent: &'static Agent, deadline: Instant) -> Result<(), Refusal> {
+/// Behind the closed gate: waits for an idle GPU, or stops it, as the controller wants it; where either will do, after
+/// `short`.
+fn come_to_rest(
+    agent: &'static Agent,
+    begin: &Begin,
+    short: Duration,
+    deadline: Instant,
+) -> Result<Rest, Refusal> {
+    if begin.cut() == strobe_proto::Cut::Drain {
+        return drain(agent, deadline);
+    }
+    // Whether a thread's own stream is idle cannot be asked without waiting for it.
+    let may_drain =
+        begin.cut() == strobe_proto::Cut::Auto && !agent.per_thread_streams.load(Ordering::Relaxed);
+    if may_drain {
+        match drain(agent, deadline.min(Instant::now() + short)) {
+            Err(why) if why.is_of_patience() => {}
+            drained => return drained,
+        }
+    }
+    match stop(agent, deadline) {
+        Err(Refusal::NotStopped(why)) if begin.cut() == strobe_proto::Cut::Auto => {
+            tracing::debug!("the queues cannot be stopped: {why}");
+            drain(agent, deadline)
+        }
+        stopped => stopped,
+    }
+}
+
+/// Stops the GPU in the middle of what it does.
+fn stop(agent: &'static Agent, deadline: Instant) -> Result<Rest, Refusal> {
+    // Who is inside and waits for the GPU may go on to.
+    wait_until(agent, Empty::OfWork, deadline)?;
+    if is_capturing(agent, deadline)? {
+        return Err(Refusal::CaptureHasBegun);
+    }
+    nothing_refused()?;
+    let since = agent.moment();
+    let streams = agent.streams.read();
+    let streams = streams.iter().map(|stream| stream.raw).collect();
+    let by = Instant::now() + SAY_IDLE;
+    let idle = agent.control.supervisor.run(by, || drain::idle(streams));
+    for stream in idle.unwrap_or_default() {
+        let what = Synchronised::Stream(stream);
+        agent.observe(&Observed::Synchronise { what, since }, None);
+    }
+    let rest = Rest::stop().map_err(|why| Refusal::NotStopped(Arc::new(why)))?;
+    agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
+    Ok(rest)
+}
+
+/// Waits until the closed gate is empty.
+fn wait_until(agent: &'static Agent, empty: Empty, deadline: Instant) -> Result<(), Refusal> {
     let given_up = || agent.control.given_up();
     // Who is inside may wait for this to be given up.
-    let emptied = GATE.wait_until_empty(deadline, || given_up().is_some());
+    let emptied = GATE.wait_until(empty, deadline, || given_up().is_some());
     // Once it is empty nobody begins a reset of the device any more; one may have been inside.
     if let Some(why) = given_up() {
         return Err(why);
     }
-    if let Err(thread) = emptied {
+    emptied.map_err(|thread| {
         // Nothing can be asked of HIP: that thread may hold its locks.
         agent.drain_ring(usize::MAX);
         let kernel = agent.trace.lock().latest_kernel();
-        return Err(Refusal::CallDoesNotReturn { thread, kernel });
+        Refusal::CallDoesNotReturn { thread, kernel }
+    })
+}
+
+/// Waits for an idle GPU behind the closed gate.
+fn drain(agent: &'static Agent, deadline: Instant) -> Result<Rest, Refusal> {
+    wait_until(agent, Empty::Quite, deadline)?;
+    if !agent.lead.wait_for_look(deadline) {
+        return Err(hangs(agent));
     }
     if is_capturing(agent, deadline)? {
         return Err(Refusal::CaptureHasBegun);
@@ -172,7 +258,7 @@ fn drain(agent: &'static Agent, deadline: Instant) -> Result<(), Refusal> {
     match drained {
         Ok(Ok(())) => {
             agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
-            Ok(())
+            Ok(Rest::idle())
         }
         Ok(Err(NotDrained::Busy(stream))) => {
             agent.drain_ring(usize::MAX);

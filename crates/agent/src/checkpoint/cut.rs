@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::call::gate::GATE;
 use crate::checkpoint::refusal::Refusal;
+use crate::checkpoint::rest::Rest;
 use crate::checkpoint::saving::Saving;
 use crate::checkpoint::set_aside::Answer;
 use crate::device::error::DeviceError;
@@ -45,6 +46,7 @@ pub(crate) struct Cut {
     pub(crate) fingerprints: CutFingerprints,
     answer: Option<Answer>,
     max_hold: Duration,
+    pub(crate) rest: Rest,
 }
 
 /// What the tracked memory's fingerprints are at the cut.
@@ -87,16 +89,19 @@ impl CutFingerprints {
 }
 
 impl Cut {
-    /// The gate is closed, the GPU idle: fixes what the checkpoint holds.
-    pub(crate) fn take(agent: &Agent, begin: &Begin) -> Result<Cut, Refusal> {
+    /// The gate is closed, the GPU at rest: fixes what the checkpoint holds.
+    pub(crate) fn take(agent: &Agent, begin: &Begin, mut rest: Rest) -> Result<Cut, Refusal> {
         while !agent.ring.is_empty() {
             agent.drain_ring(usize::MAX);
         }
-        agent.trace.lock().look_up_tables(reach::AT_REST);
-        if begin.mode() == CheckpointMode::Cow && !begin.kill {
+        rest.look(agent);
+        if rest.under_way().is_none() {
+            agent.trace.lock().look_up_tables(reach::AT_REST);
+        }
+        if begin.mode() == CheckpointMode::Cow && !begin.kill && rest.under_way().is_none() {
             read_tables(agent)?;
         }
-        let held_before_ns = GATE.take_held_back();
+        let held_before_ns = GATE.take_held_back() + agent.lead.take_held();
         let tracked = promised(agent, begin);
         let fingerprints = CutFingerprints::take(agent, begin, &tracked)?;
         let spare = agent.device.spare.lock();
@@ -129,6 +134,7 @@ impl Cut {
             fingerprints,
             answer: pool.and_then(Answer::expect),
             max_hold: Duration::from_millis(begin.max_hold_ms.into()),
+            rest,
         })
     }
 

@@ -5,6 +5,7 @@ use crate::call::gate::GATE;
 use crate::checkpoint::cut::{Cut, CutFingerprints};
 use crate::checkpoint::end::{let_go, open};
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
+use crate::checkpoint::rest::Rest;
 use crate::checkpoint::saving::{Saving, Witnesses};
 use crate::checkpoint::watch::Watch;
 use crate::device::link::ring_slots;
@@ -30,23 +31,27 @@ const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<(), Refusal> {
     let page = agent.page;
     let kept = cut.keep(agent);
-    if begin.mode() == CheckpointMode::Cow {
-        open(agent);
-    }
+    let mut held = Held {
+        mode: begin.mode(),
+        rest: Some(std::mem::replace(&mut cut.rest, Rest::idle())),
+    };
+    let under_way = held.under_way();
+    held.look(agent);
     set_phase(page, Phase::Copying);
     let started = now_ns();
     let mut connection = Connection::open(page).map_err(unreachable);
     let delivered = kept.and_then(|()| match &mut connection {
-        Ok(connection) => deliver(agent, begin, &cut.fingerprints, connection),
+        Ok(connection) => deliver(agent, begin, &cut.fingerprints, &mut held, connection),
         Err(why) => Err(why.clone()),
     });
     let delivered = delivered.and_then(|()| used_nothing_refused(agent));
     let finished = now_ns();
-    let statistics = statistics(agent, &cut, started, finished);
+    let statistics = Statistics {
+        under_way,
+        ..statistics(agent, &cut, started, finished)
+    };
     let witnesses = agent.device.course.with(|saving| saving.witnesses());
-    if GATE.is_closed() {
-        open(agent);
-    }
+    held.go_on(agent);
     let_go(agent);
     let mut connection = connection?;
     if let Err(why) = delivered {
@@ -68,10 +73,43 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     wait_for_commit(agent, witnesses, &mut connection)
 }
 
+/// The program, that stands still after the dump: with its gate closed, and its GPU at rest.
+struct Held {
+    mode: CheckpointMode,
+    /// Until it goes on.
+    rest: Option<Rest>,
+}
+
+impl Held {
+    fn under_way(&self) -> Option<u64> {
+        self.rest.as_ref()?.under_way()
+    }
+
+    /// Lets it go on if it may.
+    fn look(&mut self, agent: &Agent) {
+        let may_go_on = self.rest.as_mut().is_some_and(|rest| match self.mode {
+            CheckpointMode::Cow => rest.may_go_on(agent),
+            // When all is saved.
+            _ => agent.device.course.with(|saving| saving.is_saved()) != Some(false),
+        });
+        if may_go_on {
+            self.go_on(agent);
+        }
+    }
+
+    fn go_on(&mut self, agent: &Agent) {
+        if let Some(rest) = self.rest.take() {
+            drop(rest);
+            open(agent);
+        }
+    }
+}
+
 fn deliver(
     agent: &'static Agent,
     begin: &Begin,
     fingerprints: &CutFingerprints,
+    held: &mut Held,
     connection: &mut Connection,
 ) -> Result<(), Refusal> {
     let slots = ring_slots(begin.chunk_bytes);
@@ -92,7 +130,7 @@ fn deliver(
         watch
             .look(agent)
             .inspect_err(|why| agent.device.course.give_up(why))?;
-        let (arrived, saved, finished) = step(agent, fingerprints)?;
+        let (arrived, finished) = step(agent, fingerprints)?;
         let progress = !arrived.is_empty();
         for message in arrived {
             connection
@@ -100,9 +138,7 @@ fn deliver(
                 .map_err(lost)
                 .inspect_err(|why| agent.device.course.give_up(why))?;
         }
-        if saved && GATE.is_closed() {
-            open(agent);
-        }
+        held.look(agent);
         if finished {
             return Ok(());
         }
@@ -119,20 +155,17 @@ fn deliver(
 }
 
 /// Reports what has arrived and orders new copies.
-fn step(
-    agent: &Agent,
-    fingerprints: &CutFingerprints,
-) -> Result<(Vec<ChunkReady>, bool, bool), Refusal> {
+fn step(agent: &Agent, fingerprints: &CutFingerprints) -> Result<(Vec<ChunkReady>, bool), Refusal> {
     let stepped = agent.device.course.with(|saving| {
         let arrived = saving.arrivals();
         saving.order_copies();
         saving.look_at_progress();
         match saving.failed() {
             Some(why) => Err(why.clone()),
-            None => Ok((arrived, saving.is_saved(), saving.finished())),
+            None => Ok((arrived, saving.finished())),
         }
     });
-    let (arrived, saved, finished) = stepped.ok_or(Refusal::Over)??;
+    let (arrived, finished) = stepped.ok_or(Refusal::Over)??;
     if !arrived.is_empty() {
         agent.device.course.notify();
     }
@@ -147,7 +180,7 @@ fn step(
                 .map_or_else(Vec::new, |fingerprint| fingerprint.to_bytes().to_vec()),
         })
         .collect();
-    Ok((messages, saved, finished))
+    Ok((messages, finished))
 }
 
 fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
@@ -256,5 +289,6 @@ fn statistics(agent: &Agent, cut: &Cut, started: u64, finished: u64) -> Statisti
         fingerprints_ns: cut.fingerprints.took_ns,
         fingerprinted_bytes: cut.fingerprints.bytes,
         held_before_ns: cut.held_before_ns,
+        under_way: None,
     }
 }

@@ -13,11 +13,12 @@ use crate::agent::Agent;
 use crate::call::gate::GATE;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
+use crate::device::queues;
 use markers::Markers;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_hip::Status;
-use strobe_proto::Begin;
+use strobe_proto::{Begin, Cut};
 use window::Window;
 
 /// Between two looks at the markers: a part of any lead that is worth to be bounded.
@@ -26,9 +27,15 @@ const LOOK_AGAIN: Duration = Duration::from_micros(250);
 const IS_SHORT_AGAIN: Duration = Duration::from_millis(1);
 /// How long the dump waits for what the GPU has to do already.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A GPU that has begun with nothing new for so long is in the middle of something long, or has nothing to do.
+const STUCK: Duration = Duration::from_millis(100);
 
 /// While it lives calls pass the gate only as the GPU gets on, unless that cannot be told.
-pub(super) struct Bounded(&'static Agent);
+pub(super) struct Bounded {
+    agent: &'static Agent,
+    /// How far the GPU had come, and when it came there.
+    progress: (u64, Instant),
+}
 
 impl Bounded {
     /// As `begin` asks for it. Does not wait for the GPU.
@@ -37,6 +44,7 @@ impl Bounded {
         let bound = Duration::from_millis(begin.run_ahead_ms.into());
         lead.over.store(false, Ordering::Release);
         lead.is_short.store(bound.is_zero(), Ordering::Release);
+        lead.take_held();
         if !bound.is_zero() {
             let deadline = Instant::now() + PATIENCE;
             let keeps = move || keep(agent, bound);
@@ -44,31 +52,42 @@ impl Bounded {
                 lead.is_short.store(true, Ordering::Release);
             }
         }
-        Bounded(agent)
+        let progress = (queues::progress(), Instant::now());
+        Bounded { agent, progress }
     }
 
-    /// Waits until the lead is as short as it shall be, or that takes too long, or cannot be told.
-    pub(super) fn wait_until_short(&self) -> Result<(), Refusal> {
-        let Bounded(agent) = self;
+    /// Waits until the lead is as short as it shall be, or that takes too long, or cannot be told. Where the work can be
+    /// stopped in the middle it does not wait for a GPU that does not get on.
+    pub(super) fn wait_until_short(&mut self, cut: Cut) -> Result<(), Refusal> {
         let deadline = Instant::now() + PATIENCE;
-        let mut watch = Watch::new(agent.page);
-        let is_short = || agent.lead.is_short.load(Ordering::Acquire);
+        let mut watch = Watch::new(self.agent.page);
+        let lead = &self.agent.lead;
+        let is_short = || lead.is_short.load(Ordering::Acquire);
         while !is_short() && Instant::now() < deadline {
-            watch.look(agent)?;
-            agent.drain_ring(usize::MAX);
+            if self.is_stuck() && cut != Cut::Drain {
+                break;
+            }
+            watch.look(self.agent)?;
+            self.agent.drain_ring(usize::MAX);
             std::thread::sleep(IS_SHORT_AGAIN);
         }
         Ok(())
+    }
+
+    /// Whether the GPU has begun with nothing new for a while. To be asked again and again.
+    pub(super) fn is_stuck(&mut self) -> bool {
+        let now = queues::progress();
+        if now != self.progress.0 {
+            self.progress = (now, Instant::now());
+        }
+        self.progress.1.elapsed() >= STUCK
     }
 }
 
 impl Drop for Bounded {
     fn drop(&mut self) {
-        let Bounded(agent) = self;
-        agent.lead.over.store(true, Ordering::Release);
+        self.agent.lead.over.store(true, Ordering::Release);
         GATE.meter_no_more();
-        // After this HIP is asked for nothing but to take events back.
-        agent.lead.wait_for_look();
     }
 }
 

@@ -12,6 +12,7 @@ mod paused;
 mod prepare;
 mod progress;
 pub(crate) mod refusal;
+mod rest;
 pub(crate) mod run;
 pub(crate) mod saving;
 mod set_aside;

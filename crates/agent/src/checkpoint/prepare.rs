@@ -9,7 +9,7 @@ use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
 use std::time::{Duration, Instant};
 use strobe_hip::next;
-use strobe_proto::{Begin, CheckpointMode, Prepared, Validation, from_agent, to_agent};
+use strobe_proto::{Begin, CheckpointMode, Cut, Prepared, Validation, from_agent, to_agent};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
@@ -72,6 +72,7 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
         && HOLD_MS.contains(&begin.max_hold_ms)
         && RUN_AHEAD_MS.contains(&begin.run_ahead_ms)
         && begin.mode() != CheckpointMode::Unspecified
+        && begin.cut() != Cut::Unspecified
         && begin.validate() != Validation::Unspecified;
     if !asks_sense {
         return Err(Refusal::Nonsense(format!("{begin:?}")));

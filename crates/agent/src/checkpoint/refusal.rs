@@ -41,6 +41,9 @@ pub(crate) enum Refusal {
     #[error("GPU work does not end; the kernel launched last is {0}")]
     WorkDoesNotEnd(&'static str),
 
+    #[error("its queues cannot be stopped: {0} (--cut drain does without)")]
+    NotStopped(Arc<io::Error>),
+
     // What the agent runs on.
     #[error("HIP does not answer")]
     HipDoesNotAnswer,
@@ -92,6 +95,20 @@ pub(crate) enum Refusal {
     MissedWrite,
     #[error("the checkpoint is over")]
     Over,
+}
+
+impl Refusal {
+    /// Whether it was waited for the GPU, and that takes longer.
+    pub(crate) fn is_of_patience(&self) -> bool {
+        matches!(
+            self,
+            Refusal::CallDoesNotReturn { .. }
+                | Refusal::KernelDoesNotEnd(_)
+                | Refusal::StreamStaysBusy
+                | Refusal::WorkDoesNotEnd(_)
+                | Refusal::HipDoesNotAnswer
+        )
+    }
 }
 
 impl From<DeviceError> for Refusal {
@@ -159,6 +176,9 @@ mod tests {
             Refusal::StreamStaysBusy => Refusal::StreamStaysBusy, "a stream stays busy";
             Refusal::WorkDoesNotEnd(_) => Refusal::WorkDoesNotEnd("spin"),
                 "GPU work does not end; the kernel launched last is spin";
+            Refusal::NotStopped(_) => Refusal::NotStopped(io(libc::EIO)),
+                "its queues cannot be stopped: Input/output error (os error 5) (--cut drain does \
+                 without)";
             Refusal::HipDoesNotAnswer => Refusal::HipDoesNotAnswer, "HIP does not answer";
             Refusal::LinkerDoesNotAnswer => Refusal::LinkerDoesNotAnswer,
                 "the dynamic linker does not answer";

@@ -13,7 +13,7 @@
 
 use crate::agent::Agent;
 use crate::call::gate::GATE;
-use crate::checkpoint::close::close_and_drain;
+use crate::checkpoint::close::close_and_rest;
 use crate::checkpoint::cut::Cut;
 use crate::checkpoint::end::{let_go, open};
 use crate::checkpoint::incarnation::Incarnation;
@@ -63,12 +63,12 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     let Some(begin) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
         return Ok(());
     };
-    let lead = Bounded::new(agent, &begin);
-    debug_span!("lead").in_scope(|| lead.wait_until_short())?;
+    let mut lead = Bounded::new(agent, &begin);
+    debug_span!("lead").in_scope(|| lead.wait_until_short(begin.cut()))?;
     set_phase(agent.page, Phase::Armed);
-    close_and_drain(agent, &begin, lead)?;
-    // From here on the gate is closed and empty and the GPU idle.
-    let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin)) {
+    let rest = close_and_rest(agent, &begin, lead)?;
+    // From here on the gate is closed and the GPU at rest.
+    let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin, rest)) {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();
@@ -93,10 +93,12 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
                 // It may be another file that does the same.
                 fault::note_stderr();
             }
+            drop(cut);
             restored(agent);
             Ok(())
         }
         Ok(Verdict::Aborted | Verdict::Pending) => {
+            drop(cut);
             open(agent);
             let_go(agent);
             Ok(())
@@ -104,6 +106,7 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
         Err(why) => {
             // Before the gate: what passes it would wait for them.
             paused::let_queues_run();
+            drop(cut);
             open(agent);
             let_go(agent);
             Err(why)

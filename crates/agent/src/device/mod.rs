@@ -18,6 +18,7 @@ pub(crate) mod link;
 pub(crate) mod memory;
 mod objects;
 pub(crate) mod queue;
+pub mod queues;
 pub(crate) mod read_back;
 pub(crate) mod resources;
 pub(crate) mod sdma;

@@ -11,6 +11,7 @@ use crate::device::error::QueueError;
 use crate::device::gpu::Gpu;
 use crate::device::hsa::{HsaError, QueueHead, Signal, check};
 use crate::device::memory::Memory;
+use crate::device::queues;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -66,19 +67,22 @@ impl DeviceQueue {
         let arguments = Memory::on_host(gpu, PACKETS as usize * ARGUMENT_BYTES)?;
         let mut head = std::ptr::null_mut();
         let data = (&raw const *status).cast_mut().cast();
-        // SAFETY: the callback takes `status`, which is never freed; writes to a local.
-        check("making a queue", unsafe {
-            (hsa.queue_create)(
-                gpu.processor,
-                PACKETS,
-                SINGLE_PRODUCER,
-                note_failure,
-                data,
-                0,
-                0,
-                &mut head,
-            )
-        })?;
+        let make = || {
+            // SAFETY: the callback takes `status`, which is never freed; writes to a local.
+            unsafe {
+                (hsa.queue_create)(
+                    gpu.processor,
+                    PACKETS,
+                    SINGLE_PRODUCER,
+                    note_failure,
+                    data,
+                    0,
+                    0,
+                    &mut head,
+                )
+            }
+        };
+        check("making a queue", queues::ours(make))?;
         Ok(DeviceQueue {
             gpu,
             head,

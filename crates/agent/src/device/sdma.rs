@@ -10,6 +10,7 @@
 use crate::device::error::CopyQueueError;
 use crate::device::gpu::{self, Gpu};
 use crate::device::memory::Memory;
+use crate::device::queues;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -181,7 +182,7 @@ fn register(
         ..CreateQueue::default()
     };
     // SAFETY: the addresses are of memory that stays until the queue is destroyed.
-    unsafe { strobe_kfd::call(kfd.as_fd(), &mut create) }?;
+    queues::ours(|| unsafe { strobe_kfd::call(kfd.as_fd(), &mut create) })?;
     let page = create.doorbell_offset & !(DOORBELLS_BYTES - 1);
     // SAFETY: a new mapping, of the driver's doorbells of this process.
     let doorbells = unsafe {

@@ -10,7 +10,8 @@ use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedP
 
 /// A copy that is over when the call returns.
 pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
-    with_agent(|agent| {
+    let mut rests = false;
+    let call = with_agent(|agent| {
         let from_host = agent.device.registry.find(from as u64).is_none();
         let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
         let copy = Moves {
@@ -22,6 +23,7 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
             return After::Nothing;
         }
         let to_host = agent.device.registry.find(to as u64).is_none();
+        rests = to_host && !from_host;
         let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
         After::Copied {
             stream: raw_stream(stream),
@@ -30,7 +32,8 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
             from,
             bytes: if is_table { bytes } else { 0 },
         }
-    })
+    });
+    if rests { call.rests() } else { call }
 }
 
 /// A copy that may go on after the call: its source may still change, so nothing is known of the

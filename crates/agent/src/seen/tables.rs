@@ -170,6 +170,16 @@ impl Tables {
         Some(content)
     }
 
+    /// Whether the CPU can reach some of it, as far as it is known.
+    pub(crate) fn is_mapped(&self, extent: Extent) -> bool {
+        let before = self.by_start.range(..=extent.start()).next_back();
+        let within = self.by_start.range(extent.start()..extent.end());
+        let mut pieces = before.into_iter().chain(within);
+        pieces.any(|(start, piece)| {
+            piece.mapped && piece.at(*start).is_some_and(|at| at.overlaps(extent))
+        })
+    }
+
     /// This was asked for and is not known.
     pub(crate) fn want(&mut self, extent: Extent) {
         self.wanted.retain(|wanted| *wanted != extent);

@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use strobe_extent::{Access, Extent, Reason, Side, StreamId};
 use strobe_footprint::{LaunchMemo, LaunchMemory, StoredPointers};
-use strobe_graph::{Event, LaunchGraph, Moment, Operation, WorkKind};
+use strobe_graph::{Event, LaunchGraph, Moment, Operation, Sequence, WorkKind};
 use strobe_proto::LaunchWindow;
 
 /// Operations that the graph remembers: some rounds of a training loop.
@@ -27,6 +27,10 @@ const LAUNCHED: usize = 16 << 20;
 /// Why what changes a table may write anything.
 const TABLE_CHANGED: Reason =
     Reason::Other("it changes a table that a launch under way may follow");
+/// Why what is under way may write anything.
+const NOT_REMEMBERED: Reason = Reason::Other("what is under way is not all remembered");
+const TABLE_IS_MAPPED: Reason =
+    Reason::Other("a launch under way follows a table that the CPU can write");
 
 /// Launches so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +49,9 @@ pub(crate) struct Trace {
     graph: LaunchGraph,
     /// Launches that are right while tables stay what they are.
     relied: Relied,
+    /// Of each stream the last launch that was taken to follow a table as it is which the CPU can write. ([`Tables`] says
+    /// when that is right enough.)
+    followed_mapped: HashMap<StreamId, Sequence>,
     /// What launches have touched.
     launched: LaunchMemo,
     streams: Numbers<RawStream>,
@@ -139,6 +146,7 @@ impl Trace {
             tables: Tables::default(),
             graph: LaunchGraph::new(GRAPH_OPERATIONS),
             relied: Relied::default(),
+            followed_mapped: HashMap::new(),
             launched: LaunchMemo::new(LAUNCHED),
             streams: Numbers::default(),
             events: Numbers::default(),
@@ -265,6 +273,7 @@ impl Trace {
                 // They begin to count anew together.
                 self.graph = LaunchGraph::new(GRAPH_OPERATIONS);
                 self.relied.clear();
+                self.followed_mapped.clear();
                 self.launched = LaunchMemo::new(LAUNCHED);
                 self.streams.live.clear();
                 self.events.live.clear();
@@ -315,6 +324,25 @@ impl Trace {
     /// This is at `address` now; `mapped` says whether the CPU can reach it.
     pub(crate) fn found(&mut self, address: u64, content: &[u8], mapped: bool) {
         self.learn(address, content, mapped, None);
+    }
+
+    /// How many operations may be under way, and what they may write yet.
+    pub(crate) fn under_way(&self) -> (u64, Side) {
+        let anything = |reason| Side::Unknown(reason);
+        let Some(operations) = self.graph.under_way() else {
+            return (0, anything(NOT_REMEMBERED));
+        };
+        let count = operations.len() as u64;
+        let is_under_way =
+            |(stream, last): (&StreamId, &Sequence)| !self.graph.is_over(*stream, *last);
+        if self.followed_mapped.iter().any(is_under_way) {
+            return (count, anything(TABLE_IS_MAPPED));
+        }
+        let mut writes = Side::none();
+        for (_, operation) in operations {
+            writes.union_with(&operation.access.writes);
+        }
+        (count, writes)
     }
 
     /// From now on, or no longer, the content of an image depends on footprints.
@@ -410,6 +438,9 @@ impl Trace {
             is_hull: false,
         });
         let relied = relied.into_inner();
+        if relied.iter().any(|table| self.tables.is_mapped(*table)) {
+            self.followed_mapped.insert(stream, sequence);
+        }
         if !relied.is_empty() {
             self.relied.add(Relying {
                 stream,
@@ -511,6 +542,9 @@ impl Trace {
     fn forget_stream(&mut self, stream: RawStream) {
         if let Some(number) = self.streams.live.remove(&stream) {
             self.graph.destroy_stream(StreamId(number));
+            let graph = &self.graph;
+            self.followed_mapped
+                .retain(|stream, last| !graph.is_over(*stream, *last));
         }
         self.last.remove(&stream);
     }
@@ -643,7 +677,7 @@ mod tests {
         let mut trace = Trace::new();
         let left_by = Some(LeftBy {
             stream: StreamId(1),
-            sequence: strobe_graph::Sequence(0),
+            sequence: Sequence(0),
         });
         trace.apply(&launch("k"));
         trace.tables.learn(0x1000, &[1, 2], true, false, left_by);

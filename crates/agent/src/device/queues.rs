@@ -1,0 +1,215 @@
+//! The hardware queues of this process, as it has asked the driver for them, and how those of the program are stopped.
+//!
+//! A queue with no percentage is not run: the driver takes it off the GPU in the middle of what it does, with its waves,
+//! and puts them back with the percentage (`AMDKFD_IOC_UPDATE_QUEUE`; the runtime stops its queues in the same way). The
+//! request is of a process's own queues, so that ours go on. It sets all that a queue has been made with anew, which
+//! nobody can ask the driver for: so what is asked for is noted (`ioctl` is wrapped for that).
+
+use crate::device::gpu;
+use crate::seen::reach;
+use crate::wire::page;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::ffi::{c_int, c_ulong, c_void};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use strobe_kfd::Request;
+use strobe_kfd::queue::{CreateQueue, DestroyQueue, UpdateQueue};
+
+/// Of a queue's percentage, what is one; the rest is for other things.
+const SHARE: u32 = 0xff;
+
+static QUEUES: Mutex<Queues> = Mutex::new(Queues {
+    known: Vec::new(),
+    stopped: false,
+});
+
+thread_local! {
+    /// What this thread asks of the driver, the agent asks.
+    static ASKS_FOR_US: Cell<bool> = const { Cell::new(false) };
+}
+
+#[derive(Debug)]
+struct Queues {
+    known: Vec<Queue>,
+    /// Those of the program are stopped.
+    stopped: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    /// What it was asked to be last.
+    asked: UpdateQueue,
+    /// Where the device says how far it has come.
+    read_pointer: u64,
+    is_ours: bool,
+}
+
+/// Whether a request of the driver is one that [`request`] has to see.
+#[inline]
+pub fn concerns(number: c_ulong) -> bool {
+    [
+        CreateQueue::NUMBER,
+        UpdateQueue::NUMBER,
+        DestroyQueue::NUMBER,
+    ]
+    .contains(&(number as u32))
+}
+
+/// A request of the driver that [`concerns`]: `real` makes it, with these arguments or others, and answers what
+/// the C library does.
+///
+/// # Safety
+/// `argument` is what the driver takes with the request.
+pub unsafe fn request(
+    number: c_ulong,
+    argument: *mut c_void,
+    real: impl Fn(*mut c_void) -> c_int,
+) -> c_int {
+    let updates = number as u32 == UpdateQueue::NUMBER;
+    let is_ours = updates && ASKS_FOR_US.get();
+    // A forked child has none, and who held the lock when it was forked is not there.
+    if argument.is_null() || is_ours || page::state() == page::State::Forked {
+        return real(argument);
+    }
+    let mut queues = QUEUES.lock();
+    if updates {
+        // SAFETY: the request's block, whose layout its number says.
+        let asked = unsafe { argument.cast::<UpdateQueue>().read_unaligned() };
+        let mut passed = asked;
+        if queues.stopped && !queues.is_ours(asked.queue_id) {
+            // It is what it is asked to be when it goes on.
+            passed.queue_percentage &= !SHARE;
+        }
+        let result = real((&raw mut passed).cast());
+        if result == 0 {
+            queues.update(asked);
+        }
+        return result;
+    }
+    let result = real(argument);
+    if result == 0 && number as u32 == CreateQueue::NUMBER {
+        // SAFETY: as above; the driver has written it.
+        queues.create(&unsafe { argument.cast::<CreateQueue>().read_unaligned() });
+    } else if result == 0 {
+        // SAFETY: as above.
+        let gone = unsafe { argument.cast::<DestroyQueue>().read_unaligned() };
+        queues.forget(gone.queue_id);
+    }
+    result
+}
+
+/// Queues that the calling thread makes in `make` are the agent's.
+pub(crate) fn ours<R>(make: impl FnOnce() -> R) -> R {
+    ASKS_FOR_US.set(true);
+    let made = make();
+    ASKS_FOR_US.set(false);
+    made
+}
+
+/// How far the program's queues have come, all together: it changes as the device begins with one packet after the other.
+pub(crate) fn progress() -> u64 {
+    let queues = QUEUES.lock();
+    let places = queues.of_the_program().map(|queue| queue.read_pointer);
+    places.fold(0, |sum, place| {
+        let mut read = [0; 8];
+        // The runtime frees what it is in only after the queue.
+        let is_there = reach::read_at_rest(place, &mut read);
+        sum.wrapping_add(u64::from_ne_bytes(read) * u64::from(is_there))
+    })
+}
+
+/// While it lives the queues of the program are stopped.
+#[derive(Debug)]
+pub(crate) struct Stopped(());
+
+impl Stopped {
+    /// Stops all of them, in the middle of what they do; or none, where one cannot be.
+    pub(crate) fn new() -> io::Result<Stopped> {
+        let kfd = gpu::driver()?;
+        let all = {
+            let mut queues = QUEUES.lock();
+            queues.stopped = true;
+            queues.all_of_the_program()
+        };
+        // From here on it lets those run again that were stopped, where one cannot be.
+        let stopped = Stopped(());
+        for asked in all {
+            let asked = UpdateQueue {
+                queue_percentage: asked.queue_percentage & !SHARE,
+                ..asked
+            };
+            set(&kfd, asked)?;
+        }
+        Ok(stopped)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let all = {
+            let mut queues = QUEUES.lock();
+            queues.stopped = false;
+            queues.all_of_the_program()
+        };
+        let go_on = |kfd: OwnedFd| all.into_iter().try_for_each(|asked| set(&kfd, asked));
+        if let Err(error) = gpu::driver().and_then(go_on) {
+            tracing::error!("the program's queues stay stopped: {error}");
+        }
+    }
+}
+
+/// Makes a queue of the program's what is asked for here. It may be gone.
+fn set(kfd: &OwnedFd, mut asked: UpdateQueue) -> io::Result<()> {
+    // SAFETY: the ring is the queue's own, as it was when it was made.
+    let set = ours(|| unsafe { strobe_kfd::call(kfd.as_fd(), &mut asked) });
+    set.or_else(|error| match QUEUES.lock().knows(asked.queue_id) {
+        true => Err(error),
+        false => Ok(()),
+    })
+}
+
+impl Queues {
+    fn create(&mut self, made: &CreateQueue) {
+        self.forget(made.queue_id);
+        self.known.push(Queue {
+            asked: UpdateQueue {
+                ring_base_address: made.ring_base_address,
+                queue_id: made.queue_id,
+                ring_size: made.ring_size,
+                queue_percentage: made.queue_percentage,
+                queue_priority: made.queue_priority,
+            },
+            read_pointer: made.read_pointer_address,
+            is_ours: ASKS_FOR_US.get(),
+        });
+    }
+
+    fn update(&mut self, asked: UpdateQueue) {
+        let mut queues = self.known.iter_mut();
+        if let Some(queue) = queues.find(|queue| queue.asked.queue_id == asked.queue_id) {
+            queue.asked = asked;
+        }
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.known.retain(|queue| queue.asked.queue_id != id);
+    }
+
+    fn knows(&self, id: u32) -> bool {
+        self.known.iter().any(|queue| queue.asked.queue_id == id)
+    }
+
+    fn is_ours(&self, id: u32) -> bool {
+        let mut queues = self.known.iter();
+        queues.any(|queue| queue.asked.queue_id == id && queue.is_ours)
+    }
+
+    fn of_the_program(&self) -> impl Iterator<Item = &Queue> {
+        self.known.iter().filter(|queue| !queue.is_ours)
+    }
+
+    fn all_of_the_program(&self) -> Vec<UpdateQueue> {
+        self.of_the_program().map(|queue| queue.asked).collect()
+    }
+}
