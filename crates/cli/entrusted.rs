@@ -20,7 +20,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 
 use crate::arguments::Tail;
 use crate::guard_link::{receive, send};
-use crate::output::notice;
+use crate::output::{notice, sentence};
 use crate::report::FileReport;
 use crate::spool;
 
@@ -77,7 +77,8 @@ impl Entrusted {
         match self.order::<Vec<String>>(Order::Undo) {
             Ok(failed) => failed.iter().for_each(notice),
             Err(error) => notice(format_args!(
-                "{error:#}; what the program's files had become lies beside them"
+                "{}; what the program's files had become lies beside them",
+                sentence(&error)
             )),
         }
     }
@@ -90,7 +91,7 @@ impl Entrusted {
         });
         // The program runs all the same.
         let (files, failed) = settled.unwrap_or_else(|error| {
-            notice(format_args!("{error:#}"));
+            notice(sentence(&error));
             Default::default()
         });
         failed.iter().for_each(notice);

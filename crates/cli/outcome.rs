@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::{ExitCode, ExitStatus};
 
-use crate::output::notice;
+use crate::output::{notice, sentence};
 
 /// What each command answers.
 pub(crate) type Outcome = anyhow::Result<ExitCode>;
@@ -41,8 +41,8 @@ pub(crate) fn exit(outcome: Outcome) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // One line, whatever the causes say.
-            let sentence = format!("{error:#}").replace('\n', " ");
-            notice(sentence);
+            let said = sentence(&error).replace('\n', " ");
+            notice(said);
             let refused = error.chain().any(|cause| cause.is::<Refused>());
             ExitCode::from(if refused { REFUSED } else { FAILED })
         }

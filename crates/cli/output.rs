@@ -55,6 +55,20 @@ pub(crate) fn notice(sentence: impl Display) {
     pass_on(one_line(format_args!("strobe: {sentence}")));
 }
 
+/// An error with its causes, but those that the one before tells in its own words.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if said.is_empty() {
+            said = cause;
+        } else if !said.ends_with(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
+}
+
 /// What is to be one line.
 pub(crate) fn one_line(sentence: impl Display) -> String {
     sentence.to_string().replace('\n', "\\n")
@@ -69,4 +83,22 @@ fn write(text: impl Display) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}")?;
     stdout.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot sweep: {source}")]
+    struct Cannot {
+        source: io::Error,
+    }
+
+    #[test]
+    fn each_cause_is_told_once() {
+        let source = io::Error::other("no broom");
+        let error = anyhow::Error::from(Cannot { source }).context("the floor");
+        assert_eq!(sentence(&error), "the floor: cannot sweep: no broom");
+    }
 }

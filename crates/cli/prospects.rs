@@ -16,7 +16,7 @@ use strobe_proto::{Begin, CheckpointMode, Cut, Validation};
 use crate::arguments::CheckpointArguments;
 use crate::link::Listener;
 use crate::outcome::Outcome;
-use crate::output::answer_whether;
+use crate::output::{answer_whether, sentence};
 use crate::report::ProspectsReport;
 use crate::tree::{self, Tree};
 use crate::{arming, capabilities, checkpoint, release, requirements};
@@ -42,7 +42,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
         findings: &mut Vec<String>,
         result: Result<T, E>,
     ) -> Option<T> {
-        let noted = result.map_err(|error| findings.push(format!("{:#}", error.into())));
+        let noted = result.map_err(|error| findings.push(sentence(&error.into())));
         noted.ok()
     }
     let tcp = arguments.tcp.into();

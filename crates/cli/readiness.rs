@@ -21,6 +21,7 @@ use strobe_program::spool::is_spooled;
 use strobe_proto::{Manifest, ProgramFile};
 use strobe_store::Checkpoint;
 
+use crate::output::sentence;
 use crate::{capabilities, gpu, host_memory, room};
 
 /// For the zombie of a program that was just killed to go away.
@@ -57,9 +58,10 @@ pub(crate) fn look(
     map: &PathMap,
 ) -> Result<Ready, Vec<String>> {
     let mut findings = Vec::new();
-    let mut note = |error: anyhow::Error| findings.push(format!("{error:#}"));
-    if let Err(error) = check_lengths(checkpoint) {
-        note(error);
+    let mut note = |error: anyhow::Error| findings.push(sentence(&error));
+    if let Err(damage) = checkpoint.look() {
+        // Whatever else there is to be said is in what may not be there.
+        return Err(vec![damage.to_string()]);
     }
     if let Err(error) = host_memory::check_room(checkpoint) {
         note(error);
@@ -166,21 +168,6 @@ fn remarks(later: &Later) -> Vec<String> {
         ));
     }
     remarks
-}
-
-/// Checks that the listed files are there, and as long as they should be.
-fn check_lengths(checkpoint: &Checkpoint) -> anyhow::Result<()> {
-    for file in checkpoint.plain_files() {
-        let path = checkpoint.path().join(&file.path);
-        let len = fs::metadata(&path)
-            .with_context(|| path.display().to_string())?
-            .len();
-        if len != file.len {
-            let path = path.display();
-            bail!("{path} has {len} bytes, and should have {}", file.len);
-        }
-    }
-    Ok(checkpoint.look_at_chunks()?)
 }
 
 /// Checks that there is a GPU for the program; the software GPU's library, if it is that.

@@ -16,7 +16,7 @@ use crate::abandoned::Watched;
 use crate::arguments::CheckpointArguments;
 use crate::checkpoint::INTERRUPTED;
 use crate::outcome::{Outcome, Refused};
-use crate::output::{notice, tell};
+use crate::output::{notice, sentence, tell};
 use crate::report::CheckpointReport;
 use crate::size::show_size;
 use crate::{checkpoint, directory, interrupt, tree};
@@ -54,7 +54,8 @@ pub(crate) fn run(arguments: &CheckpointArguments, every: Duration) -> Outcome {
             Err(_) if !program.is_alive() => break,
             Err(error) => {
                 let wait = humantime::format_duration(every);
-                notice(format_args!("{error:#}; the next one in {wait}"));
+                let why = sentence(&error);
+                notice(format_args!("{why}; the next one in {wait}"));
                 failed = Some(error);
             }
         }

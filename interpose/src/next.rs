@@ -29,7 +29,7 @@ impl Next {
 
     /// The function, which is looked for now if it was not before.
     pub(crate) fn found(&self) -> *mut () {
-        if self.real() == absent as *const () as *mut () {
+        if std::ptr::eq(self.real(), absent as *const ()) {
             self.find();
         }
         self.real()

@@ -1,7 +1,7 @@
 //! Reading a checkpoint directory.
 
 use crate::chunk;
-use crate::damage::{Damage, Defect};
+use crate::damage::{Damage, Defect, open};
 use crate::manifest;
 use crate::series;
 use crate::tree::{Tree, check};
@@ -106,8 +106,18 @@ impl Checkpoint {
         }
     }
 
-    /// Looks whether each chunk is there in its full length. What is in them is [`Checkpoint::verify`]'s.
-    pub fn look_at_chunks(&self) -> Result<(), Damage> {
+    /// Looks whether CRIU's and the program's files are those that are listed, and regular files, and each of them and
+    /// each chunk is there in its full length. What is in them is [`Checkpoint::verify`]'s.
+    pub fn look(&self) -> Result<(), Damage> {
+        for file in self.plain_files() {
+            let path = self.root.join(&file.path);
+            let (_, found) = open(&path).map_err(|defect| defect.at(&path))?;
+            if found != file.len {
+                let expected = file.len;
+                return Err(Defect::Length { expected, found }.at(&path));
+            }
+        }
+        self.look_for_unlisted()?;
         let folder = self.chunks_dir();
         let mut seen = BTreeSet::new();
         for chunk in manifest::chunks(&self.manifest) {
@@ -175,6 +185,10 @@ impl Checkpoint {
         for file in self.plain_files() {
             check(&self.root, file, progress)?;
         }
+        self.look_for_unlisted()
+    }
+
+    fn look_for_unlisted(&self) -> Result<(), Damage> {
         let unlisted = |path: &&String| {
             manifest::find_file(&self.manifest, path).is_none_or(manifest::is_in_chunks)
         };

@@ -10,6 +10,7 @@
 //! not there; an old checkpoint is removed when a newer one is complete, and never while somebody has it open. One whose
 //! removal was cut short is no checkpoint any more, and is removed as a staging directory is.
 
+use crate::damage::open;
 use crate::disk::{Context, Disk, DiskError, LocalDisk};
 use crate::staging::{self, OWNER, staging_path};
 use std::ffi::OsStr;
@@ -143,7 +144,7 @@ fn remove(path: &Path) -> Result<bool, DiskError> {
 
 /// Keeps a checkpoint from being removed as long as the file is open; nothing where that cannot be said.
 pub(crate) fn hold(checkpoint: &Path) -> Option<File> {
-    let file = File::open(checkpoint.join(OWNER)).ok()?;
+    let (file, _) = open(&checkpoint.join(OWNER)).ok()?;
     file.try_lock_shared().ok()?;
     Some(file)
 }
