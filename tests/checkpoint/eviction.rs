@@ -71,6 +71,11 @@ fn kernels_on_the_own_streams_of_threads_go_on_from_the_cut() {
 }
 
 #[test]
+fn calls_that_wait_for_kernels_before_they_write_are_in_the_checkpoint() {
+    goes_on("feeds", &["--cut", "evict"]);
+}
+
+#[test]
 fn a_kernel_that_polls_what_a_later_call_brings_is_not_waited_for() {
     goes_on("polls", &[]);
 }

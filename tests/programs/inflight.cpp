@@ -5,6 +5,7 @@
 //
 // HOW: `long`: launches that take long, three deep, each of which changes its words in memory all the time;
 // `apart`: the same on the stream of each of two threads; `anywhere`: the same through a pointer that nobody sees before;
+// `feeds`: behind such launches calls that wait for them in HIP: copies to the device, memsets, frees;
 // `polls`: a kernel waits for what a copy enqueued later brings; `calls`: a host callback waits for another thread's work.
 #include <unistd.h>
 
@@ -113,6 +114,45 @@ static void long_work(hipStream_t stream, bool anywhere, bool writes_log) {
     expect(found, quiet_content, "quiet");
 }
 
+__global__ void add(unsigned* words, const unsigned* more) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    words[i] += more[i];
+}
+
+static void feeds() {
+    std::vector<unsigned> expected = numbered(13), found(kWords), fed(kWords);
+    unsigned *words = words_of(expected), *input = words_of(fed), *filled = words_of(fed);
+    for (unsigned round = 1; goes_on(round); ++round) {
+        for (unsigned launch = 0; launch < kDepth; ++launch) {
+            work<<<kWords / 256, 256>>>(words, launch);
+            worked(expected, launch);
+        }
+        unsigned* gone = nullptr;
+        switch (round % 3) {
+            case 0:
+                for (unsigned& word : fed) word = word * 5 + round;
+                CHECK(hipMemcpy(input, fed.data(), kWords * sizeof(unsigned), hipMemcpyHostToDevice));
+                break;
+            case 1:
+                CHECK(hipMemset(filled, round & 0xff, kWords * sizeof(unsigned)));
+                break;
+            case 2:
+                CHECK(hipMalloc(&gone, kWords * sizeof(unsigned)));
+                CHECK(hipFree(gone));
+                break;
+        }
+        add<<<kWords / 256, 256>>>(words, input);
+        for (unsigned at = 0; at < kWords; ++at) expected[at] += fed[at];
+        CHECK(hipMemcpy(found.data(), words, kWords * sizeof(unsigned), hipMemcpyDeviceToHost));
+        expect(found, expected, "worked");
+        if (round % 3 == 1) {
+            CHECK(hipMemcpy(found.data(), filled, kWords * sizeof(unsigned), hipMemcpyDeviceToHost));
+            expect(found, std::vector<unsigned>(kWords, 0x01010101u * (round & 0xff)), "filled");
+        }
+        done(round);
+    }
+}
+
 static void polls() {
     hipStream_t waits, brings;
     CHECK(hipStreamCreateWithFlags(&waits, hipStreamNonBlocking));
@@ -204,7 +244,9 @@ int main(int argc, char** argv) {
     log_path = argv[3];
     log_file = fopen(log_path, "a");
     const char* how = argv[1];
-    if (!strcmp(how, "polls")) {
+    if (!strcmp(how, "feeds")) {
+        feeds();
+    } else if (!strcmp(how, "polls")) {
         polls();
     } else if (!strcmp(how, "calls")) {
         calls();

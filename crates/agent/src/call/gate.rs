@@ -15,6 +15,7 @@ use crate::call::futex::{futex_wait, futex_wake};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use strobe_extent::Extent;
 
 /// Threads with a slot of their own; the others share the last one.
 const SLOTS: usize = 1024;
@@ -31,8 +32,10 @@ const METERED: u32 = 1;
 const FIRST_TURN: u32 = 2;
 const PASSES: u32 = 1;
 const TURN: u32 = 2;
-/// What a call inside that does nothing on the GPU is counted with, beside itself.
-const RESTS: u32 = 1 << 16;
+/// Fields of the count of calls inside.
+const WAITS: u64 = 1 << 21;
+const ANNOUNCED: u64 = 1 << 42;
+const FIELD: u64 = WAITS - 1;
 /// Marks the shared slot: no thread has this id.
 const ANY_THREAD: u32 = u32::MAX;
 
@@ -46,8 +49,11 @@ thread_local! {
 struct Slot {
     /// Kernel thread id of the owner; 0 is free.
     thread: AtomicU32,
-    /// Calls inside, and times [`RESTS`] those of them that give the GPU nothing to do any more.
-    inside: AtomicU32,
+    /// Calls inside; of them, times [`WAITS`], those that give the GPU nothing to do, and, times [`ANNOUNCED`], those of
+    /// which all is known that they may do yet.
+    inside: AtomicU64,
+    /// Start and length of what the CPU may write in the announced call of this thread.
+    by_host: [AtomicU64; 2],
     /// Nanoseconds that the owner was held back: by copying in this checkpoint, before its cut by a metered gate.
     held_back: AtomicU64,
 }
@@ -74,7 +80,7 @@ pub(crate) struct Gate {
 pub(crate) struct Inside {
     slot: u32,
     /// What it is counted with.
-    counted: u32,
+    counted: u64,
 }
 
 /// Who may be inside of a closed gate that counts as empty.
@@ -82,7 +88,7 @@ pub(crate) struct Inside {
 pub(crate) enum Empty {
     /// Nobody.
     Quite,
-    /// Calls that do nothing on the GPU any more: they wait for it.
+    /// Calls that wait for the GPU, or whose work is announced.
     OfWork,
 }
 
@@ -102,7 +108,8 @@ impl Gate {
             slots: [const {
                 Slot {
                     thread: AtomicU32::new(0),
-                    inside: AtomicU32::new(0),
+                    inside: AtomicU64::new(0),
+                    by_host: [const { AtomicU64::new(0) }; 2],
                     held_back: AtomicU64::new(0),
                 }
             }; SLOTS],
@@ -129,7 +136,7 @@ impl Gate {
     pub(crate) fn enter_idle(&self) -> Inside {
         let at = self.own_slot();
         let slot = &self.slots[at];
-        let counted = 1 + RESTS;
+        let counted = 1 + WAITS;
         slot.inside.fetch_add(counted, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) > METERED {
             self.wait_outside(slot, counted, false);
@@ -140,18 +147,46 @@ impl Gate {
         }
     }
 
-    /// What is left of a call inside does nothing on the GPU but read.
-    pub(crate) fn rests(&self, inside: Inside) -> Inside {
-        let counted = 1 + RESTS;
-        let more = counted - inside.counted;
+    /// A call inside has announced what it does, and may wait for the GPU before it does that; so it may be inside at a
+    /// cut. Of memory of the device the CPU writes this in it at the most.
+    pub(crate) fn announced(&self, inside: Inside, by_host: Option<Extent>) -> Inside {
         let slot = &self.slots[inside.slot as usize];
-        slot.inside.fetch_add(more, Ordering::SeqCst);
+        if inside.slot as usize == SHARED {
+            if by_host.is_some() {
+                // Others' would overwrite it.
+                return inside;
+            }
+        } else {
+            let start_len = by_host.map_or([0; 2], |extent| [extent.start(), extent.len()]);
+            for (place, value) in slot.by_host.iter().zip(start_len) {
+                place.store(value, Ordering::Relaxed);
+            }
+        }
+        slot.inside.fetch_add(ANNOUNCED, Ordering::SeqCst);
+        let counted = inside.counted + ANNOUNCED;
         Inside { counted, ..inside }
+    }
+
+    /// Whether calls inside have announced what they do.
+    pub(crate) fn has_announced(&self) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.inside.load(Ordering::SeqCst) >= ANNOUNCED)
+    }
+
+    /// What the CPU may write in calls that are inside and have announced it.
+    pub(crate) fn written_by_host(&self) -> Vec<Extent> {
+        let is_inside = |slot: &&Slot| slot.inside.load(Ordering::SeqCst) >= ANNOUNCED;
+        let slots = self.slots.iter().filter(is_inside);
+        let extents = slots.map(|slot| {
+            let [start, len] = [&slot.by_host[0], &slot.by_host[1]];
+            Extent::with_len(start.load(Ordering::Relaxed), len.load(Ordering::Relaxed))
+        });
+        extents.flatten().collect()
     }
 
     /// Goes outside, waits there, and is inside again.
     #[cold]
-    fn wait_outside(&self, slot: &Slot, counted: u32, gives_work: bool) {
+    fn wait_outside(&self, slot: &Slot, counted: u64, gives_work: bool) {
         slot.inside.fetch_sub(counted, Ordering::SeqCst);
         if gives_work {
             self.wait_metered(slot);
@@ -323,8 +358,9 @@ impl Gate {
     fn someone_inside(&self, empty: Empty) -> Option<u32> {
         self.slots.iter().find_map(|slot| {
             let inside = slot.inside.load(Ordering::SeqCst);
-            let (all, resting) = (inside % RESTS, inside / RESTS);
-            if all == 0 || empty == Empty::OfWork && all == resting {
+            let [waiting, announced] = [WAITS, ANNOUNCED].map(|one| (inside / one) & FIELD);
+            let working = (inside & FIELD) - waiting - announced;
+            if inside == 0 || empty == Empty::OfWork && working == 0 {
                 return None;
             }
             let thread = slot.thread.load(Ordering::Relaxed);

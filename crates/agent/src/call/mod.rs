@@ -20,6 +20,7 @@ use crate::fault::{self, guarded};
 use crate::seen::observed::RawStream;
 use crate::wire::page;
 use std::sync::atomic::Ordering;
+use strobe_extent::Extent;
 use strobe_hip::Stream;
 
 /// What [`enter`] leaves for [`leave`].
@@ -102,10 +103,11 @@ impl Call {
         }
     }
 
-    /// What is left of the call does nothing on the GPU but read, and may wait for it.
+    /// All is observed that the call does; it may wait for the GPU before it does that, and the CPU writes no other
+    /// memory of the device in it than this.
     #[inline]
-    pub(crate) fn rests(self) -> Call {
-        let inside = self.inside.map(|inside| GATE.rests(inside));
+    pub(crate) fn announced(self, by_host: Option<Extent>) -> Call {
+        let inside = self.inside.map(|inside| GATE.announced(inside, by_host));
         Call { inside, ..self }
     }
 

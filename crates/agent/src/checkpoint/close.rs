@@ -205,6 +205,17 @@ fn stop(agent: &'static Agent, deadline: Instant) -> Result<Rest, Refusal> {
         return Err(Refusal::CaptureHasBegun);
     }
     nothing_refused()?;
+    // What somebody inside has announced may not be on its stream yet.
+    if !GATE.has_announced() {
+        note_idle(agent);
+    }
+    let rest = Rest::stop().map_err(|why| Refusal::NotStopped(Arc::new(why)))?;
+    agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
+    Ok(rest)
+}
+
+/// Takes note of the streams that have nothing to do.
+fn note_idle(agent: &'static Agent) {
     let since = agent.moment();
     let streams = agent.streams.read();
     let streams = streams.iter().map(|stream| stream.raw).collect();
@@ -214,9 +225,6 @@ fn stop(agent: &'static Agent, deadline: Instant) -> Result<Rest, Refusal> {
         let what = Synchronised::Stream(stream);
         agent.observe(&Observed::Synchronise { what, since }, None);
     }
-    let rest = Rest::stop().map_err(|why| Refusal::NotStopped(Arc::new(why)))?;
-    agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
-    Ok(rest)
 }
 
 /// Waits until the closed gate is empty.

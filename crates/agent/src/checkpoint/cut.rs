@@ -216,8 +216,8 @@ fn read_tables(agent: &Agent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is promised: all allocations but those where an earlier attempt has missed a write, and chunks
-/// that the CPU has touched. It may write there until it is frozen, after the fingerprints have been
+/// What is promised: all allocations but those where an earlier attempt has missed a write, those that the CPU writes in
+/// calls under way, and chunks that the CPU has touched. It may write there until it is frozen, after the fingerprints have been
 /// taken. These are saved while everything stands still, whoever writes to them afterwards. Where the
 /// page tables cannot be looked at, nothing is promised.
 fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
@@ -228,6 +228,7 @@ fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
         .residual
         .iter()
         .filter_map(|range| Extent::try_from(*range).ok())
+        .chain(GATE.written_by_host())
         .collect();
     let mut tracked = agent.device.registry.extents();
     tracked.retain(|extent| !residual.iter().any(|other| other.overlaps(*extent)));

@@ -6,11 +6,12 @@ use crate::attach::with_agent;
 use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, RawStream, Span, Transfer};
 use crate::seen::tables::LONGEST_COPY;
+use strobe_extent::Extent;
 use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedPtr, Ptr, Stream};
 
 /// A copy that is over when the call returns.
 pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
-    let mut rests = false;
+    let mut by_host = None;
     let call = with_agent(|agent| {
         let from_host = agent.device.registry.find(from as u64).is_none();
         let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
@@ -23,7 +24,7 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
             return After::Nothing;
         }
         let to_host = agent.device.registry.find(to as u64).is_none();
-        rests = to_host && !from_host;
+        by_host = from_host.then_some(to as u64);
         let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
         After::Copied {
             stream: raw_stream(stream),
@@ -33,7 +34,7 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
             bytes: if is_table { bytes } else { 0 },
         }
     });
-    if rests { call.rests() } else { call }
+    call.announced(by_host.and_then(|to| Extent::with_len(to, bytes as u64).ok()))
 }
 
 /// A copy that may go on after the call: its source may still change, so nothing is known of the
@@ -140,6 +141,7 @@ pub unsafe fn write(to: Ptr, bytes: usize, stream: Stream) -> Call {
         moved(agent, writes, Span::NONE, stream, false, Moves::MEMSET);
         After::Nothing
     })
+    .announced(None)
 }
 
 /// `hipMemcpyFromSymbol`. A managed variable is host memory, so the CPU may do the copy.

@@ -74,6 +74,8 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
             since,
         }
     })
+    // At a cut it is memory that nobody knows, as whatever its content is then.
+    .announced(None)
 }
 
 /// `hipIpcGetMemHandle`: from now on other processes may write it.

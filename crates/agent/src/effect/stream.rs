@@ -107,6 +107,7 @@ pub unsafe fn destroy_stream(stream: Stream) -> Call {
         agent.observe(&Observed::DestroyStream { stream }, None);
         After::Nothing
     })
+    .announced(None)
 }
 
 /// `hipStreamBeginCapture`. There is no cut until it ends.
