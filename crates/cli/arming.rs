@@ -11,6 +11,7 @@ use strobe_program::process::Identity;
 use strobe_proto::page::{NO_DUMP, Phase, Verdict};
 use strobe_proto::{Begin, from_agent, to_agent};
 
+use crate::delivery::Known;
 use crate::launches;
 use crate::link::Listener;
 use crate::outcome::{Passing, Refused};
@@ -24,12 +25,16 @@ const ARM: Duration = Duration::from_secs(10);
 pub(crate) fn arm(
     agent: &RemoteAgent,
     listener: &Listener,
+    known: &Known,
     begin: Begin,
 ) -> anyhow::Result<Window> {
     let _phase = tracing::debug_span!("arm").entered();
     let me = Identity::of(std::process::id())?;
     agent.request(me, listener.name())?;
     let mut link = listener.accept(CONNECT)?;
+    for piece in known.pieces() {
+        link.send(to_agent::Body::Known(piece))?;
+    }
     link.send(to_agent::Body::Begin(begin))?;
     match link.receive()? {
         from_agent::Body::Prepared(prepared) => {

@@ -35,7 +35,7 @@ use strobe_store::{CheckpointWriter, CreateError};
 use crate::abandoned::{Attempt, Watched};
 use crate::arguments::{self, CheckpointArguments};
 use crate::arming::{self, CONNECT};
-use crate::delivery::{self, Expected};
+use crate::delivery::{self, DamagedBase, Expected, Known};
 use crate::distrust;
 use crate::held::Held;
 use crate::link::{Link, Listener};
@@ -149,6 +149,7 @@ fn take_validated(
     arguments: &CheckpointArguments,
     watched: &Watched,
 ) -> anyhow::Result<CheckpointReport> {
+    let mut arguments = arguments.clone();
     let mut residual = Residual::default();
     let mut missed_writes = Vec::new();
     let mut attempt = 0;
@@ -157,7 +158,7 @@ fn take_validated(
     let root = tree::root_of(arguments.pid);
     let mut pid = arguments.pid;
     loop {
-        let error = match take(arguments, watched, pid, &residual) {
+        let error = match take(&arguments, watched, pid, &residual) {
             Ok(mut report) => {
                 report.missed_writes = missed_writes;
                 return Ok(report);
@@ -165,6 +166,12 @@ fn take_validated(
             Err(error) => error,
         };
         pid = root;
+        if error.is::<DamagedBase>() {
+            notice(format_args!("{error}; taken again"));
+            wait_until_idle(root);
+            arguments.base = None;
+            continue;
+        }
         let is_idle = matches!(error.downcast_ref(), Some(TreeError::Idle { .. }));
         if error.is::<Passing>() || is_idle && passing > 0 {
             passing += 1;
@@ -282,7 +289,8 @@ fn take_prepared(
         for (agent, now) in tree.agents.iter().zip(&snapshots) {
             let pid = agent.identity().pid;
             let listener = Listener::open(agent.identity(), &format!("{id}-{pid}"))?;
-            let window = arming::arm(agent, &listener, begin(agent, now))?;
+            let known = Known::of(preparation.writer.base(), pid, chunk_bytes);
+            let window = arming::arm(agent, &listener, &known, begin(agent, now))?;
             launches::save(&preparation.writer.criu_dir(), pid, &window)?;
             listeners.push(listener);
         }
@@ -614,7 +622,8 @@ fn finish(
         let Promise {
             tracked, touched, ..
         } = promised.map(std::mem::take).unwrap_or_default();
-        all.push(Expected::new(tracked, chunk_bytes)?);
+        let known = Known::of(preparation.writer.base(), pid, chunk_bytes);
+        all.push(Expected::new(tracked, chunk_bytes, known)?);
         if !touched.is_empty() {
             let touched = touched.into_iter().map(Extent::try_from);
             missed.push(MissedWrite {

@@ -5,9 +5,12 @@
 //! room; the other stores. What has to arrive is known before: every chunk of every extent the
 //! agent promised, once.
 //!
+//! A chunk of which the agent says that it is what it was at an earlier checkpoint comes from there.
+//!
 //! Where the agent says what a chunk's fingerprint was at the cut, it is compared with that of the
 //! bytes that are stored: what differs was overwritten before it was copied.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -18,10 +21,10 @@ use strobe_extent::{ChunkMap, Extent};
 use strobe_fingerprint::Fingerprint;
 use strobe_program::agent::{self, RemoteAgent};
 use strobe_proto::{
-    ByteRange, ChunkReady, ChunkRef, Ring, SlotFree, Statistics, TrackedExtent, from_agent,
-    to_agent,
+    ByteRange, ChunkReady, ChunkRef, KnownChunk, KnownChunks, Ring, SlotFree, Statistics,
+    TrackedExtent, Unchanged, from_agent, to_agent,
 };
-use strobe_store::CheckpointWriter;
+use strobe_store::{Checkpoint, CheckpointWriter};
 
 use crate::link::Link;
 use crate::progress;
@@ -30,6 +33,8 @@ use crate::tree::gone;
 const NONSENSE: &str = "the agent promises or delivers what makes no sense";
 /// Chunks that wait to be stored.
 const BACKLOG: usize = 32;
+/// Chunks that are named in one message.
+const PIECE: usize = 8192;
 
 /// The chunks that have to arrive.
 #[derive(Debug)]
@@ -38,6 +43,53 @@ pub(crate) struct Expected {
     /// By number; what has been stored.
     stored: Vec<Option<ChunkRef>>,
     missed: Vec<Extent>,
+    known: Known,
+}
+
+/// Chunks of a process at an earlier checkpoint, with their fingerprints.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known(HashMap<Extent, ChunkRef>);
+
+/// A chunk that did not change cannot be taken over.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is damaged: nothing can be taken over from it")]
+pub(crate) struct DamagedBase(String);
+
+impl Known {
+    /// Those of a process in a checkpoint of chunks of this size; of one that is none of them, none.
+    pub(crate) fn of(base: Option<&Checkpoint>, pid: u32, chunk_bytes: u64) -> Self {
+        let manifest = base.map(Checkpoint::manifest);
+        let manifest = manifest.filter(|manifest| manifest.chunk_bytes == chunk_bytes);
+        let processes = manifest.into_iter().flat_map(|base| &base.processes);
+        let regions = processes
+            .filter(|process| process.pid == pid)
+            .flat_map(|process| &process.tracked);
+        let chunks = regions.filter_map(|region| {
+            let extent = Extent::try_from(region.extent?).ok()?;
+            Some(extent.chunks(chunk_bytes).zip(&region.chunks))
+        });
+        let known = chunks.flatten().filter(|(extent, chunk)| {
+            extent.len() == chunk.len && Fingerprint::from_bytes(&chunk.fingerprint).is_some()
+        });
+        Self(
+            known
+                .map(|(extent, chunk)| (extent, chunk.clone()))
+                .collect(),
+        )
+    }
+
+    /// For the agent, in pieces.
+    pub(crate) fn pieces(&self) -> Vec<KnownChunks> {
+        let chunks = self.0.iter().map(|(extent, chunk)| KnownChunk {
+            extent: Some((*extent).into()),
+            fingerprint: chunk.fingerprint.clone(),
+        });
+        let chunks: Vec<KnownChunk> = chunks.collect();
+        let pieces = chunks.chunks(PIECE).map(|piece| KnownChunks {
+            chunks: piece.to_vec(),
+        });
+        pieces.collect()
+    }
 }
 
 /// A chunk out of the ring.
@@ -45,6 +97,7 @@ pub(crate) struct Expected {
 struct Arrived {
     extent: Extent,
     bytes: Vec<u8>,
+    fingerprint: Fingerprint,
     /// It is what it was at the cut, as far as anybody knows.
     as_at_cut: bool,
 }
@@ -52,7 +105,11 @@ struct Arrived {
 impl Expected {
     /// # Errors
     /// What was promised makes no chunks.
-    pub(crate) fn new(promised: Vec<ByteRange>, chunk_bytes: u64) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        promised: Vec<ByteRange>,
+        chunk_bytes: u64,
+        known: Known,
+    ) -> anyhow::Result<Self> {
         let promised = promised.into_iter().filter(|range| range.len != 0);
         let extents = promised
             .map(Extent::try_from)
@@ -62,7 +119,31 @@ impl Expected {
             stored: vec![None; map.len()],
             map,
             missed: Vec::new(),
+            known,
         })
+    }
+
+    /// Takes over what did not change.
+    fn take_over(
+        &mut self,
+        unchanged: &Unchanged,
+        writer: &Mutex<&mut CheckpointWriter>,
+        mut progress: impl FnMut(u64),
+    ) -> anyhow::Result<()> {
+        for chunk in &unchanged.chunks {
+            let extent = Extent::try_from(*chunk).context(NONSENSE)?;
+            let known = self.known.0.get(&extent).context(NONSENSE)?.clone();
+            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let has_it = writer.put_from_base(&known);
+            if !has_it.context("cannot store a chunk")? {
+                let base = writer.base().map(|base| base.path().display().to_string());
+                return Err(DamagedBase(base.unwrap_or_default()).into());
+            }
+            drop(writer);
+            *self.place(extent)? = Some(known);
+            progress(extent.len());
+        }
+        Ok(())
     }
 
     /// The chunks that arrived otherwise than they were at the cut, in address order.
@@ -168,7 +249,12 @@ fn take(
     writer: &Mutex<&mut CheckpointWriter>,
     mut progress: impl FnMut(u64),
 ) -> anyhow::Result<Statistics> {
-    let ring = match link.receive()? {
+    let mut first = link.receive()?;
+    while let from_agent::Body::Unchanged(unchanged) = &first {
+        expected.take_over(unchanged, writer, &mut progress)?;
+        first = link.receive()?;
+    }
+    let ring = match first {
         from_agent::Body::Ring(ring) => ring,
         from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
         // Nothing was promised.
@@ -200,6 +286,7 @@ fn store(
         let Arrived {
             extent,
             bytes,
+            fingerprint,
             as_at_cut,
         } = arrived;
         if !as_at_cut {
@@ -211,7 +298,11 @@ fn store(
         *place = Some(match is_stored {
             true => {
                 let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-                writer.put(&bytes).context("cannot store a chunk")?
+                let stored = writer.put(&bytes).context("cannot store a chunk")?;
+                ChunkRef {
+                    fingerprint: fingerprint.to_bytes().to_vec(),
+                    ..stored
+                }
             }
             false => ChunkRef::default(),
         });
@@ -241,10 +332,12 @@ fn read(
                         Ok(extent)
                     })
                     .map_err(|error| why_aborted(link).unwrap_or(error))?;
-                let as_at_cut = is_as_at_cut(&chunk.fingerprint, &bytes)?;
+                let fingerprint = Fingerprint::of(&bytes);
+                let as_at_cut = is_as_at_cut(&chunk.fingerprint, fingerprint)?;
                 let arrived = Arrived {
                     extent,
                     bytes,
+                    fingerprint,
                     as_at_cut,
                 };
                 if full.send(arrived).is_err() {
@@ -271,13 +364,13 @@ fn why_aborted(link: &mut Link) -> Option<anyhow::Error> {
 }
 
 /// Compares with the fingerprint at the cut, where one was taken.
-fn is_as_at_cut(fingerprint: &[u8], bytes: &[u8]) -> anyhow::Result<bool> {
-    if fingerprint.is_empty() {
+fn is_as_at_cut(at_cut: &[u8], stored: Fingerprint) -> anyhow::Result<bool> {
+    if at_cut.is_empty() {
         return Ok(true);
     }
-    let at_cut = Fingerprint::from_bytes(fingerprint)
+    let at_cut = Fingerprint::from_bytes(at_cut)
         .ok_or_else(|| anyhow!("the agent sends a fingerprint that is none"))?;
-    Ok(Fingerprint::of(bytes) == at_cut)
+    Ok(stored == at_cut)
 }
 
 fn read_slot(
@@ -306,15 +399,15 @@ mod tests {
 
     fn chunk(len: u64) -> ChunkRef {
         ChunkRef {
-            blake3: Vec::new(),
             len,
+            ..ChunkRef::default()
         }
     }
 
     fn expected() -> Expected {
         let promised = [(0x9000, 0x100), (0x1000, 0x2800), (0x8000, 0)];
         let range = |(start, len)| ByteRange { start, len };
-        Expected::new(promised.map(range).to_vec(), 0x1000).unwrap()
+        Expected::new(promised.map(range).to_vec(), 0x1000, Known::default()).unwrap()
     }
 
     fn extent(start: u64, len: u64) -> Extent {
@@ -358,7 +451,7 @@ mod tests {
     fn a_promise_that_makes_no_chunks_is_refused() {
         let range = |start, len| ByteRange { start, len };
         let refused = |promised: &[ByteRange], chunk_bytes| {
-            Expected::new(promised.to_vec(), chunk_bytes).is_err()
+            Expected::new(promised.to_vec(), chunk_bytes, Known::default()).is_err()
         };
         assert!(refused(&[range(u64::MAX, 2)], 0x1000), "wraps");
         assert!(refused(&[range(0, 2), range(1, 2)], 0x1000), "overlap");
@@ -369,7 +462,7 @@ mod tests {
     fn what_was_overwritten_is_found_out() {
         let bytes = vec![7; 5000];
         let at_cut = Fingerprint::of(&bytes).to_bytes();
-        let is = |fingerprint: &[u8], bytes: &[u8]| is_as_at_cut(fingerprint, bytes).ok();
+        let is = |at_cut: &[u8], bytes: &[u8]| is_as_at_cut(at_cut, Fingerprint::of(bytes)).ok();
         assert_eq!(is(&at_cut, &bytes), Some(true));
         assert_eq!(is(&[], &bytes[1..]), Some(true), "none was taken");
         let mut other = bytes.clone();

@@ -34,6 +34,7 @@ pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
         fingerprints_ns: last(|p| p.fingerprints_ns),
         fingerprinted_bytes: sum(|p| p.fingerprinted_bytes),
         held_before_ns: last(|p| p.held_before_ns),
+        unchanged_bytes: sum(|p| p.unchanged_bytes),
         under_way: processes
             .iter()
             .filter_map(|p| p.under_way)
@@ -91,7 +92,8 @@ pub(crate) fn report(
         fingerprinted_bytes: agent.fingerprinted_bytes,
         missed_writes: Vec::new(),
         copy_added_ms: held_by_copying,
-        state_bytes: agent.tracked_bytes + plugin.residual_bytes,
+        state_bytes: agent.tracked_bytes + agent.unchanged_bytes + plugin.residual_bytes,
+        unchanged_bytes: agent.unchanged_bytes,
         residual_bytes: plugin.residual_bytes,
         set_aside_bytes: plugin.set_aside_bytes,
         warnings: plugin.warnings.clone(),

@@ -14,6 +14,7 @@ use strobe_program::{attributes, events, nameless, process, sockets, system_v, t
 use strobe_proto::{Begin, CheckpointMode, Cut, Validation};
 
 use crate::arguments::CheckpointArguments;
+use crate::delivery::Known;
 use crate::link::Listener;
 use crate::outcome::Outcome;
 use crate::output::{answer_whether, sentence};
@@ -128,7 +129,7 @@ fn rehearse(agent: &RemoteAgent) -> anyhow::Result<()> {
         all_residual: true,
         ..Begin::default()
     };
-    let armed = arming::arm(agent, &listener, begin).map(drop);
+    let armed = arming::arm(agent, &listener, &Known::default(), begin).map(drop);
     let given_up = arming::give_up(agent);
     armed.and(given_up)
 }

@@ -60,8 +60,7 @@ pub(crate) fn look(
     let mut findings = Vec::new();
     let mut note = |error: anyhow::Error| findings.push(sentence(&error));
     if let Err(damage) = checkpoint.look() {
-        // Whatever else there is to be said is in what may not be there.
-        return Err(vec![damage.to_string()]);
+        note(damage.into());
     }
     if let Err(error) = host_memory::check_room(checkpoint) {
         note(error);

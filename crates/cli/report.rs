@@ -50,6 +50,8 @@ pub(crate) struct CheckpointReport {
     pub(crate) residual_bytes: u64,
     /// Of it, what the plugin set aside on the device, to be copied out afterwards.
     pub(crate) set_aside_bytes: u64,
+    /// Of it, what is as it was at the checkpoint before (--base, --every): it was not copied.
+    pub(crate) unchanged_bytes: u64,
     pub(crate) copied_out_bytes: u64,
     pub(crate) copied_aside_bytes: u64,
     pub(crate) copy_bytes_per_s: f64,
@@ -90,6 +92,7 @@ impl CheckpointReport {
                 "  copied         {}/s",
                 show_size(self.copy_bytes_per_s as u64)
             ),
+            format!("  unchanged      {}", show_size(self.unchanged_bytes)),
             format!("  copied aside   {}", show_size(self.copied_aside_bytes)),
             format!(
                 "  validated      {}: {} in {:.1} ms",

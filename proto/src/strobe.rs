@@ -89,7 +89,7 @@ pub struct StandIn {
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6")]
+    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub body: ::core::option::Option<to_agent::Body>,
 }
 /// Nested message and enum types in `ToAgent`.
@@ -108,6 +108,9 @@ pub mod to_agent {
         Missed(super::Missed),
         #[prost(message, tag = "6")]
         ShowLaunches(super::ShowLaunches),
+        /// Any number of them, before Begin.
+        #[prost(message, tag = "7")]
+        Known(super::KnownChunks),
     }
 }
 /// In place of Begin: the agent answers with the launch window, and no checkpoint is taken.
@@ -148,6 +151,19 @@ pub struct Begin {
     #[prost(enumeration = "Cut", tag = "13")]
     pub cut: i32,
 }
+/// What chunks were at an earlier checkpoint: those that are so still are not delivered.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KnownChunks {
+    #[prost(message, repeated, tag = "1")]
+    pub chunks: ::prost::alloc::vec::Vec<KnownChunk>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KnownChunk {
+    #[prost(message, optional, tag = "1")]
+    pub extent: ::core::option::Option<ByteRange>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub fingerprint: ::prost::alloc::vec::Vec<u8>,
+}
 /// What was stored of these chunks is not what they held at the cut. In place of Committed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Missed {
@@ -168,7 +184,7 @@ pub struct Abandon {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub body: ::core::option::Option<from_agent::Body>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -194,7 +210,16 @@ pub mod from_agent {
         /// After Prepared, or in answer to ShowLaunches: pieces up to the last one.
         #[prost(message, tag = "9")]
         Launches(super::LaunchWindow),
+        /// Any number of them, before Ring.
+        #[prost(message, tag = "10")]
+        Unchanged(super::Unchanged),
     }
+}
+/// Chunks that are what they are known to have been.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Unchanged {
+    #[prost(message, repeated, tag = "1")]
+    pub chunks: ::prost::alloc::vec::Vec<ByteRange>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Hello {
@@ -364,6 +389,9 @@ pub struct Statistics {
     /// calls held back before gate_closed_ns: for the GPU to get on, summed over the slowest thread, and in attempts that failed
     #[prost(uint64, tag = "18")]
     pub held_before_ns: u64,
+    /// promised and not delivered: they are what they were at an earlier checkpoint
+    #[prost(uint64, tag = "20")]
+    pub unchanged_bytes: u64,
     /// operations that were at the cut; absent where it was waited for their end
     #[prost(uint64, optional, tag = "19")]
     pub under_way: ::core::option::Option<u64>,
@@ -599,6 +627,9 @@ pub struct ChunkRef {
     /// raw bytes
     #[prost(uint64, tag = "2")]
     pub len: u64,
+    /// of the raw bytes, 16 bytes; of tracked memory only
+    #[prost(bytes = "vec", tag = "3")]
+    pub fingerprint: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FileRecord {

@@ -108,7 +108,7 @@ fn all_that_would_refuse_a_restore_is_said_at_once_and_nothing_is_changed() {
     fs::write(&stored, &list[1..]).expect("our checkpoint");
     let amiss = check(&images);
     assert_eq!(amiss.code, Some(3), "{}", amiss.stdout);
-    for words in ["files.img has", "log of the program is missing"] {
+    for words in ["files.img: the file has", "log of the program is missing"] {
         assert!(amiss.stdout.contains(words), "no {words}: {}", amiss.stdout);
     }
     assert!(!folder.join("log").exists());

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::harness::environment::wait_until;
 use crate::harness::{
-    Ended, Folder, LIMIT, hip_program, restore, run, start, strobe, uninterrupted, verify,
+    Ended, Folder, LIMIT, checkpoint, hip_program, restore, run, start, strobe, uninterrupted,
+    verify,
 };
 
 fn take_one_after_the_other(pid: u32, folder: &Folder, every: &str) -> Child {
@@ -102,4 +103,52 @@ fn what_is_refused_is_said_and_taken_in_the_next_turn() {
     };
     assert!(first.ends_with("; the next one in 2s"), "{first}");
     assert!(last.contains("the program has ended"), "{last}");
+}
+
+/// One buffer of the program is never written. Its chunk is found unchanged on the device.
+#[test]
+fn what_is_as_it_was_at_the_base_is_not_copied_again_unless_the_base_is_damaged() {
+    const QUIET: u64 = 128 << 10;
+    let folder = Folder::new("unchanged");
+    let program = hip_program("inflight.cpp");
+    let mut session = start(&folder, &[&program, "long", "1000000", "log"]);
+    session
+        .wait_for("log", "round 1 ", LIMIT)
+        .expect("it works");
+    let take = |name: &str, options: &[&str]| {
+        let options = [&["--json"], options].concat();
+        let ended = checkpoint(&session, &folder.join(name), &options).well();
+        let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
+        let bytes = |name: &str| report[name].as_u64().expect("a number");
+        let (unchanged, copied) = (bytes("unchanged_bytes"), bytes("copied_out_bytes"));
+        (unchanged, copied, bytes("state_bytes"), ended.stderr)
+    };
+    let base = folder.join("first");
+    let base = ["--base", base.to_str().expect("UTF-8")];
+    let (none, all, state, _) = take("first", &[]);
+    assert_eq!(none, 0);
+    let (unchanged, copied, same_state, _) = take("second", &base);
+    assert!(
+        unchanged >= QUIET && copied + unchanged == all,
+        "{unchanged} and {copied} of {all}"
+    );
+    assert_eq!(state, same_state);
+    for folder in fs::read_dir(folder.join("first/chunks")).expect("its chunks") {
+        for chunk in fs::read_dir(folder.expect("an entry").path()).expect("a folder") {
+            let path = chunk.expect("an entry").path();
+            let mut bytes = fs::read(&path).expect("a chunk");
+            *bytes.last_mut().expect("a byte") ^= 1;
+            // A file of its own: the second checkpoint shares the other.
+            fs::remove_file(&path).expect("it is ours");
+            fs::write(&path, bytes).expect("it is ours");
+        }
+    }
+    let (none, copied, _, said) = take("third", &base);
+    assert_eq!((none, copied), (0, all));
+    assert!(said.contains("first is damaged"), "{said}");
+    folder.rounds_enough_of(&["log"], 2);
+    assert!(session.wait(LIMIT).expect("it ends").success());
+    for name in ["second", "third"] {
+        restore(&folder.join(name)).well();
+    }
 }

@@ -6,7 +6,7 @@ use std::{fs, io};
 use prost::Message;
 use strobe_proto::files;
 
-use crate::images::List;
+use crate::images::{List, read_image};
 
 /// One for each thread, `CORE_MAGIC`: images/core.proto.
 const CORE: List = List {
@@ -43,7 +43,7 @@ pub fn held(images: &Path) -> io::Result<u64> {
     for entry in fs::read_dir(images)? {
         let entry = entry?;
         if entry.file_name().to_str().and_then(files::thread).is_some() {
-            held |= held_by(&fs::read(entry.path())?).unwrap_or(0);
+            held |= held_by(&read_image(&entry.path())?).unwrap_or(0);
         }
     }
     Ok(held)

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::{fs, io};
 
+use strobe_store::Defect;
+
 /// `IMG_COMMON_MAGIC` (criu/include/magic.h), the first word of all lists.
 const COMMON: u32 = 0x5456_4319;
 
@@ -29,11 +31,23 @@ pub(crate) const REMAPPED: List = List {
     magic: 0x5913_3954,
 };
 
+/// No image that holds messages is so long; those with a program's memory are not read as a whole.
+const LIMIT: u64 = 1 << 30;
+
+/// Reads an image. What is no regular file is none: a pipe would be waited for, a device has no end.
+pub(crate) fn read_image(path: &Path) -> io::Result<Vec<u8>> {
+    strobe_store::read_file(path, LIMIT).map_err(|defect| match defect {
+        Defect::Missing => io::ErrorKind::NotFound.into(),
+        Defect::Io(error) => error,
+        other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
+    })
+}
+
 impl List {
     /// Its messages in a folder of images; none where there is no such image.
     pub(crate) fn read(self, images: &Path) -> io::Result<Vec<Vec<u8>>> {
         let path = images.join(self.name);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_image(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             bytes => bytes?,
         };

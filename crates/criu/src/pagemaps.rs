@@ -9,6 +9,7 @@ use std::{fs, io};
 
 use strobe_proto::files;
 
+use crate::images::read_image;
 use crate::pagemap::{self, Run};
 
 /// Pieces of an image are a fraction of it, so that a page that was written costs little and there are not too many.
@@ -47,7 +48,7 @@ pub fn images(folder: &Path) -> io::Result<Vec<MemoryImage>> {
     }
     for name in names.iter().filter(|name| files::is_pagemap(name)) {
         // One that is unknown here makes worse pieces, and no other bytes.
-        let Some((pages_id, runs)) = pagemap::read(&fs::read(folder.join(name))?) else {
+        let Some((pages_id, runs)) = pagemap::read(&read_image(&folder.join(name))?) else {
             continue;
         };
         let of = files::memory(pages_id);

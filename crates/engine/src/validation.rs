@@ -48,7 +48,8 @@ impl Validate {
         Ok(chunks.filter(|chunk| self.chooses(*chunk)).collect())
     }
 
-    fn chooses(self, chunk: Extent) -> bool {
+    /// Whether this chunk is one of them.
+    pub fn chooses(self, chunk: Extent) -> bool {
         match self {
             Validate::Full => true,
             Validate::Off => false,

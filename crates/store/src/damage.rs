@@ -86,7 +86,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64), Defect> {
 }
 
 /// Reads a whole regular file of at most `limit` bytes.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Defect> {
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Defect> {
     let (file, len) = open(path)?;
     if len > limit {
         return Err(Defect::Limit(len));

@@ -37,7 +37,7 @@ mod tree;
 mod writer;
 
 pub use checkpoint::{Checkpoint, Progress, VerifiedSummary};
-pub use damage::{Damage, Defect};
+pub use damage::{Damage, Defect, read as read_file};
 pub use disk::{Disk, DiskError, LocalDisk};
 pub use image::StoredImage;
 pub use manifest::FORMAT;

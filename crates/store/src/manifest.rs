@@ -205,8 +205,8 @@ mod tests {
                 len: 4096,
             }),
             chunks: vec![ChunkRef {
-                blake3: Vec::new(),
                 len: 4096,
+                ..ChunkRef::default()
             }],
         };
         Manifest {
@@ -252,8 +252,8 @@ mod tests {
                 chunks: chunks
                     .iter()
                     .map(|len| ChunkRef {
-                        blake3: Vec::new(),
                         len: *len,
+                        ..ChunkRef::default()
                     })
                     .collect(),
             }],

@@ -265,7 +265,11 @@ mod tests {
 
     fn chunk(len: u64) -> ChunkRef {
         let blake3 = vec![7; 32];
-        ChunkRef { blake3, len }
+        ChunkRef {
+            blake3,
+            len,
+            ..ChunkRef::default()
+        }
     }
 
     #[test]

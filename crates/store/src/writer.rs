@@ -152,8 +152,8 @@ impl CheckpointWriter {
         if chunk::is_zero(raw) {
             self.statistics.zero += len;
             return Ok(ChunkRef {
-                blake3: Vec::new(),
                 len,
+                ..ChunkRef::default()
             });
         }
         let hash = *blake3::hash(raw).as_bytes();
@@ -166,7 +166,25 @@ impl CheckpointWriter {
         Ok(ChunkRef {
             blake3: hash.to_vec(),
             len,
+            ..ChunkRef::default()
         })
+    }
+
+    /// Takes a chunk over from the base, by what that says of it; whether it has it, undamaged.
+    pub fn put_from_base(&mut self, chunk: &ChunkRef) -> Result<bool, DiskError> {
+        let Some(base) = &self.base else {
+            return Ok(false);
+        };
+        let mut raw = Vec::new();
+        if base.read_chunk_into(chunk, &mut raw).is_err() {
+            return Ok(false);
+        }
+        self.put(&raw).map(|stored| stored.blake3 == chunk.blake3)
+    }
+
+    /// The checkpoint that chunks are shared with.
+    pub fn base(&self) -> Option<&Checkpoint> {
+        self.base.as_ref()
     }
 
     /// Moves the content of one of CRIU's images into chunks of these lengths, one after the other; what is

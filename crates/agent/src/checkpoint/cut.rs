@@ -6,6 +6,7 @@ use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::rest::Rest;
 use crate::checkpoint::saving::Saving;
 use crate::checkpoint::set_aside::Answer;
+use crate::checkpoint::unchanged::{Known, without};
 use crate::device::error::DeviceError;
 use crate::device::link::ring_slots;
 use crate::device::read_back::{MOST_PIECES, read_back};
@@ -37,6 +38,10 @@ const FINGERPRINTS_PATIENCE: (Duration, Duration) =
 pub(crate) struct Cut {
     /// The driver's name of the GPU.
     gpu_id: u32,
+    /// All that is promised; of it, what is not in [`Self::unchanged`] is the engine's to keep.
+    promised: Vec<Extent>,
+    /// Chunks that are what they were at an earlier checkpoint, in address order.
+    pub(crate) unchanged: Vec<Extent>,
     config: Config,
     pool: Option<Extent>,
     /// Memory of ours whose content is nobody's.
@@ -59,10 +64,17 @@ pub(crate) struct CutFingerprints {
 }
 
 impl CutFingerprints {
-    /// Everything stands still: takes those that `begin` asks for.
-    fn take(agent: &Agent, begin: &Begin, tracked: &[Extent]) -> Result<Self, Refusal> {
+    /// Everything stands still: takes those that `begin` asks for, and those of chunks that were known before.
+    fn take(
+        agent: &Agent,
+        begin: &Begin,
+        tracked: &[Extent],
+        known: &Known,
+    ) -> Result<Self, Refusal> {
         let started = now_ns();
-        let chunks = validate(begin).choose(tracked, begin.chunk_bytes)?;
+        let mut chunks = Validate::Full.choose(tracked, begin.chunk_bytes)?;
+        let validate = validate(begin);
+        chunks.retain(|chunk| validate.chooses(*chunk) || known.has(*chunk));
         let bytes = chunks.iter().map(|chunk| chunk.len()).sum();
         let (least, of_byte) = FINGERPRINTS_PATIENCE;
         let patience = least + of_byte * u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -82,6 +94,13 @@ impl CutFingerprints {
         })
     }
 
+    /// The chunks that are what is known of them.
+    fn unchanged(&self, known: &Known) -> Vec<Extent> {
+        let of = self.of.iter();
+        let unchanged = of.filter(|(chunk, now)| known.is(**chunk, **now));
+        unchanged.map(|(chunk, _)| *chunk).collect()
+    }
+
     /// The fingerprint of a chunk at the cut, if one was taken.
     pub(crate) fn of(&self, chunk: Extent) -> Option<Fingerprint> {
         self.of.get(&chunk).copied()
@@ -90,7 +109,12 @@ impl CutFingerprints {
 
 impl Cut {
     /// The gate is closed, the GPU at rest: fixes what the checkpoint holds.
-    pub(crate) fn take(agent: &Agent, begin: &Begin, mut rest: Rest) -> Result<Cut, Refusal> {
+    pub(crate) fn take(
+        agent: &Agent,
+        begin: &Begin,
+        known: &Known,
+        mut rest: Rest,
+    ) -> Result<Cut, Refusal> {
         while !agent.ring.is_empty() {
             agent.drain_ring(usize::MAX);
         }
@@ -102,8 +126,9 @@ impl Cut {
             read_tables(agent)?;
         }
         let held_before_ns = GATE.take_held_back() + agent.lead.take_held();
-        let tracked = promised(agent, begin);
-        let fingerprints = CutFingerprints::take(agent, begin, &tracked)?;
+        let promised = promised(agent, begin);
+        let fingerprints = CutFingerprints::take(agent, begin, &promised, known)?;
+        let unchanged = fingerprints.unchanged(known);
         let spare = agent.device.spare.lock();
         let resources = spare.as_ref().ok_or(Refusal::QueuesAreGone)?;
         let (pool, scratch) = (resources.pool(), resources.fingerprints.memory());
@@ -116,7 +141,7 @@ impl Cut {
             chunk_bytes: begin.chunk_bytes,
             ring_slots: ring_slots(begin.chunk_bytes),
             aside_bytes: pool.map_or(0, Extent::len),
-            tracked,
+            tracked: without(&promised, &unchanged),
             set_aside: Vec::new(),
             copy_order: agent.trace.lock().copy_order(),
         };
@@ -127,6 +152,8 @@ impl Cut {
                 .gpu()
                 .map_err(DeviceError::from)?
                 .driver_id,
+            promised,
+            unchanged,
             config,
             pool,
             scratch,
@@ -145,7 +172,7 @@ impl Cut {
         let device = &agent.device.handle;
         let of_device = DeviceHandOver {
             gpu_id: self.gpu_id,
-            tracked: self.config.tracked.iter().map(message).collect(),
+            tracked: self.promised.iter().map(message).collect(),
             dead: self.pool.iter().chain(&self.scratch).map(message).collect(),
             target: device
                 .target()

@@ -18,12 +18,14 @@ use strobe_engine::Source;
 use strobe_extent::Extent;
 use strobe_proto::page::Phase;
 use strobe_proto::{
-    Aborted, Begin, CheckpointMode, ChunkReady, Done, Missed, Ring, Statistics, Suspect, Suspects,
-    from_agent, to_agent,
+    Aborted, Begin, ByteRange, CheckpointMode, ChunkReady, Done, Missed, Ring, Statistics, Suspect,
+    Suspects, Unchanged, from_agent, to_agent,
 };
 
 /// How long a look at the socket waits while copies are under way.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
+/// Chunks that are named in one message.
+const PIECE: usize = 8192;
 /// How long the controller may take to commit.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
 
@@ -41,7 +43,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     let started = now_ns();
     let mut connection = Connection::open(page).map_err(unreachable);
     let delivered = kept.and_then(|()| match &mut connection {
-        Ok(connection) => deliver(agent, begin, &cut.fingerprints, &mut held, connection),
+        Ok(connection) => deliver(agent, begin, &cut, &mut held, connection),
         Err(why) => Err(why.clone()),
     });
     let delivered = delivered.and_then(|()| used_nothing_refused(agent));
@@ -108,10 +110,15 @@ impl Held {
 fn deliver(
     agent: &'static Agent,
     begin: &Begin,
-    fingerprints: &CutFingerprints,
+    cut: &Cut,
     held: &mut Held,
     connection: &mut Connection,
 ) -> Result<(), Refusal> {
+    for piece in cut.unchanged.chunks(PIECE) {
+        let chunks = piece.iter().map(|chunk| ByteRange::from(*chunk)).collect();
+        let unchanged = from_agent::Body::Unchanged(Unchanged { chunks });
+        connection.send(unchanged).map_err(lost)?;
+    }
     let slots = ring_slots(begin.chunk_bytes);
     let ring = |saving: &mut Saving| {
         let out = &mut saving.resources.out;
@@ -130,7 +137,7 @@ fn deliver(
         watch
             .look(agent)
             .inspect_err(|why| agent.device.course.give_up(why))?;
-        let (arrived, finished) = step(agent, fingerprints)?;
+        let (arrived, finished) = step(agent, &cut.fingerprints)?;
         let progress = !arrived.is_empty();
         for message in arrived {
             connection
@@ -198,6 +205,7 @@ fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
             Err(why)
         }
         to_agent::Body::Begin(_)
+        | to_agent::Body::Known(_)
         | to_agent::Body::ShowLaunches(_)
         | to_agent::Body::Committed(_)
         | to_agent::Body::Missed(_) => {
@@ -230,7 +238,11 @@ fn wait_for_commit(
             Some(to_agent::Body::Abandon(abandon)) => {
                 return Err(Refusal::Abandoned(abandon.reason));
             }
-            Some(to_agent::Body::Begin(_) | to_agent::Body::ShowLaunches(_)) => {
+            Some(
+                to_agent::Body::Begin(_)
+                | to_agent::Body::Known(_)
+                | to_agent::Body::ShowLaunches(_),
+            ) => {
                 return Err(Refusal::WrongOrder);
             }
         }
@@ -290,5 +302,6 @@ fn statistics(agent: &Agent, cut: &Cut, started: u64, finished: u64) -> Statisti
         fingerprinted_bytes: cut.fingerprints.bytes,
         held_before_ns: cut.held_before_ns,
         under_way: None,
+        unchanged_bytes: cut.unchanged.iter().map(|chunk| chunk.len()).sum(),
     }
 }

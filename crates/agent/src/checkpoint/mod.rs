@@ -17,4 +17,5 @@ pub(crate) mod run;
 pub(crate) mod saving;
 mod set_aside;
 pub(crate) mod supervise;
+mod unchanged;
 mod watch;

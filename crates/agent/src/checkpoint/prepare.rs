@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::checkpoint::close::hangs;
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
+use crate::checkpoint::unchanged::Known;
 use crate::checkpoint::watch::Watch;
 use crate::device::resources::Resources;
 use crate::refused::used_nothing_refused;
@@ -14,21 +15,27 @@ use strobe_proto::{Begin, CheckpointMode, Cut, Prepared, Validation, from_agent,
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
 const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 4096..=256 << 20;
+/// Chunks of an earlier checkpoint: of 2 MiB, some terabytes.
+const MOST_KNOWN: usize = 1 << 21;
 const ATTEMPTS: std::ops::RangeInclusive<u32> = 1..=100;
 const DRAIN_MS: std::ops::RangeInclusive<u32> = 1..=600_000;
 const RUN_AHEAD_MS: std::ops::RangeInclusive<u32> = 0..=60_000;
 const HOLD_MS: std::ops::RangeInclusive<u32> = 1..=3_600_000;
 
 /// Talks to the controller and makes what the checkpoint needs; nothing where none is asked for.
-pub(super) fn prepare(agent: &'static Agent) -> Result<Option<Begin>, Refusal> {
+pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, Refusal> {
     let mut connection = Connection::open(agent.page).map_err(unreachable)?;
-    let mut begin = match connection.receive().map_err(lost)? {
-        to_agent::Body::Begin(begin) => begin,
-        to_agent::Body::ShowLaunches(_) => {
-            show_launches(agent, &mut connection)?;
-            return Ok(None);
+    let mut known = Known::default();
+    let mut begin = loop {
+        match connection.receive().map_err(lost)? {
+            to_agent::Body::Known(piece) if known.len() < MOST_KNOWN => known.learn(&piece),
+            to_agent::Body::Begin(begin) => break begin,
+            to_agent::Body::ShowLaunches(_) => {
+                show_launches(agent, &mut connection)?;
+                return Ok(None);
+            }
+            _ => return Err(Refusal::WrongOrder),
         }
-        _ => return Err(Refusal::WrongOrder),
     };
     let mut watch = Watch::new(agent.page);
     let prepared = check(&begin)
@@ -51,7 +58,7 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<Begin>, Refusal> {
     connection.send(answer).map_err(lost)?;
     prepared?;
     show_launches(agent, &mut connection)?;
-    Ok(Some(begin))
+    Ok(Some((begin, known)))
 }
 
 /// What the program has launched so far. Its threads do not wait meanwhile: they leave records.

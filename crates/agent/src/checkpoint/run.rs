@@ -60,7 +60,7 @@ pub(crate) fn run(agent: &'static Agent) {
 }
 
 fn course(agent: &'static Agent) -> Result<(), Refusal> {
-    let Some(begin) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
+    let Some((begin, known)) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
         return Ok(());
     };
     let mut lead = Bounded::new(agent, &begin);
@@ -68,7 +68,7 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     set_phase(agent.page, Phase::Armed);
     let rest = close_and_rest(agent, &begin, lead)?;
     // From here on the gate is closed and the GPU at rest.
-    let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin, rest)) {
+    let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin, &known, rest)) {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();

@@ -114,6 +114,7 @@ pub fn chunk(bytes: &[u8]) {
         let wanted = ChunkRef {
             blake3: hash.to_vec(),
             len,
+            ..ChunkRef::default()
         };
         let _ = stored.checkpoint.read_chunk(&wanted);
     });
@@ -122,12 +123,13 @@ pub fn chunk(bytes: &[u8]) {
 /// Of the checkpoint above: the message, and one that uses every field.
 pub fn valid_manifests() -> Vec<Vec<u8>> {
     let zeros = |len| ChunkRef {
-        blake3: Vec::new(),
         len,
+        ..ChunkRef::default()
     };
     let hashed = ChunkRef {
         blake3: vec![0xcd; 32],
         len: CHUNK,
+        fingerprint: vec![0xab; 16],
     };
     let record = |path: &str| FileRecord {
         path: path.into(),
