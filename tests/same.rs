@@ -50,6 +50,7 @@ const CASES: &[Case] = &[
     case("inflight.cpp", &["anywhere", "2", "log"]),
     case("inflight.cpp", &["apart", "2", "log"]),
     case("inflight.cpp", &["feeds", "4", "log"]),
+    case("inflight.cpp", &["waits", "2", "log"]),
     case("inflight.cpp", &["polls", "2", "log"]),
     case("inflight.cpp", &["calls", "2", "log"]),
     case("calls.cpp", &["5", "1"]),

@@ -80,6 +80,12 @@ fn a_kernel_that_polls_what_a_later_call_brings_is_not_waited_for() {
     goes_on("polls", &[]);
 }
 
+/// HIP answers nobody who asks it for a stream then.
+#[test]
+fn a_thread_that_waits_in_hip_for_another_threads_calls_is_not_waited_for() {
+    goes_on("waits", &[]);
+}
+
 #[test]
 fn a_callback_that_waits_for_calls_is_not_waited_for() {
     goes_on("calls", &[]);

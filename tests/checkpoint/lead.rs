@@ -18,7 +18,7 @@ fn start(folder: &Folder, rest: &[&str]) -> Session {
 
 /// Takes a checkpoint; how long the cut waited for the GPU, in milliseconds.
 fn waited(session: &Session, folder: &Folder, name: &str, run_ahead: &str) -> f64 {
-    let options = ["--json", "--run-ahead", run_ahead];
+    let options = ["--json", "--cut", "drain", "--run-ahead", run_ahead];
     let taken = checkpoint(session, &folder.join(name), &options).well();
     let report: Value = serde_json::from_str(&taken.stdout).expect("a report");
     report["drain_ms"].as_f64().expect("a number")

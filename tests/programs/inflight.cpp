@@ -6,6 +6,7 @@
 // HOW: `long`: launches that take long, three deep, each of which changes its words in memory all the time;
 // `apart`: the same on the stream of each of two threads; `anywhere`: the same through a pointer that nobody sees before;
 // `feeds`: behind such launches calls that wait for them in HIP: copies to the device, memsets, frees;
+// `waits`: a thread waits in HIP for a kernel that another thread lets go, after other calls of its own;
 // `polls`: a kernel waits for what a copy enqueued later brings; `calls`: a host callback waits for another thread's work.
 #include <unistd.h>
 
@@ -184,6 +185,59 @@ static std::condition_variable changed;
 static unsigned wanted, made;
 static bool over;
 
+static void waits() {
+    hipStream_t stream;
+    CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    unsigned* flag;
+    CHECK(hipHostMalloc(&flag, sizeof *flag, hipHostMallocCoherent));
+    *flag = 0;
+    unsigned* polled = words_of({0});
+    std::vector<unsigned> expected = numbered(9), count(1);
+    unsigned* words = words_of(expected);
+    std::thread lets_go([&] {
+        std::vector<unsigned> found(kWords);
+        for (unsigned round = 1;; ++round) {
+            std::unique_lock<std::mutex> lock(mutex);
+            changed.wait(lock, [=] { return over || wanted >= round; });
+            if (over) return;
+            lock.unlock();
+            for (unsigned turn = 0; turn < 20; ++turn) {
+                hipStream_t other;
+                CHECK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+                if (turn % 10 == 5) {
+                    work<<<kWords / 256, 256, 0, other>>>(words, turn);
+                    worked(expected, turn);
+                    // Of memory that is not pinned: it waits.
+                    CHECK(hipMemcpyAsync(found.data(), words, kWords * sizeof(unsigned), hipMemcpyDeviceToHost, other));
+                    CHECK(hipStreamSynchronize(other));
+                    expect(found, expected, "worked");
+                }
+                CHECK(hipStreamDestroy(other));
+                usleep(10000);
+            }
+            __atomic_store_n(flag, round, __ATOMIC_RELEASE);
+        }
+    });
+    for (unsigned round = 1; goes_on(round); ++round) {
+        poll<<<1, 1, 0, stream>>>(flag, round, polled);
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            wanted = round;
+        }
+        changed.notify_all();
+        CHECK(hipStreamSynchronize(stream));
+        CHECK(hipMemcpyWithStream(count.data(), polled, sizeof(unsigned), hipMemcpyDeviceToHost, stream));
+        expect(count, {round}, "polled");
+        done(round);
+    }
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        over = true;
+    }
+    changed.notify_all();
+    lets_go.join();
+}
+
 static void call_back(hipStream_t, hipError_t, void*) {
     std::unique_lock<std::mutex> lock(mutex);
     unsigned mine = ++wanted;
@@ -246,6 +300,8 @@ int main(int argc, char** argv) {
     const char* how = argv[1];
     if (!strcmp(how, "feeds")) {
         feeds();
+    } else if (!strcmp(how, "waits")) {
+        waits();
     } else if (!strcmp(how, "polls")) {
         polls();
     } else if (!strcmp(how, "calls")) {

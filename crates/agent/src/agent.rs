@@ -1,6 +1,5 @@
 //! The one agent of the process.
 
-use crate::checkpoint::lead::marking::Lead;
 use crate::control::shared::Shared;
 use crate::device::state::DeviceState;
 use crate::fault;
@@ -41,23 +40,16 @@ pub(crate) struct Agent {
     pub(crate) modules: Modules,
     pub(crate) trace: Mutex<Trace>,
     /// Streams that the program has created.
-    pub(crate) streams: RwLock<Vec<ProgramStream>>,
+    pub(crate) streams: RwLock<Vec<RawStream>>,
     /// How far the program is ahead of the GPU.
-    pub(crate) lead: Lead,
+    /// Nanoseconds for which the gate was closed in this checkpoint, and no cut came of it.
+    pub(crate) held_in_vain_ns: AtomicU64,
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
     pub(crate) graphs: Graphs,
     pub(crate) handles: Handles,
     pub(crate) control: Shared,
-}
-
-/// A stream that the program has created.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProgramStream {
-    pub(crate) raw: RawStream,
-    /// Whether it waits for the legacy default stream, and that for it.
-    pub(crate) blocking: bool,
 }
 
 /// The agent, if it has been made.
@@ -88,7 +80,7 @@ impl Agent {
             modules: Modules::default(),
             trace: Mutex::new(Trace::new()),
             streams: RwLock::default(),
-            lead: Lead::default(),
+            held_in_vain_ns: AtomicU64::new(0),
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
             graphs: Graphs::default(),

@@ -167,12 +167,6 @@ impl Gate {
         Inside { counted, ..inside }
     }
 
-    /// Whether calls inside have announced what they do.
-    pub(crate) fn has_announced(&self) -> bool {
-        let mut slots = self.slots.iter();
-        slots.any(|slot| slot.inside.load(Ordering::SeqCst) >= ANNOUNCED)
-    }
-
     /// What the CPU may write in calls that are inside and have announced it.
     pub(crate) fn written_by_host(&self) -> Vec<Extent> {
         let is_inside = |slot: &&Slot| slot.inside.load(Ordering::SeqCst) >= ANNOUNCED;
@@ -257,10 +251,6 @@ impl Gate {
         if calls > 0 {
             futex_wake(&self.allowed);
         }
-    }
-
-    pub(crate) fn is_metered(&self) -> bool {
-        self.state.load(Ordering::SeqCst) == METERED
     }
 
     /// A gate that is metered is open again.

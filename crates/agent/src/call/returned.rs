@@ -1,6 +1,6 @@
 //! What is left to do when a call has come back, and what is learned from it.
 
-use crate::agent::{Agent, ProgramStream, existing};
+use crate::agent::{Agent, existing};
 use crate::call::gate::thread_id;
 use crate::call::outcome::CallOutcome;
 use crate::seen::kernel::{KERNELS, Kernel};
@@ -171,14 +171,12 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
                 was_reset(agent);
             }
             agent.control.reset_is_over();
-            agent.lead.may_mark();
         }
         After::BeganCapture { stream } => {
             if succeeded {
                 agent.graphs.began(stream);
                 agent.captures.began(stream, thread_id());
             }
-            agent.lead.may_mark();
         }
         After::Copied { .. } if !succeeded => failed(),
         _ if !succeeded => {}
@@ -270,10 +268,7 @@ fn found_function(agent: &Agent, module: Module, function: Function, name: &CStr
 
 fn created_stream(agent: &Agent, stream: Stream, non_blocking: bool) {
     let stream = RawStream::of_handle(stream);
-    agent.streams.write().push(ProgramStream {
-        raw: stream,
-        blocking: !non_blocking,
-    });
+    agent.streams.write().push(stream);
     let created = Observed::CreateStream {
         stream,
         non_blocking,

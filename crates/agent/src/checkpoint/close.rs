@@ -3,12 +3,11 @@
 use crate::agent::Agent;
 use crate::call::gate::{Empty, GATE};
 use crate::checkpoint::drain::{self, NotDrained};
-use crate::checkpoint::lead::Bounded;
+use crate::checkpoint::lead::{self, Bounded};
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::rest::Rest;
 use crate::checkpoint::watch::Watch;
 use crate::refused::nothing_refused;
-use crate::seen::observed::{Observed, Synchronised};
 use crate::wire::page::{now_ns, set_phase, verdict};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,8 +23,6 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
 /// How long work may take that it is waited for before it is stopped in the middle, where either will do: about what a
 /// bounded lead leaves.
 const SHORT: Duration = Duration::from_millis(30);
-/// How long HIP may take to say which streams have nothing to do. What it does not say is taken to be under way.
-const SAY_IDLE: Duration = Duration::from_millis(5);
 /// Between two looks at what has to end first, and at the others while the program stands still.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOOK_AGAIN_DRAINED: Duration = Duration::from_micros(200);
@@ -51,7 +48,7 @@ pub(super) fn close_and_rest(
         page.attempts.fetch_add(1, Ordering::Relaxed);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
         let mut come_to_rest = || {
-            let is_stuck = lead.as_mut().is_some_and(Bounded::is_stuck);
+            let is_stuck = lead.as_ref().is_some_and(Bounded::is_stuck);
             let short = if is_stuck { Duration::ZERO } else { SHORT };
             let come_to_rest = |deadline| {
                 let come_to_rest = || come_to_rest(agent, begin, short, deadline);
@@ -71,7 +68,8 @@ pub(super) fn close_and_rest(
         };
         if GATE.is_closed() {
             let closed = page.gate_closed_ns.load(Ordering::Relaxed);
-            agent.lead.was_held(now_ns().saturating_sub(closed));
+            let held = now_ns().saturating_sub(closed);
+            agent.held_in_vain_ns.fetch_add(held, Ordering::Relaxed);
         }
         GATE.open();
         set_phase(page, Phase::Armed);
@@ -103,10 +101,14 @@ fn wait_for_dump(agent: &'static Agent, mut lead: Option<&mut Bounded>) -> Resul
         }
         watch.look(agent)?;
         agent.drain_ring(usize::MAX);
-        if let Some(lead) = &mut lead {
-            lead.is_stuck();
-        }
-        std::thread::sleep(LOOK_AGAIN);
+        let look_again = match &mut lead {
+            Some(lead) => {
+                lead.look();
+                lead::LOOK_AGAIN
+            }
+            None => LOOK_AGAIN,
+        };
+        std::thread::sleep(look_again);
     }
     Ok(())
 }
@@ -205,26 +207,9 @@ fn stop(agent: &'static Agent, deadline: Instant) -> Result<Rest, Refusal> {
         return Err(Refusal::CaptureHasBegun);
     }
     nothing_refused()?;
-    // What somebody inside has announced may not be on its stream yet.
-    if !GATE.has_announced() {
-        note_idle(agent);
-    }
     let rest = Rest::stop().map_err(|why| Refusal::NotStopped(Arc::new(why)))?;
     agent.page.drained_ns.store(now_ns(), Ordering::Relaxed);
     Ok(rest)
-}
-
-/// Takes note of the streams that have nothing to do.
-fn note_idle(agent: &'static Agent) {
-    let since = agent.moment();
-    let streams = agent.streams.read();
-    let streams = streams.iter().map(|stream| stream.raw).collect();
-    let by = Instant::now() + SAY_IDLE;
-    let idle = agent.control.supervisor.run(by, || drain::idle(streams));
-    for stream in idle.unwrap_or_default() {
-        let what = Synchronised::Stream(stream);
-        agent.observe(&Observed::Synchronise { what, since }, None);
-    }
 }
 
 /// Waits until the closed gate is empty.
@@ -247,15 +232,11 @@ fn wait_until(agent: &'static Agent, empty: Empty, deadline: Instant) -> Result<
 /// Waits for an idle GPU behind the closed gate.
 fn drain(agent: &'static Agent, deadline: Instant) -> Result<Rest, Refusal> {
     wait_until(agent, Empty::Quite, deadline)?;
-    if !agent.lead.wait_for_look(deadline) {
-        return Err(hangs(agent));
-    }
     if is_capturing(agent, deadline)? {
         return Err(Refusal::CaptureHasBegun);
     }
     nothing_refused()?;
-    let streams = agent.streams.read();
-    let streams = streams.iter().map(|stream| stream.raw).collect();
+    let streams = agent.streams.read().clone();
     // The call itself ends at the deadline where it can.
     let drained = agent.control.supervisor.run(deadline + GRACE, move || {
         drain::wait(streams, deadline, || agent.control.is_exiting())

@@ -16,6 +16,7 @@ use crate::wire::page::now_ns;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_code_object::TargetName;
 use strobe_engine::{Config, Engine, Validate};
@@ -125,7 +126,8 @@ impl Cut {
         if begin.mode() == CheckpointMode::Cow && !begin.kill && rest.under_way().is_none() {
             read_tables(agent)?;
         }
-        let held_before_ns = GATE.take_held_back() + agent.lead.take_held();
+        let held_before_ns =
+            GATE.take_held_back() + agent.held_in_vain_ns.swap(0, Ordering::Relaxed);
         let promised = promised(agent, begin);
         let fingerprints = CutFingerprints::take(agent, begin, &promised, known)?;
         let unchanged = fingerprints.unchanged(known);

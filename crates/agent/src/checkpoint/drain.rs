@@ -54,21 +54,6 @@ pub(crate) fn wait(
     Ok(())
 }
 
-/// Those of `streams` that have nothing to do, and the legacy default stream where that has nothing to do, either. As for
-/// [`wait`], but does not wait.
-pub(crate) fn idle(streams: Vec<RawStream>) -> Vec<RawStream> {
-    // SAFETY: a live stream of the program.
-    let is_idle = |stream: RawStream| unsafe { next::hipStreamQuery(stream.handle()) };
-    let is_idle = |stream: &RawStream| is_idle(*stream) == Status::SUCCESS;
-    let all = streams.len();
-    let mut idle: Vec<RawStream> = streams.into_iter().filter(is_idle).collect();
-    // To be asked it would have to wait for those that are not.
-    if idle.len() == all && is_idle(&RawStream::LEGACY) {
-        idle.push(RawStream::LEGACY);
-    }
-    idle
-}
-
 fn wait_for_stream(
     stream: RawStream,
     deadline: Instant,

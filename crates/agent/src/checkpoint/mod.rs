@@ -7,7 +7,7 @@ mod deliver;
 mod drain;
 mod end;
 mod incarnation;
-pub(crate) mod lead;
+mod lead;
 mod paused;
 mod prepare;
 mod progress;

@@ -88,13 +88,12 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
 }
 
 /// Of a program that sees several GPUs nothing is promised: the agent's copies know one. All is saved while
-/// the program is frozen. Nor is its lead bounded: an event of ours would have to be of its stream's GPU.
+/// the program is frozen.
 fn suit_devices(agent: &'static Agent, begin: &mut Begin) -> Result<(), Refusal> {
     let deadline = Instant::now() + PREPARE_PATIENCE;
     let counted = agent.control.supervisor.run(deadline, device_count);
     if counted.unwrap_or_else(|_| Err(hangs(agent)))? > 1 {
         begin.all_residual = true;
-        begin.run_ahead_ms = 0;
         begin.set_mode(CheckpointMode::Stop);
     }
     Ok(())

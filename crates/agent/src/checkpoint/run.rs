@@ -46,6 +46,7 @@ pub(crate) fn run(agent: &'static Agent) {
         .store(Verdict::Pending as u32, Ordering::Release);
     page.gate_request.store(0, Ordering::Release);
     page.attempts.store(0, Ordering::Relaxed);
+    agent.held_in_vain_ns.store(0, Ordering::Relaxed);
     set_phase(page, Phase::Preparing);
     agent.control.begin_checkpoint();
     let _whole = debug_span!("checkpoint").entered();
@@ -63,8 +64,8 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     let Some((begin, known)) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
         return Ok(());
     };
-    let mut lead = Bounded::new(agent, &begin);
-    debug_span!("lead").in_scope(|| lead.wait_until_short(begin.cut()))?;
+    let mut lead = Bounded::new(&begin);
+    debug_span!("lead").in_scope(|| lead.wait_until_short(agent, begin.cut()))?;
     set_phase(agent.page, Phase::Armed);
     let rest = close_and_rest(agent, &begin, lead)?;
     // From here on the gate is closed and the GPU at rest.

@@ -8,14 +8,15 @@
 use crate::device::gpu;
 use crate::seen::reach;
 use crate::wire::page;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use strobe_kfd::Request;
-use strobe_kfd::queue::{CreateQueue, DestroyQueue, UpdateQueue};
+use strobe_kfd::queue::{COMPUTE_AQL, CreateQueue, DestroyQueue, UpdateQueue};
 
+const PACKET_BYTES: u64 = 64;
 /// Of a queue's percentage, what is one; the rest is for other things.
 const SHARE: u32 = 0xff;
 
@@ -40,8 +41,10 @@ struct Queues {
 struct Queue {
     /// What it was asked to be last.
     asked: UpdateQueue,
-    /// Where the device says how far it has come.
-    read_pointer: u64,
+    /// Where it stands how far it was written, and how far the device has read it.
+    pointers: [u64; 2],
+    /// In bytes, and not in packets.
+    counts_bytes: bool,
     is_ours: bool,
 }
 
@@ -76,11 +79,11 @@ pub unsafe fn request(
     if updates {
         // SAFETY: the request's block, whose layout its number says.
         let asked = unsafe { argument.cast::<UpdateQueue>().read_unaligned() };
-        let mut passed = asked;
-        if queues.stopped && !queues.is_ours(asked.queue_id) {
-            // It is what it is asked to be when it goes on.
-            passed.queue_percentage &= !SHARE;
-        }
+        // It is what it is asked to be when it goes on.
+        let mut passed = match queues.stopped && !queues.is_ours(asked.queue_id) {
+            true => stopped(asked),
+            false => asked,
+        };
         let result = real((&raw mut passed).cast());
         if result == 0 {
             queues.update(asked);
@@ -91,12 +94,34 @@ pub unsafe fn request(
     if result == 0 && number as u32 == CreateQueue::NUMBER {
         // SAFETY: as above; the driver has written it.
         queues.create(&unsafe { argument.cast::<CreateQueue>().read_unaligned() });
+        if queues.stopped && !ASKS_FOR_US.get() {
+            stop_new(queues);
+        }
     } else if result == 0 {
         // SAFETY: as above.
         let gone = unsafe { argument.cast::<DestroyQueue>().read_unaligned() };
         queues.forget(gone.queue_id);
     }
     result
+}
+
+/// A queue of the program's was made while its queues are stopped: so is this, before anything is in it.
+#[cold]
+fn stop_new(queues: MutexGuard<'_, Queues>) {
+    let made = queues.known.last().map(|queue| queue.asked);
+    drop(queues);
+    if let (Some(made), Ok(kfd)) = (made, gpu::driver()) {
+        let stopped = set(&kfd, stopped(made));
+        stopped.unwrap_or_else(|error| tracing::error!("a new queue is not stopped: {error}"));
+    }
+}
+
+/// The same queue, without a share.
+fn stopped(asked: UpdateQueue) -> UpdateQueue {
+    UpdateQueue {
+        queue_percentage: asked.queue_percentage & !SHARE,
+        ..asked
+    }
 }
 
 /// Queues that the calling thread makes in `make` are the agent's.
@@ -107,16 +132,34 @@ pub(crate) fn ours<R>(make: impl FnOnce() -> R) -> R {
     made
 }
 
-/// How far the program's queues have come, all together: it changes as the device begins with one packet after the other.
-pub(crate) fn progress() -> u64 {
+/// How far the program's queues have come, all together: packets of 64 bytes that were written into them, and those that
+/// the GPU has begun with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Positions {
+    pub(crate) written: u64,
+    pub(crate) read: u64,
+}
+
+/// See [`Positions`]. Asks nobody: they stand in memory.
+pub(crate) fn positions() -> Positions {
     let queues = QUEUES.lock();
-    let places = queues.of_the_program().map(|queue| queue.read_pointer);
-    places.fold(0, |sum, place| {
-        let mut read = [0; 8];
-        // The runtime frees what it is in only after the queue.
-        let is_there = reach::read_at_rest(place, &mut read);
-        sum.wrapping_add(u64::from_ne_bytes(read) * u64::from(is_there))
-    })
+    // The runtime frees the place only after the queue, which the lock keeps.
+    let position = |queue: &Queue, place| {
+        let mut position = [0; 8];
+        let is_there = reach::read_at_rest(place, &mut position);
+        let position = u64::from_ne_bytes(position) * u64::from(is_there);
+        match queue.counts_bytes {
+            true => position.div_ceil(PACKET_BYTES),
+            false => position,
+        }
+    };
+    let mut all = Positions::default();
+    for queue in queues.of_the_program() {
+        let [written, read] = queue.pointers.map(|place| position(queue, place));
+        all.written = all.written.wrapping_add(written);
+        all.read = all.read.wrapping_add(read);
+    }
+    all
 }
 
 /// While it lives the queues of the program are stopped.
@@ -133,15 +176,11 @@ impl Stopped {
             queues.all_of_the_program()
         };
         // From here on it lets those run again that were stopped, where one cannot be.
-        let stopped = Stopped(());
+        let guard = Stopped(());
         for asked in all {
-            let asked = UpdateQueue {
-                queue_percentage: asked.queue_percentage & !SHARE,
-                ..asked
-            };
-            set(&kfd, asked)?;
+            set(&kfd, stopped(asked))?;
         }
-        Ok(stopped)
+        Ok(guard)
     }
 }
 
@@ -180,7 +219,8 @@ impl Queues {
                 queue_percentage: made.queue_percentage,
                 queue_priority: made.queue_priority,
             },
-            read_pointer: made.read_pointer_address,
+            pointers: [made.write_pointer_address, made.read_pointer_address],
+            counts_bytes: made.queue_type != COMPUTE_AQL,
             is_ours: ASKS_FOR_US.get(),
         });
     }

@@ -11,8 +11,7 @@ use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedP
 
 /// A copy that is over when the call returns.
 pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
-    let mut by_host = None;
-    let call = with_agent(|agent| {
+    announced(|agent| {
         let from_host = agent.device.registry.find(from as u64).is_none();
         let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
         let copy = Moves {
@@ -20,31 +19,31 @@ pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Cal
             ..Moves::COPY
         };
         let since = agent.moment();
+        let by_host = from_host.then_some(writes);
         if moved(agent, writes, reads, stream, from_host, copy) || bytes == 0 {
-            return After::Nothing;
+            return (After::Nothing, by_host);
         }
         let to_host = agent.device.registry.find(to as u64).is_none();
-        by_host = from_host.then_some(to as u64);
         let is_table = from_host && bytes as u64 <= LONGEST_COPY && !to_host;
-        After::Copied {
+        let after = After::Copied {
             stream: raw_stream(stream),
             since,
             to: to as u64,
             from,
             bytes: if is_table { bytes } else { 0 },
-        }
-    });
-    call.announced(by_host.and_then(|to| Extent::with_len(to, bytes as u64).ok()))
+        };
+        (after, by_host)
+    })
 }
 
 /// A copy that may go on after the call: its source may still change, so nothing is known of the
 /// content.
 pub unsafe fn copy_async(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
         let from_host = agent.device.registry.find(from as u64).is_none();
         let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
         moved(agent, writes, reads, stream, from_host, Moves::COPY);
-        After::Nothing
+        (After::Nothing, from_host.then_some(writes))
     })
 }
 
@@ -57,7 +56,7 @@ pub unsafe fn copy_2d(
     rows: usize,
     stream: Stream,
 ) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
         let from_host = agent.device.registry.find(from as u64).is_none();
         let to = Rows {
             base: to as u64,
@@ -67,8 +66,8 @@ pub unsafe fn copy_2d(
             size: [width, rows, 1],
         };
         let reads = buffer(agent, from as u64);
-        rows_moved(agent, &to, reads, stream, from_host, Moves::COPY);
-        After::Nothing
+        let writes = rows_moved(agent, &to, reads, stream, from_host, Moves::COPY);
+        (After::Nothing, from_host.then_some(writes))
     })
 }
 
@@ -95,7 +94,8 @@ pub unsafe fn copy_rect_2d(copy: *const Memcpy2D, stream: Stream) -> Call {
 
 /// `hipMemcpy3D`.
 pub unsafe fn copy_3d(copy: *const Memcpy3D, stream: Stream) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
+        let mut by_host = None;
         // SAFETY: HIP reads the same.
         if let Some(copy) = unsafe { copy.as_ref() } {
             let (at, extent) = (copy.dst_pos, copy.extent);
@@ -107,9 +107,9 @@ pub unsafe fn copy_3d(copy: *const Memcpy3D, stream: Stream) -> Call {
                 size: [extent.width, extent.height, extent.depth],
             };
             let reads = buffer(agent, copy.src_ptr.ptr as u64);
-            rows_moved(agent, &to, reads, stream, true, Moves::COPY);
+            by_host = Some(rows_moved(agent, &to, reads, stream, true, Moves::COPY));
         }
-        After::Nothing
+        (After::Nothing, by_host)
     })
 }
 
@@ -136,20 +136,19 @@ pub unsafe fn copy_rect_3d(copy: *const DriverMemcpy3D, stream: Stream) -> Call 
 
 /// A memset on the device.
 pub unsafe fn write(to: Ptr, bytes: usize, stream: Stream) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
         let writes = span(to as u64, bytes);
         moved(agent, writes, Span::NONE, stream, false, Moves::MEMSET);
-        After::Nothing
+        (After::Nothing, None)
     })
-    .announced(None)
 }
 
 /// `hipMemcpyFromSymbol`. A managed variable is host memory, so the CPU may do the copy.
 pub unsafe fn copy_from_symbol(to: Ptr, bytes: usize, stream: Stream) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
         let writes = span(to as u64, bytes);
         moved(agent, writes, Span::NONE, stream, true, Moves::COPY);
-        After::Nothing
+        (After::Nothing, Some(writes))
     })
 }
 
@@ -168,10 +167,10 @@ pub unsafe fn copy_to_symbol_async(from: ConstPtr, bytes: usize, stream: Stream)
 }
 
 fn to_symbol(from: ConstPtr, bytes: usize, stream: Stream, copy: Moves) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
         let reads = span(from as u64, bytes);
         moved(agent, Span::NONE, reads, stream, true, copy);
-        After::Nothing
+        (After::Nothing, None)
     })
 }
 
@@ -195,7 +194,7 @@ pub unsafe fn write_2d(to: Ptr, pitch: usize, width: usize, rows: usize, stream:
 /// `hipMemset3D`. Where the pitch is the width, HIP takes the rows of all slices as one run of bytes,
 /// whatever the slices' height; else a slice begins `ysize` rows after the one before.
 pub unsafe fn write_3d(to: PitchedPtr, extent: Extent3, stream: Stream) -> Call {
-    with_agent(|agent| {
+    announced(|agent| {
         let adjacent = to.pitch == extent.width;
         let to = Rows {
             base: to.ptr as u64,
@@ -205,8 +204,20 @@ pub unsafe fn write_3d(to: PitchedPtr, extent: Extent3, stream: Stream) -> Call 
             size: [extent.width, extent.height, extent.depth],
         };
         rows_moved(agent, &to, Span::NONE, stream, false, Moves::MEMSET);
-        After::Nothing
+        (After::Nothing, None)
     })
+}
+
+/// A call that may wait in HIP for the GPU before it does what it announces here: what is left to do when it has come back,
+/// and which memory the CPU may write in it.
+fn announced(body: impl FnOnce(&'static Agent) -> (After, Option<Span>)) -> Call {
+    let mut by_host = None;
+    let call = with_agent(|agent| {
+        let (after, span) = body(agent);
+        by_host = span;
+        after
+    });
+    call.announced(by_host.and_then(|span| Extent::with_len(span.start, span.len).ok()))
 }
 
 /// The addresses that a copy may go to. Which of the two fields counts depends on the type of memory
@@ -299,7 +310,15 @@ fn buffer(agent: &Agent, address: u64) -> Span {
     buffer.map_or(Span::NONE, Span::from)
 }
 
-fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bool, moves: Moves) {
+/// What may be written.
+fn rows_moved(
+    agent: &Agent,
+    to: &Rows,
+    reads: Span,
+    stream: Stream,
+    by_host: bool,
+    moves: Moves,
+) -> Span {
     let writes = match to.hull() {
         Some((start, len)) => Span { start, len },
         // HIP checks that it stays inside.
@@ -310,6 +329,7 @@ fn rows_moved(agent: &Agent, to: &Rows, reads: Span, stream: Stream, by_host: bo
         ..moves
     };
     moved(agent, writes, reads, stream, by_host, moves);
+    writes
 }
 
 /// These bytes are about to be written, and those read. What comes from the host may be written by

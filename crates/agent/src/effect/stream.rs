@@ -101,7 +101,7 @@ fn synchronise(what: impl FnOnce() -> Synchronised) -> Call {
 pub unsafe fn destroy_stream(stream: Stream) -> Call {
     with_agent(|agent| {
         let stream = raw_stream(stream);
-        agent.streams.write().retain(|known| known.raw != stream);
+        agent.streams.write().retain(|known| *known != stream);
         agent.captures.destroyed(stream);
         agent.graphs.nothing_captured(stream);
         agent.observe(&Observed::DestroyStream { stream }, None);
@@ -115,11 +115,7 @@ pub unsafe fn begin_capture(stream: Stream) -> Call {
     let after = After::BeganCapture {
         stream: raw_stream(stream),
     };
-    with_agent(|agent| {
-        // A marker of ours would be captured.
-        agent.lead.mark_no_more();
-        after
-    })
+    with_agent(|_| after)
 }
 
 /// `hipStreamEndCapture`.
@@ -135,7 +131,6 @@ pub unsafe fn end_capture(stream: Stream, graph: *mut Graph) -> Call {
 /// and none begins until it is over.
 pub unsafe fn reset() -> Call {
     with_agent(|agent| {
-        agent.lead.mark_no_more();
         agent.control.begin_reset(agent.page);
         After::Reset
     })
