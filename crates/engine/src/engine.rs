@@ -372,6 +372,11 @@ impl Engine {
         self.aborted = true;
     }
 
+    /// The chunks, of what is tracked and what was set aside.
+    pub fn chunks(&self) -> &ChunkMap {
+        &self.map
+    }
+
     /// What it has cost so far.
     pub fn statistics(&self) -> EngineStatistics {
         self.statistics

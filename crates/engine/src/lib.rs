@@ -1,4 +1,8 @@
-//! The checkpoint state machine: soft copy-on-write and stop-the-world, at chunk granularity.
+//! What waits for what while a checkpoint is copied, and while a restored program's memory arrives.
+//!
+//! The latter is [`Arriving`] in the program and [`FillOrder`] in who fills its memory, for which [`FirstUse`] takes note of
+//! what is used first. The rest of this page is about
+//! checkpoints: soft copy-on-write and stop-the-world, at chunk granularity.
 //!
 //! Sans-IO: no thread, no clock, no file, no FFI. Whoever drives it (the agent, or a simulator)
 //! reports events and carries out what is decided. [`Engine::begin`] is called at the cut, with
@@ -39,9 +43,12 @@
 
 #![forbid(unsafe_code)]
 
+mod arriving;
 mod config;
 mod driver;
 mod engine;
+mod fill_order;
+mod first_use;
 mod pool;
 mod ring;
 mod statistics;
@@ -49,9 +56,12 @@ mod ticket;
 mod validation;
 mod writer;
 
+pub use arriving::{ArrivalError, Arriving, Needed};
 pub use config::{BeginError, Config, Mode, SetAside};
 pub use driver::{Driver, Lanes};
 pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
+pub use fill_order::FillOrder;
+pub use first_use::FirstUse;
 pub use ring::{RingSlot, SlotError};
 pub use statistics::EngineStatistics;
 pub use ticket::{Lane, Ticket, Waits};
