@@ -267,7 +267,7 @@ fn is_moved_on(program: &mut Program, run: &Run) {
     run.dump(pid, false).expect("CRIU dumps it");
     program.0.wait().expect("it was ours");
     wait_until("free process number", || !process::exists(pid));
-    let restored = run.setting().restore().expect("CRIU starts");
+    let restored = run.setting().restore(false).expect("CRIU starts");
     restored.finish(|| false).expect("CRIU restores it");
 }
 
@@ -289,7 +289,7 @@ fn a_program_without_a_gpu_is_dumped_and_restored_as_without_the_plugin() {
     program.0.wait().expect("it was ours");
     wait_until("free process number", || !process::exists(pid));
     run.setting()
-        .restore()
+        .restore(false)
         .expect("CRIU starts")
         .finish(|| false)
         .expect("CRIU restores it");

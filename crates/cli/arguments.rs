@@ -353,6 +353,7 @@ Examples:
   strobe restore monday
   strobe restore monday --check     what would be amiss; 3 if anything is
   strobe restore monday --wait      ends when the program ends, with its exit code
+  strobe restore monday --demand    it runs at once, and its GPU memory comes as it is used
   strobe restore monday --map /home/ann/run=/data/run     its folder was moved since; with --check, too
   strobe restore monday --root /srv/image                 a copy of another machine's files
   strobe softgpu -- strobe restore monday --wait
@@ -369,6 +370,13 @@ pub(crate) struct RestoreArguments {
     /// Wait for the program and pass on its exit code.
     #[arg(long)]
     pub(crate) wait: bool,
+    /// Let the program run before all its GPU memory is back: each call waits for what it may touch, and the rest is loaded
+    /// meanwhile. Where it cannot be loaded (a damaged chunk), the program is ended. This command ends when all is loaded.
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) demand: bool,
+    /// Load all of it first; this is the default.
+    #[arg(long, conflicts_with = "demand")]
+    pub(crate) eager: bool,
     /// What becomes of that which the program wrote to its files after the checkpoint.
     #[arg(long, value_enum, default_value_t = Tail::Keep)]
     pub(crate) tail: Tail,

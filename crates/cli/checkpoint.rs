@@ -28,7 +28,7 @@ use strobe_proto::stats::DumpStats;
 use strobe_proto::{
     Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
     PluginStatistics, ProgramFiles, Promise, SharedMemoryFile, Statistics, TcpConnections,
-    TrackedExtent, Validation, files, frame, from_agent, to_agent,
+    Validation, files, frame, from_agent, to_agent,
 };
 use strobe_store::{CheckpointWriter, CreateError};
 
@@ -588,9 +588,9 @@ fn finish_held(
             ..Statistics::default()
         });
     }
-    let nothing = preparation.tree.agents.iter().map(|_| Vec::new());
-    let tracked = nothing.collect();
-    let report = commit(arguments, preparation, tracked, all, dumped, chunk_bytes)?;
+    let agents = preparation.tree.agents.iter();
+    let nothing = agents.map(|_| GpuProcess::default()).collect();
+    let report = commit(arguments, preparation, nothing, all, dumped, chunk_bytes)?;
     held.end()?;
     Ok(report)
 }
@@ -650,12 +650,12 @@ fn finish(
     if !missed.is_empty() {
         return Err(MissedWrites(missed).into());
     }
-    let tracked = all.into_iter().map(Expected::into_manifest);
-    let tracked = tracked.collect::<anyhow::Result<_>>()?;
+    let delivered = all.into_iter().map(Expected::into_manifest);
+    let delivered = delivered.collect::<anyhow::Result<_>>()?;
     commit(
         arguments,
         preparation,
-        tracked,
+        delivered,
         figures,
         dumped,
         chunk_bytes,
@@ -666,7 +666,7 @@ fn finish(
 fn commit(
     arguments: &CheckpointArguments,
     preparation: Preparation,
-    tracked: Vec<Vec<TrackedExtent>>,
+    delivered: Vec<GpuProcess>,
     all_figures: Vec<Statistics>,
     dumped: Dumped,
     chunk_bytes: u64,
@@ -695,11 +695,11 @@ fn commit(
         &figures,
         dumped.started_ns,
     );
-    let processes = tree.agents.iter().zip(tracked);
-    let processes = processes.map(|(agent, tracked)| GpuProcess {
+    let processes = tree.agents.iter().zip(delivered);
+    let processes = processes.map(|(agent, delivered)| GpuProcess {
         pid: agent.identity().pid,
         agent_page: agent.address(),
-        tracked,
+        ..delivered
     });
     let manifest = Manifest {
         checkpoint_id: id,

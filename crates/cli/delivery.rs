@@ -21,8 +21,8 @@ use strobe_extent::{ChunkMap, Extent};
 use strobe_fingerprint::Fingerprint;
 use strobe_program::agent::{self, RemoteAgent};
 use strobe_proto::{
-    ByteRange, ChunkReady, ChunkRef, KnownChunk, KnownChunks, Ring, SlotFree, Statistics,
-    TrackedExtent, Unchanged, from_agent, to_agent,
+    ByteRange, ChunkReady, ChunkRef, Done, GpuProcess, KnownChunk, KnownChunks, Ring, SlotFree,
+    Statistics, TrackedExtent, Unchanged, from_agent, to_agent,
 };
 use strobe_store::{Checkpoint, CheckpointWriter};
 
@@ -44,6 +44,8 @@ pub(crate) struct Expected {
     stored: Vec<Option<ChunkRef>>,
     missed: Vec<Extent>,
     known: Known,
+    /// What the program used first after the cut, in this order.
+    first_use: Vec<ByteRange>,
 }
 
 /// Chunks of a process at an earlier checkpoint, with their fingerprints.
@@ -120,6 +122,7 @@ impl Expected {
             map,
             missed: Vec::new(),
             known,
+            first_use: Vec::new(),
         })
     }
 
@@ -152,6 +155,12 @@ impl Expected {
         std::mem::take(&mut self.missed)
     }
 
+    /// All was delivered; what the agent has counted.
+    fn done(&mut self, done: Done) -> Statistics {
+        self.first_use = done.first_use;
+        done.statistics.unwrap_or_default()
+    }
+
     /// Bytes of a chunk, but for the last of an allocation.
     fn chunk_bytes(&self) -> u64 {
         self.map.chunk_bytes()
@@ -174,12 +183,17 @@ impl Expected {
         }
     }
 
-    /// What goes into the manifest.
+    /// What of it goes into the manifest.
     ///
     /// # Errors
     /// When a chunk has not arrived.
-    pub(crate) fn into_manifest(self) -> anyhow::Result<Vec<TrackedExtent>> {
-        let Self { map, stored, .. } = self;
+    pub(crate) fn into_manifest(self) -> anyhow::Result<GpuProcess> {
+        let Self {
+            map,
+            stored,
+            first_use,
+            ..
+        } = self;
         let mut stored = map.iter().zip(stored);
         let chunks_of = |region: Extent| {
             let chunks = stored.by_ref().take(map.touching(region).count());
@@ -193,7 +207,14 @@ impl Expected {
                 chunks: chunks.collect::<anyhow::Result<_>>()?,
             })
         };
-        map.regions().map(chunks_of).collect()
+        Ok(GpuProcess {
+            tracked: map
+                .regions()
+                .map(chunks_of)
+                .collect::<anyhow::Result<_>>()?,
+            first_use,
+            ..GpuProcess::default()
+        })
     }
 }
 
@@ -258,7 +279,7 @@ fn take(
         from_agent::Body::Ring(ring) => ring,
         from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
         // Nothing was promised.
-        from_agent::Body::Done(done) => return Ok(done.statistics.unwrap_or_default()),
+        from_agent::Body::Done(done) => return Ok(expected.done(done)),
         _ => bail!("the agent did not say where its chunks are"),
     };
     let (full, arriving) = sync_channel::<Arrived>(BACKLOG);
@@ -271,7 +292,7 @@ fn take(
             .join()
             .map_err(|_| anyhow!("the thread that reads chunks has failed"))?;
         // A failure to store makes the reader stop too; the cause is the former.
-        stored.and(read)
+        stored.and(read).map(|done| expected.done(done))
     })
 }
 
@@ -320,7 +341,7 @@ fn read(
     chunk_bytes: u64,
     full: &SyncSender<Arrived>,
     used: &Receiver<Vec<u8>>,
-) -> anyhow::Result<Statistics> {
+) -> anyhow::Result<Done> {
     loop {
         match link.receive()? {
             from_agent::Body::Chunk(chunk) => {
@@ -344,7 +365,7 @@ fn read(
                     bail!("nobody stores chunks any more");
                 }
             }
-            from_agent::Body::Done(done) => return Ok(done.statistics.unwrap_or_default()),
+            from_agent::Body::Done(done) => return Ok(done),
             from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
             _ => bail!("the agent says something unexpected"),
         }

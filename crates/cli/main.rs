@@ -39,6 +39,7 @@ mod journal;
 mod launches;
 mod link;
 mod list;
+mod loading;
 mod missed;
 mod outcome;
 mod output;

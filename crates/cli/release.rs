@@ -17,6 +17,7 @@ use strobe_program::process;
 use strobe_proto::page::{Phase, Verdict};
 
 use crate::arguments::ReleaseArguments;
+use crate::loading;
 use crate::outcome::{Outcome, Refused};
 use crate::output::{answer, notice, tell};
 
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: &ReleaseArguments) -> Outcome {
 /// or its command has died, the queues may still stand, and draining them would never end.
 pub(crate) fn end_last(agent: &RemoteAgent) -> anyhow::Result<()> {
     let pid = agent.identity().pid;
+    loading::wait_for(agent)?;
     let deadline = Instant::now() + ORPHAN_PATIENCE;
     loop {
         let last = agent.snapshot()?;

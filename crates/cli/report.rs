@@ -118,6 +118,10 @@ pub(crate) struct RestoreReport {
     pub(crate) pid: u32,
     /// Until the program runs again.
     pub(crate) restore_ms: f64,
+    /// It ran before all its memory was loaded.
+    pub(crate) on_demand: bool,
+    /// Until it was; absent where the program has ended before.
+    pub(crate) loaded_ms: Option<f64>,
     /// The program's files that were not what they were at the checkpoint.
     pub(crate) files: Vec<FileReport>,
     /// What was not undone, a sentence each.

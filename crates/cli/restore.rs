@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -34,6 +34,7 @@ use strobe_store::Checkpoint;
 use crate::arguments::RestoreArguments;
 use crate::deferred::Deferred;
 use crate::entrusted::{Entrusted, Journals};
+use crate::loading::{Loaded, Loading};
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
@@ -49,6 +50,9 @@ const POLL: Duration = Duration::from_millis(1);
 const CANNOT_LET_GO: &str = "Unable to detach";
 /// What CRIU says where a deleted file's stand-in exists already.
 const STALE_STAND_IN: &str = "Can't create ghost regfile: File exists";
+/// Where --demand changes nothing.
+const NOTHING_TO_WAIT_FOR: &str = "all memory was loaded before the program ran: the checkpoint has none that can come \
+     later (of --kill, or of a program that allocated none)";
 /// How long such a process may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 
@@ -92,28 +96,55 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     };
     let files = Entrusted::new(&work, &program_files, gone, repairs, journals)
         .context("the program's files cannot be kept")?;
-    let (back, files) = bring_back(&checkpoint, &tools, &map, &work, files, &interrupts)?;
+    let attempt = Attempt {
+        checkpoint: &checkpoint,
+        tools: &tools,
+        map: &map,
+        work: &work,
+        guard: files.guard(),
+        interrupts: &interrupts,
+        on_demand: arguments.demand,
+    };
+    let (back, files) = attempt.bring_back(files)?;
     let pid = back.pid;
     remarks.extend(back.remarks);
+    if arguments.demand
+        && manifest
+            .processes
+            .iter()
+            .all(|process| process.tracked.is_empty())
+    {
+        remarks.push(NOTHING_TO_WAIT_FOR.to_owned());
+    }
+    let restore_ms = started.elapsed().as_secs_f64() * 1e3;
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
         pid,
-        restore_ms: started.elapsed().as_secs_f64() * 1e3,
+        restore_ms,
+        on_demand: back.loading.is_some(),
+        loaded_ms: Some(restore_ms),
         files: files.settle(arguments.tail),
         remarks,
     };
     drop(work);
     drop(turn);
-    match arguments.json {
-        true => tell(serde_json::to_string_pretty(&report)?),
-        false => {
-            report.files.iter().for_each(|file| notice(&file.sentence));
-            report.remarks.iter().for_each(notice);
-            notice(format_args!(
-                "restored {pid} in {:.0} ms",
-                report.restore_ms
-            ));
-        }
+    if !arguments.json {
+        report.files.iter().for_each(|file| notice(&file.sentence));
+        report.remarks.iter().for_each(notice);
+        let and = match report.on_demand {
+            true => "; its memory is loaded while it runs",
+            false => "",
+        };
+        notice(format_args!("restored {pid} in {restore_ms:.0} ms{and}"));
+    }
+    let json = arguments.json;
+    // The program's output is passed on meanwhile.
+    let loading = back.loading.map(|loading| {
+        let report = report.clone();
+        thread::spawn(move || loaded(loading.wait(started), report, json))
+    });
+    if json && loading.is_none() {
+        say(&report)?;
     }
     let spooled = program_files.iter().filter(|file| is_spooled(file.path()));
     if !arguments.wait {
@@ -123,6 +154,13 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
                 file.path().display()
             ));
         }
+        while loading.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if interrupts.is_interrupted() {
+                bail!("interrupted; the program runs, and its memory goes on being loaded");
+            }
+            thread::sleep(POLL);
+        }
+        loading.map_or(Ok(()), outcome_of)?;
         return Ok(ExitCode::SUCCESS);
     }
     // What waits still is for the program now.
@@ -141,10 +179,42 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
             .finish(killed)
             .context("cannot pass on the rest of the output")?;
     }
+    if let Some(Err(error)) = loading.map(outcome_of) {
+        notice(format_args!("{error:#}"));
+    }
     if let Some(signal) = status.signal() {
         wrapper::end_by(signal);
     }
     Ok(of_program(status))
+}
+
+fn outcome_of(thread: JoinHandle<anyhow::Result<()>>) -> anyhow::Result<()> {
+    thread.join().unwrap_or_else(|_| bail!("an internal error"))
+}
+
+/// A program that was let run before has all its memory now, or never will.
+fn loaded(loaded: Loaded, mut report: RestoreReport, json: bool) -> anyhow::Result<()> {
+    report.loaded_ms = match &loaded {
+        Loaded::After(time) => Some(time.as_secs_f64() * 1e3),
+        Loaded::Ended | Loaded::Failed(_) => None,
+    };
+    if json {
+        say(&report)?;
+    }
+    match (loaded, report.loaded_ms) {
+        (Loaded::Failed(why), _) => bail!("{why}"),
+        (_, Some(time)) if !json => {
+            notice(format_args!("all its memory is loaded after {time:.0} ms"))
+        }
+        (Loaded::Ended, _) if !json => notice("it has ended before all its memory was loaded"),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn say(report: &RestoreReport) -> anyhow::Result<()> {
+    tell(serde_json::to_string_pretty(report)?);
+    Ok(())
 }
 
 /// The directory that becomes the program's root, if that is another than ours.
@@ -178,47 +248,13 @@ fn refused(error: impl std::fmt::Display) -> anyhow::Error {
     Refused(error.to_string()).into()
 }
 
-/// Runs CRIU. The program becomes our child.
-fn bring_back(
-    checkpoint: &Checkpoint,
-    tools: &Tools,
-    map: &PathMap,
-    work: &WorkFolder,
-    files: Entrusted,
-    interrupts: &Deferred,
-) -> anyhow::Result<(Restored, Entrusted)> {
-    let attempt = Attempt {
-        checkpoint,
-        tools,
-        map,
-        work,
-        guard: files.guard(),
-        interrupts,
-    };
-    let restored = || {
-        files.repair()?;
-        let back = attempt.once_or_twice()?;
-        let answered = wait_for_agents(back.pid, checkpoint.manifest());
-        answered.inspect_err(|_| attempt.end_tree(back.pid))?;
-        Ok(back)
-    };
-    match restored() {
-        Ok(back) => Ok((back, files)),
-        Err(error) => {
-            if interrupts.is_interrupted() {
-                notice("interrupted; the program does not come back");
-            }
-            files.undo();
-            Err(error)
-        }
-    }
-}
-
 /// A program that CRIU has brought back.
 struct Restored {
     pid: u32,
     /// What of it was not, a sentence each.
     remarks: Vec<String>,
+    /// It runs, and its memory is still being filled.
+    loading: Option<Loading>,
 }
 
 /// What CRIU is run with.
@@ -229,9 +265,32 @@ struct Attempt<'a> {
     work: &'a WorkFolder,
     guard: u32,
     interrupts: &'a Deferred,
+    on_demand: bool,
 }
 
 impl Attempt<'_> {
+    /// Runs CRIU. The program becomes our child.
+    fn bring_back(&self, files: Entrusted) -> anyhow::Result<(Restored, Entrusted)> {
+        let restored = || {
+            files.repair()?;
+            let mut back = self.once_or_twice()?;
+            let answered = wait_for_agents(back.pid, self.checkpoint.manifest());
+            let loading = answered.inspect_err(|_| self.end_tree(back.pid))?;
+            back.loading = (!loading.is_empty()).then_some(Loading(loading));
+            Ok(back)
+        };
+        match restored() {
+            Ok(back) => Ok((back, files)),
+            Err(error) => {
+                if self.interrupts.is_interrupted() {
+                    notice("interrupted; the program does not come back");
+                }
+                files.undo();
+                Err(error)
+            }
+        }
+    }
+
     /// Once more where a stand-in is in the way that a killed restore has left: the first attempt removes it.
     fn once_or_twice(&self) -> anyhow::Result<Restored> {
         let in_the_way = |error: &anyhow::Error| format!("{error:#}").contains(STALE_STAND_IN);
@@ -262,7 +321,7 @@ impl Attempt<'_> {
         };
         let bar = progress::spinner("restoring");
         let result = setting
-            .restore()
+            .restore(self.on_demand)
             .and_then(|running| running.finish(|| self.interrupts.is_interrupted()));
         bar.finish_and_clear();
         for phase in setting.restore_phases() {
@@ -275,7 +334,11 @@ impl Attempt<'_> {
             // It may have been faster than CRIU. What CRIU gives up earlier ends by itself, too.
             let restored = matches!(&error, RunError::Failed(why) if why.contains(CANNOT_LET_GO));
             if restored && has_run_to_its_end(pid) && is_alone(checkpoint) {
-                return Ok(Restored { pid, remarks });
+                return Ok(Restored {
+                    pid,
+                    remarks,
+                    loading: None,
+                });
             }
             self.end_tree(pid);
             work.remove_ghosts();
@@ -286,7 +349,11 @@ impl Attempt<'_> {
         }
         let pid = setting.restored_pid();
         let pid = pid.context("CRIU does not say which process it restored")?;
-        Ok(Restored { pid, remarks })
+        Ok(Restored {
+            pid,
+            remarks,
+            loading: None,
+        })
     }
 
     /// Ends what a failed restore made.
@@ -340,31 +407,35 @@ fn is_alone(checkpoint: &Checkpoint) -> bool {
 }
 
 /// The agents find out that they were restored, put their affairs in order and open their gates. The
-/// program may run to its end while we look.
-fn wait_for_agents(pid: u32, manifest: &Manifest) -> anyhow::Result<()> {
+/// program may run to its end while we look. Those that still wait for memory.
+fn wait_for_agents(pid: u32, manifest: &Manifest) -> anyhow::Result<Vec<RemoteAgent>> {
     let _phase = tracing::debug_span!("agent").entered();
     ensure!(Identity::of(pid).is_ok(), "the program has ended at once");
     let deadline = Instant::now() + AGENT_PATIENCE;
-    manifest
-        .processes
-        .iter()
-        .try_for_each(|process| wait_for_agent(process, deadline))
+    let processes = manifest.processes.iter();
+    let loading = processes.map(|process| wait_for_agent(process, deadline));
+    Ok(loading
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
-fn wait_for_agent(process: &GpuProcess, deadline: Instant) -> anyhow::Result<()> {
+fn wait_for_agent(process: &GpuProcess, deadline: Instant) -> anyhow::Result<Option<RemoteAgent>> {
     // One of several may have ended, and somebody may have waited for it.
     let Ok(program) = Identity::of(process.pid) else {
-        return Ok(());
+        return Ok(None);
     };
     let agent = match RemoteAgent::at(program, process.agent_page) {
         Ok(agent) => agent,
-        Err(_) if !program.is_alive() => return Ok(()),
+        Err(_) if !program.is_alive() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     loop {
         match agent.phase() {
-            Ok(Some(Phase::Idle)) => return Ok(()),
-            _ if !program.is_alive() => return Ok(()),
+            Ok(Some(Phase::Idle)) => return Ok(None),
+            Ok(Some(Phase::Loading)) => return Ok(Some(agent)),
+            _ if !program.is_alive() => return Ok(None),
             Err(error) => return Err(error.into()),
             Ok(Some(Phase::Refused)) => bail!("{}", agent.snapshot()?.reason),
             Ok(_) => {}

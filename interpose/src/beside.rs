@@ -4,6 +4,8 @@
 //! that passes the gate, and what it writes is not known. So the functions that do such things are
 //! exported by us, and whoever calls one and is not HIP is noted: the program is not checkpointed.
 //!
+//! Before it goes on, it waits for all memory that a restore has yet to fill.
+//!
 //! Who calls is told by the return address. HIP's calls pay for a comparison with the range in which
 //! HIP lies. Our own calls do not come here: what we look up ourselves is the runtime's own function.
 
@@ -111,6 +113,7 @@ extern "C" fn other() {
 
 /// Notes who calls function `at`; where it goes on.
 extern "C" fn look(at: usize, caller: usize) -> *mut () {
+    let mut is_others = false;
     objects::each(|object| {
         if !object.contains(caller) {
             return ControlFlow::Continue(());
@@ -120,11 +123,15 @@ extern "C" fn look(at: usize, caller: usize) -> *mut () {
             HIP_START.store(start, Ordering::Relaxed);
             HIP_BYTES.store(end - start, Ordering::Relaxed);
         }
-        if !CALLERS.iter().any(|name| object.is(name)) {
+        is_others = !CALLERS.iter().any(|name| object.is(name));
+        if is_others {
             USED[at].store(1, Ordering::Relaxed);
         }
         ControlFlow::Break(())
     });
+    if is_others {
+        strobe_agent::before_anything();
+    }
     let next = NEXT[at].load(Ordering::Acquire);
     if !next.is_null() {
         return next;

@@ -1,7 +1,8 @@
 //! Thunks of the refused functions: they mark that the function was used, and go on to it.
 //!
 //! Two instructions, whatever the signature: no register but the instruction pointer is touched. The
-//! second jumps through a table whose entries first lead to the resolver, as a PLT's do.
+//! second jumps through a table whose entries first lead to the resolver, as a PLT's do. A program that was restored has used
+//! none, so each comes by the resolver, which waits for all memory that a restore has yet to fill.
 
 use crate::exported::Exported;
 use crate::{beside, real, unlisted};
@@ -91,6 +92,7 @@ extern "C" fn lazy<const AT: usize>() {
 
 extern "C" fn find(at: usize) -> *mut () {
     real::ensure();
+    strobe_agent::before_anything();
     let found = Api::REFUSED
         .get(at)
         .and_then(|api| real::address(*api))

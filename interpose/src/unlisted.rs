@@ -2,7 +2,7 @@
 //! they do is not known, so a program that used one is not checkpointed.
 //!
 //! One that is looked up is handed out behind a thunk that marks its use: Python modules look up far
-//! more than they call. One that is linked to is called without us; that an object refers to it is all
+//! more than they call. Its first call waits for all memory that a restore has yet to fill: what was saved has called none. One that is linked to is called without us; that an object refers to it is all
 //! there is to see, and counts as use.
 
 use crate::objects::{self, Object};
@@ -18,8 +18,10 @@ const COUNT: usize = 512;
 
 /// One byte a thunk: whether it was called.
 static USED: [AtomicU8; COUNT] = [const { AtomicU8::new(0) }; COUNT];
-/// Where the thunks go on to.
+/// The functions.
 static TARGETS: [AtomicPtr<()>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
+/// Where the thunks go on to: to [`first`], and from the second call on to the function.
+static NEXT: [AtomicPtr<()>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
 static NAMES: [OnceLock<CString>; COUNT] = [const { OnceLock::new() }; COUNT];
 /// How many have a target and a name.
 static HANDED_OUT: AtomicUsize = AtomicUsize::new(0);
@@ -131,22 +133,55 @@ fn thunk(name: &CStr, target: *mut ()) -> *const () {
         return target;
     }
     TARGETS[count].store(target, Ordering::Relaxed);
+    NEXT[count].store(first as *mut (), Ordering::Relaxed);
     NAMES[count].get_or_init(|| name.to_owned());
     HANDED_OUT.store(count + 1, Ordering::Release);
     THUNKS[count] as *const ()
 }
 
-/// Marks that the function was called, and goes on to it; no register but the instruction pointer is
-/// touched.
+/// Marks that the function was called, and goes on; of the registers only `r11` is touched, which no call hands anything
+/// over in.
 #[unsafe(naked)]
 extern "C" fn marked<const AT: usize>() {
     naked_asm!(
         "mov byte ptr [rip + {used} + {at}], 1",
-        "jmp qword ptr [rip + {targets} + 8 * {at}]",
+        "mov r11d, {at}",
+        "jmp qword ptr [rip + {next} + 8 * {at}]",
         used = sym USED,
-        targets = sym TARGETS,
+        next = sym NEXT,
         at = const AT,
     )
+}
+
+/// The first call of the function whose number is in `r11` waits, and goes on to it with all arguments as they were.
+#[unsafe(naked)]
+extern "C" fn first() {
+    naked_asm!(
+        "push rax", "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
+        "sub rsp, 128",
+        "movups [rsp], xmm0", "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2", "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4", "movups [rsp + 80], xmm5",
+        "movups [rsp + 96], xmm6", "movups [rsp + 112], xmm7",
+        "mov edi, r11d",
+        "call {wait}",
+        "mov r11, rax",
+        "movups xmm0, [rsp]", "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]", "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]", "movups xmm5, [rsp + 80]",
+        "movups xmm6, [rsp + 96]", "movups xmm7, [rsp + 112]",
+        "add rsp, 128",
+        "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi", "pop rax",
+        "jmp r11",
+        wait = sym wait,
+    )
+}
+
+extern "C" fn wait(at: usize) -> *mut () {
+    strobe_agent::before_anything();
+    let target = TARGETS[at].load(Ordering::Relaxed);
+    NEXT[at].store(target, Ordering::Relaxed);
+    target
 }
 
 macro_rules! thunks {

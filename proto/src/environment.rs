@@ -14,3 +14,5 @@ pub const LAUNCH_LOG: &str = "STROBE_LAUNCH_LOG";
 pub const GIVEN: [&str; 3] = [journal::VARIABLE, TREE, LAUNCH_LOG];
 /// In the environment of what is to be without all that.
 pub const UNWATCHED: &str = "STROBE_UNWATCHED";
+/// Tells CRIU's plugin that a restored program may run before all its memory is filled.
+pub const ON_DEMAND: &str = "STROBE_ON_DEMAND";

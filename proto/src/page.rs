@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | 0 | `magic`, `version`, `pid`, `start_time` | agent, once; the last two at each checkpoint and restore |
 //! | 24 | `request`, `controller_pid`, `controller_start`, `socket` | controller; `request` last |
-//! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller) |
+//! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller), which names in `socket` who fills memory on demand |
 //! | 112 | `phase`, `attempts`, `hand_over`, `hand_over_len` | agent; `phase` last |
 //! | 136 | times and counters | agent |
 //! | 256 | `reason_len`, `reason` | agent, before `phase` becomes `Refused` |
@@ -23,7 +23,7 @@ pub const PAGE_BYTES: usize = 4096;
 /// "STROBE\x01\0", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
 /// Of this layout.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Why an agent refuses that was told that there will be no dump. Who told it knows the cause.
 pub const NO_DUMP: &str = "the dump did not begin";
 
@@ -47,6 +47,8 @@ pub enum Phase {
     Refused = 6,
     /// The gate is closed, no GPU work is left. Waits for [`Goal::Cut`].
     Drained = 7,
+    /// Restored: the gate is open, and memory is still being filled.
+    Loading = 8,
 }
 
 /// How far the agent is to go, in `gate_request`. Where several processes are saved at once, none takes its
@@ -77,6 +79,8 @@ pub enum Verdict {
     Aborted = 2,
     /// This process came out of an image.
     Restored = 3,
+    /// So did this one, and its tracked memory is filled on demand by who listens at `socket`.
+    RestoredOnDemand = 4,
 }
 
 /// The layout. All fields are atomics because other processes write them at any time.
@@ -129,8 +133,10 @@ pub struct AgentPage {
     pub tracked_bytes: AtomicU64,
     /// Checkpoints committed in this process.
     pub checkpoints: AtomicU64,
+    /// Bytes of tracked memory that a restore has not filled yet.
+    pub unloaded_bytes: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 6],
+    pub reserved: [AtomicU64; 5],
     /// Bytes of `reason`.
     pub reason_len: AtomicU32,
     /// Zero.
@@ -144,7 +150,7 @@ impl Phase {
     pub fn from_word(word: u32) -> Option<Self> {
         use Phase::*;
         [
-            Idle, Preparing, Armed, Closing, Cut, Copying, Refused, Drained,
+            Idle, Preparing, Armed, Closing, Cut, Copying, Refused, Drained, Loading,
         ]
         .into_iter()
         .find(|&p| p as u32 == word)
@@ -166,7 +172,7 @@ impl Verdict {
     /// The verdict a word stands for, if any.
     pub fn from_word(word: u32) -> Option<Self> {
         use Verdict::*;
-        [Pending, Dumped, Aborted, Restored]
+        [Pending, Dumped, Aborted, Restored, RestoredOnDemand]
             .into_iter()
             .find(|&v| v as u32 == word)
     }
@@ -184,7 +190,7 @@ mod tests {
         assert_eq!(offset_of!(AgentPage, gate_request), 104);
         assert_eq!(offset_of!(AgentPage, phase), 112);
         assert_eq!(offset_of!(AgentPage, gate_closed_ns), 136);
-        assert_eq!(offset_of!(AgentPage, reserved), 208);
+        assert_eq!(offset_of!(AgentPage, reserved), 216);
         assert_eq!(offset_of!(AgentPage, reason_len), 256);
     }
 }

@@ -78,6 +78,27 @@ pub struct FillRequest {
     #[prost(message, repeated, tag = "2")]
     pub stand_ins: ::prost::alloc::vec::Vec<StandIn>,
 }
+/// The answer to CRIU: what has to be filled before the program runs is, or why not.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Filled {
+    #[prost(bool, tag = "1")]
+    pub is_well: bool,
+    /// where it is not
+    #[prost(string, tag = "2")]
+    pub failure: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub deferred: ::prost::alloc::vec::Vec<DeferredFill>,
+}
+/// A process whose tracked memory goes on being filled while it runs.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeferredFill {
+    /// its own
+    #[prost(uint32, tag = "1")]
+    pub pid: u32,
+    /// an abstract one, where its agent hears what has arrived
+    #[prost(string, tag = "2")]
+    pub socket: ::prost::alloc::string::String,
+}
 /// A GPU here that stands for one that the program knows; both are ids of the driver's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StandIn {
@@ -89,7 +110,7 @@ pub struct StandIn {
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub body: ::core::option::Option<to_agent::Body>,
 }
 /// Nested message and enum types in `ToAgent`.
@@ -111,7 +132,26 @@ pub mod to_agent {
         /// Any number of them, before Begin.
         #[prost(message, tag = "7")]
         Known(super::KnownChunks),
+        #[prost(message, tag = "8")]
+        Unloaded(super::Unloaded),
+        #[prost(message, tag = "9")]
+        Arrived(super::Arrived),
     }
+}
+/// In answer to Hello where memory is filled on demand. All of these regions is away, cut into chunks of so many bytes each
+/// (the last of a region may be shorter), which are numbered from 0 in address order.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Unloaded {
+    #[prost(uint64, tag = "1")]
+    pub chunk_bytes: u64,
+    #[prost(message, repeated, tag = "2")]
+    pub regions: ::prost::alloc::vec::Vec<ByteRange>,
+}
+/// These chunks are filled, for good. Where the rest cannot be, Abandon says why.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Arrived {
+    #[prost(uint32, repeated, tag = "1")]
+    pub chunks: ::prost::alloc::vec::Vec<u32>,
 }
 /// In place of Begin: the agent answers with the launch window, and no checkpoint is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -184,7 +224,7 @@ pub struct Abandon {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<from_agent::Body>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -213,6 +253,8 @@ pub mod from_agent {
         /// Any number of them, before Ring.
         #[prost(message, tag = "10")]
         Unchanged(super::Unchanged),
+        #[prost(message, tag = "11")]
+        Wanted(super::Wanted),
     }
 }
 /// Chunks that are what they are known to have been.
@@ -220,6 +262,12 @@ pub mod from_agent {
 pub struct Unchanged {
     #[prost(message, repeated, tag = "1")]
     pub chunks: ::prost::alloc::vec::Vec<ByteRange>,
+}
+/// The program waits for these chunks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Wanted {
+    #[prost(uint32, repeated, tag = "1")]
+    pub chunks: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Hello {
@@ -266,10 +314,13 @@ pub struct ChunkReady {
     #[prost(bytes = "vec", tag = "4")]
     pub fingerprint: ::prost::alloc::vec::Vec<u8>,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Done {
     #[prost(message, optional, tag = "1")]
     pub statistics: ::core::option::Option<Statistics>,
+    /// What launches after the cut used first, in their order, as far as is known when all is copied.
+    #[prost(message, repeated, tag = "2")]
+    pub first_use: ::prost::alloc::vec::Vec<ByteRange>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Aborted {
@@ -610,6 +661,9 @@ pub struct GpuProcess {
     pub agent_page: u64,
     #[prost(message, repeated, tag = "3")]
     pub tracked: ::prost::alloc::vec::Vec<TrackedExtent>,
+    /// What the program used first after the cut, in this order; for a restore on demand.
+    #[prost(message, repeated, tag = "4")]
+    pub first_use: ::prost::alloc::vec::Vec<ByteRange>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TrackedExtent {

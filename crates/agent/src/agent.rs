@@ -3,6 +3,7 @@
 use crate::control::shared::Shared;
 use crate::device::state::DeviceState;
 use crate::fault;
+use crate::loading::memory::EVERYTHING;
 use crate::seen::captures::{self, Captures};
 use crate::seen::graphs::Graphs;
 use crate::seen::handles::Handles;
@@ -131,10 +132,10 @@ impl Agent {
     }
 
     /// What happens now. Off-checkpoint that is a record; during a checkpoint it goes on when the cut's
-    /// content is safe.
+    /// content is safe, and after a restore when what it touches is there.
     #[inline]
     pub(crate) fn note(&self, observed: &Observed<'_>, stream: Option<RawStream>) {
-        if self.device.course.keeps() {
+        if self.device.course.attends() {
             self.observe_now(observed, stream);
         } else {
             self.ring
@@ -155,6 +156,12 @@ impl Agent {
             trace.reach(self.next_moment());
             trace.apply(observed)
         };
+        let course = &self.device.course;
+        match observed {
+            // What the device looks at then, no observation says.
+            Observed::InTurn { .. } => course.before_touch(&EVERYTHING),
+            _ => course.before_touch(effect.access()),
+        }
         if !effect.writes().is_none() || effect.kernel.is_some() {
             let writer = stream.and_then(|stream| Some((effect.stream?, stream)));
             self.device

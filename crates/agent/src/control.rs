@@ -116,7 +116,9 @@ fn wait_for_own_threads(agent: &Agent) {
     let thread = agent.control.thread.lock().take();
     let deadline = Instant::now() + EXIT_PATIENCE;
     // One that is not over by then is left alone.
-    let _ = thread.map(|thread| thread.join(deadline, || false));
+    // While memory arrives it is in no call of HIP, and goes on: what runs at the exit may need that memory.
+    let is_loading = || agent.device.course.is_loading();
+    let _ = thread.map(|thread| thread.join(deadline, is_loading));
 }
 
 extern "C" fn at_exit() {

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use strobe_log::{FileId, Stderr};
 
 static OFF: AtomicBool = AtomicBool::new(false);
+/// Whether the program would compute on memory that is away if nobody held it back.
+static FATAL: AtomicBool = AtomicBool::new(false);
 
 /// Whether a fault has turned the agent off.
 #[inline]
@@ -26,6 +28,7 @@ pub(crate) fn guarded<R>(ours: impl FnOnce() -> R) -> Option<R> {
         Ok(result) => Some(result),
         Err(_) => {
             OFF.store(true, Ordering::SeqCst);
+            end_if_fatal();
             None
         }
     }
@@ -67,6 +70,27 @@ pub(crate) fn turn_off(why: &str) {
         say(&format!(
             "strobe: {why}; tracing is off, the program goes on\n"
         ));
+        end_if_fatal();
+    }
+}
+
+/// From now on, or no longer, the program does not go on after a fault of ours.
+pub(crate) fn must_not_fail(must: bool) {
+    FATAL.store(must, Ordering::SeqCst);
+}
+
+fn end_if_fatal() {
+    if FATAL.load(Ordering::SeqCst) {
+        say("strobe: but for its memory, which is not all loaded: it is ended\n");
+        kill_program();
+    }
+}
+
+/// Ends this process at once.
+pub(crate) fn kill_program() -> ! {
+    loop {
+        // SAFETY: no pointers.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     }
 }
 

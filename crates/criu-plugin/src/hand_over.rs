@@ -26,6 +26,8 @@ pub(crate) enum GateError {
     Refused(String),
     #[error("another checkpoint of process {0} is under way")]
     Busy(u32),
+    #[error("process {0} was restored and has not all of its memory yet")]
+    Loading(u32),
     #[error("the agent of process {0} did not close its gate in time")]
     TimeOut(u32),
     #[error(transparent)]
@@ -101,6 +103,7 @@ fn find_armed(pid: u32) -> Result<Option<RemoteAgent>, GateError> {
         Some(Phase::Preparing | Phase::Closing | Phase::Drained | Phase::Cut | Phase::Copying) => {
             Err(GateError::Busy(pid))
         }
+        Some(Phase::Loading) => Err(GateError::Loading(pid)),
     }
 }
 

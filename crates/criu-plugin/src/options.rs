@@ -12,6 +12,7 @@
 //! | `KFD_CAPABILITY_CHECK` | the same | may other capabilities be reported |
 //! | `KFD_MAX_BUFFER_SIZE` | bytes, or with K, M or G; 0 for no bound | memory for copies, of each GPU |
 //! | `STROBE_PARALLEL_RESTORE` | 0, NO, 1 or YES | are contents filled while CRIU restores the rest |
+//! | `STROBE_ON_DEMAND` | 0, NO, 1 or YES | may contents be filled while the program runs; NO where nothing is said |
 //!
 //! All checks are made where nothing is said. They are of a restore, the buffer is of both. Upstream's plugin
 //! overlooks a value that it does not know; a check that somebody meant to turn off is worth an error.
@@ -54,6 +55,8 @@ pub(crate) struct Options {
     pub(crate) staging: u64,
     /// Contents are filled while CRIU restores the rest.
     pub(crate) parallel: bool,
+    /// And some while the program runs.
+    pub(crate) on_demand: bool,
 }
 
 impl Default for Options {
@@ -62,6 +65,7 @@ impl Default for Options {
             checks: Checks::ALL,
             staging: copier::STAGING_BYTES,
             parallel: true,
+            on_demand: false,
         }
     }
 }
@@ -82,6 +86,7 @@ pub(crate) enum OptionError {
 
 const BUFFER: &str = "KFD_MAX_BUFFER_SIZE";
 const PARALLEL: &str = "STROBE_PARALLEL_RESTORE";
+const ON_DEMAND: &str = strobe_proto::environment::ON_DEMAND;
 
 type Switch = fn(&mut Checks) -> &mut bool;
 
@@ -99,7 +104,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     SWITCHES
         .iter()
         .map(|(name, _)| *name)
-        .chain([BUFFER, PARALLEL])
+        .chain([BUFFER, PARALLEL, ON_DEMAND])
 }
 
 fn known() -> String {
@@ -136,6 +141,10 @@ impl Options {
         }
         if name == PARALLEL {
             self.parallel = is_on(name, value)?;
+            return Ok(());
+        }
+        if name == ON_DEMAND {
+            self.on_demand = is_on(name, value)?;
             return Ok(());
         }
         if name != BUFFER {

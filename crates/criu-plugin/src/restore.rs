@@ -18,7 +18,7 @@ use strobe_program::process::Identity;
 use strobe_program::shared_memory::{self, SharedMemoryError};
 use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
-use strobe_proto::{Attributes, files};
+use strobe_proto::{Attributes, DeferredFill, files};
 
 use crate::checkpoint::open_checkpoint;
 use crate::devices::{self, Device};
@@ -35,6 +35,10 @@ use crate::restore_error::RestoreError;
 use crate::topology;
 use crate::vma::{self, Moved, Source};
 use strobe_store::contents::{buckets, has_content};
+
+/// Where the program waits for all of its memory although it need not.
+const NOT_ON_DEMAND: &str = "all memory was loaded before the program ran: nothing can fill it afterwards, because images \
+     are streamed, CRIU hands no files down, or STROBE_PARALLEL_RESTORE is off";
 
 /// State of the process being restored.
 #[derive(Debug, Default)]
@@ -82,7 +86,10 @@ impl Restore {
             // What is wrong with GPUs is said when they are needed.
             let present = topology::read().unwrap_or_default();
             if options.parallel && !present.is_empty() {
-                filler = Filler::start(&images, &present, options.staging)?;
+                filler = Filler::start(&images, &present, &options)?;
+            }
+            if options.on_demand && filler.is_none() {
+                host::remark(NOT_ON_DEMAND);
             }
         }
         let attributes = match images.is_stream() {
@@ -434,8 +441,8 @@ impl Restore {
         for lost in attributes::put_back(pid, &self.attributes.processes) {
             host::remark(&lost.to_string());
         }
-        let filled = self.filler.as_mut().map_or(Ok(()), Filler::wait);
-        let result = filled.and_then(|()| let_go(pid));
+        let filled = self.filler.as_mut().map_or(Ok(&[][..]), Filler::wait);
+        let result = filled.and_then(|deferred| let_go(pid, deferred));
         host::log(Level::Info, &left_over::whole(pid));
         if result.is_err() {
             // SAFETY: no pointers; CRIU holds the process, so that the number is its own.
@@ -445,7 +452,7 @@ impl Restore {
     }
 }
 
-fn let_go(pid: u32) -> Result<(), RestoreError> {
+fn let_go(pid: u32, deferred: &[DeferredFill]) -> Result<(), RestoreError> {
     if let Ok(kfd) = devices::open_kfd() {
         match compute::resume(kfd.as_fd(), pid) {
             // A process of the tree that does not use the GPU.
@@ -466,7 +473,13 @@ fn let_go(pid: u32) -> Result<(), RestoreError> {
     if let Some(process) = processes.find(|process| process.pid == pid) {
         let identity = Identity::of(pid).map_err(|_| AgentError::Gone(pid))?;
         let agent = RemoteAgent::at(identity, process.agent_page)?;
-        agent.set_verdict(Verdict::Restored)?;
+        match deferred.iter().find(|deferred| deferred.pid == pid) {
+            None => agent.set_verdict(Verdict::Restored)?,
+            Some(deferred) => {
+                agent.name_socket(deferred.socket.as_bytes())?;
+                agent.set_verdict(Verdict::RestoredOnDemand)?;
+            }
+        }
     }
     Ok(())
 }

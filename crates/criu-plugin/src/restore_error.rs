@@ -83,6 +83,8 @@ pub(crate) enum FillerError {
     Ended,
     #[error("buffer objects cannot be handed to the process that fills them: {0}")]
     HandOver(io::Error),
+    #[error("the agents of the program cannot be listened for: {0}")]
+    Listen(io::Error),
     #[error("a process has not handed over its buffer objects")]
     Cut,
     #[error("a process hands over its buffer objects with {0}")]

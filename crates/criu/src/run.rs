@@ -11,7 +11,7 @@ use std::{io, iter, thread};
 use strobe_program::namespaces::{NamespaceError, Namespaces};
 use strobe_program::{maps, process};
 use strobe_proto::TcpConnections;
-use strobe_proto::environment::{PRELOAD, UNWATCHED};
+use strobe_proto::environment::{ON_DEMAND, PRELOAD, UNWATCHED};
 
 use crate::failure;
 use crate::locate::Criu;
@@ -156,9 +156,11 @@ impl Setting<'_> {
         said::of(&self.work.join(RESTORE_LOG), said::REMARK)
     }
 
-    /// Starts a restore; the program becomes a child of ours ([`Self::restored_pid`]).
-    pub fn restore(&self) -> Result<Running, RunError> {
+    /// Starts a restore; the program becomes a child of ours ([`Self::restored_pid`]), and may run before all its
+    /// memory is filled where that is to come `on_demand`.
+    pub fn restore(&self, on_demand: bool) -> Result<Running, RunError> {
         let mut command = self.command("restore", RESTORE_LOG);
+        command.env(ON_DEMAND, if on_demand { "YES" } else { "NO" });
         command.args(["--restore-detached", "--restore-sibling", "--pidfile"]);
         command.arg(self.pid_file());
         // A program that does not lead its session, like many a daemon, comes back in CRIU's, and must not get the

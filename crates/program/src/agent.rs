@@ -98,6 +98,8 @@ pub struct Snapshot {
     pub allocations: u64,
     /// Their bytes.
     pub tracked_bytes: u64,
+    /// Of that, bytes that a restore has not filled yet.
+    pub unloaded_bytes: u64,
     /// Committed in this process.
     pub checkpoints: u64,
     /// Why the checkpoint was refused, when `phase` is [`Phase::Refused`].
@@ -173,6 +175,7 @@ impl RemoteAgent {
             footprints_conservative: word64(&page, offset_of!(AgentPage, footprints_conservative)),
             allocations: word64(&page, offset_of!(AgentPage, allocations)),
             tracked_bytes: word64(&page, offset_of!(AgentPage, tracked_bytes)),
+            unloaded_bytes: word64(&page, offset_of!(AgentPage, unloaded_bytes)),
             checkpoints: word64(&page, offset_of!(AgentPage, checkpoints)),
             reason: String::from_utf8_lossy(reason).into_owned(),
         })
@@ -192,13 +195,6 @@ impl RemoteAgent {
 
     /// Tells the agent to connect to the abstract socket `name`; `controller` holds the lease.
     pub fn request(&self, controller: Identity, name: &[u8]) -> Result<(), AgentError> {
-        let mut socket = [0; 64];
-        assert!(
-            name.len() < socket.len(),
-            "a socket name of {} bytes",
-            name.len()
-        );
-        socket[..name.len()].copy_from_slice(name);
         self.write(
             offset_of!(AgentPage, controller_pid),
             &controller.pid.to_le_bytes(),
@@ -207,13 +203,25 @@ impl RemoteAgent {
             offset_of!(AgentPage, controller_start),
             &controller.start_time.to_le_bytes(),
         )?;
-        self.write(offset_of!(AgentPage, socket), &socket)?;
+        self.name_socket(name)?;
         let request = self.read_word(offset_of!(AgentPage, request))?;
         // Last: it says that the words above are complete.
         self.write(
             offset_of!(AgentPage, request),
             &request.wrapping_add(1).to_le_bytes(),
         )
+    }
+
+    /// Names the abstract socket that the agent connects to, when it is told to.
+    pub fn name_socket(&self, name: &[u8]) -> Result<(), AgentError> {
+        let mut socket = [0; 64];
+        assert!(
+            name.len() < socket.len(),
+            "a socket name of {} bytes",
+            name.len()
+        );
+        socket[..name.len()].copy_from_slice(name);
+        self.write(offset_of!(AgentPage, socket), &socket)
     }
 
     /// Tells an armed agent how far to go.

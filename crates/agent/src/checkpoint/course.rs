@@ -1,20 +1,22 @@
 //! What becomes of the program's calls: off-checkpoint they leave records, and from the cut to the
 //! last saved chunk they apply their own observations and keep the cut's content from being
-//! overwritten.
+//! overwritten. In a restored program they do so until all memory is there, and wait for what they touch.
 
 use crate::call::gate::GATE;
 use crate::checkpoint::progress::Since;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::saving::Saving;
 use crate::device::word::Word;
+use crate::loading::memory::Memory;
 use crate::seen::captures::{Captures, RelaxedCapture};
 use crate::seen::observed::RawStream;
 use crate::seen::trace::{Effect, Trace};
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use strobe_engine::{Proceed, Waits, Writer};
-use strobe_extent::StreamId;
+use strobe_engine::{Needed, Proceed, Waits, Writer};
+use strobe_extent::{Access, ChunkIndex, Extent, StreamId};
 
 /// How long a held-back thread sleeps between two looks at a lane.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
@@ -26,12 +28,12 @@ const BLOCKED_LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// Whether the state is [`State::Keeping`]: all that the launch path looks at. Set with the state,
-    /// by [`Course::keep`] and [`Course::record`] only. Orders nothing: a call comes through the gate, whose
+    /// Whether the state is not [`State::Recording`]: all that the launch path looks at. Set with the state,
+    /// by [`Course::keep`], [`Course::load`] and [`Course::record`] only. Orders nothing: a call comes through the gate, whose
     /// opening it sees with all that was stored before, and the state itself has its lock.
-    keeps: AtomicBool,
+    attends: AtomicBool,
     state: Mutex<State>,
-    /// A copy has arrived, or the checkpoint is over.
+    /// A copy or memory has arrived, or that is over.
     changed: Condvar,
 }
 
@@ -40,22 +42,31 @@ enum State {
     #[default]
     Recording,
     Keeping(Box<Saving>),
+    Loading(Box<Memory>),
 }
 
 impl State {
     fn saving(&mut self) -> Option<&mut Saving> {
         match self {
-            State::Recording => None,
             State::Keeping(saving) => Some(saving),
+            State::Recording | State::Loading(_) => None,
+        }
+    }
+
+    fn memory(&mut self) -> Option<&mut Memory> {
+        match self {
+            State::Loading(memory) => Some(memory),
+            State::Recording | State::Keeping(_) => None,
         }
     }
 }
 
 impl Course {
-    /// Whether calls keep the cut's content. Changes to "yes" only while the gate is closed and empty.
+    /// Whether calls keep the cut's content, or wait for memory. Changes to "yes" only while the gate is closed and
+    /// empty.
     #[inline]
-    pub(crate) fn keeps(&self) -> bool {
-        self.keeps.load(Ordering::Relaxed)
+    pub(crate) fn attends(&self) -> bool {
+        self.attends.load(Ordering::Relaxed)
     }
 
     /// From now on the cut's content is kept, and footprints must be right.
@@ -63,20 +74,75 @@ impl Course {
         let mut state = self.state.lock();
         *state = State::Keeping(Box::new(saving));
         trace.lock().must_be_right(true);
-        self.keeps.store(true, Ordering::Relaxed);
+        self.attends.store(true, Ordering::Relaxed);
     }
 
-    /// Nothing is kept any more; what is left to release.
+    /// From now on memory is away, and calls wait for what they touch.
+    pub(crate) fn load(&self, trace: &Mutex<Trace>, memory: Memory) {
+        let mut state = self.state.lock();
+        *state = State::Loading(Box::new(memory));
+        trace.lock().must_be_right(true);
+        self.attends.store(true, Ordering::Relaxed);
+    }
+
+    /// Nothing is kept any more, or waited for; what is left to release.
     pub(crate) fn record(&self, trace: &Mutex<Trace>) -> Option<Box<Saving>> {
         let mut state = self.state.lock();
-        self.keeps.store(false, Ordering::Relaxed);
+        self.attends.store(false, Ordering::Relaxed);
         trace.lock().must_be_right(false);
         let before = std::mem::take(&mut *state);
         drop(state);
         self.changed.notify_all();
         match before {
-            State::Recording => None,
+            State::Recording | State::Loading(_) => None,
             State::Keeping(saving) => Some(saving),
+        }
+    }
+
+    /// Whether memory is away.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.state.lock().memory().is_some()
+    }
+
+    /// A chunk is filled: its bytes, and how many are left. Whoever waits is to be told.
+    pub(crate) fn arrived(&self, chunk: ChunkIndex) -> io::Result<(Extent, u64)> {
+        let mut state = self.state.lock();
+        let memory = state.memory().ok_or(io::ErrorKind::InvalidInput)?;
+        memory.arrived(chunk)
+    }
+
+    /// Whether all that is needed is there.
+    pub(crate) fn has_arrived(&self, needed: &Needed) -> bool {
+        let mut state = self.state.lock();
+        state.memory().is_none_or(|memory| memory.is_there(needed))
+    }
+
+    /// Somebody waits for all memory.
+    pub(crate) fn want_all(&self) {
+        if let Some(memory) = self.state.lock().memory() {
+            memory.want_all();
+        }
+    }
+
+    /// The calling thread is about to touch this, or to have the device touch it: waits until it is there. During a
+    /// checkpoint it is noted what is used first.
+    pub(crate) fn before_touch(&self, access: &Access) {
+        if access.reads.is_none() && access.writes.is_none() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let memory = match &mut *state {
+            State::Recording => return,
+            State::Keeping(saving) => return saving.touched(access),
+            State::Loading(memory) => memory,
+        };
+        let needed = memory.need(access);
+        // When all is there the state is another.
+        while state
+            .memory()
+            .is_some_and(|memory| !memory.is_there(&needed))
+        {
+            self.changed.wait_for(&mut state, BLOCKED_LOOK_AGAIN);
         }
     }
 

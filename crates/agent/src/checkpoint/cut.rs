@@ -205,7 +205,11 @@ impl Cut {
         let engine = Engine::begin(config)?;
         let resources = agent.device.spare.lock().take();
         let resources = resources.ok_or(Refusal::QueuesAreGone)?;
-        let saving = Saving::new(engine, resources, self.max_hold);
+        let mut saving = Saving::new(engine, resources, self.max_hold);
+        self.rest
+            .access()
+            .into_iter()
+            .for_each(|access| saving.touched(access));
         agent.device.course.keep(&agent.trace, saving);
         Ok(())
     }

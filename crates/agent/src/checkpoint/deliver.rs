@@ -52,7 +52,9 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
         under_way,
         ..statistics(agent, &cut, started, finished)
     };
-    let witnesses = agent.device.course.with(|saving| saving.witnesses());
+    let course = &agent.device.course;
+    let witnesses = course.with(|saving| saving.witnesses());
+    let first_use = course.with(|saving| saving.first_use());
     held.go_on(agent);
     let_go(agent);
     let mut connection = connection?;
@@ -69,6 +71,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
                 opened_ns: page.opened_ns.load(Ordering::Relaxed),
                 ..statistics
             }),
+            first_use: first_use.into_iter().flatten().map(Into::into).collect(),
         }))
         .map_err(lost)?;
     let witnesses = witnesses.as_ref();
@@ -208,7 +211,9 @@ fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
         | to_agent::Body::Known(_)
         | to_agent::Body::ShowLaunches(_)
         | to_agent::Body::Committed(_)
-        | to_agent::Body::Missed(_) => {
+        | to_agent::Body::Missed(_)
+        | to_agent::Body::Unloaded(_)
+        | to_agent::Body::Arrived(_) => {
             agent.device.course.give_up(&Refusal::WrongOrder);
             Err(Refusal::WrongOrder)
         }
@@ -241,7 +246,9 @@ fn wait_for_commit(
             Some(
                 to_agent::Body::Begin(_)
                 | to_agent::Body::Known(_)
-                | to_agent::Body::ShowLaunches(_),
+                | to_agent::Body::ShowLaunches(_)
+                | to_agent::Body::Unloaded(_)
+                | to_agent::Body::Arrived(_),
             ) => {
                 return Err(Refusal::WrongOrder);
             }

@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::device::queues::Stopped;
 use std::io;
 use strobe_engine::{Proceed, Waits, Writer};
-use strobe_extent::Side;
+use strobe_extent::Access;
 
 /// See the module's documentation. When it is dropped the program's queues run.
 #[derive(Debug)]
@@ -16,8 +16,8 @@ struct UnderWay {
     /// Held for its end.
     _queues: Stopped,
     operations: u64,
-    /// What it may write yet.
-    writes: Side,
+    /// What it may touch yet.
+    access: Access,
     /// What has to be passed before it may, once that is decided.
     waits: Option<Waits>,
 }
@@ -33,7 +33,7 @@ impl Rest {
         Ok(Rest(Some(UnderWay {
             _queues: Stopped::new()?,
             operations: 0,
-            writes: Side::none(),
+            access: Access::none(),
             waits: None,
         })))
     }
@@ -41,7 +41,7 @@ impl Rest {
     /// All calls so far are in the trace: finds out what is under way.
     pub(crate) fn look(&mut self, agent: &Agent) {
         if let Some(under_way) = &mut self.0 {
-            (under_way.operations, under_way.writes) = agent.trace.lock().under_way();
+            (under_way.operations, under_way.access) = agent.trace.lock().under_way();
         }
     }
 
@@ -50,15 +50,21 @@ impl Rest {
         self.0.as_ref().map(|under_way| under_way.operations)
     }
 
+    /// What it may touch yet, where something is under way.
+    pub(crate) fn access(&self) -> Option<&Access> {
+        self.0.as_ref().map(|under_way| &under_way.access)
+    }
+
     /// Whether what is under way may go on: what it may write is safe. To be asked until it is so, while copies are
     /// ordered and their arrivals taken.
     pub(crate) fn may_go_on(&mut self, agent: &Agent) -> bool {
-        let Some(UnderWay { writes, waits, .. }) = &mut self.0 else {
+        let Some(UnderWay { access, waits, .. }) = &mut self.0 else {
             return true;
         };
         let looked = agent.device.course.with(|saving| {
             if waits.is_none()
-                && let Proceed::After(decided) = saving.before_write(Writer::Host, writes, None)
+                && let Proceed::After(decided) =
+                    saving.before_write(Writer::Host, &access.writes, None)
             {
                 *waits = Some(decided);
             }

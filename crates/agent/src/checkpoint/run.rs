@@ -7,6 +7,9 @@
 //!                                   +-> Idle (aborted by the plugin, or restored from an image)
 //! ```
 //!
+//! What comes out of an image is `Loading` before it is `Idle`, if its memory is filled on demand. A request that comes
+//! meanwhile is taken up when all is there.
+//!
 //! Where several processes are saved at once, `Drained` stands between `Closing` and `Cut`.
 //!
 //! Whatever happens, the gate is open and nothing is held back when this returns.
@@ -23,9 +26,11 @@ use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::checkpoint::{deliver, paused};
 use crate::fault;
+use crate::loading;
 use crate::wire::page::{is_another_process, note_process, refuse, set_phase, verdict};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use strobe_extent::Access;
 use strobe_proto::page::{Phase, Verdict};
 use tracing::debug_span;
 
@@ -89,13 +94,12 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     drop(hand_over);
     match verdict {
         Ok(Verdict::Dumped) => debug_span!("deliver").in_scope(|| deliver::run(agent, &begin, cut)),
-        Ok(Verdict::Restored) => {
+        Ok(verdict @ (Verdict::Restored | Verdict::RestoredOnDemand)) => {
             if has_stderr {
                 // It may be another file that does the same.
                 fault::note_stderr();
             }
-            drop(cut);
-            restored(agent);
+            restored(agent, cut, verdict == Verdict::RestoredOnDemand);
             Ok(())
         }
         Ok(Verdict::Aborted | Verdict::Pending) => {
@@ -132,7 +136,7 @@ fn wait_for_verdict(agent: &Agent) -> Result<Verdict, Refusal> {
         if is_another {
             return Ok(match verdict(page) {
                 // By who then went away.
-                Verdict::Restored => Verdict::Restored,
+                verdict @ (Verdict::Restored | Verdict::RestoredOnDemand) => verdict,
                 _ => restored_by_others(agent),
             });
         }
@@ -167,13 +171,24 @@ fn restored_by_others(agent: &Agent) -> Verdict {
 /// it would compute is right, and whoever started the restore may have died too. Without a word: the
 /// program's files are as they were, and `strobe restore`, if it is there, says what happened.
 fn end_what_came_back_in_part() {
-    // SAFETY: no pointers; ends this process.
-    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    fault::kill_program();
 }
 
 /// This process came out of an image and believes that it is at the cut.
-fn restored(agent: &'static Agent) {
+fn restored(agent: &'static Agent, cut: Cut, on_demand: bool) {
     note_process(agent.page);
     let_go(agent);
-    open(agent);
+    // What was under way goes on when what it may touch is there.
+    let touches = cut.rest.access().cloned();
+    let go_on = || {
+        drop(cut);
+        open(agent);
+    };
+    match on_demand {
+        true => {
+            let touches = touches.unwrap_or(Access::none());
+            debug_span!("load").in_scope(|| loading::run(agent, &touches, go_on));
+        }
+        false => go_on(),
+    }
 }

@@ -15,10 +15,13 @@ use crate::seen::trace::Effect;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use strobe_engine::{
-    CopyAside, CopyOut, Driver, Engine, EngineStatistics, Evidence, KernelId, Lanes, Proceed,
-    RingSlot, Source, Ticket, Waits, Writer,
+    CopyAside, CopyOut, Driver, Engine, EngineStatistics, Evidence, FirstUse, KernelId, Lanes,
+    Proceed, RingSlot, Source, Ticket, Waits, Writer,
 };
-use strobe_extent::{Extent, Side};
+use strobe_extent::{Access, Extent, Side};
+
+/// Extents in the order of their first use, at the most: they go into one message.
+const MOST_USED: usize = 16 << 10;
 
 /// One checkpoint from the cut on.
 #[derive(Debug)]
@@ -30,6 +33,7 @@ pub(crate) struct Saving {
     pub(crate) launches: u64,
     /// Their kernels, as the engine's evidence names them.
     kernels: HashMap<KernelId, &'static Kernel>,
+    first_use: FirstUse,
 }
 
 /// What is left of a checkpoint to find out who has made a missed write.
@@ -56,6 +60,7 @@ impl Saving {
     /// `max_hold`: how long anybody is held back while nothing moves.
     pub(crate) fn new(engine: Engine, resources: Resources, max_hold: Duration) -> Saving {
         Saving {
+            first_use: FirstUse::new(engine.chunks().clone()),
             driver: Driver::new(engine),
             resources,
             progress: Progress::new(max_hold, Instant::now()),
@@ -73,6 +78,16 @@ impl Saving {
     ) -> Proceed {
         let lanes = &mut self.resources;
         self.driver.before_write(lanes, writer, writes, waiter)
+    }
+
+    /// Takes note of what is used, for who restores this.
+    pub(crate) fn touched(&mut self, access: &Access) {
+        self.first_use.touched(access);
+    }
+
+    /// In which order it was used so far.
+    pub(crate) fn first_use(&self) -> Vec<Extent> {
+        self.first_use.order(MOST_USED)
     }
 
     /// Takes note of a launch, for the case that a write is missed.

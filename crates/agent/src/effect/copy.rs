@@ -84,7 +84,7 @@ pub unsafe fn copy_rect_2d(copy: *const Memcpy2D, stream: Stream) -> Call {
                     slice_rows: 0,
                     size: [copy.width_bytes, copy.height, 1],
                 };
-                let reads = buffer(agent, copy.src_device as u64);
+                let reads = sources(agent, copy.src_host as u64, copy.src_device as u64);
                 rows_moved(agent, &to, reads, stream, true, Moves::COPY);
             }
         }
@@ -126,7 +126,7 @@ pub unsafe fn copy_rect_3d(copy: *const DriverMemcpy3D, stream: Stream) -> Call 
                     slice_rows: copy.dst_height as usize,
                     size: [copy.width_bytes, copy.height, copy.depth].map(|n| n as usize),
                 };
-                let reads = buffer(agent, copy.src_device as u64);
+                let reads = sources(agent, copy.src_host as u64, copy.src_device as u64);
                 rows_moved(agent, &to, reads, stream, true, Moves::COPY);
             }
         }
@@ -227,6 +227,21 @@ fn destinations(host: Ptr, device: Ptr) -> impl Iterator<Item = u64> {
     let [host, device] = [host as u64, device as u64];
     let other = (host != device).then_some(host);
     other.into_iter().chain([device])
+}
+
+/// What a copy may read: the same holds for where it comes from.
+fn sources(agent: &Agent, host: u64, device: u64) -> Span {
+    let [host, device] = [host, device].map(|address| buffer(agent, address));
+    match (host.len, device.len) {
+        (0, _) => device,
+        (_, 0) => host,
+        _ => {
+            let start = host.start.min(device.start);
+            let end = (host.start + host.len).max(device.start + device.len);
+            let len = end - start;
+            Span { start, len }
+        }
+    }
 }
 
 /// Rows of linear memory, as HIP lays them out: a pitch of 0 means rows next to each other, and a

@@ -199,7 +199,7 @@ unsafe fn launch(
         return;
     }
     let len = kernel.explicit_bytes;
-    if !agent.device.course.keeps() {
+    if !agent.device.course.attends() {
         agent.ring.push(HEADER + len, |bytes| {
             write_launch(bytes, &launch, |payload| {
                 // SAFETY: the program's arguments for this kernel, laid out as its metadata says.

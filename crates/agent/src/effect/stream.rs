@@ -2,6 +2,7 @@
 
 use crate::attach::{with_agent, with_idle_agent};
 use crate::call::{After, Call, raw_stream};
+use crate::loading::memory::EVERYTHING;
 use crate::seen::observed::{Observed, Synchronised, Turn};
 use strobe_hip::{Event, Graph, Stream};
 
@@ -131,6 +132,8 @@ pub unsafe fn end_capture(stream: Stream, graph: *mut Graph) -> Call {
 /// and none begins until it is over.
 pub unsafe fn reset() -> Call {
     with_agent(|agent| {
+        // Else its memory would still be filled when it is somebody else's.
+        agent.device.course.before_touch(&EVERYTHING);
         agent.control.begin_reset(agent.page);
         After::Reset
     })

@@ -326,9 +326,9 @@ impl Trace {
         self.learn(address, content, mapped, None);
     }
 
-    /// How many operations may be under way, and what they may write yet.
-    pub(crate) fn under_way(&self) -> (u64, Side) {
-        let anything = |reason| Side::Unknown(reason);
+    /// How many operations may be under way, and what they may touch yet.
+    pub(crate) fn under_way(&self) -> (u64, Access) {
+        let anything = Access::unknown;
         let Some(operations) = self.graph.under_way() else {
             return (0, anything(NOT_REMEMBERED));
         };
@@ -338,11 +338,11 @@ impl Trace {
         if self.followed_mapped.iter().any(is_under_way) {
             return (count, anything(TABLE_IS_MAPPED));
         }
-        let mut writes = Side::none();
+        let mut access = Access::none();
         for (_, operation) in operations {
-            writes.union_with(&operation.access.writes);
+            access.union_with(&operation.access);
         }
-        (count, writes)
+        (count, access)
     }
 
     /// From now on, or no longer, the content of an image depends on footprints.
@@ -583,6 +583,10 @@ impl Effect {
 
     pub(crate) fn writes(&self) -> &Side {
         &self.access.writes
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
     }
 }
 

@@ -7,6 +7,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, soc
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use strobe_proto::frame::{read_control, write_control};
@@ -18,15 +19,30 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
+}
+
+/// The same, for another thread to say something.
+#[derive(Debug)]
+pub(crate) struct Sender(Arc<UnixStream>);
+
+impl Sender {
+    pub(crate) fn send(&self, body: from_agent::Body) -> io::Result<()> {
+        write_control(&mut &*self.0, &FromAgent { body: Some(body) })
+    }
 }
 
 impl Connection {
-    /// Connects to the socket that the page names, and says who we are.
+    /// Connects to the controller, at the socket that the page names, and says who we are.
     pub(crate) fn open(page: &AgentPage) -> io::Result<Connection> {
         if !controller_lives(page) {
             return Err(io::Error::other("the controller is gone"));
         }
+        Self::open_to(page)
+    }
+
+    /// The same to whoever listens there.
+    pub(crate) fn open_to(page: &AgentPage) -> io::Result<Connection> {
         let name: Vec<u8> = page
             .socket
             .iter()
@@ -41,7 +57,9 @@ impl Connection {
         let stream = UnixStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let mut connection = Connection { stream };
+        let mut connection = Connection {
+            stream: Arc::new(stream),
+        };
         connection.send(from_agent::Body::Hello(Hello {
             pid: std::process::id(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -51,13 +69,17 @@ impl Connection {
     }
 
     pub(crate) fn send(&mut self, body: from_agent::Body) -> io::Result<()> {
-        write_control(&mut self.stream, &FromAgent { body: Some(body) })
+        self.sender().send(body)
+    }
+
+    pub(crate) fn sender(&self) -> Sender {
+        Sender(Arc::clone(&self.stream))
     }
 
     /// The next message. An end of the connection is an error: it is the controller that ends it,
     /// and only by going away.
     pub(crate) fn receive(&mut self) -> io::Result<to_agent::Body> {
-        let message: Option<ToAgent> = read_control(&mut self.stream)?;
+        let message: Option<ToAgent> = read_control(&mut &*self.stream)?;
         message
             .ok_or_else(|| io::Error::other("the controller has closed the connection"))?
             .body

@@ -3,6 +3,7 @@
 //! A [`Fill`] is what one process gets. It is cut into units, which the rings of each GPU take one after the
 //! other ([`rings`]): several processes that are filled at a time share a GPU's rings, and their memory.
 
+pub(crate) mod deferred;
 mod plan;
 pub(crate) mod rings;
 
@@ -14,12 +15,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use strobe_extent::ChunkIndex;
 use strobe_kfd::client::compute::Bo;
 use strobe_kfd::client::copier::{Content, Copier, Piece};
 use strobe_kfd::criu::BoBucket;
 use strobe_proto::amdgpu::KfdDeviceEntry;
 
-use self::plan::Plan;
+use self::deferred::Deferred;
+use self::plan::{Chunks, Plan};
 use self::rings::Engine;
 use crate::images::Images;
 use crate::restore_error::RestoreError;
@@ -57,7 +60,7 @@ pub(crate) fn fill(
         .iter()
         .map(|(_, gpu)| Engine::new(*gpu, present, staging));
     let engines: Vec<Engine> = engines.collect::<Result<_, _>>()?;
-    let fill = Fill::begin(images, request, |gpu, units| {
+    let fill = Fill::begin(images, request, false, |gpu, units, _| {
         let engine = engines.iter().find(|engine| engine.gpu() == gpu);
         engine.ok_or(RestoreError::UnknownGpu(gpu))?.add(units);
         Ok(())
@@ -87,7 +90,7 @@ fn fill_in_order(
     for (known, here) in gpus {
         let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
         let plan = Plan::read(images, id, pid, &buckets, &[known])?;
-        let fill = Arc::new(Fill::new(plan, bos));
+        let fill = Arc::new(Fill::new(pid, plan, bos, None));
         let node = open(here, present)?;
         let mut copier = Copier::new(&node, staging)?;
         for unit in fill.units(known) {
@@ -100,8 +103,11 @@ fn fill_in_order(
 
 /// The filling of one process.
 pub(crate) struct Fill {
+    pid: u32,
     plan: Plan,
     bos: Vec<Bo>,
+    /// What is filled while the program runs.
+    deferred: Option<Deferred>,
     state: Mutex<State>,
 }
 
@@ -112,41 +118,61 @@ struct State {
 }
 
 impl Fill {
-    fn new(plan: Plan, bos: Vec<Bo>) -> Self {
+    fn new(pid: u32, plan: Plan, bos: Vec<Bo>, deferred: Option<Deferred>) -> Self {
         let state = State {
             left: 0,
             error: None,
         };
         Self {
+            pid,
             plan,
             bos,
+            deferred,
             state: Mutex::new(state),
         }
     }
 
-    /// Finds out where the contents are, and gives `each` GPU here its units.
+    /// Finds out where the contents are, and gives `each` GPU here its units. What can wait is in none, if it
+    /// may: the rings take it when there is nothing else to do.
     pub(crate) fn begin(
         images: &Images,
         request: Request,
-        mut each: impl FnMut(u32, Vec<Unit>) -> Result<(), RestoreError>,
+        may_wait: bool,
+        mut each: impl FnMut(u32, Vec<Unit>, Option<Waiting>) -> Result<(), RestoreError>,
     ) -> Result<Arc<Self>, RestoreError> {
         let Request { id, pid, bos, gpus } = request;
         let buckets: Vec<BoBucket> = bos.iter().map(|bo| bo.bucket).collect();
         let known: Vec<u32> = gpus.iter().map(|(known, _)| *known).collect();
-        let plan = Plan::read(images, id, pid, &buckets, &known)?;
-        let fill = Arc::new(Self::new(plan, bos));
+        let mut plan = Plan::read(images, id, pid, &buckets, &known)?;
+        let chunks = plan.chunks.as_mut().filter(|_| may_wait);
+        let deferred = chunks.and_then(|chunks| Deferred::take_from(chunks, &buckets));
+        let fill = Arc::new(Self::new(pid, plan, bos, deferred));
         let all: Vec<_> = gpus
             .iter()
-            .map(|(known, here)| (*here, fill.units(*known)))
+            .map(|(known, here)| (*known, *here, fill.units(*known)))
             .collect();
-        fill.with(|state| state.left = all.iter().map(|(_, units)| units.len()).sum());
-        for (gpu, units) in all {
-            each(gpu, units)?;
+        fill.with(|state| state.left = all.iter().map(|(.., units)| units.len()).sum());
+        for (known, gpu, units) in all {
+            let waiting = fill.deferred.is_some().then(|| Waiting {
+                fill: Arc::clone(&fill),
+                gpu: known,
+            });
+            each(gpu, units, waiting)?;
         }
         Ok(fill)
     }
 
-    /// How it has ended; `None` while it has not. An error is told once.
+    /// The process's own number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What is filled while the program runs.
+    pub(crate) fn deferred(&self) -> Option<&Deferred> {
+        self.deferred.as_ref()
+    }
+
+    /// How all else has ended; `None` while it has not. An error is told once.
     pub(crate) fn outcome(&self) -> Option<Result<(), RestoreError>> {
         self.with(|state| (state.left == 0).then(|| state.error.take().map_or(Ok(()), Err)))
     }
@@ -179,14 +205,15 @@ impl Fill {
     }
 
     fn contents(&self) -> Vec<Option<Content<'_>>> {
-        let with_content = |bo: &&Bo| has_content(&bo.bucket);
-        let contents = self.bos.iter().map(|bo| {
-            let dmabuf = Some(bo).filter(with_content)?.content.as_ref()?.as_fd();
-            let size = bo.bucket.size;
-            Some(Content { dmabuf, size })
-        });
-        contents.collect()
+        self.bos.iter().map(content).collect()
     }
+}
+
+fn content(bo: &Bo) -> Option<Content<'_>> {
+    let with_content = |bo: &&Bo| has_content(&bo.bucket);
+    let dmabuf = Some(bo).filter(with_content)?.content.as_ref()?.as_fd();
+    let size = bo.bucket.size;
+    Some(Content { dmabuf, size })
 }
 
 /// A piece of an image, in parts of no more than a unit has.
@@ -234,6 +261,30 @@ enum Part {
         pieces: Vec<Piece<FileOffset>>,
     },
     Chunks(Vec<Piece<ChunkNumber>>),
+    /// Of a GPU that the program knows by this id.
+    Deferred {
+        gpu: u32,
+        chunk: ChunkIndex,
+    },
+}
+
+/// What of a fill waits on one GPU.
+pub(crate) struct Waiting {
+    fill: Arc<Fill>,
+    /// By the id that the program knows.
+    gpu: u32,
+}
+
+impl Waiting {
+    /// The chunk that comes next, if any is left.
+    fn next(&self) -> Option<Unit> {
+        let gpu = self.gpu;
+        let chunk = self.fill.deferred.as_ref()?.next(gpu)?;
+        Some(Unit {
+            fill: Arc::clone(&self.fill),
+            part: Part::Deferred { gpu, chunk },
+        })
+    }
 }
 
 impl Unit {
@@ -249,6 +300,10 @@ impl Unit {
     }
 
     fn end(self, result: Result<(), RestoreError>) {
+        if let (Part::Deferred { gpu, chunk }, Some(deferred)) = (&self.part, &self.fill.deferred) {
+            deferred.ended(*gpu, *chunk, result.map_err(|error| error.to_string()));
+            return;
+        }
         self.fill.with(|state| {
             state.left -= 1;
             if let Err(error) = result {
@@ -258,10 +313,10 @@ impl Unit {
     }
 
     fn copy(&self, copier: &mut Copier<'_>) -> Result<(), RestoreError> {
-        let contents = self.fill.contents();
         let plan = &self.fill.plan;
         match (&self.part, &plan.chunks) {
             (Part::Stored { file, pieces }, _) => {
+                let contents = self.fill.contents();
                 let stored = &plan.files[*file];
                 copier.copy_in(&contents, pieces, |piece, offset, bytes| {
                     let place = pieces[piece].place.0.saturating_add(offset);
@@ -273,22 +328,38 @@ impl Unit {
                 })
             }
             (Part::Chunks(pieces), Some(chunks)) => {
-                let mut current = (usize::MAX, Vec::new());
-                copier.copy_in(&contents, pieces, |piece, offset, bytes| {
-                    if current.0 != piece {
-                        let chunk = &chunks.chunks[pieces[piece].place.0];
-                        current = (piece, chunks.checkpoint.read_chunk(chunk)?);
-                    }
-                    let rest = current.1.get(offset as usize..);
-                    let part = rest.and_then(|rest| rest.get(..bytes.len()));
-                    let short = || RestoreError::ShortChunk(current.1.len());
-                    bytes.copy_from_slice(part.ok_or_else(short)?);
-                    Ok(())
-                })
+                copy_chunks(copier, &self.fill.contents(), chunks, pieces)
             }
-            (Part::Chunks(_), None) => Err(RestoreError::NoCheckpoint),
+            (Part::Deferred { chunk, .. }, Some(chunks)) => {
+                let deferred = self.fill.deferred.as_ref();
+                let piece = deferred.ok_or(RestoreError::Thread)?.piece(*chunk);
+                // Of many buffer objects only one is of interest.
+                let content = content(&self.fill.bos[piece.bo]);
+                copy_chunks(copier, &[content], chunks, &[Piece { bo: 0, ..piece }])
+            }
+            (Part::Chunks(_) | Part::Deferred { .. }, None) => Err(RestoreError::NoCheckpoint),
         }
     }
+}
+
+fn copy_chunks(
+    copier: &mut Copier<'_>,
+    contents: &[Option<Content<'_>>],
+    chunks: &Chunks,
+    pieces: &[Piece<ChunkNumber>],
+) -> Result<(), RestoreError> {
+    let mut current = (usize::MAX, Vec::new());
+    copier.copy_in(contents, pieces, |piece, offset, bytes| {
+        if current.0 != piece {
+            let chunk = &chunks.chunks[pieces[piece].place.0];
+            current = (piece, chunks.checkpoint.read_chunk(chunk)?);
+        }
+        let rest = current.1.get(offset as usize..);
+        let part = rest.and_then(|rest| rest.get(..bytes.len()));
+        let short = || RestoreError::ShortChunk(current.1.len());
+        bytes.copy_from_slice(part.ok_or_else(short)?);
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Where the contents of a process's buffer objects come from: CRIU's own pages files, or the residual and the
 //! chunk store of the checkpoint directory.
 
+use strobe_extent::Extent;
 use strobe_kfd::client::copier::Piece;
 use strobe_kfd::criu::BoBucket;
 use strobe_proto::{ByteRange, ChunkRef, Residual, files, frame};
@@ -32,6 +33,11 @@ pub(super) struct Chunks {
     pub(super) checkpoint: Checkpoint,
     pub(super) chunks: Vec<ChunkRef>,
     pub(super) pieces: Vec<Piece<ChunkNumber>>,
+    /// The extents that they make up, and bytes of a chunk that is not the last one of its extent.
+    pub(super) extents: Vec<Extent>,
+    pub(super) chunk_bytes: u64,
+    /// What the program used first after the cut, in this order.
+    pub(super) first_use: Vec<Extent>,
 }
 
 impl Plan {
@@ -113,9 +119,17 @@ impl Chunks {
         let checkpoint = open_checkpoint(images)?.ok_or(RestoreError::NoCheckpoint)?;
         let mut processes = checkpoint.manifest().processes.iter();
         let process = processes.find(|process| process.pid == pid);
-        let tracked = &process.ok_or(RestoreError::UnknownProcess(pid))?.tracked;
+        let process = process.ok_or(RestoreError::UnknownProcess(pid))?;
+        let tracked = &process.tracked;
+        let first_use = process.first_use.iter().copied().map(Extent::try_from);
+        let first_use = first_use.filter_map(Result::ok).collect();
         let delivered: Vec<_> = tracked.iter().filter_map(|t| t.extent).collect();
         contents::check_delivered(left_out, &delivered)?;
+        let extents = delivered
+            .iter()
+            .filter_map(|extent| Extent::try_from(*extent).ok());
+        let extents = extents.collect();
+        let chunk_bytes = checkpoint.manifest().chunk_bytes;
         let mut chunks = Vec::new();
         let mut places = Vec::new();
         for extent in tracked {
@@ -131,6 +145,9 @@ impl Chunks {
             checkpoint,
             chunks,
             pieces,
+            extents,
+            chunk_bytes,
+            first_use,
         })
     }
 }

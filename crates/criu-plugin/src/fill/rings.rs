@@ -13,7 +13,7 @@ use strobe_kfd::client::copier::{Copier, LEAST_STAGING};
 use strobe_kfd::client::render::RenderNode;
 use strobe_proto::amdgpu::KfdDeviceEntry;
 
-use super::Unit;
+use super::{Unit, Waiting};
 use crate::devices;
 use crate::restore_error::RestoreError;
 
@@ -33,7 +33,25 @@ pub(crate) struct Engine {
 #[derive(Default)]
 struct Queue {
     units: VecDeque<Unit>,
+    /// What is done when there is nothing else, by turns.
+    waiting: VecDeque<Waiting>,
     is_closed: bool,
+}
+
+impl Queue {
+    fn next(&mut self) -> Option<Unit> {
+        if let Some(unit) = self.units.pop_front() {
+            return Some(unit);
+        }
+        // One of which nothing is left to do is not asked again.
+        while let Some(waiting) = self.waiting.pop_front() {
+            if let Some(unit) = waiting.next() {
+                self.waiting.push_back(waiting);
+                return Some(unit);
+            }
+        }
+        None
+    }
 }
 
 fn node(gpu: u32, present: &[KfdDeviceEntry]) -> Result<PathBuf, RestoreError> {
@@ -96,14 +114,25 @@ impl Engine {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// For the rings to do when there is nothing else.
+    pub(crate) fn add_waiting(&self, waiting: Waiting) {
+        self.queue().waiting.push_back(waiting);
+        self.changed.notify_all();
+    }
+
     /// The next unit; `None` when there will be no more.
     fn next(&self) -> Option<Unit> {
-        let goes_on = |queue: &mut Queue| queue.units.is_empty() && !queue.is_closed;
-        let waited = self.changed.wait_while(self.queue(), goes_on);
-        waited
-            .unwrap_or_else(PoisonError::into_inner)
-            .units
-            .pop_front()
+        let mut queue = self.queue();
+        loop {
+            if let Some(unit) = queue.next() {
+                return Some(unit);
+            }
+            if queue.is_closed {
+                return None;
+            }
+            let woken = self.changed.wait(queue);
+            queue = woken.unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Is one ring, until there is nothing more to do. `ended` is called after each unit. What a ring needs it

@@ -28,25 +28,32 @@
 //! - What comes from there is of another process: it is bounded and checked.
 //!
 //! Streamed images are read in one order, by the process itself.
+//!
+//! Where contents may be filled on demand, what cannot wait is filled before anything runs, and the filler outlives CRIU
+//! ([`supply`]).
 
 mod numbers;
 mod process;
 mod request;
+mod supply;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 use strobe_proto::amdgpu::KfdDeviceEntry;
+use strobe_proto::frame::Message;
+use strobe_proto::{DeferredFill, Filled};
 
 use self::numbers::Numbers;
 use self::process::Setup;
 use crate::fill::rings::Engine;
 use crate::host::{self, Level};
 use crate::images::Images;
+use crate::options::Options;
 use crate::restore_error::{FillerError, RestoreError};
 use strobe_program::signals::without_signals;
 
@@ -56,6 +63,8 @@ pub(crate) use self::request::hand_over;
 const SOCKET: &std::ffi::CStr = c"strobe: buffer objects to fill";
 /// Longest sentence on a failure.
 const SENTENCE_LIMIT: usize = 64 << 10;
+/// Longest answer: a sentence, or a line for each process.
+const ANSWER_LIMIT: usize = 256 << 10;
 /// Times that the kernel may give a number which is the program's.
 const ATTEMPTS: usize = 1000;
 
@@ -66,7 +75,7 @@ pub(crate) struct Filler {
     process: OwnedFd,
     control: OwnedFd,
     /// What it said in the end.
-    outcome: Option<Result<(), String>>,
+    outcome: Option<Result<Vec<DeferredFill>, String>>,
 }
 
 impl Filler {
@@ -75,14 +84,15 @@ impl Filler {
     pub(crate) fn start(
         images: &Images,
         present: &[KfdDeviceEntry],
-        staging: u64,
+        options: &Options,
     ) -> Result<Option<Self>, RestoreError> {
         let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         if !host::hands_files_down() || threads != 1 {
             return Ok(None);
         }
         let gpus = present.iter().filter(|node| node.gpu_id != 0);
-        let engines = gpus.map(|node| Engine::new(node.gpu_id, present, staging).map(Arc::new));
+        let engine = |gpu| Engine::new(gpu, present, options.staging).map(Arc::new);
+        let engines = gpus.map(|node| engine(node.gpu_id));
         let engines: Vec<_> = engines.collect::<Result<_, _>>()?;
         let numbers = Numbers::of_program(images).map_err(FillerError::Start)?;
         let pair = || {
@@ -99,6 +109,7 @@ impl Filler {
             control: of_filler,
             requests,
             numbers,
+            on_demand: options.on_demand,
         });
         let process = without_signals(|| spawn(&mut setup)).map_err(FillerError::Start)?;
         // Its own end of the socket is open in it alone, so that its end is seen.
@@ -116,32 +127,41 @@ impl Filler {
         }
     }
 
-    /// Waits until all buffer objects are filled of all processes, which CRIU has made by now. The filler ends then;
-    /// after a failure with CRIU, so that nothing runs which is not filled, whatever becomes of CRIU.
-    pub(crate) fn wait(&mut self) -> Result<(), RestoreError> {
+    /// Waits until all buffer objects are filled of all processes, which CRIU has made by now; those whose tracked memory
+    /// is still being filled then are named. Else the filler ends now; after a failure with CRIU, so that nothing runs
+    /// which is not filled, whatever becomes of CRIU.
+    pub(crate) fn wait(&mut self) -> Result<&[DeferredFill], RestoreError> {
         if self.outcome.is_none() {
             let outcome = self.ask();
-            if outcome.is_ok() {
-                self.end();
-                host::log(Level::Info, "all buffer objects are filled");
+            match &outcome {
+                Ok(deferred) if deferred.is_empty() => {
+                    self.end();
+                    host::log(Level::Info, "all buffer objects are filled");
+                }
+                Ok(_) => host::log(Level::Info, "the rest is filled on demand"),
+                Err(_) => {}
             }
             self.outcome = Some(outcome);
         }
         match &self.outcome {
             Some(Err(sentence)) => Err(RestoreError::Fill(sentence.clone())),
-            _ => Ok(()),
+            Some(Ok(deferred)) => Ok(deferred),
+            None => Ok(&[]),
         }
     }
 
-    fn ask(&self) -> Result<(), String> {
+    fn ask(&self) -> Result<Vec<DeferredFill>, String> {
         let gone = |_| FillerError::Ended.to_string();
         send(self.control.as_raw_fd(), &[0], MsgFlags::MSG_NOSIGNAL).map_err(gone)?;
-        let mut said = vec![0; 1 + SENTENCE_LIMIT];
+        let mut said = vec![0; ANSWER_LIMIT];
         let len = receive(&self.control, &mut said).map_err(gone)?;
-        match said[..len] {
+        let filled = match &said[..len] {
             [] => Err(FillerError::Ended.to_string()),
-            [0] => Ok(()),
-            [_, ref sentence @ ..] => Err(String::from_utf8_lossy(sentence).into_owned()),
+            bytes => Filled::decode(bytes).map_err(|_| FillerError::Ended.to_string()),
+        }?;
+        match filled.is_well {
+            true => Ok(filled.deferred),
+            false => Err(filled.failure),
         }
     }
 
@@ -153,12 +173,11 @@ impl Filler {
 
     /// Ends it at once, and waits for its end.
     fn end(&self) {
+        kill(self.process.as_fd());
         let process = self.process.as_raw_fd();
         let none = std::ptr::null_mut::<libc::siginfo_t>();
-        // SAFETY: both take a descriptor of ours and no memory. Where it has ended and CRIU has waited for it, they
-        // fail.
+        // SAFETY: it takes a descriptor of ours and no memory. Where it has ended and CRIU has waited for it, it fails.
         unsafe {
-            libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, none, 0);
             libc::waitid(
                 libc::P_PIDFD,
                 process as libc::id_t,
@@ -175,8 +194,17 @@ impl Drop for Filler {
         if self.outcome.is_none() && self.is_gone() {
             host::log(Level::Error, &FillerError::Ended.to_string());
         }
-        self.end();
+        if !matches!(&self.outcome, Some(Ok(deferred)) if !deferred.is_empty()) {
+            self.end();
+        }
     }
+}
+
+/// Ends a process at once. Of one that has ended already nothing happens.
+fn kill(process: BorrowedFd<'_>) {
+    let (process, none) = (process.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
+    // SAFETY: it takes a descriptor of ours and no memory.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, none, 0) };
 }
 
 /// Waits for a message, whatever signals CRIU handles meanwhile.

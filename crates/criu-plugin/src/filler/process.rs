@@ -13,10 +13,13 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::unistd::{Pid, getpid, getppid, gettid};
+use strobe_proto::frame::Message;
+use strobe_proto::{DeferredFill, Filled};
 
 use super::numbers::Numbers;
 use super::request::Caller;
-use super::{ATTEMPTS, SENTENCE_LIMIT};
+use super::supply::{self, Supply};
+use super::{ATTEMPTS, SENTENCE_LIMIT, kill};
 use crate::fill::Fill;
 use crate::fill::rings::Engine;
 use crate::images::Images;
@@ -34,6 +37,8 @@ pub(super) struct Setup {
     pub(super) control: OwnedFd,
     pub(super) requests: OwnedFd,
     pub(super) numbers: Numbers,
+    /// Some is filled while the program runs.
+    pub(super) on_demand: bool,
 }
 
 /// What a copy of CRIU's process does, all signals blocked, instead of what that goes on with.
@@ -126,7 +131,11 @@ fn serve(setup: Setup, criu: Pid) -> io::Result<()> {
             }
         }
         if is_asked && filling.is_done() {
-            filling.answer(setup.control.as_fd())?;
+            let (supplies, deferred) = filling.open_supplies();
+            filling.answer(setup.control.as_fd(), deferred)?;
+            if !supplies.is_empty() && filling.error.is_none() {
+                return supply::run(supplies, &signals, &mut progress, criu);
+            }
             while getppid() == criu {
                 wait_for_any([signals.as_fd()].into_iter())?;
                 signals.read_signal()?;
@@ -188,11 +197,20 @@ impl Filling {
         let taken = self.callers[place].take(&setup.images);
         let begun = match taken {
             Ok(None) => return,
-            Ok(Some(request)) => Fill::begin(&setup.images, request, |gpu, units| {
-                let engine = setup.engines.iter().find(|engine| engine.gpu() == gpu);
-                engine.ok_or(RestoreError::UnknownGpu(gpu))?.add(units);
-                Ok(())
-            }),
+            Ok(Some(request)) => Fill::begin(
+                &setup.images,
+                request,
+                setup.on_demand,
+                |gpu, units, waiting| {
+                    let engine = setup.engines.iter().find(|engine| engine.gpu() == gpu);
+                    let engine = engine.ok_or(RestoreError::UnknownGpu(gpu))?;
+                    engine.add(units);
+                    waiting
+                        .into_iter()
+                        .for_each(|rest| engine.add_waiting(rest));
+                    Ok(())
+                },
+            ),
             Err(error) => {
                 self.callers[place].refuse(&error);
                 Err(error)
@@ -223,10 +241,33 @@ impl Filling {
         is_done
     }
 
-    fn answer(&self, control: BorrowedFd<'_>) -> io::Result<()> {
-        let mut answer = vec![u8::from(self.error.is_some())];
-        let sentence = self.error.as_deref().unwrap_or_default().as_bytes();
-        answer.extend_from_slice(&sentence[..sentence.len().min(SENTENCE_LIMIT)]);
+    /// Listens for the agents of those whose memory goes on being filled. What has failed by now is said here.
+    fn open_supplies(&mut self) -> (Vec<Supply>, Vec<DeferredFill>) {
+        let fills = self.fills.iter();
+        let failed = fills
+            .clone()
+            .filter_map(|(_, fill)| fill.deferred()?.error());
+        let failed: Vec<String> = failed.collect();
+        let opened = fills.map(|(process, fill)| Supply::open(process.as_fd(), fill));
+        let opened: io::Result<Vec<_>> = opened.collect();
+        let opened = opened.unwrap_or_else(|error| {
+            self.fail(FillerError::Listen(error).to_string());
+            Vec::new()
+        });
+        failed.into_iter().for_each(|sentence| self.fail(sentence));
+        opened.into_iter().flatten().unzip()
+    }
+
+    fn answer(&self, control: BorrowedFd<'_>, deferred: Vec<DeferredFill>) -> io::Result<()> {
+        let mut failure = self.error.clone().unwrap_or_default();
+        failure.truncate(failure.floor_char_boundary(SENTENCE_LIMIT));
+        let is_well = self.error.is_none();
+        let answer = Filled {
+            is_well,
+            failure,
+            deferred,
+        };
+        let answer = answer.encode_to_vec();
         send(control.as_raw_fd(), &answer, MsgFlags::MSG_NOSIGNAL)?;
         Ok(())
     }
@@ -235,13 +276,8 @@ impl Filling {
     fn abandon(&self) {
         let callers = self.callers.iter().map(|caller| &caller.process);
         let fills = self.fills.iter().map(|(process, _)| process);
-        let none = std::ptr::null_mut::<libc::siginfo_t>();
         for process in callers.chain(fills).chain(&self.failed) {
-            let process = process.as_raw_fd();
-            // SAFETY: it takes a descriptor of ours and no memory.
-            unsafe {
-                libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, none, 0);
-            }
+            kill(process.as_fd());
         }
     }
 }

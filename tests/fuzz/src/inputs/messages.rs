@@ -180,6 +180,10 @@ pub fn valid_control() -> Vec<Vec<u8>> {
                 launches: 1 << 40,
                 ..Statistics::default()
             }),
+            first_use: vec![SOME],
+        }),
+        From::Wanted(strobe_proto::Wanted {
+            chunks: vec![0, 70_000],
         }),
     ] {
         write_control(&mut said, &FromAgent { body: Some(body) }).expect("a vector grows");
@@ -194,6 +198,13 @@ pub fn valid_control() -> Vec<Vec<u8>> {
         }),
         To::Missed(Missed {
             chunks: vec![SOME, SOME],
+        }),
+        To::Unloaded(strobe_proto::Unloaded {
+            chunk_bytes: 1 << 21,
+            regions: vec![SOME],
+        }),
+        To::Arrived(strobe_proto::Arrived {
+            chunks: vec![0, 70_000],
         }),
     ] {
         write_control(&mut told, &ToAgent { body: Some(body) }).expect("a vector grows");
