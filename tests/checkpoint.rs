@@ -19,6 +19,7 @@
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
 //! | `damage` | a checkpoint that is not what was written is not restored |
+//! | `demand` | a program runs before all its memory is back, and never sees that |
 //! | `output` | a pipe gets all of a program's output, once; phases are reported |
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
 //! | `killed_command` | a command that is killed leaves nothing behind that harms |
@@ -43,6 +44,8 @@ mod captures;
 mod containers;
 #[path = "checkpoint/damage.rs"]
 mod damage;
+#[path = "checkpoint/demand.rs"]
+mod demand;
 #[path = "checkpoint/eviction.rs"]
 mod eviction;
 #[path = "checkpoint/faults.rs"]

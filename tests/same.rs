@@ -115,6 +115,7 @@ const CASES: &[Case] = &[
 
 /// Sources that are not run here, and why.
 const NOT_HERE: &[(&str, &str)] = &[
+    ("arrives.cpp", "logs when it was done with what"),
     ("beside.cpp", "goes on for ever"),
     (
         "blocks.cpp",
