@@ -1,5 +1,6 @@
 //! The experiments.
 
+mod demand;
 mod freeze;
 mod interpreter;
 mod launches;
@@ -13,8 +14,14 @@ use serde::Serialize;
 pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.
-pub(crate) const EXPERIMENTS: [&str; 5] =
-    ["launches", "stalls", "validation", "interpreter", "restore"];
+pub(crate) const EXPERIMENTS: [&str; 6] = [
+    "launches",
+    "stalls",
+    "validation",
+    "interpreter",
+    "restore",
+    "demand",
+];
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -35,6 +42,7 @@ pub(crate) struct Results {
     validation: Option<validation::Results>,
     interpreter: Vec<interpreter::Rate>,
     restore: Option<restore::Results>,
+    demand: Option<demand::Results>,
 }
 
 impl Bench {
@@ -74,6 +82,11 @@ impl Bench {
             let restore = self.setup.restore()?;
             print!("{}", restore.table());
             results.restore = Some(restore);
+        }
+        if wanted("demand") {
+            let demand = self.setup.demand()?;
+            print!("{}", demand.table());
+            results.demand = Some(demand);
         }
         Ok(results)
     }

@@ -3,7 +3,7 @@
 //!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] [EXPERIMENT...]
 //!
 //! Experiments: launches, stalls, validation, interpreter, restore (which needs CRIU's own plugin, of `cargo xtask
-//! setup --tests`); all of them without a name. `--quick`
+//! setup --tests`), demand (which needs 4 GB of disk); all of them without a name. `--quick`
 //! leaves out the large state and the repetitions; `--runs` says how often each checkpoint is
 //! measured (5); `--busy` keeps every core busy with something else meanwhile.
 
@@ -21,7 +21,7 @@ use strobe_evaluation::Strobe;
 use bench::{Bench, EXPERIMENTS, Setup};
 
 const USAGE: &str = "usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] \
-                     [launches] [stalls] [validation] [interpreter] [restore]";
+                     [launches] [stalls] [validation] [interpreter] [restore] [demand]";
 
 fn main() -> anyhow::Result<()> {
     let mut json: Option<PathBuf> = None;
