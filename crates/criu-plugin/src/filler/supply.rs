@@ -145,6 +145,8 @@ impl Supply {
                 deferred.ask(chunk);
             }
         }
+        // Asked before: what arrives in between is told next time.
+        let is_complete = deferred.is_complete();
         match error {
             Some(reason) if !agent.knows => {
                 agent.knows = true;
@@ -154,7 +156,7 @@ impl Supply {
             None => agent.arrived.extend(deferred.take_arrived()),
         }
         agent.flush()?;
-        Ok(!(deferred.is_complete() && agent.has_said_all()))
+        Ok(!(is_complete && agent.has_said_all()))
     }
 
     /// Takes the agent, and nobody else.
