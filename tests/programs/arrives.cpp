@@ -9,7 +9,7 @@
 //     graph:B   what read:B does, in a graph              any:B     read:B by an address that nobody can foresee
 //     again:B   waits until there is a file "again"       all:0     looks at all that is left
 //     late:B    what end:B does, by a kernel that was launched in the beginning and has waited for this
-//   Each logs "STEP right" or "STEP wrong N", and when it was done: milliseconds of CLOCK_MONOTONIC. Its log is "log".
+//   Each logs "STEP right" or "STEP wrong N", and when it was done: milliseconds since 1970. Its log is "log".
 #include <unistd.h>
 
 #include <chrono>
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
         CHECK(hipMemcpyAsync(host_differ, differ, sizeof(unsigned), hipMemcpyDeviceToHost, stream));
         CHECK(hipStreamSynchronize(stream));
         wrong += *host_differ;
-        auto now = std::chrono::steady_clock::now().time_since_epoch();
+        auto now = std::chrono::system_clock::now().time_since_epoch();
         long ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
         if (wrong == 0) {
             fprintf(log, "%s right %ld\n", argv[step], ms);

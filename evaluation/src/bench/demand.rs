@@ -7,10 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
-use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::table::{Table, ms};
@@ -170,7 +169,8 @@ impl Setup {
             .arg(self.strobe.path())
             .args(["restore", "--wait", way])
             .arg(images);
-        let begun = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?);
+        // The clock that a restored program and we have in common.
+        let begun = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let mut running = session::spawn(command, said)?;
         let status = session::wait(&mut running, LIMIT)?.context("it does not end")?;
         ensure!(status.success(), "{way}: {status}: {}", session::said(said));
