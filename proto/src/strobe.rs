@@ -254,7 +254,7 @@ pub mod from_agent {
         #[prost(message, tag = "10")]
         Unchanged(super::Unchanged),
         #[prost(message, tag = "11")]
-        Wanted(super::Wanted),
+        Wanted(super::WantedChunks),
     }
 }
 /// Chunks that are what they are known to have been.
@@ -265,7 +265,7 @@ pub struct Unchanged {
 }
 /// The program waits for these chunks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Wanted {
+pub struct WantedChunks {
     #[prost(uint32, repeated, tag = "1")]
     pub chunks: ::prost::alloc::vec::Vec<u32>,
 }

@@ -53,7 +53,7 @@ impl FillOrder {
     }
 
     /// The chunk to be filled now, if one is left.
-    pub fn next(&mut self) -> Option<ChunkIndex> {
+    pub fn take(&mut self) -> Option<ChunkIndex> {
         while let Some(chunk) = self
             .asked
             .pop_front()
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn rest(order: &mut FillOrder) -> Vec<u32> {
-        std::iter::from_fn(|| order.next())
+        std::iter::from_fn(|| order.take())
             .map(|chunk| chunk.0)
             .collect()
     }
@@ -109,33 +109,33 @@ mod tests {
     #[test]
     fn what_was_asked_for_comes_first_and_nothing_comes_twice() {
         let mut order = order(6, &[3, 1, 0, 2, 5]);
-        assert_eq!(order.next(), Some(ChunkIndex(3)));
+        assert_eq!(order.take(), Some(ChunkIndex(3)));
         for chunk in [5, 3, 0, 5, 4, 99] {
             order.ask(ChunkIndex(chunk));
         }
         assert_eq!(rest(&mut order), [5, 0, 1, 2]);
         order.ask(ChunkIndex(1));
-        assert_eq!(order.next(), None);
+        assert_eq!(order.take(), None);
     }
 
     #[test]
     fn it_is_complete_when_all_is_filled_that_was_handed_out() {
         let mut order = order(3, &[2, 0, 2, 7]);
-        let (first, second) = (order.next().unwrap(), order.next().unwrap());
+        let (first, second) = (order.take().unwrap(), order.take().unwrap());
         order.filled(second);
         assert!(!order.is_complete());
         order.filled(first);
-        assert!(order.is_complete() && order.next().is_none());
+        assert!(order.is_complete() && order.take().is_none());
     }
 
     #[test]
     fn what_is_abandoned_is_not_handed_out() {
         let mut order = order(3, &[0, 1, 2]);
         order.ask(ChunkIndex(2));
-        assert_eq!(order.next(), Some(ChunkIndex(2)));
+        assert_eq!(order.take(), Some(ChunkIndex(2)));
         order.ask(ChunkIndex(1));
         order.abandon();
-        assert_eq!(order.next(), None);
+        assert_eq!(order.take(), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use strobe_engine::{Arriving, Needed};
 use strobe_extent::{Access, ChunkIndex, ChunkMap, Extent, Reason};
-use strobe_proto::{Wanted, from_agent};
+use strobe_proto::{WantedChunks, from_agent};
 
 use crate::wire::connection::Sender;
 
@@ -35,7 +35,7 @@ impl Memory {
             // Who cannot be asked is gone, which the control thread finds out.
             let _ = self
                 .sender
-                .send(from_agent::Body::Wanted(Wanted { chunks }));
+                .send(from_agent::Body::Wanted(WantedChunks { chunks }));
         }
         needed
     }

@@ -100,7 +100,7 @@ impl Deferred {
 
     /// The chunk of a GPU that is to be filled now.
     pub(super) fn next(&self, gpu: u32) -> Option<ChunkIndex> {
-        self.with(|state| state.order(gpu)?.next())
+        self.with(|state| state.order(gpu)?.take())
     }
 
     /// Where it belongs and what it is.

@@ -32,13 +32,14 @@
 //! Where contents may be filled on demand, what cannot wait is filled before anything runs, and the filler outlives CRIU
 //! ([`supply`]).
 
+mod end;
 mod numbers;
 mod process;
 mod request;
 mod supply;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use nix::errno::Errno;
@@ -48,6 +49,7 @@ use strobe_proto::amdgpu::KfdDeviceEntry;
 use strobe_proto::frame::Message;
 use strobe_proto::{DeferredFill, Filled};
 
+use self::end::kill;
 use self::numbers::Numbers;
 use self::process::Setup;
 use crate::fill::rings::Engine;
@@ -198,13 +200,6 @@ impl Drop for Filler {
             self.end();
         }
     }
-}
-
-/// Ends a process at once. Of one that has ended already nothing happens.
-fn kill(process: BorrowedFd<'_>) {
-    let (process, none) = (process.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
-    // SAFETY: it takes a descriptor of ours and no memory.
-    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, none, 0) };
 }
 
 /// Waits for a message, whatever signals CRIU handles meanwhile.

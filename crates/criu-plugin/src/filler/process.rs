@@ -16,10 +16,11 @@ use nix::unistd::{Pid, getpid, getppid, gettid};
 use strobe_proto::frame::Message;
 use strobe_proto::{DeferredFill, Filled};
 
+use super::end::kill;
 use super::numbers::Numbers;
 use super::request::Caller;
 use super::supply::{self, Supply};
-use super::{ATTEMPTS, SENTENCE_LIMIT, kill};
+use super::{ATTEMPTS, SENTENCE_LIMIT};
 use crate::fill::Fill;
 use crate::fill::rings::Engine;
 use crate::images::Images;

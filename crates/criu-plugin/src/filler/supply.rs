@@ -33,6 +33,7 @@ use strobe_proto::{
     Abandon, Arrived, ByteRange, DeferredFill, FromAgent, ToAgent, Unloaded, from_agent, to_agent,
 };
 
+use super::end::kill;
 use crate::fill::Fill;
 use crate::fill::deferred::Deferred;
 
@@ -190,7 +191,7 @@ impl Supply {
 
     /// Ends the program, which nobody else does.
     fn end(&mut self) -> bool {
-        super::kill(self.process.as_fd());
+        kill(self.process.as_fd());
         false
     }
 }

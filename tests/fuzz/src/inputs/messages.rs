@@ -182,7 +182,7 @@ pub fn valid_control() -> Vec<Vec<u8>> {
             }),
             first_use: vec![SOME],
         }),
-        From::Wanted(strobe_proto::Wanted {
+        From::Wanted(strobe_proto::WantedChunks {
             chunks: vec![0, 70_000],
         }),
     ] {
