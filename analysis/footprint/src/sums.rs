@@ -40,13 +40,21 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) known: Map<Id, Sum>,
+    /// The nodes that have something among their words.
+    has: Map<Id, Has>,
 }
 
 /// What may be among the words of a sum.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Has {
     quotient: bool,
     load: bool,
+}
+
+impl Has {
+    fn may_meet(self, other: Self) -> bool {
+        self.quotient || other.quotient || (self.load && other.load)
+    }
 }
 
 impl Sums {
@@ -66,7 +74,7 @@ impl Sums {
                         let terms = vec![(Term::High(product), 1)];
                         let constant = 0;
                         known.insert(id, Sum { terms, constant });
-                    } else if a.quotient || b.quotient || (a.load && b.load) {
+                    } else if a.may_meet(b) {
                         let bits = arena.bits(id);
                         let sum = Sum::of(arena, loads, [(id, 1)], bits);
                         known.extend(sum.map(|sum| (id, sum)));
@@ -91,7 +99,16 @@ impl Sums {
             };
             has.push(own);
         }
-        Self { known }
+        let ids = (0..).map(Id);
+        let has = ids.zip(has).filter(|(_, has)| has.quotient || has.load);
+        let has = has.collect();
+        Self { known, has }
+    }
+
+    /// Whether words of one may belong to words of the other, where one is taken from the other.
+    pub(crate) fn may_meet(&self, a: Id, b: Id) -> bool {
+        let of = |id: Id| self.has.get(&id).copied().unwrap_or_default();
+        of(a).may_meet(of(b))
     }
 }
 

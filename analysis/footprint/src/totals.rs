@@ -33,6 +33,9 @@ impl Evaluation<'_> {
     /// How far a word is from another one, where they have terms that belong together.
     pub(crate) fn way_from(&mut self, from: Id, to: Id, facts: FactId) -> Option<Range> {
         let plan = self.plan;
+        if !plan.sums.may_meet(from, to) {
+            return None;
+        }
         let bits = plan.arena.bits(to);
         self.work.charge(work::PHI);
         let sum = Sum::of(&plan.arena, &plan.loads, [(to, 1), (from, -1)], bits)?;
