@@ -196,6 +196,7 @@ impl<'a> Evaluation<'a> {
         self.nesting += 1;
         let before = std::mem::replace(&mut self.touched, usize::MAX);
         let mut value = self.compute(id, facts, bits);
+        value = self.summed(id, facts, bits, value);
         value = self.narrow(id, facts, bits, value);
         self.nesting -= 1;
         self.known.insert(key, (value.clone(), self.touched));

@@ -414,7 +414,7 @@ impl<'a> Evaluation<'a> {
             0..1_i128 << bits
         };
         // The last value that the condition lets pass, counted from the start in steps.
-        let way = match (left, least > 0) {
+        let mut way = match (left, least > 0) {
             (true, true) => {
                 let last = bound.hi - strict;
                 if !words.contains(&(last.max(start.hi) + most)) {
@@ -431,8 +431,34 @@ impl<'a> Evaluation<'a> {
             }
             _ => return None,
         };
+        let apart = Range::span(bound.lo - start.hi, bound.hi - start.lo);
+        if let Some(apart) = self.apart_from_start(ways, &condition, apart, bits) {
+            let most = if least > 0 { apart.hi } else { -apart.lo };
+            way = way.min(most - strict);
+        }
         let steps = if way < 0 { -1 } else { way / least.abs() };
         Some(if after { steps.max(0) } else { steps + 1 })
+    }
+
+    /// How far a bound is from what a counter starts with, of which so much is known: both may be made of the same.
+    fn apart_from_start(
+        &mut self,
+        ways: Ways<'_>,
+        condition: &Condition,
+        apart: Range,
+        bits: u32,
+    ) -> Option<Range> {
+        let Condition {
+            plus, other, facts, ..
+        } = *condition;
+        let mut entries = ways.all().filter(|way| !way.back && way.input != BOTTOM);
+        let entry = entries.next().filter(|_| entries.next().is_none())?;
+        let half = 1_i128 << (bits - 1);
+        if -half > apart.lo || apart.hi >= half {
+            return None;
+        }
+        let found = self.way_from(entry.input, other, facts)?;
+        apart.among(found.shifted(-i128::from(plus)), bits)
     }
 
     /// A phi that is compared itself, or its next value, before the loop goes round again: it gets

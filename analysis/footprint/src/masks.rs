@@ -589,8 +589,16 @@ impl Walk<'_> {
             Change::Swap(mask) if let Some(whole) = self.made_whole(state, mask) => {
                 let own = self.snapshot(state);
                 let [whole, own] = [whole, own].map(|one| self.arena.intern(Node::Exec(one)));
+                // Whoever is on afterwards is not now, and has nothing of what is in the registers of those that are.
+                let mut others = state.clone();
+                others.make_idle();
+                self.change(&mut others, Change::Widen(whole));
                 self.change(state, Change::Widen(whole));
                 self.change(state, Change::Leave(own));
+                if !others.idle {
+                    state.vectors = others.vectors;
+                    state.scratch = others.scratch;
+                }
             }
             Change::Differ(mask) | Change::Swap(mask) => {
                 let since = self.origin(mask);

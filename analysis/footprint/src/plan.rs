@@ -12,6 +12,7 @@ use crate::launch::Launch;
 use crate::limits::AnalysisLimits;
 use crate::merge::Merges;
 use crate::site::{Load, Site, Store};
+use crate::sums::Sums;
 use crate::walk::Walk;
 
 /// Marks keys of 64-bit phis.
@@ -38,6 +39,7 @@ pub(crate) struct Plan {
     pub(crate) merges: Merges,
     pub(crate) loads: Vec<Load>,
     pub(crate) sites: Vec<Site>,
+    pub(crate) sums: Sums,
     /// Where the instructions of the sites stand: index of the site, address; in that order.
     places: Vec<(u32, u64)>,
     /// Stores of what may be pointers, by site.
@@ -110,6 +112,7 @@ impl Plan {
         let image = loaded.map(|segment| segment.addresses.clone());
         let image = image.reduce(|all, one| all.start..all.end.max(one.end));
         let mut plan = Self {
+            sums: Sums::new(&arena, &loads),
             image: image.unwrap_or_default(),
             host_calls,
             symbols,

@@ -83,3 +83,31 @@ fn spilled_scalars_come_back_and_other_lanes_are_unknown() {
     assert_eq!(run(SPILLED, &[A]).writes, run_of(A..A + 4));
     assert!(run(OTHER_LANES_VALUE, &[A]).writes.is_unknown());
 }
+
+/// Compilers use registers again that the other side of an if alone still needs: its lanes are off meanwhile.
+#[test]
+fn an_else_has_nothing_of_what_the_if_has_put_into_registers() {
+    #[rustfmt::skip]
+    let code = [
+        0xc00a_0100, 0x0000_0000,  // s_load_dwordx4 s[4:7], s[0:1], 0x0
+        0x7e02_0204,               // v_mov_b32_e32 v1, s4
+        0x7e04_0205,               // v_mov_b32_e32 v2, s5
+        0x7d98_0090,               // v_cmp_gt_u32_e32 vcc, 16, v0
+        0xbe8a_206a,               // s_and_saveexec_b64 s[10:11], vcc
+        0x888a_0a7e,               // s_xor_b64 s[10:11], exec, s[10:11]
+        0xbf88_0004,               // s_cbranch_execz 4
+        0x7e02_0206,               // v_mov_b32_e32 v1, s6
+        0x7e04_0207,               // v_mov_b32_e32 v2, s7
+        0xdc50_8000, 0x037f_0001,  // global_load_dword v3, v[1:2], off
+        0xbe8a_230a,               // s_andn2_saveexec_b64 s[10:11], s[10:11]
+        0xdc70_8000, 0x007f_0001,  // global_store_dword v[1:2], v0, off
+        0xbf81_0000,               // s_endpgm
+    ];
+    let args = [(0, 8, "global_buffer"), (8, 8, "global_buffer")];
+    let footprint = footprint_of(KernelSource::new("kernel", &code).args(&args));
+    let summary = footprint.summary();
+    let offsets =
+        |side: &SideSummary| -> Vec<_> { side.slots().iter().map(|slot| slot.offset).collect() };
+    assert_eq!(offsets(&summary.writes), [Some(0)]);
+    assert_eq!(offsets(&summary.reads), [Some(8)]);
+}

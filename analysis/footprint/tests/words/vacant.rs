@@ -121,3 +121,8 @@ fn scalars_in_lanes_of_registers_named_by_an_index_are_lost() {
         .collect();
     assert_eq!(writes(&plain, 64), run_of(A..A + 4));
 }
+
+#[test]
+fn registers_written_by_index_are_lost() {
+    assert!(run(INDEXED, &[A, B]).writes.is_unknown());
+}

@@ -1,7 +1,7 @@
 //! What compilers make of control flow, as items one after the other: lanes go and come back, and a
 //! condition is put together of what each way found. Every item can be left out for itself.
 
-use super::{items, rounds};
+use super::{items, rounds, sums};
 use crate::random::Random;
 
 /// Saved by forms that stand in each other.
@@ -20,6 +20,7 @@ pub(super) fn form(random: &mut Random, depth: usize, to: &mut Vec<String>) {
         7 => to.push(rounds::item(random)),
         8..10 => chosen_with_lanes(random, depth, saved, to),
         10..12 => by_number(random, depth, saved, to),
+        12..15 => to.push(sums::item(random)),
         _ => to.push(items::item(random)),
     }
 }

@@ -9,6 +9,7 @@ mod forms;
 mod items;
 mod print;
 mod rounds;
+mod sums;
 
 pub use print::PRELUDE;
 
