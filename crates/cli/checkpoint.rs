@@ -37,6 +37,7 @@ use crate::arguments::{self, CheckpointArguments};
 use crate::arming::{self, CONNECT};
 use crate::delivery::{self, DamagedBase, Expected, Known};
 use crate::distrust;
+use crate::ended::{unless_ended, unless_gone, unless_passing};
 use crate::held::Held;
 use crate::link::{Link, Listener};
 use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual, pieces};
@@ -339,36 +340,6 @@ fn owes_nothing(dumped: &Dumped, agent: &RemoteAgent) -> bool {
         .iter()
         .filter(|promise| promise.pid == pid);
     promises.all(|promise| promise.tracked.is_empty()) && gone(agent).is_some()
-}
-
-/// Why the preparation failed. Of a program that has ended, what was asked for is not there any more,
-/// whatever that was.
-fn unless_ended(program: Identity, error: anyhow::Error) -> anyhow::Error {
-    // Its memory goes before its number does.
-    match program.is_alive() && process::has_memory(program.pid) {
-        true => error,
-        false => refused(format!("process {} has ended", program.pid)),
-    }
-}
-
-/// Why a checkpoint failed that had begun: of a program that is not there any more, that it is not.
-fn unless_gone(tree: &Tree, error: anyhow::Error) -> anyhow::Error {
-    match tree.agents.iter().find_map(gone) {
-        Some(sentence) => unless_passing(tree, anyhow!("{sentence}")),
-        None => error,
-    }
-}
-
-/// Where the tree is still there, and one of its processes is not, it may be tried again.
-fn unless_passing(tree: &Tree, error: anyhow::Error) -> anyhow::Error {
-    let others = tree
-        .agents
-        .iter()
-        .filter(|agent| agent.identity() != tree.root);
-    match others.filter_map(gone).next() {
-        Some(sentence) if tree.root.is_alive() => Passing(sentence).into(),
-        _ => error,
-    }
 }
 
 /// Looks at everything first; what is missing is said before the program notices anything.
@@ -778,28 +749,4 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 fn now_ns() -> anyhow::Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_program_that_has_ended_nothing_else_is_said() {
-        let other = || refused("something is not there");
-        let myself = Identity::of(std::process::id()).expect("we run");
-        assert_eq!(
-            unless_ended(myself, other()).to_string(),
-            other().to_string()
-        );
-        let mut child = std::process::Command::new("true").spawn().expect("it runs");
-        let program = Identity::of(child.id()).expect("nobody has waited for it");
-        child.wait().expect("it ends");
-        let error = unless_ended(program, other());
-        assert!(error.is::<Refused>(), "{error:?}");
-        assert_eq!(
-            error.to_string(),
-            format!("process {} has ended", program.pid)
-        );
-    }
 }

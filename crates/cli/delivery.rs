@@ -447,7 +447,7 @@ mod tests {
         ] {
             *expected.place(extent(start, len)).unwrap() = Some(chunk(len));
         }
-        let tracked = expected.into_manifest().unwrap();
+        let tracked = expected.into_manifest().unwrap().tracked;
         assert_eq!(tracked.len(), 2);
         assert_eq!(tracked[0].extent.unwrap().start, 0x1000);
         let lens: Vec<u64> = tracked[0].chunks.iter().map(|c| c.len).collect();

@@ -20,6 +20,7 @@ mod diff;
 mod directory;
 mod distrust;
 mod doctor;
+mod ended;
 mod entrusted;
 mod export;
 mod figures;
