@@ -85,7 +85,7 @@ fn found_out<P: Program>(
     for kernel in &module.object.kernels {
         let lie = lies.kernels.iter().find(|lie| lie.name == kernel.name);
         let lie = footprint(&lies, lie.expect("the same names")).expect("a footprint");
-        let missed = (0..8).any(|_| {
+        let missed = (0..5).any(|_| {
             let scene = scene(&mut random);
             let verdict = judge(&mut device, &module, kernel, &lie, &scene);
             matches!(verdict, Judgement::Missed(_))
