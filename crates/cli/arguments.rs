@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_program::path_map::PathRule;
-use strobe_proto::TcpConnections;
+use strobe_proto::{CheckpointMode, TcpConnections};
 use strobe_softgpu::{FaultPlan, options};
 
 use crate::inspect::AskedLaunch;
@@ -256,6 +256,15 @@ impl CheckpointArguments {
     pub(crate) fn output(&self) -> &Path {
         self.output.as_deref().unwrap_or(Path::new(""))
     }
+
+    /// A program that is killed does nothing after the cut, for what it would do is lost.
+    pub(crate) fn mode(&self) -> CheckpointMode {
+        match self.mode {
+            Mode::Cow if !self.kill => CheckpointMode::Cow,
+            Mode::Recopy => CheckpointMode::Recopy,
+            Mode::Cow | Mode::Stop => CheckpointMode::Stop,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -330,6 +339,8 @@ pub(crate) enum Mode {
     Cow,
     /// The program stands still until everything is copied.
     Stop,
+    /// Memory is copied in rounds while the program runs, then it stands still for the rest; the state is that of the end.
+    Recopy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

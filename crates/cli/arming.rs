@@ -13,22 +13,21 @@ use strobe_proto::{Begin, from_agent, to_agent};
 
 use crate::delivery::Known;
 use crate::launches;
-use crate::link::Listener;
+use crate::link::{Link, Listener};
 use crate::outcome::{Passing, Refused};
 
 /// For the agent to connect, and to get ready.
 pub(crate) const CONNECT: Duration = Duration::from_secs(20);
 const ARM: Duration = Duration::from_secs(10);
 
-/// Calls the agent and tells it what to expect; what the program has launched. Afterwards nobody is
-/// connected.
-pub(crate) fn arm(
+/// Calls the agent and tells it what to expect; what the program has launched.
+pub(crate) fn call(
     agent: &RemoteAgent,
     listener: &Listener,
     known: &Known,
     begin: Begin,
-) -> anyhow::Result<Window> {
-    let _phase = tracing::debug_span!("arm").entered();
+) -> anyhow::Result<(Link, Window)> {
+    let _phase = tracing::debug_span!("call").entered();
     let me = Identity::of(std::process::id())?;
     agent.request(me, listener.name())?;
     let mut link = listener.accept(CONNECT)?;
@@ -45,7 +44,12 @@ pub(crate) fn arm(
         _ => bail!("the agent says something unexpected"),
     }
     let launches = launches::receive(&mut link)?;
-    drop(link);
+    Ok((link, launches))
+}
+
+/// Waits for an agent that was called, and to which nobody is connected any more, to expect the dump.
+pub(crate) fn wait_until_armed(agent: &RemoteAgent) -> anyhow::Result<()> {
+    let _phase = tracing::debug_span!("arm").entered();
     let deadline = Instant::now() + ARM;
     let mut awaited = Awaited::new(agent.identity());
     while agent.phase()? != Some(Phase::Armed) {
@@ -55,7 +59,7 @@ pub(crate) fn arm(
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Ok(launches)
+    Ok(())
 }
 
 /// Tells an armed agent that there will be no dump, and waits until it has given everything back.

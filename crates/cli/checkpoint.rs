@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail};
@@ -17,30 +17,30 @@ use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::remapped::{self, Linked};
 use strobe_criu::run::{RunError, Setting, softgpu_library};
 use strobe_criu::{ghosts, left_over, limits, statistics, tcp, timers};
-use strobe_extent::Extent;
+use strobe_engine::Rounds;
 use strobe_program::agent::{RemoteAgent, Snapshot};
 use strobe_program::awaited::Standstill;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
-use strobe_program::{program_files, shared_memory, threads};
+use strobe_program::{shared_memory, threads};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    Abandon, Begin, ByteRange, CheckpointMode, Committed, GpuProcess, Manifest, Missed,
-    PluginStatistics, ProgramFiles, Promise, SharedMemoryFile, Statistics, TcpConnections,
-    Validation, files, frame, from_agent, to_agent,
+    Abandon, Begin, ByteRange, CheckpointMode, Committed, PluginStatistics, ProgramFiles,
+    TcpConnections, Validation, files, frame, to_agent,
 };
 use strobe_store::{CheckpointWriter, CreateError};
 
 use crate::abandoned::{Attempt, Watched};
 use crate::arguments::{self, CheckpointArguments};
 use crate::arming::{self, CONNECT};
-use crate::delivery::{self, DamagedBase, Expected, Known};
+use crate::commit::{Dumped, Preparation, finish, finish_held};
+use crate::delivery::{DamagedBase, Known};
 use crate::distrust;
 use crate::ended::{unless_ended, unless_gone, unless_passing};
 use crate::held::Held;
-use crate::link::{Link, Listener};
-use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual, pieces};
+use crate::link::Listener;
+use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual};
 use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::report::CheckpointReport;
@@ -50,10 +50,7 @@ use crate::requirements::{
 };
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
-use crate::{
-    capabilities, directory, figures, host_memory, interrupt, launches, progress, prospects,
-    release,
-};
+use crate::{capabilities, directory, interrupt, launches, progress, prospects, release, rounds};
 
 pub(crate) const INTERRUPTED: &str = "interrupted; the program goes on";
 const DRAIN_ATTEMPTS: u32 = 3;
@@ -95,29 +92,6 @@ pub(crate) fn begin(arguments: &CheckpointArguments) -> anyhow::Result<Watched> 
     let watched = Watched::begin().context("nobody can watch this command")?;
     interrupt::watch(INTERRUPTED).context("cannot wait for signals")?;
     Ok(watched)
-}
-
-/// Everything a dump needs, found before the program is touched.
-struct Preparation {
-    tree: Tree,
-    criu: Criu,
-    plugin: PathBuf,
-    softgpu: Option<PathBuf>,
-    writer: CheckpointWriter,
-    id: Vec<u8>,
-    _leases: Vec<Lease>,
-}
-
-/// What CRIU and the plugin left.
-struct Dumped {
-    criu: DumpStats,
-    plugin: PluginStatistics,
-    files: ProgramFiles,
-    shared_memory: Vec<SharedMemoryFile>,
-    /// CLOCK_MONOTONIC, nanoseconds.
-    started_ns: u64,
-    /// With --kill.
-    held: Option<Held>,
 }
 
 fn staging(writer: &CheckpointWriter) -> PathBuf {
@@ -267,7 +241,7 @@ fn take_prepared(
         .next_power_of_two();
     let begin = |agent: &RemoteAgent, now: &Snapshot| Begin {
         checkpoint_id: preparation.id.clone(),
-        mode: mode(arguments).into(),
+        mode: arguments.mode().into(),
         kill: arguments.kill,
         chunk_bytes,
         aside_bytes: now.tracked_bytes.clamp(ASIDE_BYTES.0, ASIDE_BYTES.1) / 2 * 3,
@@ -280,22 +254,37 @@ fn take_prepared(
             .copied()
             .map(ByteRange::from)
             .collect(),
-        all_residual: residual.everything || arguments.kill,
+        all_residual: residual.everything,
         max_hold_ms: arguments.max_hold * 1000,
         run_ahead_ms: arguments.run_ahead,
         cut: strobe_proto::Cut::from(arguments.cut).into(),
     };
+    let begins = tree.agents.iter().zip(&snapshots);
+    let begins: Vec<Begin> = begins.map(|(agent, now)| begin(agent, now)).collect();
     let mut listeners = Vec::new();
-    let mut arm_all = || {
-        for (agent, now) in tree.agents.iter().zip(&snapshots) {
+    let arm_all = || {
+        let mut links = Vec::new();
+        for (agent, begin) in tree.agents.iter().zip(begins) {
             let pid = agent.identity().pid;
             let listener = Listener::open(agent.identity(), &format!("{id}-{pid}"))?;
             let known = Known::of(preparation.writer.base(), pid, chunk_bytes);
-            let window = arming::arm(agent, &listener, &known, begin(agent, now))?;
+            let (link, window) = arming::call(agent, &listener, &known, begin)?;
             launches::save(&preparation.writer.criu_dir(), pid, &window)?;
             listeners.push(listener);
+            preparation.known.push(known);
+            links.push(link);
         }
-        Ok(())
+        if arguments.mode() == CheckpointMode::Recopy {
+            preparation.rounds = rounds::copy(
+                &tree.agents,
+                &mut links,
+                &mut preparation.known,
+                chunk_bytes,
+                &mut preparation.writer,
+            )?;
+        }
+        drop(links);
+        tree.agents.iter().try_for_each(arming::wait_until_armed)
     };
     let armed = arm_all();
     let mut dumped = armed
@@ -390,16 +379,10 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
         softgpu,
         writer,
         id,
+        known: Vec::new(),
+        rounds: Rounds::default(),
         _leases: leases,
     })
-}
-
-/// A program that is killed does nothing after the cut, for what it would do is lost.
-pub(crate) fn mode(arguments: &CheckpointArguments) -> CheckpointMode {
-    match arguments.mode {
-        arguments::Mode::Cow if !arguments.kill => CheckpointMode::Cow,
-        _ => CheckpointMode::Stop,
-    }
 }
 
 fn validate(arguments: &CheckpointArguments) -> Validation {
@@ -532,40 +515,6 @@ fn stopped(root: u32) -> Option<u32> {
     })
 }
 
-/// Commits what the program, which is held at its cut, has left; it ends. If that fails, it goes on.
-fn finish_held(
-    arguments: &CheckpointArguments,
-    preparation: Preparation,
-    held: Held,
-    dumped: Dumped,
-    chunk_bytes: u64,
-) -> anyhow::Result<CheckpointReport> {
-    let mut all = Vec::new();
-    for agent in &preparation.tree.agents {
-        let snapshot = match agent.snapshot() {
-            Err(_) if gone(agent).is_some() => {
-                all.push(Statistics::default());
-                continue;
-            }
-            snapshot => snapshot?,
-        };
-        all.push(Statistics {
-            launches: snapshot.launches,
-            footprints_exact: snapshot.footprints_exact,
-            footprints_conservative: snapshot.footprints_conservative,
-            gate_closed_ns: snapshot.gate_closed_ns,
-            drained_ns: snapshot.drained_ns,
-            opened_ns: dumped.plugin.finished_ns,
-            ..Statistics::default()
-        });
-    }
-    let agents = preparation.tree.agents.iter();
-    let nothing = agents.map(|_| GpuProcess::default()).collect();
-    let report = commit(arguments, preparation, nothing, all, dumped, chunk_bytes)?;
-    held.end()?;
-    Ok(report)
-}
-
 /// After a CRIU that failed: one that did not end by itself has left the program's queues stopped.
 fn freed(pid: u32, staging: &Path, error: anyhow::Error) -> anyhow::Error {
     match release::put_in_order(pid, Some(staging)) {
@@ -573,160 +522,6 @@ fn freed(pid: u32, staging: &Path, error: anyhow::Error) -> anyhow::Error {
             anyhow!("{error:#}; the program's GPU work may stand still: {failed:#}")
         }
         _ => error,
-    }
-}
-
-/// Takes the contents of all processes in and commits.
-fn finish(
-    arguments: &CheckpointArguments,
-    mut preparation: Preparation,
-    links: &mut [Option<Link>],
-    mut dumped: Dumped,
-    chunk_bytes: u64,
-) -> anyhow::Result<CheckpointReport> {
-    let agents = &preparation.tree.agents;
-    let mut promises = std::mem::take(&mut dumped.plugin.promises);
-    let (mut all, mut missed) = (Vec::new(), Vec::new());
-    for agent in agents {
-        let pid = agent.identity().pid;
-        let promised = promises.iter_mut().find(|promise| promise.pid == pid);
-        let Promise {
-            tracked, touched, ..
-        } = promised.map(std::mem::take).unwrap_or_default();
-        let known = Known::of(preparation.writer.base(), pid, chunk_bytes);
-        all.push(Expected::new(tracked, chunk_bytes, known)?);
-        if !touched.is_empty() {
-            let touched = touched.into_iter().map(Extent::try_from);
-            missed.push(MissedWrite {
-                pid,
-                chunks: touched.collect::<Result<_, _>>()?,
-                suspects: Vec::new(),
-                by_cpu: true,
-            });
-        }
-    }
-    let phase = tracing::debug_span!("copy").entered();
-    let figures = delivery::take_all(agents, links, &mut all, &mut preparation.writer)?;
-    drop(phase);
-    if missed.is_empty() {
-        for ((agent, link), expected) in agents.iter().zip(links).zip(&mut all) {
-            let chunks = expected.missed();
-            if let Some(link) = link
-                && !chunks.is_empty()
-            {
-                missed.push(suspected(agent.identity().pid, link, chunks)?);
-            }
-        }
-    }
-    if !missed.is_empty() {
-        return Err(MissedWrites(missed).into());
-    }
-    let delivered = all.into_iter().map(Expected::into_manifest);
-    let delivered = delivered.collect::<anyhow::Result<_>>()?;
-    commit(
-        arguments,
-        preparation,
-        delivered,
-        figures,
-        dumped,
-        chunk_bytes,
-    )
-}
-
-/// Writes the manifest: from then on the checkpoint is one.
-fn commit(
-    arguments: &CheckpointArguments,
-    preparation: Preparation,
-    delivered: Vec<GpuProcess>,
-    all_figures: Vec<Statistics>,
-    dumped: Dumped,
-    chunk_bytes: u64,
-) -> anyhow::Result<CheckpointReport> {
-    let _phase = tracing::debug_span!("commit").entered();
-    let Preparation {
-        tree,
-        criu,
-        softgpu,
-        mut writer,
-        id,
-        ..
-    } = preparation;
-    let program = tree.root;
-    host_memory::store(&mut writer)?;
-    let mut program_files = dumped.files.files;
-    // Not before: what holds the program back came first.
-    let root = format!("/proc/{}/root", program.pid);
-    program_files::hash_foreign(&mut program_files, Path::new(&root));
-    let figures = figures::of_all(&all_figures);
-    let report = figures::report(
-        arguments,
-        &tree,
-        &dumped.criu,
-        &dumped.plugin,
-        &figures,
-        dumped.started_ns,
-    );
-    let processes = tree.agents.iter().zip(delivered);
-    let processes = processes.map(|(agent, delivered)| GpuProcess {
-        pid: agent.identity().pid,
-        agent_page: agent.address(),
-        ..delivered
-    });
-    let manifest = Manifest {
-        checkpoint_id: id,
-        created_unix_ns: SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as u64),
-        mode: mode(arguments).into(),
-        pid: program.pid,
-        pid_start_time: program.start_time,
-        executable: process::executable(program.pid)?
-            .to_string_lossy()
-            .into_owned(),
-        command_line: process::command_line(program.pid)?,
-        target: dumped.plugin.target.clone(),
-        criu_version: criu.version.to_string(),
-        chunk_bytes,
-        processes: processes.collect(),
-        program_files,
-        journals: dumped.files.journals,
-        shared_memory: dumped.shared_memory,
-        statistics: Some(figures),
-        criu_frozen_us: dumped.criu.frozen_time.into(),
-        criu_freezing_us: dumped.criu.freezing_time.into(),
-        plugin: Some(PluginStatistics {
-            promises: Vec::new(),
-            ..dumped.plugin
-        }),
-        killed: arguments.kill,
-        gpu_environment: if softgpu.is_some() {
-            "softgpu"
-        } else {
-            "hardware"
-        }
-        .into(),
-        tcp: TcpConnections::from(arguments.tcp).into(),
-        ..Manifest::default()
-    };
-    interrupt::commits();
-    writer.commit(manifest)?;
-    Ok(report)
-}
-
-/// Tells the agent what was missed; it tells whom it suspects.
-fn suspected(pid: u32, link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
-    link.send(to_agent::Body::Missed(Missed {
-        chunks: pieces(&chunks).into_iter().map(ByteRange::from).collect(),
-    }))?;
-    match link.receive()? {
-        from_agent::Body::Suspects(suspects) => Ok(MissedWrite {
-            pid,
-            chunks,
-            suspects: suspects.kernels,
-            by_cpu: false,
-        }),
-        from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
-        _ => bail!("the agent says something unexpected"),
     }
 }
 

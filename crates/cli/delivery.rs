@@ -80,6 +80,11 @@ impl Known {
         )
     }
 
+    /// This was stored of a chunk, and nothing else counts.
+    pub(crate) fn learn(&mut self, extent: Extent, chunk: ChunkRef) {
+        self.0.insert(extent, chunk);
+    }
+
     /// For the agent, in pieces.
     pub(crate) fn pieces(&self) -> Vec<KnownChunks> {
         let chunks = self.0.iter().map(|(extent, chunk)| KnownChunk {
@@ -134,17 +139,37 @@ impl Expected {
         mut progress: impl FnMut(u64),
     ) -> anyhow::Result<()> {
         for chunk in &unchanged.chunks {
-            let extent = Extent::try_from(*chunk).context(NONSENSE)?;
+            let extent = Extent::try_from(chunk.extent.unwrap_or_default()).context(NONSENSE)?;
             let known = self.known.0.get(&extent).context(NONSENSE)?.clone();
+            ensure!(known.fingerprint == chunk.fingerprint, NONSENSE);
             let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            let has_it = writer.put_from_base(&known);
-            if !has_it.context("cannot store a chunk")? {
-                let base = writer.base().map(|base| base.path().display().to_string());
-                return Err(DamagedBase(base.unwrap_or_default()).into());
-            }
+            self.put_again(extent, known, &mut writer)?;
             drop(writer);
-            *self.place(extent)? = Some(known);
             progress(extent.len());
+        }
+        Ok(())
+    }
+
+    fn put_again(
+        &mut self,
+        extent: Extent,
+        known: ChunkRef,
+        writer: &mut CheckpointWriter,
+    ) -> anyhow::Result<()> {
+        if !writer.put_again(&known).context("cannot store a chunk")? {
+            let base = writer.base().map(|base| base.path().display().to_string());
+            return Err(DamagedBase(base.unwrap_or_default()).into());
+        }
+        *self.place(extent)? = Some(known);
+        Ok(())
+    }
+
+    /// Takes over all of it: what is not known was not promised. Of a program that does not deliver any more.
+    pub(crate) fn take_all_over(&mut self, writer: &mut CheckpointWriter) -> anyhow::Result<()> {
+        let chunks: Vec<Extent> = self.map.iter().map(|n| self.map.extent(n)).collect();
+        for extent in chunks {
+            let known = self.known.0.get(&extent).context(NONSENSE)?.clone();
+            self.put_again(extent, known, writer)?;
         }
         Ok(())
     }
@@ -216,6 +241,20 @@ impl Expected {
             ..GpuProcess::default()
         })
     }
+}
+
+/// Stores a chunk: where it lies, and what it is.
+pub(crate) fn put(
+    bytes: &[u8],
+    fingerprint: Fingerprint,
+    writer: &Mutex<&mut CheckpointWriter>,
+) -> anyhow::Result<ChunkRef> {
+    let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+    let stored = writer.put(bytes).context("cannot store a chunk")?;
+    Ok(ChunkRef {
+        fingerprint: fingerprint.to_bytes().to_vec(),
+        ..stored
+    })
 }
 
 /// Takes in what the agents of all processes promised; what each has counted. One whose process has ended has
@@ -317,14 +356,7 @@ fn store(
         let is_stored = expected.missed.is_empty();
         let place = expected.place(extent)?;
         *place = Some(match is_stored {
-            true => {
-                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-                let stored = writer.put(&bytes).context("cannot store a chunk")?;
-                ChunkRef {
-                    fingerprint: fingerprint.to_bytes().to_vec(),
-                    ..stored
-                }
-            }
+            true => put(&bytes, fingerprint, writer)?,
             false => ChunkRef::default(),
         });
         progress(extent.len());
@@ -394,7 +426,7 @@ fn is_as_at_cut(at_cut: &[u8], stored: Fingerprint) -> anyhow::Result<bool> {
     Ok(stored == at_cut)
 }
 
-fn read_slot(
+pub(crate) fn read_slot(
     pid: u32,
     ring: &Ring,
     chunk: &ChunkReady,

@@ -4,7 +4,6 @@ use strobe_proto::stats::DumpStats;
 use strobe_proto::{CheckpointMode, PluginStatistics, Statistics};
 
 use crate::arguments::{self, CheckpointArguments};
-use crate::checkpoint;
 use crate::report::CheckpointReport;
 use crate::tree::Tree;
 
@@ -39,6 +38,19 @@ pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
             .iter()
             .filter_map(|p| p.under_way)
             .reduce(|a, b| a + b),
+        // Of all together.
+        rounds: 0,
+        rounds_copied_bytes: 0,
+        rounds_ns: 0,
+    }
+}
+
+/// As `--mode` has it.
+pub(crate) fn mode_name(mode: CheckpointMode) -> &'static str {
+    match mode {
+        CheckpointMode::Cow => "cow",
+        CheckpointMode::Recopy => "recopy",
+        CheckpointMode::Stop | CheckpointMode::Unspecified => "stop",
     }
 }
 
@@ -56,18 +68,17 @@ pub(crate) fn report(
     let residual = plugin.residual_ns as f64 / 1e6;
     let waited = agent.launch_wait_ns as f64 / 1e6;
     let held_by_copying = match arguments.mode {
-        // All of it is residual.
+        // What is copied after the cut is residual.
         _ if arguments.kill => 0.0,
         // Where work was under way its memory is put aside before all goes on.
         arguments::Mode::Cow => waited + ms(agent.copy_started_ns, agent.opened_ns),
-        arguments::Mode::Stop => ms(agent.copy_started_ns, agent.opened_ns),
+        arguments::Mode::Stop | arguments::Mode::Recopy => {
+            ms(agent.copy_started_ns, agent.opened_ns)
+        }
     };
     CheckpointReport {
         directory: arguments.output().display().to_string(),
-        mode: match checkpoint::mode(arguments) {
-            CheckpointMode::Stop => "stop".into(),
-            _ => "cow".into(),
-        },
+        mode: mode_name(arguments.mode()).into(),
         pid: tree.root.pid,
         gpu_processes: tree.agents.len(),
         killed: arguments.kill,
@@ -94,6 +105,7 @@ pub(crate) fn report(
         copy_added_ms: held_by_copying,
         state_bytes: agent.tracked_bytes + agent.unchanged_bytes + plugin.residual_bytes,
         unchanged_bytes: agent.unchanged_bytes,
+        rounds: None,
         residual_bytes: plugin.residual_bytes,
         set_aside_bytes: plugin.set_aside_bytes,
         warnings: plugin.warnings.clone(),

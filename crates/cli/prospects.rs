@@ -129,7 +129,10 @@ fn rehearse(agent: &RemoteAgent) -> anyhow::Result<()> {
         all_residual: true,
         ..Begin::default()
     };
-    let armed = arming::arm(agent, &listener, &Known::default(), begin).map(drop);
+    let called = arming::call(agent, &listener, &Known::default(), begin);
+    // Nobody is connected then.
+    let called = called.map(drop);
+    let armed = called.and_then(|()| arming::wait_until_armed(agent));
     let given_up = arming::give_up(agent);
     armed.and(given_up)
 }

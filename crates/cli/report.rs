@@ -3,6 +3,7 @@
 //! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
 
 use serde::Serialize;
+use strobe_engine::{Outcome, Rounds};
 
 use crate::missed::MissedWriteReport;
 use crate::output::one_line;
@@ -12,7 +13,7 @@ use crate::size::show_size;
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct CheckpointReport {
     pub(crate) directory: String,
-    /// "cow" or "stop".
+    /// "cow", "stop" or "recopy".
     pub(crate) mode: String,
     /// Of the root of all its processes.
     pub(crate) pid: u32,
@@ -50,8 +51,11 @@ pub(crate) struct CheckpointReport {
     pub(crate) residual_bytes: u64,
     /// Of it, what the plugin set aside on the device, to be copied out afterwards.
     pub(crate) set_aside_bytes: u64,
-    /// Of it, what is as it was at the checkpoint before (--base, --every): it was not copied.
+    /// Of it, what is as it was at the checkpoint before (--base, --every), or as a round has copied it: it was not
+    /// copied after the cut.
     pub(crate) unchanged_bytes: u64,
+    /// What was copied before the cut (--mode recopy).
+    pub(crate) rounds: Option<RoundsReport>,
     pub(crate) copied_out_bytes: u64,
     pub(crate) copied_aside_bytes: u64,
     pub(crate) copy_bytes_per_s: f64,
@@ -105,9 +109,49 @@ impl CheckpointReport {
                 self.launches, self.footprints_exact, self.footprints_conservative
             ),
         ];
+        lines.extend(self.rounds.as_ref().map(RoundsReport::line));
         let warnings = self.warnings.iter();
         lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
         lines.join("\n")
+    }
+}
+
+/// Rounds of copying before a cut.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RoundsReport {
+    count: u32,
+    copied_bytes: u64,
+    /// Of all of them.
+    ms: f64,
+    /// The last has copied little. Else the program writes about as fast as is copied.
+    converged: bool,
+}
+
+impl From<Rounds> for RoundsReport {
+    fn from(rounds: Rounds) -> Self {
+        Self {
+            count: rounds.count(),
+            copied_bytes: rounds.copied(),
+            ms: rounds.took().as_secs_f64() * 1e3,
+            converged: rounds.outcome() == Some(Outcome::Converged),
+        }
+    }
+}
+
+impl RoundsReport {
+    fn line(&self) -> String {
+        let Self {
+            count,
+            copied_bytes,
+            ms,
+            converged,
+        } = self;
+        let copied = show_size(*copied_bytes);
+        let end = match converged {
+            true => "",
+            false => ", no more: the program writes as fast",
+        };
+        format!("  rounds         {count}: {copied} in {ms:.1} ms{end}")
     }
 }
 

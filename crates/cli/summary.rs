@@ -6,8 +6,10 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
-use strobe_proto::{CheckpointMode, Manifest};
+use strobe_proto::Manifest;
 use strobe_store::Checkpoint;
+
+use crate::figures::mode_name;
 
 /// Sizes in bytes, times in milliseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -17,7 +19,7 @@ pub(crate) struct Summary {
     pub(crate) taken: String,
     pub(crate) pid: u32,
     pub(crate) command: String,
-    /// "cow" or "stop".
+    /// "cow", "stop" or "recopy".
     pub(crate) mode: &'static str,
     /// The program was ended by it.
     pub(crate) killed: bool,
@@ -47,10 +49,7 @@ impl Summary {
             taken: taken(manifest),
             pid: manifest.pid,
             command: manifest.command_line.join(" "),
-            mode: match manifest.mode() {
-                CheckpointMode::Cow => "cow",
-                _ => "stop",
-            },
+            mode: mode_name(manifest.mode()),
             killed: manifest.killed,
             target: manifest.target.clone(),
             gpu_processes: manifest.processes.len(),

@@ -110,7 +110,7 @@ pub struct StandIn {
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub body: ::core::option::Option<to_agent::Body>,
 }
 /// Nested message and enum types in `ToAgent`.
@@ -129,15 +129,26 @@ pub mod to_agent {
         Missed(super::Missed),
         #[prost(message, tag = "6")]
         ShowLaunches(super::ShowLaunches),
-        /// Any number of them, before Begin.
+        /// Any number of them, before Begin; and one for each chunk of a round, as it was stored.
         #[prost(message, tag = "7")]
         Known(super::KnownChunks),
         #[prost(message, tag = "8")]
         Unloaded(super::Unloaded),
         #[prost(message, tag = "9")]
         Arrived(super::Arrived),
+        #[prost(message, tag = "10")]
+        BeginRound(super::BeginRound),
+        #[prost(message, tag = "11")]
+        EndRounds(super::EndRounds),
     }
 }
+/// After the launch window, where chunks are copied before the cut: the agent copies those that may not be what is known of
+/// them, and says when all of them are known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BeginRound {}
+/// No other round; the cut may come.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndRounds {}
 /// In answer to Hello where memory is filled on demand. All of these regions is away, cut into chunks of so many bytes each
 /// (the last of a region may be shorter), which are numbered from 0 in address order.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -224,7 +235,7 @@ pub struct Abandon {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub body: ::core::option::Option<from_agent::Body>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -255,13 +266,25 @@ pub mod from_agent {
         Unchanged(super::Unchanged),
         #[prost(message, tag = "11")]
         Wanted(super::WantedChunks),
+        #[prost(message, tag = "12")]
+        RoundEnded(super::RoundEnded),
     }
 }
 /// Chunks that are what they are known to have been.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Unchanged {
     #[prost(message, repeated, tag = "1")]
-    pub chunks: ::prost::alloc::vec::Vec<ByteRange>,
+    pub chunks: ::prost::alloc::vec::Vec<KnownChunk>,
+}
+/// What a round of copying has done, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RoundEnded {
+    /// not known, or perhaps written since
+    #[prost(uint64, tag = "1")]
+    pub suspected: u64,
+    /// of these, not what is known of them
+    #[prost(uint64, tag = "2")]
+    pub copied: u64,
 }
 /// The program waits for these chunks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -440,6 +463,13 @@ pub struct Statistics {
     /// calls held back before gate_closed_ns: for the GPU to get on, summed over the slowest thread, and in attempts that failed
     #[prost(uint64, tag = "18")]
     pub held_before_ns: u64,
+    /// of copying, before the gate was closed
+    #[prost(uint32, tag = "21")]
+    pub rounds: u32,
+    #[prost(uint64, tag = "22")]
+    pub rounds_copied_bytes: u64,
+    #[prost(uint64, tag = "23")]
+    pub rounds_ns: u64,
     /// promised and not delivered: they are what they were at an earlier checkpoint
     #[prost(uint64, tag = "20")]
     pub unchanged_bytes: u64,
@@ -765,6 +795,9 @@ pub enum CheckpointMode {
     Cow = 1,
     /// The gate stays closed until everything is copied.
     Stop = 2,
+    /// The cut is at the end: chunks are copied in rounds while the program runs, then the gate stays closed until those are
+    /// copied again that are not what they were.
+    Recopy = 3,
 }
 impl CheckpointMode {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -776,6 +809,7 @@ impl CheckpointMode {
             Self::Unspecified => "CHECKPOINT_MODE_UNSPECIFIED",
             Self::Cow => "CHECKPOINT_MODE_COW",
             Self::Stop => "CHECKPOINT_MODE_STOP",
+            Self::Recopy => "CHECKPOINT_MODE_RECOPY",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -784,6 +818,7 @@ impl CheckpointMode {
             "CHECKPOINT_MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "CHECKPOINT_MODE_COW" => Some(Self::Cow),
             "CHECKPOINT_MODE_STOP" => Some(Self::Stop),
+            "CHECKPOINT_MODE_RECOPY" => Some(Self::Recopy),
             _ => None,
         }
     }

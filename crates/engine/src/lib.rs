@@ -1,8 +1,8 @@
 //! What waits for what while a checkpoint is copied, and while a restored program's memory arrives.
 //!
 //! The latter is [`Arriving`] in the program and [`FillOrder`] in who fills its memory, for which [`FirstUse`] takes note of
-//! what is used first. The rest of this page is about
-//! checkpoints: soft copy-on-write and stop-the-world, at chunk granularity.
+//! what is used first. Before the cut there may be rounds of copying ([`CopyRound`], [`Rounds`]). The rest of this page is about
+//! what comes after the cut: soft copy-on-write and stop-the-world, at chunk granularity.
 //!
 //! Sans-IO: no thread, no clock, no file, no FFI. Whoever drives it (the agent, or a simulator)
 //! reports events and carries out what is decided. [`Engine::begin`] is called at the cut, with
@@ -45,11 +45,13 @@
 
 mod arriving;
 mod config;
+mod copy_round;
 mod driver;
 mod engine;
 mod fill_order;
 mod first_use;
 mod pool;
+mod recopy;
 mod ring;
 mod statistics;
 mod ticket;
@@ -58,10 +60,12 @@ mod writer;
 
 pub use arriving::{ArrivalError, Arriving, Needed};
 pub use config::{BeginError, Config, Mode, SetAside};
+pub use copy_round::CopyRound;
 pub use driver::{Driver, Lanes};
 pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
 pub use fill_order::FillOrder;
 pub use first_use::FirstUse;
+pub use recopy::{Outcome, Round, Rounds};
 pub use ring::{RingSlot, SlotError};
 pub use statistics::EngineStatistics;
 pub use ticket::{Lane, Ticket, Waits};

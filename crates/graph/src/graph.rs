@@ -337,6 +337,25 @@ impl LaunchGraph {
         Some(all)
     }
 
+    /// The first operation that may be under way or is yet to come; nothing where that is not remembered.
+    pub fn first_not_over(&self) -> Option<Sequence> {
+        let under_way = self.under_way()?;
+        let first = under_way.iter().map(|(sequence, _)| *sequence).min();
+        Some(first.unwrap_or(self.next))
+    }
+
+    /// What the operations from `first` on write, all together; nothing where they are not all remembered.
+    pub fn writes_from(&self, first: Sequence) -> Option<Side> {
+        let nodes = self.window.iter().map(|node| &self.graph[*node]);
+        let mut nodes = nodes.skip_while(|node| node.sequence < first).peekable();
+        if nodes.peek().map_or(self.next, |node| node.sequence) != first {
+            return None;
+        }
+        let mut writes = Side::none();
+        nodes.for_each(|node| writes.union_with(&node.operation.access.writes));
+        Some(writes)
+    }
+
     /// What will be written next, judged from the past: in a loop, what the last round wrote from
     /// this point on; else what was written most recently. Writes to buffers that have since been
     /// freed count for nothing, even where a new buffer has taken their address.

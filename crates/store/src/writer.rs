@@ -170,8 +170,18 @@ impl CheckpointWriter {
         })
     }
 
-    /// Takes a chunk over from the base, by what that says of it; whether it has it, undamaged.
-    pub fn put_from_base(&mut self, chunk: &ChunkRef) -> Result<bool, DiskError> {
+    /// A chunk that was put before, or else one of the base, by what that says of it; whether it is there, undamaged.
+    pub fn put_again(&mut self, chunk: &ChunkRef) -> Result<bool, DiskError> {
+        let same = match chunk::hash_of(chunk) {
+            Ok(None) => Some(&mut self.statistics.zero),
+            Ok(Some(hash)) if self.stored.contains(&hash) => Some(&mut self.statistics.repeated),
+            _ => None,
+        };
+        if let Some(same) = same {
+            *same += chunk.len;
+            self.statistics.raw += chunk.len;
+            return Ok(true);
+        }
         let Some(base) = &self.base else {
             return Ok(false);
         };
@@ -245,15 +255,15 @@ impl CheckpointWriter {
         manifest.files.append(&mut self.in_chunks);
         manifest.files.sort_by(|a, b| a.path.cmp(&b.path));
         manifest::check(&manifest).map_err(CommitError::Manifest)?;
+        let mut named = BTreeSet::new();
         for chunk in manifest::chunks(&manifest) {
-            match chunk::hash_of(chunk).map_err(CommitError::Manifest)? {
-                Some(hash) if !self.stored.contains(&hash) => {
-                    let name = blake3::Hash::from_bytes(hash).to_string();
-                    return Err(CommitError::NoSuchChunk(name));
-                }
-                _ => {}
-            }
+            named.extend(chunk::hash_of(chunk).map_err(CommitError::Manifest)?);
         }
+        if let Some(missing) = named.difference(&self.stored).next() {
+            let name = blake3::Hash::from_bytes(*missing).to_string();
+            return Err(CommitError::NoSuchChunk(name));
+        }
+        self.keep_only(named)?;
         let message = manifest.encode_to_vec();
         // Nobody could open it.
         let len = message.len() as u64;
@@ -278,6 +288,16 @@ impl CheckpointWriter {
             .context("sync", parent)
             .map_err(CommitError::NotDurable)?;
         Ok(Checkpoint::of(self.target.clone(), manifest))
+    }
+
+    /// Removes the chunks that were put in vain: of memory that has been written since.
+    fn keep_only(&mut self, named: BTreeSet<Hash>) -> Result<(), DiskError> {
+        for hash in self.stored.difference(&named) {
+            let (_, path) = chunk::place(&self.chunks_dir(), hash);
+            self.disk.remove_file(&path).context("remove", &path)?;
+        }
+        self.stored = named;
+        Ok(())
     }
 
     fn chunks_dir(&self) -> PathBuf {

@@ -6,7 +6,7 @@ use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::rest::Rest;
 use crate::checkpoint::saving::Saving;
 use crate::checkpoint::set_aside::Answer;
-use crate::checkpoint::unchanged::{Known, without};
+use crate::checkpoint::unchanged::{Known, only, without};
 use crate::device::error::DeviceError;
 use crate::device::link::ring_slots;
 use crate::device::read_back::{MOST_PIECES, read_back};
@@ -42,7 +42,7 @@ pub(crate) struct Cut {
     /// All that is promised; of it, what is not in [`Self::unchanged`] is the engine's to keep.
     promised: Vec<Extent>,
     /// Chunks that are what they were at an earlier checkpoint, in address order.
-    pub(crate) unchanged: Vec<Extent>,
+    unchanged: Vec<Extent>,
     config: Config,
     pool: Option<Extent>,
     /// Memory of ours whose content is nobody's.
@@ -75,7 +75,9 @@ impl CutFingerprints {
         let started = now_ns();
         let mut chunks = Validate::Full.choose(tracked, begin.chunk_bytes)?;
         let validate = validate(begin);
-        chunks.retain(|chunk| validate.chooses(*chunk) || known.has(*chunk));
+        // What is not promised nobody delivers.
+        let is_delivered = |chunk| !begin.kill && validate.chooses(chunk);
+        chunks.retain(|chunk| is_delivered(*chunk) || known.has(*chunk));
         let bytes = chunks.iter().map(|chunk| chunk.len()).sum();
         let (least, of_byte) = FINGERPRINTS_PATIENCE;
         let patience = least + of_byte * u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -128,17 +130,21 @@ impl Cut {
         }
         let held_before_ns =
             GATE.take_held_back() + agent.held_in_vain_ns.swap(0, Ordering::Relaxed);
-        let promised = promised(agent, begin);
+        let mut promised = promised(agent, begin);
         let fingerprints = CutFingerprints::take(agent, begin, &promised, known)?;
         let unchanged = fingerprints.unchanged(known);
+        if begin.kill {
+            // Nothing is delivered any more.
+            promised = only(&promised, &unchanged);
+        }
         let spare = agent.device.spare.lock();
         let resources = spare.as_ref().ok_or(Refusal::QueuesAreGone)?;
         let (pool, scratch) = (resources.pool(), resources.fingerprints.memory());
         drop(spare);
         let config = Config {
             mode: match begin.mode() {
-                CheckpointMode::Stop => strobe_engine::Mode::Stop,
-                _ => strobe_engine::Mode::Cow,
+                CheckpointMode::Cow => strobe_engine::Mode::Cow,
+                _ => strobe_engine::Mode::Stop,
             },
             chunk_bytes: begin.chunk_bytes,
             ring_slots: ring_slots(begin.chunk_bytes),
@@ -165,6 +171,12 @@ impl Cut {
             max_hold: Duration::from_millis(begin.max_hold_ms.into()),
             rest,
         })
+    }
+
+    /// The chunks that are what is known of them, with what that is.
+    pub(crate) fn unchanged(&self) -> impl Iterator<Item = (Extent, Fingerprint)> + '_ {
+        let of = |chunk: &Extent| Some((*chunk, self.fingerprints.of(*chunk)?));
+        self.unchanged.iter().filter_map(of)
     }
 
     /// The encoded hand-over for the plugin; it names places in `self`.

@@ -16,10 +16,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_engine::Source;
 use strobe_extent::Extent;
+use strobe_fingerprint::Fingerprint;
 use strobe_proto::page::Phase;
 use strobe_proto::{
-    Aborted, Begin, ByteRange, CheckpointMode, ChunkReady, Done, Missed, Ring, Statistics, Suspect,
-    Suspects, Unchanged, from_agent, to_agent,
+    Aborted, Begin, CheckpointMode, ChunkReady, Done, KnownChunk, Missed, Ring, Statistics,
+    Suspect, Suspects, Unchanged, from_agent, to_agent,
 };
 
 /// How long a look at the socket waits while copies are under way.
@@ -117,9 +118,11 @@ fn deliver(
     held: &mut Held,
     connection: &mut Connection,
 ) -> Result<(), Refusal> {
-    for piece in cut.unchanged.chunks(PIECE) {
-        let chunks = piece.iter().map(|chunk| ByteRange::from(*chunk)).collect();
-        let unchanged = from_agent::Body::Unchanged(Unchanged { chunks });
+    let unchanged: Vec<KnownChunk> = cut.unchanged().map(known_chunk).collect();
+    for piece in unchanged.chunks(PIECE) {
+        let unchanged = from_agent::Body::Unchanged(Unchanged {
+            chunks: piece.to_vec(),
+        });
         connection.send(unchanged).map_err(lost)?;
     }
     let slots = ring_slots(begin.chunk_bytes);
@@ -161,6 +164,13 @@ fn deliver(
             answer(agent, message)?;
             wait = Duration::ZERO;
         }
+    }
+}
+
+fn known_chunk((chunk, fingerprint): (Extent, Fingerprint)) -> KnownChunk {
+    KnownChunk {
+        extent: Some(chunk.into()),
+        fingerprint: fingerprint.to_bytes().to_vec(),
     }
 }
 
@@ -213,7 +223,9 @@ fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
         | to_agent::Body::Committed(_)
         | to_agent::Body::Missed(_)
         | to_agent::Body::Unloaded(_)
-        | to_agent::Body::Arrived(_) => {
+        | to_agent::Body::Arrived(_)
+        | to_agent::Body::BeginRound(_)
+        | to_agent::Body::EndRounds(_) => {
             agent.device.course.give_up(&Refusal::WrongOrder);
             Err(Refusal::WrongOrder)
         }
@@ -248,7 +260,9 @@ fn wait_for_commit(
                 | to_agent::Body::Known(_)
                 | to_agent::Body::ShowLaunches(_)
                 | to_agent::Body::Unloaded(_)
-                | to_agent::Body::Arrived(_),
+                | to_agent::Body::Arrived(_)
+                | to_agent::Body::BeginRound(_)
+                | to_agent::Body::EndRounds(_),
             ) => {
                 return Err(Refusal::WrongOrder);
             }
@@ -309,6 +323,10 @@ fn statistics(agent: &Agent, cut: &Cut, started: u64, finished: u64) -> Statisti
         fingerprinted_bytes: cut.fingerprints.bytes,
         held_before_ns: cut.held_before_ns,
         under_way: None,
-        unchanged_bytes: cut.unchanged.iter().map(|chunk| chunk.len()).sum(),
+        // The controller counts them.
+        rounds: 0,
+        rounds_copied_bytes: 0,
+        rounds_ns: 0,
+        unchanged_bytes: cut.unchanged().map(|(chunk, _)| chunk.len()).sum(),
     }
 }

@@ -13,6 +13,7 @@ mod prepare;
 mod progress;
 pub(crate) mod refusal;
 mod rest;
+mod rounds;
 pub(crate) mod run;
 pub(crate) mod saving;
 mod set_aside;

@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::checkpoint::close::hangs;
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
+use crate::checkpoint::rounds;
 use crate::checkpoint::unchanged::Known;
 use crate::checkpoint::watch::Watch;
 use crate::device::resources::Resources;
@@ -37,6 +38,7 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, R
             _ => return Err(Refusal::WrongOrder),
         }
     };
+    let mode = begin.mode();
     let mut watch = Watch::new(agent.page);
     let prepared = check(&begin)
         .and_then(|()| watch.look(agent))
@@ -58,6 +60,9 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, R
     connection.send(answer).map_err(lost)?;
     prepared?;
     show_launches(agent, &mut connection)?;
+    if mode == CheckpointMode::Recopy {
+        rounds::run(agent, &begin, &mut known, &mut connection)?;
+    }
     Ok(Some((begin, known)))
 }
 

@@ -35,6 +35,25 @@ impl Known {
     }
 }
 
+/// What regions have of chunks of theirs; both are in address order.
+pub(super) fn only(regions: &[Extent], chunks: &[Extent]) -> Vec<Extent> {
+    let mut chunks = chunks.iter().copied().peekable();
+    let mut only: Vec<Extent> = Vec::new();
+    for region in regions {
+        let mut run: Option<Extent> = None;
+        while let Some(chunk) = chunks.next_if(|chunk| chunk.end() <= region.end()) {
+            let joined = run.filter(|run| run.end() == chunk.start());
+            let joined = joined.and_then(|run| Extent::new(run.start(), chunk.end()).ok());
+            if joined.is_none() {
+                only.extend(run);
+            }
+            run = joined.or(Some(chunk));
+        }
+        only.extend(run);
+    }
+    only
+}
+
 /// What is left of regions without chunks of theirs; both are in address order.
 pub(super) fn without(regions: &[Extent], chunks: &[Extent]) -> Vec<Extent> {
     let mut chunks = chunks.iter().copied().peekable();
@@ -61,7 +80,22 @@ mod tests {
         // Two that touch, and one apart.
         let regions = all(&[(0, 0x2800), (0x2800, 0x4800), (0x8000, 0x9000)]);
         let left = |chunks: &[(u64, u64)]| without(&regions, &all(chunks));
-        assert_eq!(left(&[]), regions);
+        let only = |chunks: &[(u64, u64)]| only(&regions, &all(chunks));
+        assert_eq!((left(&[]), only(&[])), (regions.clone(), Vec::new()));
+        assert_eq!(
+            only(&[
+                (0, 0x1000),
+                (0x1000, 0x2000),
+                (0x2000, 0x2800),
+                (0x2800, 0x3800),
+                (0x8000, 0x9000)
+            ]),
+            all(&[(0, 0x2800), (0x2800, 0x3800), (0x8000, 0x9000)])
+        );
+        assert_eq!(
+            only(&[(0, 0x1000), (0x2000, 0x2800)]),
+            all(&[(0, 0x1000), (0x2000, 0x2800)])
+        );
         assert_eq!(
             left(&[(0x1000, 0x2000), (0x2000, 0x2800), (0x8000, 0x9000)]),
             all(&[(0, 0x1000), (0x2800, 0x4800)])

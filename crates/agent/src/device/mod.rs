@@ -20,6 +20,7 @@ mod objects;
 pub(crate) mod queue;
 pub mod queues;
 pub(crate) mod read_back;
+pub(crate) mod reading;
 pub(crate) mod resources;
 pub(crate) mod sdma;
 pub(crate) mod state;

@@ -3,6 +3,7 @@
 
 use crate::checkpoint::course::Course;
 use crate::device::handle::DeviceHandle;
+use crate::device::reading::Reading;
 use crate::device::resources::Resources;
 use crate::seen::registry::Registry;
 use parking_lot::Mutex;
@@ -13,6 +14,8 @@ pub(crate) struct DeviceState {
     pub(crate) handle: DeviceHandle,
     /// Its memory as it is now; the trace has its own, as it was.
     pub(crate) registry: Registry,
+    /// What of it is read for us before a cut.
+    pub(crate) reading: Reading,
     /// What becomes of calls that write it.
     pub(crate) course: Course,
     /// What earlier checkpoints have left for the next.

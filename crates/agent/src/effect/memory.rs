@@ -61,6 +61,7 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
                 false => After::Nothing,
             };
         };
+        agent.device.reading.before_free(buffer);
         let since = waits.then(|| agent.moment());
         if waits {
             // The memory goes when all has been waited for.

@@ -345,6 +345,16 @@ impl Trace {
         (count, access)
     }
 
+    /// From which operation on writes may still come; nothing where that is not remembered.
+    pub(crate) fn first_not_over(&self) -> Option<Sequence> {
+        self.graph.first_not_over()
+    }
+
+    /// What the operations from this one on write; nothing where that is not remembered.
+    pub(crate) fn writes_from(&self, first: Sequence) -> Option<Side> {
+        self.graph.writes_from(first)
+    }
+
     /// From now on, or no longer, the content of an image depends on footprints.
     pub(crate) fn must_be_right(&mut self, must: bool) {
         self.tables.must_be_right(must);

@@ -1,0 +1,269 @@
+//! What CRIU, the plugin and the agents have left becomes a checkpoint.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::bail;
+use strobe_criu::locate::Criu;
+use strobe_engine::Rounds;
+use strobe_extent::Extent;
+use strobe_program::lease::Lease;
+use strobe_program::{process, program_files};
+use strobe_proto::stats::DumpStats;
+use strobe_proto::{
+    ByteRange, GpuProcess, Manifest, Missed, PluginStatistics, ProgramFiles, Promise,
+    SharedMemoryFile, Statistics, TcpConnections, from_agent, to_agent,
+};
+use strobe_store::CheckpointWriter;
+
+use crate::arguments::CheckpointArguments;
+use crate::delivery::{self, Expected, Known};
+use crate::held::Held;
+use crate::link::Link;
+use crate::missed::{MissedWrite, MissedWrites, pieces};
+use crate::report::CheckpointReport;
+use crate::tree::{Tree, gone};
+use crate::{figures, host_memory, interrupt};
+
+/// Everything a dump needs, found before the program is touched.
+pub(crate) struct Preparation {
+    pub(crate) tree: Tree,
+    pub(crate) criu: Criu,
+    pub(crate) plugin: PathBuf,
+    pub(crate) softgpu: Option<PathBuf>,
+    pub(crate) writer: CheckpointWriter,
+    pub(crate) id: Vec<u8>,
+    /// Of each process, what the writer has or can take over.
+    pub(crate) known: Vec<Known>,
+    /// What was copied before the cut.
+    pub(crate) rounds: Rounds,
+    pub(crate) _leases: Vec<Lease>,
+}
+
+/// What CRIU and the plugin left.
+pub(crate) struct Dumped {
+    pub(crate) criu: DumpStats,
+    pub(crate) plugin: PluginStatistics,
+    pub(crate) files: ProgramFiles,
+    pub(crate) shared_memory: Vec<SharedMemoryFile>,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub(crate) started_ns: u64,
+    /// With --kill.
+    pub(crate) held: Option<Held>,
+}
+
+/// Commits what the program, which is held at its cut, has left; it ends. If that fails, it goes on.
+pub(crate) fn finish_held(
+    arguments: &CheckpointArguments,
+    mut preparation: Preparation,
+    held: Held,
+    mut dumped: Dumped,
+    chunk_bytes: u64,
+) -> anyhow::Result<CheckpointReport> {
+    let (mut expected, missed) = expect(&mut preparation, &mut dumped, chunk_bytes)?;
+    if !missed.is_empty() {
+        return Err(MissedWrites(missed).into());
+    }
+    for expected in &mut expected {
+        expected.take_all_over(&mut preparation.writer)?;
+    }
+    let unchanged: Vec<u64> = expected.iter().map(Expected::bytes).collect();
+    let delivered = expected.into_iter().map(Expected::into_manifest);
+    let delivered = delivered.collect::<anyhow::Result<_>>()?;
+    let mut all = Vec::new();
+    for (agent, unchanged_bytes) in preparation.tree.agents.iter().zip(unchanged) {
+        let snapshot = match agent.snapshot() {
+            Err(_) if gone(agent).is_some() => {
+                all.push(Statistics::default());
+                continue;
+            }
+            snapshot => snapshot?,
+        };
+        all.push(Statistics {
+            launches: snapshot.launches,
+            footprints_exact: snapshot.footprints_exact,
+            footprints_conservative: snapshot.footprints_conservative,
+            gate_closed_ns: snapshot.gate_closed_ns,
+            drained_ns: snapshot.drained_ns,
+            opened_ns: dumped.plugin.finished_ns,
+            unchanged_bytes,
+            ..Statistics::default()
+        });
+    }
+    let report = commit(arguments, preparation, delivered, all, dumped, chunk_bytes)?;
+    held.end()?;
+    Ok(report)
+}
+
+/// What the agents have promised, and which of it their CPUs have touched since.
+fn expect(
+    preparation: &mut Preparation,
+    dumped: &mut Dumped,
+    chunk_bytes: u64,
+) -> anyhow::Result<(Vec<Expected>, Vec<MissedWrite>)> {
+    let agents = &preparation.tree.agents;
+    let mut promises = std::mem::take(&mut dumped.plugin.promises);
+    let (mut all, mut missed) = (Vec::new(), Vec::new());
+    for (agent, known) in agents.iter().zip(std::mem::take(&mut preparation.known)) {
+        let pid = agent.identity().pid;
+        let promised = promises.iter_mut().find(|promise| promise.pid == pid);
+        let Promise {
+            tracked, touched, ..
+        } = promised.map(std::mem::take).unwrap_or_default();
+        all.push(Expected::new(tracked, chunk_bytes, known)?);
+        if !touched.is_empty() {
+            let touched = touched.into_iter().map(Extent::try_from);
+            missed.push(MissedWrite {
+                pid,
+                chunks: touched.collect::<Result<_, _>>()?,
+                suspects: Vec::new(),
+                by_cpu: true,
+            });
+        }
+    }
+    Ok((all, missed))
+}
+
+/// Takes the contents of all processes in and commits.
+pub(crate) fn finish(
+    arguments: &CheckpointArguments,
+    mut preparation: Preparation,
+    links: &mut [Option<Link>],
+    mut dumped: Dumped,
+    chunk_bytes: u64,
+) -> anyhow::Result<CheckpointReport> {
+    let (mut all, mut missed) = expect(&mut preparation, &mut dumped, chunk_bytes)?;
+    let agents = &preparation.tree.agents;
+    let phase = tracing::debug_span!("copy").entered();
+    let figures = delivery::take_all(agents, links, &mut all, &mut preparation.writer)?;
+    drop(phase);
+    if missed.is_empty() {
+        for ((agent, link), expected) in agents.iter().zip(links).zip(&mut all) {
+            let chunks = expected.missed();
+            if let Some(link) = link
+                && !chunks.is_empty()
+            {
+                missed.push(suspected(agent.identity().pid, link, chunks)?);
+            }
+        }
+    }
+    if !missed.is_empty() {
+        return Err(MissedWrites(missed).into());
+    }
+    let delivered = all.into_iter().map(Expected::into_manifest);
+    let delivered = delivered.collect::<anyhow::Result<_>>()?;
+    commit(
+        arguments,
+        preparation,
+        delivered,
+        figures,
+        dumped,
+        chunk_bytes,
+    )
+}
+
+/// Writes the manifest: from then on the checkpoint is one.
+fn commit(
+    arguments: &CheckpointArguments,
+    preparation: Preparation,
+    delivered: Vec<GpuProcess>,
+    all_figures: Vec<Statistics>,
+    dumped: Dumped,
+    chunk_bytes: u64,
+) -> anyhow::Result<CheckpointReport> {
+    let _phase = tracing::debug_span!("commit").entered();
+    let Preparation {
+        tree,
+        criu,
+        softgpu,
+        mut writer,
+        id,
+        rounds,
+        ..
+    } = preparation;
+    let program = tree.root;
+    host_memory::store(&mut writer)?;
+    let mut program_files = dumped.files.files;
+    // Not before: what holds the program back came first.
+    let root = format!("/proc/{}/root", program.pid);
+    program_files::hash_foreign(&mut program_files, Path::new(&root));
+    let figures = Statistics {
+        rounds: rounds.count(),
+        rounds_copied_bytes: rounds.copied(),
+        rounds_ns: rounds.took().as_nanos() as u64,
+        ..figures::of_all(&all_figures)
+    };
+    let report = CheckpointReport {
+        rounds: (rounds.count() > 0).then(|| rounds.into()),
+        ..figures::report(
+            arguments,
+            &tree,
+            &dumped.criu,
+            &dumped.plugin,
+            &figures,
+            dumped.started_ns,
+        )
+    };
+    let processes = tree.agents.iter().zip(delivered);
+    let processes = processes.map(|(agent, delivered)| GpuProcess {
+        pid: agent.identity().pid,
+        agent_page: agent.address(),
+        ..delivered
+    });
+    let manifest = Manifest {
+        checkpoint_id: id,
+        created_unix_ns: SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64),
+        mode: arguments.mode().into(),
+        pid: program.pid,
+        pid_start_time: program.start_time,
+        executable: process::executable(program.pid)?
+            .to_string_lossy()
+            .into_owned(),
+        command_line: process::command_line(program.pid)?,
+        target: dumped.plugin.target.clone(),
+        criu_version: criu.version.to_string(),
+        chunk_bytes,
+        processes: processes.collect(),
+        program_files,
+        journals: dumped.files.journals,
+        shared_memory: dumped.shared_memory,
+        statistics: Some(figures),
+        criu_frozen_us: dumped.criu.frozen_time.into(),
+        criu_freezing_us: dumped.criu.freezing_time.into(),
+        plugin: Some(PluginStatistics {
+            promises: Vec::new(),
+            ..dumped.plugin
+        }),
+        killed: arguments.kill,
+        gpu_environment: if softgpu.is_some() {
+            "softgpu"
+        } else {
+            "hardware"
+        }
+        .into(),
+        tcp: TcpConnections::from(arguments.tcp).into(),
+        ..Manifest::default()
+    };
+    interrupt::commits();
+    writer.commit(manifest)?;
+    Ok(report)
+}
+
+/// Tells the agent what was missed; it tells whom it suspects.
+fn suspected(pid: u32, link: &mut Link, chunks: Vec<Extent>) -> anyhow::Result<MissedWrite> {
+    link.send(to_agent::Body::Missed(Missed {
+        chunks: pieces(&chunks).into_iter().map(ByteRange::from).collect(),
+    }))?;
+    match link.receive()? {
+        from_agent::Body::Suspects(suspects) => Ok(MissedWrite {
+            pid,
+            chunks,
+            suspects: suspects.kernels,
+            by_cpu: false,
+        }),
+        from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
+        _ => bail!("the agent says something unexpected"),
+    }
+}
