@@ -19,6 +19,7 @@
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
 //! | `damage` | a checkpoint that is not what was written is not restored |
+//! | `recopy` | what is copied while the program writes is right at the end, and little is left to copy then |
 //! | `demand` | a program runs before all its memory is back, and never sees that |
 //! | `output` | a pipe gets all of a program's output, once; phases are reported |
 //! | `killed_criu` | a CRIU that dies or hangs costs one checkpoint, and never the program |
@@ -80,6 +81,8 @@ mod neighbours;
 mod output;
 #[path = "checkpoint/podman.rs"]
 mod podman;
+#[path = "checkpoint/recopy.rs"]
+mod recopy;
 #[path = "checkpoint/refusals.rs"]
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]

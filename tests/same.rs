@@ -53,6 +53,7 @@ const CASES: &[Case] = &[
     case("inflight.cpp", &["waits", "2", "log"]),
     case("inflight.cpp", &["polls", "2", "log"]),
     case("inflight.cpp", &["calls", "2", "log"]),
+    case("serves.cpp", &["1", "4", "log"]),
     case("calls.cpp", &["5", "1"]),
     case("cancelled.cpp", &["10"]),
     case("churn.cpp", &["5", "log"]),

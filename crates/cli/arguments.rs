@@ -187,7 +187,7 @@ pub(crate) struct SoftgpuArguments {
 Examples:
   strobe checkpoint 4711 -o monday
   strobe checkpoint 4711 -o run --every 10m --keep 5     strobe restore run/latest brings it back
-  strobe checkpoint 4711 -o monday --mode stop --kill
+  strobe checkpoint 4711 -o monday --mode recopy --kill     to move it: it stands still for what is left
   strobe checkpoint 4711 -o monday --tcp established     its processes talk to one another by TCP
   strobe checkpoint 4711 --check     what would be amiss; 3 if anything is
 Environment:

@@ -1,5 +1,6 @@
 //! What CRIU, the plugin and the agents have left becomes a checkpoint.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -60,6 +61,10 @@ pub(crate) fn finish_held(
     mut dumped: Dumped,
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
+    let promises = dumped.plugin.promises.iter();
+    let fingerprints: BTreeMap<u32, (u64, u64)> = promises
+        .map(|of| (of.pid, (of.fingerprints_ns, of.fingerprinted_bytes)))
+        .collect();
     let (mut expected, missed) = expect(&mut preparation, &mut dumped, chunk_bytes)?;
     if !missed.is_empty() {
         return Err(MissedWrites(missed).into());
@@ -79,6 +84,8 @@ pub(crate) fn finish_held(
             }
             snapshot => snapshot?,
         };
+        let fingerprints = fingerprints.get(&agent.identity().pid);
+        let (fingerprints_ns, fingerprinted_bytes) = fingerprints.copied().unwrap_or_default();
         all.push(Statistics {
             launches: snapshot.launches,
             footprints_exact: snapshot.footprints_exact,
@@ -86,6 +93,8 @@ pub(crate) fn finish_held(
             gate_closed_ns: snapshot.gate_closed_ns,
             drained_ns: snapshot.drained_ns,
             opened_ns: dumped.plugin.finished_ns,
+            fingerprints_ns,
+            fingerprinted_bytes,
             unchanged_bytes,
             ..Statistics::default()
         });

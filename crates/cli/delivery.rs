@@ -501,6 +501,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_called_unchanged_must_be_what_is_stored_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = CheckpointWriter::create(&folder.path().join("a"), None).unwrap();
+        let writer = Mutex::new(&mut writer);
+        let bytes = [vec![1; 0x1000], vec![2; 0x1000]];
+        let fingerprint = |bytes: &[u8]| Fingerprint::of(bytes);
+        let stored = bytes
+            .each_ref()
+            .map(|bytes| put(bytes, fingerprint(bytes), &writer).unwrap());
+        let mut known = Known::default();
+        let chunk = extent(0x1000, 0x1000);
+        stored
+            .iter()
+            .for_each(|stored| known.learn(chunk, stored.clone()));
+        let promised = || vec![ByteRange::from(chunk)];
+        let unchanged = |extent: Extent, bytes: &[u8]| Unchanged {
+            chunks: vec![KnownChunk {
+                extent: Some(extent.into()),
+                fingerprint: fingerprint(bytes).to_bytes().to_vec(),
+            }],
+        };
+        let take_over = |unchanged: &Unchanged| {
+            let mut expected = Expected::new(promised(), 0x1000, Known(known.0.clone())).unwrap();
+            expected.take_over(unchanged, &writer, |_| ())?;
+            expected.into_manifest()
+        };
+        let taken = take_over(&unchanged(chunk, &bytes[1])).unwrap();
+        assert_eq!(taken.tracked[0].chunks, [stored[1].clone()]);
+        assert!(
+            take_over(&unchanged(chunk, &bytes[0])).is_err(),
+            "it was that"
+        );
+        assert!(take_over(&unchanged(extent(0x3000, 0x1000), &bytes[1])).is_err());
+    }
+
+    #[test]
     fn a_promise_that_makes_no_chunks_is_refused() {
         let range = |start, len| ByteRange { start, len };
         let refused = |promised: &[ByteRange], chunk_bytes| {

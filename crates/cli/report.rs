@@ -123,7 +123,9 @@ pub(crate) struct RoundsReport {
     copied_bytes: u64,
     /// Of all of them.
     ms: f64,
-    /// The last has copied little. Else the program writes about as fast as is copied.
+    /// Of the last one.
+    last_bytes: u64,
+    /// That was little. Else the program writes about as fast as is copied.
     converged: bool,
 }
 
@@ -133,6 +135,7 @@ impl From<Rounds> for RoundsReport {
             count: rounds.count(),
             copied_bytes: rounds.copied(),
             ms: rounds.took().as_secs_f64() * 1e3,
+            last_bytes: rounds.last().copied,
             converged: rounds.outcome() == Some(Outcome::Converged),
         }
     }
@@ -144,14 +147,15 @@ impl RoundsReport {
             count,
             copied_bytes,
             ms,
+            last_bytes,
             converged,
         } = self;
-        let copied = show_size(*copied_bytes);
+        let (copied, last) = (show_size(*copied_bytes), show_size(*last_bytes));
         let end = match converged {
             true => "",
-            false => ", no more: the program writes as fast",
+            false => ", which the program writes as fast",
         };
-        format!("  rounds         {count}: {copied} in {ms:.1} ms{end}")
+        format!("  rounds         {count}: {copied} in {ms:.1} ms, the last {last}{end}")
     }
 }
 

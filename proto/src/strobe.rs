@@ -29,6 +29,11 @@ pub struct HandOver {
     /// Addresses of memory that was opened by another process's handle.
     #[prost(uint64, repeated, tag = "12")]
     pub opened: ::prost::alloc::vec::Vec<u64>,
+    /// What fingerprints have cost between the end of the GPU's work and the cut.
+    #[prost(uint64, tag = "13")]
+    pub fingerprints_ns: u64,
+    #[prost(uint64, tag = "14")]
+    pub fingerprinted_bytes: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeviceHandOver {
@@ -519,6 +524,11 @@ pub struct Promise {
     /// fingerprints were taken
     #[prost(message, repeated, tag = "2")]
     pub touched: ::prost::alloc::vec::Vec<ByteRange>,
+    /// HandOver's
+    #[prost(uint64, tag = "4")]
+    pub fingerprints_ns: u64,
+    #[prost(uint64, tag = "5")]
+    pub fingerprinted_bytes: u64,
 }
 /// Written by the plugin while the program is frozen (strobe-files.img).
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -171,6 +171,8 @@ impl Dump {
             .unwrap_or_default();
         let promise = |at_cut: &AtCut| Promise {
             pid: at_cut.agent.identity().pid,
+            fingerprints_ns: at_cut.promise.fingerprints_ns,
+            fingerprinted_bytes: at_cut.promise.fingerprinted_bytes,
             ..Promise::default()
         };
         self.statistics.promises = cut.agents.iter().map(promise).collect();

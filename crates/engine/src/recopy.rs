@@ -83,6 +83,11 @@ impl Rounds {
         self.took
     }
 
+    /// The last one.
+    pub fn last(&self) -> Round {
+        self.last.unwrap_or_default()
+    }
+
     /// How they ended, if they have.
     pub fn outcome(&self) -> Option<Outcome> {
         self.outcome
@@ -135,7 +140,7 @@ mod tests {
         let (all, rounds) = rounds(1 << 30, 1 << 30, 400_000_000, 200_000_000);
         assert_eq!((all.len(), rounds.outcome()), (2, Some(Outcome::GaveUp)));
         // What it writes is always the same part.
-        let (all, rounds) = super::tests::rounds(1 << 30, 1 << 28, 400_000_000, 200_000_000);
+        let (all, rounds) = self::rounds(1 << 30, 1 << 28, 400_000_000, 200_000_000);
         assert_eq!((all.len(), rounds.outcome()), (3, Some(Outcome::GaveUp)));
     }
 

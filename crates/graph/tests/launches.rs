@@ -463,3 +463,36 @@ fn whatever_changes_the_buffers_is_counted() {
     graph.push(kernel(StreamId(1), 0, Side::none(), e(0, 4).into()));
     assert_eq!(graph.buffer_changes(), before, "a launch allocates nothing");
 }
+
+#[test]
+fn what_is_written_from_a_point_on_is_known_while_it_is_remembered() {
+    let mut graph = LaunchGraph::new(4);
+    assert_eq!(
+        graph.first_not_over(),
+        Some(Sequence(0)),
+        "what comes first"
+    );
+    let first = graph.push(writer(A, 0x100));
+    let second = graph.push(writer(B, 0x200));
+    graph.synchronise(A, LATER);
+    // The wait is an operation, too.
+    assert_eq!(graph.first_not_over(), Some(second));
+    let third = graph.push(writer(A, 0x300));
+    let from = |graph: &LaunchGraph, first| graph.writes_from(first);
+    let is = |side: &Side, written: [bool; 3]| {
+        let touched = [0x100, 0x200, 0x300].map(|start| side.overlaps(e(start, 16)));
+        assert_eq!(touched, written);
+    };
+    is(&from(&graph, first).unwrap(), [true, true, true]);
+    is(&from(&graph, second).unwrap(), [false, true, true]);
+    is(&from(&graph, third).unwrap(), [false, false, true]);
+    let next = Sequence(third.0 + 1);
+    is(&from(&graph, next).unwrap(), [false, false, false]);
+    // The window has room for four.
+    graph.push(writer(A, 0x400));
+    assert!(from(&graph, first).is_none());
+    is(&from(&graph, second).unwrap(), [false, true, true]);
+    graph.resume(&[]);
+    assert!(from(&graph, second).is_none(), "calls were missed");
+    assert_eq!(graph.first_not_over(), None);
+}

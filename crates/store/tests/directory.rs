@@ -177,6 +177,43 @@ fn zeros_and_repetitions_take_no_room() {
 }
 
 #[test]
+fn what_was_put_in_vain_is_gone_and_what_is_put_again_takes_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+    let base = write(&first, None);
+    let mut writer = CheckpointWriter::create(&second, Some(&first)).unwrap();
+    // The first chunk becomes another, and another again.
+    for seed in 10..13 {
+        writer.put(&noise(seed, CHUNK)).unwrap();
+    }
+    let mut refs = base.manifest().processes[0].tracked[0].chunks.clone();
+    refs[0] = writer.put(&noise(13, CHUNK)).unwrap();
+    for chunk in &refs {
+        assert!(writer.put_again(chunk).unwrap(), "{chunk:?}");
+    }
+    let unknown = ChunkRef {
+        blake3: vec![7; 32],
+        len: CHUNK as u64,
+        ..ChunkRef::default()
+    };
+    let impossible = ChunkRef {
+        blake3: vec![7; 31],
+        ..unknown.clone()
+    };
+    for nowhere in [unknown, impossible, ChunkRef::default()] {
+        assert!(!writer.put_again(&nowhere).unwrap(), "{nowhere:?}");
+    }
+    writer.commit(manifest(refs)).unwrap();
+    assert_eq!(
+        files(&second.join("chunks")).len(),
+        4,
+        "no more than is named"
+    );
+    fs::remove_dir_all(&first).unwrap();
+    verify(&second).unwrap();
+}
+
+#[test]
 fn a_base_is_shared_by_hard_links() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));

@@ -204,6 +204,8 @@ impl Cut {
             devices: vec![of_device],
             exported: agent.handles.exported(),
             opened: agent.handles.opened(),
+            fingerprints_ns: self.fingerprints.took_ns,
+            fingerprinted_bytes: self.fingerprints.bytes,
         };
         hand_over.encode_to_vec()
     }

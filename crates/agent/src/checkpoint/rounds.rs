@@ -271,7 +271,7 @@ impl Copying<'_> {
                 Ok(resources.out.start_over()?)
             }
             _ => {
-                std::mem::forget(spare.take());
+                *spare = None;
                 Err(Refusal::QueuesAreGone)
             }
         }

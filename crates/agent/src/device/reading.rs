@@ -97,7 +97,8 @@ mod tests {
         );
         std::thread::scope(|scope| {
             let (freed, was_freed) = channel();
-            let free = |start| {
+            let (reading, registry) = (&reading, &registry);
+            let free = move |start| {
                 let buffer = registry.remove(start).expect("it is there");
                 reading.before_free(buffer);
                 freed.send(start).expect("somebody listens");
