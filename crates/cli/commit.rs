@@ -117,9 +117,12 @@ fn expect(
         let pid = agent.identity().pid;
         let promised = promises.iter_mut().find(|promise| promise.pid == pid);
         let Promise {
-            tracked, touched, ..
+            tracked,
+            touched,
+            set_aside,
+            ..
         } = promised.map(std::mem::take).unwrap_or_default();
-        all.push(Expected::new(tracked, chunk_bytes, known)?);
+        all.push(Expected::new(tracked, set_aside, chunk_bytes, known)?);
         if !touched.is_empty() {
             let touched = touched.into_iter().map(Extent::try_from);
             missed.push(MissedWrite {

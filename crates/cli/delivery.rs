@@ -10,7 +10,7 @@
 //! Where the agent says what a chunk's fingerprint was at the cut, it is compared with that of the
 //! bytes that are stored: what differs was overwritten before it was copied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -40,6 +40,8 @@ const PIECE: usize = 8192;
 #[derive(Debug)]
 pub(crate) struct Expected {
     map: ChunkMap,
+    /// Of the regions that the program has not allocated, where they begin.
+    set_aside: HashSet<u64>,
     /// By number; what has been stored.
     stored: Vec<Option<ChunkRef>>,
     missed: Vec<Extent>,
@@ -110,10 +112,13 @@ struct Arrived {
 }
 
 impl Expected {
+    /// Of `promised`, the agent does not know what was `set_aside`.
+    ///
     /// # Errors
     /// What was promised makes no chunks.
     pub(crate) fn new(
         promised: Vec<ByteRange>,
+        set_aside: Vec<ByteRange>,
         chunk_bytes: u64,
         known: Known,
     ) -> anyhow::Result<Self> {
@@ -125,6 +130,7 @@ impl Expected {
         Ok(Self {
             stored: vec![None; map.len()],
             map,
+            set_aside: set_aside.into_iter().map(|range| range.start).collect(),
             missed: Vec::new(),
             known,
             first_use: Vec::new(),
@@ -215,6 +221,7 @@ impl Expected {
     pub(crate) fn into_manifest(self) -> anyhow::Result<GpuProcess> {
         let Self {
             map,
+            set_aside,
             stored,
             first_use,
             ..
@@ -230,6 +237,7 @@ impl Expected {
             Ok(TrackedExtent {
                 extent: Some(region.into()),
                 chunks: chunks.collect::<anyhow::Result<_>>()?,
+                is_allocated: !set_aside.contains(&region.start()),
             })
         };
         Ok(GpuProcess {
@@ -460,7 +468,13 @@ mod tests {
     fn expected() -> Expected {
         let promised = [(0x9000, 0x100), (0x1000, 0x2800), (0x8000, 0)];
         let range = |(start, len)| ByteRange { start, len };
-        Expected::new(promised.map(range).to_vec(), 0x1000, Known::default()).unwrap()
+        Expected::new(
+            promised.map(range).to_vec(),
+            vec![range((0x9000, 0x100))],
+            0x1000,
+            Known::default(),
+        )
+        .unwrap()
     }
 
     fn extent(start: u64, len: u64) -> Extent {
@@ -485,6 +499,7 @@ mod tests {
         let lens: Vec<u64> = tracked[0].chunks.iter().map(|c| c.len).collect();
         assert_eq!(lens, [0x1000, 0x1000, 0x800]);
         assert_eq!(tracked[1].chunks, [chunk(0x100)]);
+        assert!(tracked[0].is_allocated && !tracked[1].is_allocated);
     }
 
     #[test]
@@ -523,7 +538,8 @@ mod tests {
             }],
         };
         let take_over = |unchanged: &Unchanged| {
-            let mut expected = Expected::new(promised(), 0x1000, Known(known.0.clone())).unwrap();
+            let mut expected =
+                Expected::new(promised(), Vec::new(), 0x1000, Known(known.0.clone())).unwrap();
             expected.take_over(unchanged, &writer, |_| ())?;
             expected.into_manifest()
         };
@@ -540,7 +556,7 @@ mod tests {
     fn a_promise_that_makes_no_chunks_is_refused() {
         let range = |start, len| ByteRange { start, len };
         let refused = |promised: &[ByteRange], chunk_bytes| {
-            Expected::new(promised.to_vec(), chunk_bytes, Known::default()).is_err()
+            Expected::new(promised.to_vec(), Vec::new(), chunk_bytes, Known::default()).is_err()
         };
         assert!(refused(&[range(u64::MAX, 2)], 0x1000), "wraps");
         assert!(refused(&[range(0, 2), range(1, 2)], 0x1000), "overlap");

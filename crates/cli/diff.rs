@@ -237,6 +237,7 @@ mod tests {
         let tracked = TrackedExtent {
             extent: Some(ByteRange { start, len }),
             chunks,
+            ..TrackedExtent::default()
         };
         let manifest = Manifest {
             chunk_bytes: CHUNK as u64,

@@ -135,8 +135,10 @@ pub struct AgentPage {
     pub checkpoints: AtomicU64,
     /// Bytes of tracked memory that a restore has not filled yet.
     pub unloaded_bytes: AtomicU64,
+    /// The agent's thread that takes up what this page asks for, in the program's pid namespace.
+    pub control_thread: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 5],
+    pub reserved: [AtomicU64; 4],
     /// Bytes of `reason`.
     pub reason_len: AtomicU32,
     /// Zero.
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(offset_of!(AgentPage, gate_request), 104);
         assert_eq!(offset_of!(AgentPage, phase), 112);
         assert_eq!(offset_of!(AgentPage, gate_closed_ns), 136);
-        assert_eq!(offset_of!(AgentPage, reserved), 216);
+        assert_eq!(offset_of!(AgentPage, control_thread), 216);
         assert_eq!(offset_of!(AgentPage, reason_len), 256);
     }
 }

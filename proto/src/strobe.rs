@@ -524,6 +524,9 @@ pub struct Promise {
     /// fingerprints were taken
     #[prost(message, repeated, tag = "2")]
     pub touched: ::prost::alloc::vec::Vec<ByteRange>,
+    /// of `tracked`, what the plugin has set aside
+    #[prost(message, repeated, tag = "6")]
+    pub set_aside: ::prost::alloc::vec::Vec<ByteRange>,
     /// HandOver's
     #[prost(uint64, tag = "4")]
     pub fingerprints_ns: u64,
@@ -712,6 +715,10 @@ pub struct TrackedExtent {
     /// in address order, chunk_bytes each but the last
     #[prost(message, repeated, tag = "2")]
     pub chunks: ::prost::alloc::vec::Vec<ChunkRef>,
+    /// The program allocated it: where it is filled while the program runs, its agent keeps every call from it meanwhile. Of
+    /// what the plugin has set aside (code, globals, what the runtime has) nobody would.
+    #[prost(bool, tag = "3")]
+    pub is_allocated: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChunkRef {

@@ -208,6 +208,36 @@ fn memory_that_is_away_is_touched_where_the_cpu_cannot_reach_it() {
     whatever_touches_memory_that_is_away(&["--private-vram"], &touches);
 }
 
+/// The agent knows of no footprint in them.
+#[test]
+fn globals_and_code_of_any_size_are_there_before_anything_runs() {
+    let folder = Folder::new("demand-globals");
+    let steps = ["global:0", "end:0", "again:0", "all:0"];
+    saved(&folder, &[], "4", KILOBYTES, &steps);
+    let mut restoring = Restoring::start(&folder, &SLOW, &["--wait"]);
+    restoring.runs();
+    let away = restoring.away_when("global:0 right");
+    assert!(
+        away >= 8 << 20,
+        "all the rest was there, too: {away} is away"
+    );
+    fs::write(folder.join("again"), "").expect("our folder");
+    restoring.well();
+}
+
+/// The first thing that it does, before anybody had time to protect anything.
+#[test]
+fn the_cpu_touches_no_memory_that_is_away_from_the_first_moment_on() {
+    for first in ["store:8", "load:8"] {
+        let folder = Folder::new("demand-cpu");
+        let steps = [first, "read:8", "again:0", "all:0"];
+        saved(&folder, &[], "15", "512", &steps);
+        let restoring = Restoring::start(&folder, &SLOW, &["--wait"]);
+        fs::write(folder.join("again"), "").expect("our folder");
+        restoring.well();
+    }
+}
+
 #[test]
 fn a_kernel_waits_for_the_chunks_that_it_touches_and_for_no_others() {
     let folder = Folder::new("few-chunks");

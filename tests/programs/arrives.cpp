@@ -8,6 +8,7 @@
 //     store:B   the CPU writes its middle, mapped         free:B    hipFree, and a hipMalloc of as much
 //     graph:B   what read:B does, in a graph              any:B     read:B by an address that nobody can foresee
 //     again:B   waits until there is a file "again"       all:0     looks at all that is left
+//     global:0  a kernel looks at a large `__device__` array
 //     late:B    what end:B does, by a kernel that was launched in the beginning and has waited for this
 //   Each logs "STEP right" or "STEP wrong N", and when it was done: milliseconds since 1970. Its log is "log".
 #include <unistd.h>
@@ -45,6 +46,21 @@ __global__ void compare(const unsigned* words, size_t from, size_t n, unsigned s
     for (size_t i = from + blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         unsigned expected = i >= start && i < end ? changed : pattern(i, seed);
         if (words[i] != expected) atomicAdd(differ, 1u);
+    }
+}
+
+constexpr size_t kGlobal = 1 << 17;
+__device__ unsigned global[kGlobal];
+
+__global__ void fill_global() {
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < kGlobal; i += gridDim.x * blockDim.x) {
+        global[i] = pattern(i, 5);
+    }
+}
+
+__global__ void compare_global(unsigned* differ) {
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < kGlobal; i += gridDim.x * blockDim.x) {
+        if (global[i] != pattern(i, 5)) atomicAdd(differ, 1u);
     }
 }
 
@@ -86,6 +102,7 @@ int main(int argc, char** argv) {
         CHECK(hipMalloc(&buffers[b].words, n * sizeof(unsigned)));
         fill<<<16, 256>>>(buffers[b].words, n, buffers[b].seed);
     }
+    fill_global<<<16, 256>>>();
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
     CHECK(hipMemset(differ, 0, sizeof(unsigned)));
@@ -181,6 +198,8 @@ int main(int argc, char** argv) {
             host_table[0] = buffer.words;
             CHECK(hipMemcpyAsync(table, host_table, sizeof(*table), hipMemcpyHostToDevice, stream));
             compare_through<<<16, 256, 0, stream>>>(table, n, buffer.seed, differ);
+        } else if (what == "global") {
+            compare_global<<<16, 256, 0, stream>>>(differ);
         } else if (what == "late") {
             __atomic_store_n(late_go_on, 1u, __ATOMIC_RELEASE);
             CHECK(hipMemcpyAsync(host_late_differ, late_differ, sizeof(unsigned), hipMemcpyDeviceToHost, late));

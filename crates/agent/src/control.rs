@@ -156,6 +156,10 @@ fn report(agent: &Agent) {
 
 fn run(agent: &'static Agent) {
     mark_own_thread();
+    // SAFETY: asks for a number.
+    let number = unsafe { libc::gettid() };
+    let number = u64::from(number.unsigned_abs());
+    agent.page.control_thread.store(number, Ordering::Relaxed);
     while !agent.control.exiting.load(Ordering::Acquire) && !fault::is_off() {
         agent.drain_ring(usize::MAX);
         if !hip_is_up() {

@@ -637,13 +637,15 @@ impl Dump {
         let touched =
             promise::touched(agent.identity().pid, promise).map_err(DumpError::PageMap)?;
         let mut tracked = promise.tracked.clone();
+        let mut set_aside = Vec::new();
         if let Some((aside, answer)) = aside.zip(promise.answer) {
             save::copy_aside(&aside, state, present)?;
             agent
                 .answer(answer, &aside.answer)
                 .map_err(GateError::Agent)?;
-            let set_aside = aside.answer.ranges.iter().filter_map(|range| range.extent);
-            tracked.extend(set_aside);
+            let ranges = aside.answer.ranges.iter();
+            set_aside.extend(ranges.filter_map(|range| range.extent));
+            tracked.extend(&set_aside);
             self.statistics.set_aside_bytes += aside.pieces.iter().map(|p| p.len).sum::<u64>();
         }
         let ranges = promise::ranges(&rest);
@@ -656,6 +658,7 @@ impl Dump {
         let promised = &mut self.statistics.promises[number];
         promised.touched.extend(touched);
         promised.tracked.extend(&image.tracked);
+        promised.set_aside.extend(set_aside);
         let name = files::residual(id, gpu_id);
         let (image, start) = self.images()?.begin(&name, &image)?;
         Ok(Job {

@@ -16,6 +16,7 @@
 //! | `sharing`, `exchange` | memory that processes share: which it is, and how it comes back as one |
 //! | `gem` | buffer objects that the program itself holds at render nodes |
 //! | `fill`, `filler` | contents of restored buffer objects; the process that fills them meanwhile |
+//! | `agent_first` | who runs first of a program that is restored on demand |
 //! | `checkpoint` | the directory around CRIU's images |
 //! | `promise` | what of contents an agent promises, and what remains to be saved |
 //! | `save` | contents on their way out |
@@ -34,6 +35,7 @@
 //! and with it all of CRIU; nothing here knows of any particular driver below the kernel's
 //! interface.
 
+mod agent_first;
 mod checkpoint;
 mod descriptor;
 mod devices;

@@ -20,6 +20,7 @@ use strobe_proto::amdgpu::{CriuKfd, CriuRenderNode, KfdDeviceEntry};
 use strobe_proto::page::Verdict;
 use strobe_proto::{Attributes, DeferredFill, files};
 
+use crate::agent_first;
 use crate::checkpoint::open_checkpoint;
 use crate::devices::{self, Device};
 use crate::exchange::{Exchange, filled_elsewhere};
@@ -477,6 +478,7 @@ fn let_go(pid: u32, deferred: &[DeferredFill]) -> Result<(), RestoreError> {
             None => agent.set_verdict(Verdict::Restored)?,
             Some(deferred) => {
                 agent.name_socket(deferred.socket.as_bytes())?;
+                agent_first::hold(agent.clone())?;
                 agent.set_verdict(Verdict::RestoredOnDemand)?;
             }
         }

@@ -41,6 +41,7 @@ use libc::{pid_t, rusage, siginfo_t};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
+use crate::agent_first;
 use crate::interrupted;
 use crate::signals::mask;
 use strobe_program::signals::without_signals;
@@ -94,6 +95,9 @@ pub(crate) unsafe extern "C" fn ptrace(
         }
         _ => data,
     };
+    if in_restore && request == libc::PTRACE_DETACH && agent_first::has_gone(pid) {
+        return 0;
+    }
     if !in_restore && let Err(error) = before(request, pid, data.is_null()) {
         error.set();
         return -1;

@@ -23,6 +23,7 @@ use strobe_proto::{ByteRange, HandOver, SetAsideAnswer};
 
 use crate::maps::{self, Mapping};
 use crate::process::{self, Identity};
+use crate::threads;
 
 /// File name of the library that holds the agent.
 pub const LIBRARY: &str = "libstrobe.so";
@@ -185,6 +186,13 @@ impl RemoteAgent {
     pub fn phase(&self) -> Result<Option<Phase>, AgentError> {
         let word = self.read_word(offset_of!(AgentPage, phase))?;
         Ok(Phase::from_word(word))
+    }
+
+    /// The thread that takes up what the page asks for, by its number here; `None` where it is not there.
+    pub fn control_thread(&self) -> Result<Option<u32>, AgentError> {
+        let page = self.page()?;
+        let number = word64(&page, offset_of!(AgentPage, control_thread));
+        Ok(threads::by_own_number(self.identity.pid, number))
     }
 
     /// The verdict in the page; `None` for a word without meaning.

@@ -65,6 +65,15 @@ pub(crate) fn of(pid: u32) -> io::Result<Vec<u32>> {
     Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
 
+/// A thread of a process by the number that it has in its own PID namespace; `None` where there is none.
+pub(crate) fn by_own_number(pid: u32, number: u64) -> Option<u32> {
+    let mut threads = of(pid).ok()?.into_iter();
+    threads.find(|thread| {
+        let own = process::number_inside(*thread);
+        own.is_ok_and(|(_, own)| u64::from(own) == number)
+    })
+}
+
 /// A thread that ends gives up what it shares before it is gone, and is apart for that moment.
 fn stays_apart(pid: u32, thread: u32, kind: libc::c_int) -> bool {
     let deadline = Instant::now() + ENDING;

@@ -208,6 +208,7 @@ mod tests {
                 len: 4096,
                 ..ChunkRef::default()
             }],
+            ..TrackedExtent::default()
         };
         Manifest {
             format: FORMAT,

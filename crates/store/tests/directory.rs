@@ -54,6 +54,7 @@ fn manifest(chunks: Vec<ChunkRef>) -> Manifest {
             tracked: vec![TrackedExtent {
                 extent: Some(extent),
                 chunks,
+                ..TrackedExtent::default()
             }],
             ..GpuProcess::default()
         }],

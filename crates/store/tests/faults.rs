@@ -228,6 +228,7 @@ fn attempt(disk: &Arc<FaultyDisk>, target: &Path, base: &Path) -> Result<(), Str
             tracked: vec![TrackedExtent {
                 extent: Some(extent),
                 chunks,
+                ..TrackedExtent::default()
             }],
             ..GpuProcess::default()
         }],
@@ -273,6 +274,7 @@ fn make_base(folder: &Path) -> PathBuf {
             len: 4096,
         }),
         chunks: vec![chunk],
+        ..TrackedExtent::default()
     };
     let manifest = Manifest {
         chunk_bytes: 4096,

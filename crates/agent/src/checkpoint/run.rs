@@ -177,7 +177,6 @@ fn end_what_came_back_in_part() {
 /// This process came out of an image and believes that it is at the cut.
 fn restored(agent: &'static Agent, cut: Cut, on_demand: bool) {
     note_process(agent.page);
-    let_go(agent);
     // What was under way goes on when what it may touch is there.
     let touches = cut.rest.access().cloned();
     let go_on = || {
@@ -187,8 +186,12 @@ fn restored(agent: &'static Agent, cut: Cut, on_demand: bool) {
     match on_demand {
         true => {
             let touches = touches.unwrap_or(Access::none());
-            debug_span!("load").in_scope(|| loading::run(agent, &touches, go_on));
+            let let_go = || let_go(agent);
+            debug_span!("load").in_scope(|| loading::run(agent, &touches, let_go, go_on));
         }
-        false => go_on(),
+        false => {
+            let_go(agent);
+            go_on();
+        }
     }
 }

@@ -40,17 +40,28 @@ pub fn before_anything() {
     }
 }
 
-/// The gate is closed, and the GPU at rest, which touches this when it goes on. Connects to who fills the memory, has the
-/// program `go_on` as soon as it may, and returns when all is there.
-pub(crate) fn run(agent: &'static Agent, touches: &Access, go_on: impl FnOnce()) {
+/// The gate is closed, and the GPU at rest, which touches this when it goes on. Connects to who fills the memory, and says so
+/// when the CPU finds that protected: until then no other thread runs. Then gives back what the checkpoint had by
+/// `let_go`, has the program `go_on` as soon as it may, and returns when all is there.
+pub(crate) fn run(
+    agent: &'static Agent,
+    touches: &Access,
+    let_go: impl FnOnce(),
+    go_on: impl FnOnce(),
+) {
     fault::must_not_fail(true);
-    if let Err(error) = load(agent, touches, go_on) {
+    if let Err(error) = load(agent, touches, let_go, go_on) {
         end_program(agent, &error.to_string());
     }
     fault::must_not_fail(false);
 }
 
-fn load(agent: &'static Agent, touches: &Access, go_on: impl FnOnce()) -> io::Result<()> {
+fn load(
+    agent: &'static Agent,
+    touches: &Access,
+    let_go: impl FnOnce(),
+    go_on: impl FnOnce(),
+) -> io::Result<()> {
     let mut connection = Connection::open_to(agent.page)?;
     let to_agent::Body::Unloaded(unloaded) = connection.receive()? else {
         return Err(nonsense());
@@ -59,9 +70,10 @@ fn load(agent: &'static Agent, touches: &Access, go_on: impl FnOnce()) -> io::Re
     let guard = Guard::begin(&map)?;
     let mut memory = Memory::new(map, connection.sender());
     note_left(agent, memory.left_bytes());
+    set_phase(agent.page, Phase::Loading);
+    let_go();
     let needed = memory.need(touches);
     agent.device.course.load(&agent.trace, memory);
-    set_phase(agent.page, Phase::Loading);
     let mut go_on = Some(go_on);
     loop {
         if agent.device.course.has_arrived(&needed)

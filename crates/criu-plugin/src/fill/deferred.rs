@@ -1,7 +1,8 @@
 //! Contents that are filled while the program runs.
 //!
-//! Of the chunks that the agent has delivered, those of large extents wait: the agent knows them by their addresses, and
-//! keeps every call from them until it hears that they are there. All else has nobody who would wait for it.
+//! Of the chunks that the agent has delivered, those of large allocations wait: the agent knows them by their addresses, and
+//! keeps every call from them until it hears that they are there. All else, code and `__device__` globals among it, has
+//! nobody who would wait for it.
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -40,7 +41,7 @@ impl Deferred {
     pub(super) fn take_from(chunks: &mut Chunks, buckets: &[BoBucket]) -> Option<Self> {
         let start = |piece: &Piece<ChunkNumber>| buckets[piece.bo].addr.checked_add(piece.offset);
         let place = |piece: &Piece<ChunkNumber>| Extent::with_len(start(piece)?, piece.len).ok();
-        let mut extents: Vec<Extent> = chunks.extents.clone();
+        let mut extents: Vec<Extent> = chunks.allocated.clone();
         extents.retain(|extent| extent.len() >= LEAST_BYTES);
         extents.sort_unstable_by_key(|extent| std::cmp::Reverse(extent.len()));
         extents.truncate(MOST_EXTENTS);

@@ -288,6 +288,11 @@ impl Waiting {
 }
 
 impl Unit {
+    /// The program runs before it is done.
+    fn can_wait(&self) -> bool {
+        matches!(self.part, Part::Deferred { .. })
+    }
+
     /// Does it, unless its fill has failed already.
     fn run(self, copier: &mut Copier<'_>) {
         let failed = self.fill.with(|state| state.error.is_some());

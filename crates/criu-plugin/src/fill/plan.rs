@@ -33,8 +33,9 @@ pub(super) struct Chunks {
     pub(super) checkpoint: Checkpoint,
     pub(super) chunks: Vec<ChunkRef>,
     pub(super) pieces: Vec<Piece<ChunkNumber>>,
-    /// The extents that they make up, and bytes of a chunk that is not the last one of its extent.
-    pub(super) extents: Vec<Extent>,
+    /// Those of the extents they make up that the program has allocated, and bytes of a chunk that is not the last one of
+    /// its extent.
+    pub(super) allocated: Vec<Extent>,
     pub(super) chunk_bytes: u64,
     /// What the program used first after the cut, in this order.
     pub(super) first_use: Vec<Extent>,
@@ -125,10 +126,10 @@ impl Chunks {
         let first_use = first_use.filter_map(Result::ok).collect();
         let delivered: Vec<_> = tracked.iter().filter_map(|t| t.extent).collect();
         contents::check_delivered(left_out, &delivered)?;
-        let extents = delivered
-            .iter()
-            .filter_map(|extent| Extent::try_from(*extent).ok());
-        let extents = extents.collect();
+        let allocated = tracked.iter().filter(|tracked| tracked.is_allocated);
+        let allocated = allocated
+            .filter_map(|tracked| Extent::try_from(tracked.extent?).ok())
+            .collect();
         let chunk_bytes = checkpoint.manifest().chunk_bytes;
         let mut chunks = Vec::new();
         let mut places = Vec::new();
@@ -145,7 +146,7 @@ impl Chunks {
             checkpoint,
             chunks,
             pieces,
-            extents,
+            allocated,
             chunk_bytes,
             first_use,
         })

@@ -33,7 +33,10 @@ pub(crate) struct Engine {
 #[derive(Default)]
 struct Queue {
     units: VecDeque<Unit>,
-    /// What is done when there is nothing else, by turns.
+    /// Of these, how many are being done.
+    under_way: usize,
+    /// What is done when there is nothing else, by turns. No program runs before all units are done; and what shares the link
+    /// with them keeps it from that.
     waiting: VecDeque<Waiting>,
     is_closed: bool,
 }
@@ -41,7 +44,11 @@ struct Queue {
 impl Queue {
     fn next(&mut self) -> Option<Unit> {
         if let Some(unit) = self.units.pop_front() {
+            self.under_way += 1;
             return Some(unit);
+        }
+        if self.under_way > 0 {
+            return None;
         }
         // One of which nothing is left to do is not asked again.
         while let Some(waiting) = self.waiting.pop_front() {
@@ -127,7 +134,8 @@ impl Engine {
             if let Some(unit) = queue.next() {
                 return Some(unit);
             }
-            if queue.is_closed {
+            let comes_later = queue.under_way > 0 && !queue.waiting.is_empty();
+            if queue.is_closed && !comes_later {
                 return None;
             }
             let woken = self.changed.wait(queue);
@@ -147,8 +155,17 @@ impl Engine {
                     Err(error) => error.into(),
                 },
             };
+            let can_wait = unit.can_wait();
             unit.end(Err(error));
+            self.done(can_wait);
             ended();
+        }
+    }
+
+    fn done(&self, could_wait: bool) {
+        if !could_wait {
+            self.queue().under_way -= 1;
+            self.changed.notify_all();
         }
     }
 
@@ -156,7 +173,9 @@ impl Engine {
     fn run(&self, first: Unit, mut copier: Copier<'_>, ended: impl Fn()) {
         let rest = std::iter::from_fn(|| self.next());
         for unit in std::iter::once(first).chain(rest) {
+            let can_wait = unit.can_wait();
             unit.run(&mut copier);
+            self.done(can_wait);
             ended();
         }
     }

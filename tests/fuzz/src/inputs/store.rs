@@ -68,6 +68,7 @@ fn manifest_of(chunks: Vec<ChunkRef>) -> Manifest {
                     len,
                 }),
                 chunks,
+                ..TrackedExtent::default()
             }],
             ..GpuProcess::default()
         }],
