@@ -52,7 +52,7 @@ const CANNOT_LET_GO: &str = "Unable to detach";
 const STALE_STAND_IN: &str = "Can't create ghost regfile: File exists";
 /// Where --demand changes nothing.
 const NOTHING_TO_WAIT_FOR: &str = "all memory was loaded before the program ran: the checkpoint has none that can come \
-     later (of --kill, or of a program that allocated none)";
+     later (of --kill, of a program that sees several GPUs, or of one that allocated none)";
 /// How long such a process may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 

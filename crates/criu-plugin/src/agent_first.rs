@@ -17,7 +17,7 @@ use strobe_proto::page::Phase;
 
 use crate::host::{self, Level};
 
-/// How long the agent may take: where it waits for a lock that another thread holds, the others go on without it.
+/// How long the agent may take. It may wait for a lock that another thread holds; the restore fails then.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
@@ -27,6 +27,7 @@ struct Held {
     /// The agent's.
     thread: u32,
     has_gone: bool,
+    is_guarded: bool,
 }
 
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
@@ -40,29 +41,45 @@ pub(crate) fn hold(agent: RemoteAgent) -> Result<(), AgentError> {
                 agent,
                 thread,
                 has_gone: false,
+                is_guarded: false,
             });
         });
     }
     Ok(())
 }
 
-/// CRIU lets a thread go: whether it has gone already. Lets the agent's thread go first, where it is to.
-pub(crate) fn has_gone(thread: pid_t) -> bool {
+/// What becomes of a thread that CRIU lets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It goes.
+    Its,
+    /// It has gone.
+    Over,
+    /// It must not: memory is away, and nobody keeps it from that.
+    Never,
+}
+
+/// CRIU lets a thread go. Lets the agent's thread go first, where it is to.
+pub(crate) fn turn_of(thread: pid_t) -> Turn {
     let thread = thread.unsigned_abs();
     with_held(|all| {
         if all.is_empty() {
-            return false;
+            return Turn::Its;
         }
         let Ok(pid) = process::of_thread(thread) else {
-            return false;
+            return Turn::Its;
         };
         let held = all.iter_mut().find(|held| held.agent.identity().pid == pid);
-        let Some(held) = held else { return false };
-        if !held.has_gone && let_go(held.thread) {
-            held.has_gone = true;
-            wait_for(&held.agent);
+        let Some(held) = held else { return Turn::Its };
+        if !held.has_gone {
+            held.has_gone = let_go(held.thread);
+            held.is_guarded = held.has_gone && wait_for(&held.agent);
         }
-        held.has_gone && thread == held.thread
+        match held.is_guarded {
+            true if thread == held.thread => Turn::Over,
+            true => Turn::Its,
+            false => Turn::Never,
+        }
     })
 }
 
@@ -78,8 +95,8 @@ fn let_go(thread: u32) -> bool {
     result == 0
 }
 
-/// Returns when the agent keeps everybody from memory that is away, or will not.
-fn wait_for(agent: &RemoteAgent) {
+/// Whether the agent keeps everybody from memory that is away, or will say why not.
+fn wait_for(agent: &RemoteAgent) -> bool {
     let deadline = Instant::now() + PATIENCE;
     // What it did when it was saved.
     while matches!(agent.phase(), Ok(Some(Phase::Cut))) {
@@ -89,9 +106,10 @@ fn wait_for(agent: &RemoteAgent) {
                 "the agent of process {pid} has not protected what is away in {} s",
                 PATIENCE.as_secs()
             );
-            host::log(Level::Warning, &sentence);
-            return;
+            host::log(Level::Error, &sentence);
+            return false;
         }
         thread::sleep(LOOK_AGAIN);
     }
+    true
 }

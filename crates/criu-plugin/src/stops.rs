@@ -41,7 +41,7 @@ use libc::{pid_t, rusage, siginfo_t};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
-use crate::agent_first;
+use crate::agent_first::{self, Turn};
 use crate::interrupted;
 use crate::signals::mask;
 use strobe_program::signals::without_signals;
@@ -95,8 +95,15 @@ pub(crate) unsafe extern "C" fn ptrace(
         }
         _ => data,
     };
-    if in_restore && request == libc::PTRACE_DETACH && agent_first::has_gone(pid) {
-        return 0;
+    if in_restore && request == libc::PTRACE_DETACH {
+        match agent_first::turn_of(pid) {
+            Turn::Its => {}
+            Turn::Over => return 0,
+            Turn::Never => {
+                Errno::EBUSY.set();
+                return -1;
+            }
+        }
     }
     if !in_restore && let Err(error) = before(request, pid, data.is_null()) {
         error.set();

@@ -3,8 +3,8 @@
 use crate::agent::Agent;
 use crate::device::queues::Stopped;
 use std::io;
-use strobe_engine::{Proceed, Waits, Writer};
-use strobe_extent::Access;
+use strobe_engine::{Proceed, Validate, Waits, Writer};
+use strobe_extent::{Access, ChunkMapError};
 
 /// See the module's documentation. When it is dropped the program's queues run.
 #[derive(Debug)]
@@ -53,6 +53,22 @@ impl Rest {
     /// What it may touch yet, where something is under way.
     pub(crate) fn access(&self) -> Option<&Access> {
         self.0.as_ref().map(|under_way| &under_way.access)
+    }
+
+    /// Bytes of the chunks that it may write yet.
+    pub(crate) fn bytes_to_set_aside(
+        &self,
+        agent: &Agent,
+        chunk_bytes: u64,
+    ) -> Result<u64, ChunkMapError> {
+        let Some(access) = self.access() else {
+            return Ok(0);
+        };
+        let chunks = Validate::Full.choose(&agent.device.registry.extents(), chunk_bytes)?;
+        let written = chunks
+            .iter()
+            .filter(|chunk| access.writes.overlaps(**chunk));
+        Ok(written.map(|chunk| chunk.len()).sum())
     }
 
     /// Whether what is under way may go on: what it may write is safe. To be asked until it is so, while copies are
