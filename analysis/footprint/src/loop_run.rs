@@ -49,8 +49,8 @@ pub(crate) struct LoopRun {
     /// Those of which it is taken, too, that lanes that have left the loop have it there.
     kept_parked: Map<Place, Id>,
     /// What is at the head.
-    vectors: Rc<Vec<Id>>,
-    slots: Rc<Slots>,
+    pub(crate) vectors: Rc<Vec<Id>>,
+    pub(crate) slots: Rc<Slots>,
     /// What was parked at the head, and what is still parked where the loop goes round.
     parked: ParkedId,
     pub(crate) carried: Vec<Parked>,

@@ -191,10 +191,15 @@ impl Walk<'_> {
             .iter()
             .map(|&s| Rc::clone(&self.snapshots[s as usize].vectors));
         let sources: Vec<Rc<Vec<Id>>> = own.chain(parked).collect();
-        let mut joined = Rc::clone(sources.first().unwrap_or(&state.vectors));
-        self.charge((sources.len() + loops.len()) * joined.len() / 8);
-        let others = sources
+        // What a loop leaves as it is, its lanes have as it was at the head, whatever has become of it behind the loop.
+        let heads = loops
             .iter()
+            .map(|&run| Rc::clone(&self.loops[run as usize].vectors));
+        let heads: Vec<Rc<Vec<Id>>> = heads.collect();
+        let mut all = sources.iter().chain(&heads);
+        let mut joined = Rc::clone(all.next().unwrap_or(&state.vectors));
+        self.charge((sources.len() + loops.len()) * joined.len() / 8);
+        let others = all
             .filter(|source| !Rc::ptr_eq(source, &joined))
             .map(|source| source.as_slice());
         let mut concerned = Differing::between(&joined, others);
@@ -259,7 +264,8 @@ impl Walk<'_> {
         });
         let own = own.iter().map(|(_, slots)| Some(Rc::clone(slots)));
         let sources: Vec<Option<Rc<Slots>>> = own.chain(parked).collect();
-        let mut known = sources.iter().flatten();
+        let heads = loops.iter().map(|&run| &self.loops[run as usize].slots);
+        let mut known = sources.iter().flatten().chain(heads);
         let first = known.next().unwrap_or(&state.scratch);
         let is_same = known.all(|other| Rc::ptr_eq(other, first));
         let mut joined = Rc::clone(first);

@@ -111,3 +111,40 @@ fn an_else_has_nothing_of_what_the_if_has_put_into_registers() {
     assert_eq!(offsets(&summary.writes), [Some(0)]);
     assert_eq!(offsets(&summary.reads), [Some(8)]);
 }
+
+/// `v1` is 8; lanes leave a loop that leaves it alone; those that are left change it to 0, and then the others come back.
+#[rustfmt::skip]
+const CHANGED_BEHIND_A_LOOP: &[u32] = &[
+    0xc006_0202, 0x0000_0000,  // s_load_dwordx2 s[8:9], s[4:5], 0x0
+    0x7e02_0288,               // v_mov_b32_e32 v1, 8
+    0xe070_0000, 0x8000_0100,  // buffer_store_dword v1, off, s[0:3], 0
+    0xbe8a_017e,               // s_mov_b64 s[10:11], exec
+    0xb006_0003,               // s_movk_i32 s6, 0x3
+    0x8086_8106,               // s_sub_u32 s6, s6, 1
+    0xbf85_0003,               // s_cbranch_scc1 3
+    0x7d98_00a0,               // v_cmp_gt_u32_e32 vcc, 32, v0
+    0x86fe_6a7e,               // s_and_b64 exec, exec, vcc
+    0xbf82_fffb,               // s_branch -5
+    0x7e02_0280,               // v_mov_b32_e32 v1, 0
+    0xe070_0000, 0x8000_0100,  // buffer_store_dword v1, off, s[0:3], 0
+    0x87fe_0a7e,               // s_or_b64 exec, exec, s[10:11]
+];
+
+#[test]
+fn lanes_that_have_left_a_loop_do_not_change_with_those_behind_it() {
+    // global_store_dword v1, v0, s[8:9]; s_endpgm
+    let store = [0xdc70_8000, 0x0008_0001, 0xbf81_0000];
+    let both = bytes(&[A..A + 4, A + 8..A + 12]);
+    let flat = |code: &[&[u32]]| -> Side {
+        let writes = writes(&code.concat());
+        writes
+            .known()
+            .expect("they are known")
+            .flat(u64::MAX)
+            .into()
+    };
+    assert_eq!(flat(&[CHANGED_BEHIND_A_LOOP, &store]), both);
+    // buffer_load_dword v1, off, s[0:3], 0
+    let slot = [0xe050_0000, 0x8000_0100];
+    assert_eq!(flat(&[CHANGED_BEHIND_A_LOOP, &slot, &store]), both);
+}
