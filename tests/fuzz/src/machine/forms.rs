@@ -1,7 +1,7 @@
 //! What compilers make of control flow, as items one after the other: lanes go and come back, and a
 //! condition is put together of what each way found. Every item can be left out for itself.
 
-use super::{items, rounds, sums};
+use super::{items, loops, rounds, sums};
 use crate::random::Random;
 
 /// Saved by forms that stand in each other.
@@ -21,11 +21,12 @@ pub(super) fn form(random: &mut Random, depth: usize, to: &mut Vec<String>) {
         8..10 => chosen_with_lanes(random, depth, saved, to),
         10..12 => by_number(random, depth, saved, to),
         12..15 => to.push(sums::item(random)),
+        15..17 => loops::form(random, depth, saved, to),
         _ => to.push(items::item(random)),
     }
 }
 
-fn some(random: &mut Random, depth: usize, to: &mut Vec<String>) {
+pub(super) fn some(random: &mut Random, depth: usize, to: &mut Vec<String>) {
     for _ in 0..1 + random.below(2) {
         form(random, depth - 1, to);
     }

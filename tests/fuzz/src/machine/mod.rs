@@ -7,6 +7,7 @@
 
 mod forms;
 mod items;
+mod loops;
 mod print;
 mod rounds;
 mod sums;

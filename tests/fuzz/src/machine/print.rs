@@ -2,7 +2,7 @@
 //!
 //! Parameters are those of the HIP kernels. Registers: `s[0:1]` arguments, `s2` work-group, `s3` fuel,
 //! `s[8:9]` table of pointers, `s[10:11]` table of records, `s[14:15]` marks, `s16` to `s23` numbers, `s[24:29]` pointers,
-//! `s[30:31]`, `s[34:37]` masks, `s[50:53]` masks of [forms](super::forms), `s[56:59]` the descriptor of scratch, from `s40` to `s49` for use inside
+//! `s[30:31]`, `s[34:37]` masks, `s[50:53]` masks of [forms](super::forms), `s[60:71]` and `v[24:31]` of [loops](super::loops), `s[56:59]` the descriptor of scratch, from `s40` to `s49` for use inside
 //! an item; `v0` work-item, `v1` to `v8` numbers,
 //! `v[10:13]` pointers, from `v16` for use inside an item.
 
@@ -53,7 +53,21 @@ const ENTRY: &str = "\
     v_mov_b32 v13, s7
     v_add_co_u32 v12, vcc, s6, v2
     v_addc_co_u32 v13, vcc, 0, v13, vcc
+    v_mov_b32 v24, 0
+    v_mov_b32 v25, 4
+    v_mov_b32 v26, s14
+    v_mov_b32 v27, s15
+    v_mov_b32 v28, 0
+    v_mov_b32 v29, 4
+    v_mov_b32 v30, s14
+    v_mov_b32 v31, s15
     s_mov_b64 exec, s[30:31]
+    s_mov_b64 s[60:61], 2
+    s_mov_b64 s[62:63], 2
+    s_mov_b64 s[64:65], 0
+    s_mov_b64 s[66:67], 2
+    s_mov_b64 s[68:69], 2
+    s_mov_b64 s[70:71], 0
     s_cmp_eq_u32 s16, s17
 ";
 
@@ -64,7 +78,7 @@ const DESCRIPTOR: &str = "\
         .amdhsa_user_sgpr_kernarg_segment_ptr 1
         .amdhsa_system_sgpr_private_segment_wavefront_offset 1
         .amdhsa_next_free_vgpr 40
-        .amdhsa_next_free_sgpr 64
+        .amdhsa_next_free_sgpr 80
     .end_amdhsa_kernel
 ";
 
@@ -133,7 +147,7 @@ pub(super) fn metadata(names: &[String]) -> String {
             text,
             "  - .name: {name}\n    .symbol: {name}.kd\n    .kernarg_segment_size: {KERNARG_BYTES}\n    \
              .kernarg_segment_align: 8\n    .group_segment_fixed_size: 1024\n    \
-             .private_segment_fixed_size: 64\n    .wavefront_size: 64\n    .sgpr_count: 64\n    \
+             .private_segment_fixed_size: 64\n    .wavefront_size: 64\n    .sgpr_count: 80\n    \
              .vgpr_count: 40\n    .max_flat_workgroup_size: 1024\n    .args:\n"
         );
         let mut offset = 0_u32;
