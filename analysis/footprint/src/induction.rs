@@ -458,7 +458,8 @@ impl<'a> Evaluation<'a> {
             return None;
         }
         let found = self.way_from(entry.input, other, facts)?;
-        apart.among(found.shifted(-i128::from(plus)), bits)
+        let found = found.shifted(-i128::from(plus)).reduce(bits);
+        apart.among(found, bits)
     }
 
     /// A phi that is compared itself, or its next value, before the loop goes round again: it gets
