@@ -478,7 +478,7 @@ fn let_go(pid: u32, deferred: &[DeferredFill]) -> Result<(), RestoreError> {
             None => agent.set_verdict(Verdict::Restored)?,
             Some(deferred) => {
                 agent.name_socket(deferred.socket.as_bytes())?;
-                agent_first::hold(agent.clone())?;
+                agent_first::hold(agent)?;
                 agent.set_verdict(Verdict::RestoredOnDemand)?;
             }
         }
