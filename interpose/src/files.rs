@@ -6,7 +6,7 @@
 
 use crate::dynamic::is_own;
 use crate::next::Next;
-use crate::{children, driver, ending};
+use crate::{children, driver, ending, signals};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +26,7 @@ pub(crate) fn resolve() {
     }
     let others = children::FUNCTIONS.into_iter().chain(ending::FUNCTIONS);
     let others = others.chain(driver::FUNCTIONS);
+    let others = others.chain(signals::FUNCTIONS);
     FUNCTIONS.iter().copied().chain(others).for_each(Next::find);
     // Before the program writes something else over it.
     look_up();

@@ -33,5 +33,6 @@ pub use control::before_exit;
 pub use device::queues;
 pub use fault::note_stderr;
 pub use loading::before_anything;
+pub use loading::guard::handles_segv;
 pub use refused::{RefusedFunctions, watch_refused};
 pub use wire::page;

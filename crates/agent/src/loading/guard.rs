@@ -2,15 +2,17 @@
 //!
 //! Where a large BAR allows it the CPU reaches device memory by plain loads and stores, the program's and HIP's. Of a mapping
 //! in which memory is away all access is taken away; who touches it waits in a handler of SIGSEGV until the whole of it
-//! is there. So nobody reads what is not there, or writes what would be overwritten. Where the program has taken SIGSEGV
-//! from us meanwhile, or blocks it, or has a system call touch the memory, it gets an error (its own handler, an end by
-//! SIGSEGV, EFAULT), but never a wrong byte.
+//! is there. So nobody reads what is not there, or writes what would be overwritten. What the program wants done about
+//! SIGSEGV meanwhile is kept for it ([`handles_segv`]). Where it blocks the signal, or has a system call touch the memory, it
+//! gets an error (an end by SIGSEGV, EFAULT), but never a wrong byte.
 //!
 //! The handler takes no lock and allocates nothing: spans are made before it is installed, and stay.
 
 use std::cell::UnsafeCell;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use libc::sigaction;
 
 use strobe_extent::{ChunkMap, Extent};
 
@@ -40,13 +42,61 @@ static SPANS: AtomicPtr<Span> = AtomicPtr::new(std::ptr::null_mut());
 static SPANS_LEN: AtomicUsize = AtomicUsize::new(0);
 /// Whether a thread waits in the handler.
 static AWAITED: AtomicBool = AtomicBool::new(false);
-/// The handler that was there before.
-static BEFORE: Before = Before(UnsafeCell::new(None));
+/// What the program wants done about SIGSEGV; null while ours does not stand there.
+static BEFORE: AtomicPtr<sigaction> = AtomicPtr::new(std::ptr::null_mut());
+/// Where that is: whoever sets another takes the next place. Nothing is allocated, for a handler may do so.
+static ACTIONS: [Action; 64] =
+    [const { Action(UnsafeCell::new(std::mem::MaybeUninit::uninit())) }; 64];
+static ACTIONS_TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-struct Before(UnsafeCell<Option<libc::sigaction>>);
+struct Action(UnsafeCell<std::mem::MaybeUninit<sigaction>>);
 
-// SAFETY: written before the handler is installed, which is the only one that reads it, by one thread.
-unsafe impl Sync for Before {}
+// SAFETY: written by who has taken the place, before it is shown by `BEFORE`, and read by who found it there. It is another's
+// when so many more have been set as there are places.
+unsafe impl Sync for Action {}
+
+unsafe extern "C" {
+    /// The C library's own name for `sigaction`, which in this library is ours.
+    fn __sigaction(signal: libc::c_int, new: *const sigaction, old: *mut sigaction) -> libc::c_int;
+}
+
+/// Takes note of what is to be done.
+fn noted(action: sigaction) -> *mut sigaction {
+    let at = ACTIONS_TAKEN.fetch_add(1, Ordering::Relaxed) % ACTIONS.len();
+    let place: *mut sigaction = ACTIONS[at].0.get().cast();
+    // SAFETY: the place is ours alone.
+    unsafe { place.write(action) };
+    place
+}
+
+/// `sigaction` of SIGSEGV: whether that is all there is to do, because ours stands there. The program is told what it has
+/// set itself.
+///
+/// # Safety
+/// As of that function.
+pub unsafe fn handles_segv(new: *const sigaction, old: *mut sigaction) -> bool {
+    let mut now = BEFORE.load(Ordering::Acquire);
+    loop {
+        if now.is_null() {
+            return false;
+        }
+        if new.is_null() {
+            break;
+        }
+        // SAFETY: the caller's promise.
+        let wanted = noted(unsafe { new.read() });
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        match BEFORE.compare_exchange(now, wanted, order.0, order.1) {
+            Ok(_) => break,
+            Err(other) => now = other,
+        }
+    }
+    if !old.is_null() {
+        // SAFETY: the caller's promise, and see `ACTIONS`.
+        unsafe { old.write(now.read()) };
+    }
+    true
+}
 
 impl Guard {
     /// Takes away what the CPU can reach of these chunks.
@@ -92,14 +142,25 @@ impl Guard {
         }
         SPANS_LEN.store(0, Ordering::Release);
         AWAITED.store(false, Ordering::Relaxed);
-        // SAFETY: plain data, and valid places for it. What the program has installed meanwhile stays.
-        unsafe {
-            let mut now: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut now);
-            if now.sa_sigaction == handler()
-                && let Some(before) = &*BEFORE.0.get()
-            {
-                libc::sigaction(libc::SIGSEGV, before, std::ptr::null_mut());
+        // SAFETY: plain data, and a valid place for it.
+        let stands = unsafe {
+            let mut now: sigaction = std::mem::zeroed();
+            __sigaction(libc::SIGSEGV, std::ptr::null(), &mut now);
+            now.sa_sigaction == handler()
+        };
+        let mut wanted = BEFORE.load(Ordering::Acquire);
+        while !wanted.is_null() {
+            // What was installed past us stays.
+            if stands {
+                // SAFETY: see `ACTIONS`.
+                unsafe { __sigaction(libc::SIGSEGV, wanted, std::ptr::null_mut()) };
+            }
+            // Unless another was wanted in between.
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            let none = std::ptr::null_mut();
+            match BEFORE.compare_exchange(wanted, none, order.0, order.1) {
+                Ok(_) => return,
+                Err(other) => wanted = other,
             }
         }
     }
@@ -210,13 +271,13 @@ fn handler() -> libc::sighandler_t {
 fn install() -> io::Result<()> {
     // SAFETY: plain data, valid places for it, and a handler that does only what one may.
     let result = unsafe {
-        let mut before: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut before);
-        *BEFORE.0.get() = Some(before);
-        let mut ours: libc::sigaction = std::mem::zeroed();
+        let mut before: sigaction = std::mem::zeroed();
+        __sigaction(libc::SIGSEGV, std::ptr::null(), &mut before);
+        BEFORE.store(noted(before), Ordering::Release);
+        let mut ours: sigaction = std::mem::zeroed();
         ours.sa_sigaction = handler();
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
-        libc::sigaction(libc::SIGSEGV, &ours, std::ptr::null_mut())
+        __sigaction(libc::SIGSEGV, &ours, std::ptr::null_mut())
     };
     match result {
         0 => Ok(()),
@@ -260,19 +321,18 @@ fn wait_for(span: &Span) {
 
 /// To the handler that was there before.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: written before this handler was installed.
-    let before = unsafe { &*BEFORE.0.get() };
-    let handler = before
-        .as_ref()
-        .map_or(libc::SIG_DFL, |before| before.sa_sigaction);
-    let wants_info = before
-        .as_ref()
-        .is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
+    // SAFETY: see `ACTIONS`.
+    let before = unsafe { BEFORE.load(Ordering::Acquire).as_ref() };
+    let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
+    let wants_info = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
     match handler {
         libc::SIG_DFL | libc::SIG_IGN => {
             // The fault comes again, and ends the program.
-            // SAFETY: a disposition that is always valid.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+            // SAFETY: plain data, of which zeros are SIG_DFL.
+            unsafe {
+                let default: sigaction = std::mem::zeroed();
+                __sigaction(signal, &default, std::ptr::null_mut());
+            }
         }
         handler if wants_info => {
             type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
