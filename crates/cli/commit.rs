@@ -75,6 +75,9 @@ pub(crate) fn finish_held(
     let unchanged: Vec<u64> = expected.iter().map(Expected::bytes).collect();
     let delivered = expected.into_iter().map(Expected::into_manifest);
     let delivered = delivered.collect::<anyhow::Result<_>>()?;
+    let plugin = &dumped.plugin;
+    let closing_ns = plugin.cut_seen_ns.saturating_sub(plugin.gate_wait_ns);
+    let held_ns = plugin.finished_ns.saturating_sub(closing_ns);
     let mut all = Vec::new();
     for (agent, unchanged_bytes) in preparation.tree.agents.iter().zip(unchanged) {
         let snapshot = match agent.snapshot() {
@@ -92,7 +95,8 @@ pub(crate) fn finish_held(
             footprints_conservative: snapshot.footprints_conservative,
             gate_closed_ns: snapshot.gate_closed_ns,
             drained_ns: snapshot.drained_ns,
-            opened_ns: dumped.plugin.finished_ns,
+            // The program's clock, like the others; the plugin's may be another.
+            opened_ns: snapshot.gate_closed_ns + held_ns,
             fingerprints_ns,
             fingerprinted_bytes,
             unchanged_bytes,
@@ -206,7 +210,8 @@ fn commit(
         ..figures::of_all(&all_figures)
     };
     let report = CheckpointReport {
-        rounds: (rounds.count() > 0).then(|| rounds.into()),
+        // Of a program that sees several GPUs nothing is copied before the cut.
+        rounds: (rounds.copied() > 0).then(|| rounds.into()),
         ..figures::report(
             arguments,
             &tree,

@@ -11,7 +11,9 @@ use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
 use std::time::{Duration, Instant};
 use strobe_hip::next;
-use strobe_proto::{Begin, CheckpointMode, Cut, Prepared, Validation, from_agent, to_agent};
+use strobe_proto::{
+    Aborted, Begin, CheckpointMode, Cut, Prepared, Validation, from_agent, to_agent,
+};
 
 /// How long HIP may take to make the resources.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
@@ -61,7 +63,12 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, R
     prepared?;
     show_launches(agent, &mut connection)?;
     if mode == CheckpointMode::Recopy {
-        rounds::run(agent, &begin, &mut known, &mut connection)?;
+        rounds::run(agent, &begin, &mut known, &mut connection).inspect_err(|why| {
+            // The controller may be the one that is gone.
+            let _ = connection.send(from_agent::Body::Aborted(Aborted {
+                reason: why.to_string(),
+            }));
+        })?;
     }
     Ok(Some((begin, known)))
 }
