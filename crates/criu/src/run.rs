@@ -133,8 +133,7 @@ impl Setting<'_> {
             command.arg("--leave-running");
         }
         command.stdin(Stdio::null());
-        // A terminal's interrupt must not end CRIU halfway, with the program in its hands.
-        command.process_group(0);
+        lead_session(&mut command);
         Namespaces::of(pid)?.enter_on_spawn(&mut command);
         let mut running = self.spawn(command, DUMP_LOG)?;
         running.dumped = Some(pid);
@@ -164,16 +163,8 @@ impl Setting<'_> {
         command.args(["--restore-detached", "--restore-sibling", "--pidfile"]);
         command.arg(self.pid_file());
         // A program that does not lead its session, like many a daemon, comes back in CRIU's, and must not get the
-        // terminal that this command is given at. Its interrupt does not end CRIU halfway then, either.
-        let lead = || {
-            // SAFETY: it takes no arguments.
-            match unsafe { libc::setsid() } {
-                -1 => Err(io::Error::last_os_error()),
-                _ => Ok(()),
-            }
-        };
-        // SAFETY: the closure runs between fork and exec, and makes one bare system call.
-        unsafe { command.pre_exec(lead) };
+        // terminal that this command is given at.
+        lead_session(&mut command);
         end_with_this_thread(&mut command);
         self.spawn(command, RESTORE_LOG)
     }
@@ -228,6 +219,22 @@ impl Setting<'_> {
             dead: None,
         })
     }
+}
+
+/// Has a child lead a session. So a terminal's interrupt does not end CRIU halfway, with the program in its hands. And when
+/// this process is killed, nobody continues what is stopped in CRIU's group, as the kernel does where that becomes an
+/// orphaned one: CRIU waits for a child of its own to stop (`vdso_mmap_compat` there), which goes on then, and would wait for
+/// ever.
+fn lead_session(command: &mut Command) {
+    let lead = || {
+        // SAFETY: it takes no arguments.
+        match unsafe { libc::setsid() } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: the closure runs between fork and exec, and makes one bare system call.
+    unsafe { command.pre_exec(lead) };
 }
 
 /// Has the kernel kill a child when the thread that spawns it ends.
@@ -379,4 +386,22 @@ pub(crate) fn tail(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let start = bytes.len().saturating_sub(LOG_LIMIT);
     String::from_utf8_lossy(&bytes[start..]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe_program::process;
+
+    #[test]
+    fn who_is_left_by_a_killed_command_is_of_another_session() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        lead_session(&mut command);
+        let mut child = command.spawn().unwrap();
+        let session = process::stat(child.id()).unwrap().session;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(session, child.id());
+    }
 }
