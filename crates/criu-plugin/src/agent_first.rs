@@ -5,6 +5,7 @@
 //! (PTRACE_DETACH). So when it lets the first one go, that thread waits, still traced, until the agent's own, which goes
 //! before it, has done so.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,11 +32,14 @@ struct Held {
 }
 
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+/// Whether there are any. A restore that ends between two threads that go has let some run: nothing takes time there.
+static ANY: AtomicBool = AtomicBool::new(false);
 
 /// The agent of a process that CRIU is about to let go has been told that memory is away.
 pub(crate) fn hold(agent: RemoteAgent) -> Result<(), AgentError> {
     // Where it is not known, or is the only one, nothing is gained.
     if let Some(thread) = agent.control_thread()? {
+        ANY.store(true, Ordering::Relaxed);
         with_held(|held| {
             held.push(Held {
                 agent,
@@ -61,11 +65,11 @@ pub(crate) enum Turn {
 
 /// CRIU lets a thread go. Lets the agent's thread go first, where it is to.
 pub(crate) fn turn_of(thread: pid_t) -> Turn {
+    if !ANY.load(Ordering::Relaxed) {
+        return Turn::Its;
+    }
     let thread = thread.unsigned_abs();
     with_held(|all| {
-        if all.is_empty() {
-            return Turn::Its;
-        }
         let Ok(pid) = process::of_thread(thread) else {
             return Turn::Its;
         };

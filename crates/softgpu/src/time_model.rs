@@ -37,17 +37,39 @@ impl Path {
     }
 }
 
-/// More than this is no late wake-up.
+/// How much an engine catches up, at the most: more than this is no late wake-up, and no slice of time that somebody else had.
 const LATEST_NS: u64 = 20_000_000;
+/// An engine that begins with nothing for so long had nothing to do.
+const PAUSE_NS: u64 = 200_000;
 
 /// How often a wait looks whether it is to be left.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// The engine that a thread plays, after its last copy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Engine {
+    /// How much later that ended than the engine was done with it: the host was slow, or the thread woke late.
+    late_ns: u64,
+    /// When that was.
+    ended_ns: u64,
+}
+
 thread_local! {
-    /// How late this thread woke from its last copy. The engine that it plays was done in time, and
-    /// has begun with the next packet. Of the thread, for it was the thread that woke late: what executes
-    /// packets is made anew for each turn of a queue, by whoever has a thread for it.
-    static LATE_NS: Cell<u64> = const { Cell::new(0) };
+    /// The engine was done in time, and has begun with the next packet. Of the thread, for it was the thread that was late:
+    /// what executes packets is made anew for each turn of a queue, by whoever has a thread for it.
+    static ENGINE: Cell<Engine> = const { Cell::new(Engine { late_ns: 0, ended_ns: 0 }) };
+}
+
+impl Engine {
+    /// How much of its delay it makes up for with what begins now.
+    fn catches_up(self, began_ns: u64) -> u64 {
+        let goes_on = began_ns <= self.ended_ns.saturating_add(PAUSE_NS);
+        if goes_on {
+            self.late_ns.min(LATEST_NS)
+        } else {
+            0
+        }
+    }
 }
 
 /// The time now, as copies begin.
@@ -61,6 +83,7 @@ pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
     let is_stopped = || false;
     if let Some(due) = due(device, path, bytes, began_ns) {
         until(due, is_stopped);
+        ended(device, due);
     }
 }
 
@@ -79,7 +102,8 @@ pub(crate) fn due(device: &Device, path: Path, bytes: u64, began_ns: u64) -> Opt
     }
     let took = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
     let took = u64::try_from(took).unwrap_or(u64::MAX);
-    let began = began_ns.saturating_sub(LATE_NS.take());
+    let caught_up = ENGINE.take().catches_up(began_ns);
+    let began = began_ns.saturating_sub(caught_up);
     let links = &device.state().links;
     let due = match path {
         Path::Local => began.saturating_add(took),
@@ -91,24 +115,48 @@ pub(crate) fn due(device: &Device, path: Path, bytes: u64, began_ns: u64) -> Opt
         }
         Path::Peer { from, to } => links.peers[from][to].reserve(began, took),
     };
-    device.state().pace.add(took, now_ns().saturating_sub(due));
+    device.state().pace.began(took, caught_up);
     Some(due)
+}
+
+/// The copy that was due then has ended.
+pub(crate) fn ended(device: &Device, due_ns: u64) {
+    let ended_ns = now_ns();
+    let late_ns = ended_ns.saturating_sub(due_ns);
+    device.state().pace.ended(late_ns);
+    ENGINE.set(Engine { late_ns, ended_ns });
 }
 
 /// Waits until `due_ns`, or `is_stopped`: then how much is left.
 pub(crate) fn until(due_ns: u64, is_stopped: impl Fn() -> bool) -> Option<u64> {
-    let begin = now_ns();
     loop {
         let now = now_ns();
         if now >= due_ns {
-            if begin < due_ns {
-                LATE_NS.set((now - due_ns).min(LATEST_NS));
-            }
             return None;
         }
         if is_stopped() {
             return Some(due_ns - now);
         }
         std::thread::sleep(Duration::from_nanos(due_ns - now).min(LOOK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_goes_on_catches_up_and_one_that_had_nothing_to_do_does_not() {
+        let engine = Engine {
+            late_ns: 3_000_000,
+            ended_ns: 10_000_000,
+        };
+        assert_eq!(engine.catches_up(10_050_000), 3_000_000);
+        assert_eq!(engine.catches_up(10_000_000 + PAUSE_NS + 1), 0);
+        let asleep = Engine {
+            late_ns: 900_000_000,
+            ..engine
+        };
+        assert_eq!(asleep.catches_up(10_050_000), LATEST_NS);
     }
 }

@@ -13,13 +13,19 @@ use super::tables::State;
 #[repr(C)]
 pub(crate) struct Counts {
     modelled_ns: AtomicU64,
+    /// Wraps: an engine may have caught up before what it was late by is counted.
     late_ns: AtomicU64,
 }
 
 impl Counts {
-    /// A copy that should have taken so long ended so much later.
-    pub(crate) fn add(&self, modelled_ns: u64, late_ns: u64) {
+    /// A copy has begun that takes so long, so much earlier than it was noticed: the engine was late by that before.
+    pub(crate) fn began(&self, modelled_ns: u64, caught_up_ns: u64) {
         self.modelled_ns.fetch_add(modelled_ns, Ordering::Relaxed);
+        self.late_ns.fetch_sub(caught_up_ns, Ordering::Relaxed);
+    }
+
+    /// It has ended so much later than it should have.
+    pub(crate) fn ended(&self, late_ns: u64) {
         self.late_ns.fetch_add(late_ns, Ordering::Relaxed);
     }
 }
@@ -29,7 +35,7 @@ impl Counts {
 pub struct Pace {
     /// By the model, all copies together, side by side or not.
     pub modelled: Duration,
-    /// Beyond that.
+    /// Beyond that, but for what engines have caught up.
     pub late: Duration,
 }
 
@@ -40,7 +46,8 @@ impl Pace {
             let mut bytes = [0; 8];
             let at = std::mem::offset_of!(State, pace) + within;
             state.read_exact_at(&mut bytes, at as u64)?;
-            io::Result::Ok(Duration::from_nanos(u64::from_le_bytes(bytes)))
+            let ns = i64::from_le_bytes(bytes).max(0);
+            io::Result::Ok(Duration::from_nanos(ns.unsigned_abs()))
         };
         Ok(Self {
             modelled: word(std::mem::offset_of!(Counts, modelled_ns))?,

@@ -217,7 +217,11 @@ impl Pending<'_> {
                 });
                 let due = moved.map_or(floor, |moved| moved.max(floor));
                 let total = job.total;
-                self.end(space, total, due)
+                let times = self.end(space, total, due)?;
+                if times.is_some() && moved.is_some() {
+                    time_model::ended(device, due);
+                }
+                Ok(times)
             }
         }
     }
