@@ -4,6 +4,7 @@ mod demand;
 mod freeze;
 mod interpreter;
 mod launches;
+mod moving;
 mod restore;
 mod setup;
 mod stalls;
@@ -14,13 +15,14 @@ use serde::Serialize;
 pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.
-pub(crate) const EXPERIMENTS: [&str; 6] = [
+pub(crate) const EXPERIMENTS: [&str; 7] = [
     "launches",
     "stalls",
     "validation",
     "interpreter",
     "restore",
     "demand",
+    "moving",
 ];
 
 /// What is to be measured.
@@ -43,6 +45,7 @@ pub(crate) struct Results {
     interpreter: Vec<interpreter::Rate>,
     restore: Option<restore::Results>,
     demand: Option<demand::Results>,
+    moving: Vec<moving::Results>,
 }
 
 impl Bench {
@@ -87,6 +90,13 @@ impl Bench {
             let demand = self.setup.demand()?;
             print!("{}", demand.table());
             results.demand = Some(demand);
+        }
+        if wanted("moving") {
+            for &state_mb in &self.state_mb {
+                let moving = self.setup.moving(state_mb)?;
+                print!("{}", moving.table());
+                results.moving.push(moving);
+            }
         }
         Ok(results)
     }

@@ -21,7 +21,7 @@ use strobe_evaluation::Strobe;
 use bench::{Bench, EXPERIMENTS, Setup};
 
 const USAGE: &str = "usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] \
-                     [launches] [stalls] [validation] [interpreter] [restore] [demand]";
+                     [launches] [stalls] [validation] [interpreter] [restore] [demand] [moving]";
 
 fn main() -> anyhow::Result<()> {
     let mut json: Option<PathBuf> = None;

@@ -16,6 +16,7 @@ use crate::session::{said, spawn, wait};
 pub enum ModeOption {
     Cow,
     Stop,
+    Recopy,
 }
 
 impl ModeOption {
@@ -24,6 +25,7 @@ impl ModeOption {
         match self {
             Self::Cow => "cow",
             Self::Stop => "stop",
+            Self::Recopy => "recopy",
         }
     }
 }

@@ -101,10 +101,10 @@ impl Plan {
             .map(|(at, permille)| Step {
                 permille,
                 delay: Duration::from_micros(random.below(MOMENT_US)),
-                mode: if random.one_in(4) {
-                    ModeOption::Stop
-                } else {
-                    ModeOption::Cow
+                mode: match random.below(4) {
+                    0 => ModeOption::Stop,
+                    1 => ModeOption::Recopy,
+                    _ => ModeOption::Cow,
                 },
                 then: match random.below(3) {
                     0 if at < last => Then::RunOn,
@@ -158,7 +158,7 @@ mod tests {
                     && plan.device.rates.is_none() == full));
             }
         }
-        for mode in [ModeOption::Cow, ModeOption::Stop] {
+        for mode in [ModeOption::Cow, ModeOption::Stop, ModeOption::Recopy] {
             assert!(some(&|plan| plan.steps.iter().any(|s| s.mode == mode)));
         }
         for count in 1..=3 {
