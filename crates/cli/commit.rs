@@ -203,12 +203,7 @@ fn commit(
     // Not before: what holds the program back came first.
     let root = format!("/proc/{}/root", program.pid);
     program_files::hash_foreign(&mut program_files, Path::new(&root));
-    let figures = Statistics {
-        rounds: rounds.count(),
-        rounds_copied_bytes: rounds.copied(),
-        rounds_ns: rounds.took().as_nanos() as u64,
-        ..figures::of_all(&all_figures)
-    };
+    let figures = figures::of_all(&all_figures);
     let report = CheckpointReport {
         // Of a program that sees several GPUs nothing is copied before the cut.
         rounds: (rounds.copied() > 0).then(|| rounds.into()),

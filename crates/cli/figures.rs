@@ -38,10 +38,6 @@ pub(crate) fn of_all(processes: &[Statistics]) -> Statistics {
             .iter()
             .filter_map(|p| p.under_way)
             .reduce(|a, b| a + b),
-        // Of all together.
-        rounds: 0,
-        rounds_copied_bytes: 0,
-        rounds_ns: 0,
     }
 }
 

@@ -281,14 +281,10 @@ pub struct Unchanged {
     #[prost(message, repeated, tag = "1")]
     pub chunks: ::prost::alloc::vec::Vec<KnownChunk>,
 }
-/// What a round of copying has done, in bytes.
+/// Bytes that a round has copied: what was not known, or was not any more what is known of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RoundEnded {
-    /// not known, or perhaps written since
     #[prost(uint64, tag = "1")]
-    pub suspected: u64,
-    /// of these, not what is known of them
-    #[prost(uint64, tag = "2")]
     pub copied: u64,
 }
 /// The program waits for these chunks.
@@ -468,13 +464,6 @@ pub struct Statistics {
     /// calls held back before gate_closed_ns: for the GPU to get on, summed over the slowest thread, and in attempts that failed
     #[prost(uint64, tag = "18")]
     pub held_before_ns: u64,
-    /// of copying, before the gate was closed
-    #[prost(uint32, tag = "21")]
-    pub rounds: u32,
-    #[prost(uint64, tag = "22")]
-    pub rounds_copied_bytes: u64,
-    #[prost(uint64, tag = "23")]
-    pub rounds_ns: u64,
     /// promised and not delivered: they are what they were at an earlier checkpoint
     #[prost(uint64, tag = "20")]
     pub unchanged_bytes: u64,

@@ -323,10 +323,6 @@ fn statistics(agent: &Agent, cut: &Cut, started: u64, finished: u64) -> Statisti
         fingerprinted_bytes: cut.fingerprints.bytes,
         held_before_ns: cut.held_before_ns,
         under_way: None,
-        // The controller counts them.
-        rounds: 0,
-        rounds_copied_bytes: 0,
-        rounds_ns: 0,
         unchanged_bytes: cut.unchanged().map(|(chunk, _)| chunk.len()).sum(),
     }
 }

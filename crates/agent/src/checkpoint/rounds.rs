@@ -115,10 +115,8 @@ impl Copying<'_> {
         if let Some(written) = written {
             suspected.retain(|chunk| !self.known.has(*chunk) || written.overlaps(*chunk));
         }
-        let bytes = suspected.iter().map(|chunk| chunk.len()).sum();
         let chunks = self.changed(suspected)?;
         Ok(RoundEnded {
-            suspected: bytes,
             copied: self.copy(chunks)?,
         })
     }
