@@ -15,7 +15,7 @@ const ROUNDS: &str = "1000000";
 
 /// Hooks of our plugin, and what CRIU does before, between and after them: in CRIU itself, or in a process that
 /// comes back.
-const OF_A_RESTORE: [&str; 18] = [
+const OF_A_RESTORE: [&str; 20] = [
     "openat,before,1",
     "openat,before,40",
     "init,before,1",
@@ -35,6 +35,9 @@ const OF_A_RESTORE: [&str; 18] = [
     "ptrace,before,20",
     "resume_devices_late,before,1",
     "resume,after,1",
+    // Threads are let go one after the other.
+    "detach,before,1",
+    "detach,after,2",
     "exit,after,1",
 ];
 
@@ -155,10 +158,16 @@ fn a_restore_leaves_nothing(name: &str, source: &str, points: &[&str]) {
     let saved = Saved::new(name, source);
     for point in points {
         for who in ["COMMAND", "BOTH"] {
+            // A CRIU that is killed itself between two threads that it lets go takes those with it that have run.
+            let has_begun = point.starts_with("detach,after");
+            if has_begun && who == "BOTH" {
+                continue;
+            }
             let runs = saved.restore_killed(&format!("{point},{who}"));
             // CRIU may be faster than the end of the command.
             let may_run = who == "COMMAND" || point.starts_with("exit");
             assert!(!runs || may_run, "{point},{who}: it runs");
+            assert!(runs || !has_begun, "{point},{who}: it has run");
             if runs {
                 saved.put_back();
             }

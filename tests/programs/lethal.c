@@ -4,7 +4,7 @@
 //
 // POINT is a hook of the plugin amdgpu_plugin, a checkpoint request to the driver, submit (work for the DMA
 // engine), or any call of
-// ptrace, wait4 or openat, and of clone3 in a restore, or the first word of an image's name (pages, core, tcp ...)
+// ptrace, wait4 or openat, of detach (ptrace with PTRACE_DETACH), and of clone3 in a restore, or the first word of an image's name (pages, core, tcp ...)
 // when that is opened; WHEN is before or after the
 // NUMBERth of them; SIGNAL is KILL or STOP, or COMMAND, which kills the command that has started CRIU, or BOTH,
 // which kills that and then CRIU, or PROGRAM, which stops the program that is dumped, or RESUMED, which lets it
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <linux/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -76,7 +77,11 @@ static void reach(const char* point, const char* when) {
     }
     if (!resumed && strcmp(plan.signal, "PROGRAM")) {
         int both = !strcmp(plan.signal, "BOTH");
-        if (both || !strcmp(plan.signal, "COMMAND")) kill(plan.command, SIGKILL);
+        int command = both || !strcmp(plan.signal, "COMMAND");
+        // What was let go does something, and who sees the command die has time for what it does.
+        if (command && !strcmp(point, "detach")) usleep(300000);
+        if (command) kill(plan.command, SIGKILL);
+        if (command && !both && !strcmp(point, "detach")) usleep(300000);
         if (both || !strcmp(plan.signal, "KILL")) kill(plan.criu, SIGKILL);
         if (!strcmp(plan.signal, "STOP")) kill(getpid(), SIGSTOP);
         if (!strcmp(plan.signal, "SELF")) kill(getpid(), SIGKILL);
@@ -182,9 +187,10 @@ long ptrace(int request, ...) {
     void* address = va_arg(list, void*);
     void* data = va_arg(list, void*);
     va_end(list);
-    reach("ptrace", "before");
+    const char* point = request == PTRACE_DETACH ? "detach" : "ptrace";
+    reach(point, "before");
     long result = next(request, pid, address, data);
-    reach("ptrace", "after");
+    reach(point, "after");
     return result;
 }
 

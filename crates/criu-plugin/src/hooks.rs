@@ -21,7 +21,7 @@ use crate::host::{self, Level};
 use crate::options::Options;
 use crate::restore::Restore;
 use crate::restore_error::RestoreError;
-use crate::{soft_dirty, stops, terminals};
+use crate::{letting_go, soft_dirty, stops, terminals};
 
 const NOT_OURS: c_int = -libc::ENOTSUP;
 const STAGE_DUMP: c_int = 0;
@@ -209,7 +209,9 @@ fn unmappable() -> RawFd {
 pub(crate) extern "C" fn resume_devices_late(pid: c_int) -> c_int {
     in_restore(|restore| {
         let _phase = debug_span!("resume", pid).entered();
-        restore.resume(pid as u32).map(|()| NOT_OURS)
+        restore.resume(pid as u32)?;
+        letting_go::is_next();
+        Ok(NOT_OURS)
     })
 }
 

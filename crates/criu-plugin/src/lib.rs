@@ -16,6 +16,7 @@
 //! | `sharing`, `exchange` | memory that processes share: which it is, and how it comes back as one |
 //! | `gem` | buffer objects that the program itself holds at render nodes |
 //! | `fill`, `filler` | contents of restored buffer objects; the process that fills them meanwhile |
+//! | `letting_go` | from when on CRIU lets all of a program go, whoever is killed |
 //! | `agent_first` | who runs first of a program that is restored on demand |
 //! | `checkpoint` | the directory around CRIU's images |
 //! | `promise` | what of contents an agent promises, and what remains to be saved |
@@ -51,6 +52,7 @@ mod host;
 mod images;
 mod interrupted;
 mod kfd_image;
+mod letting_go;
 mod limits;
 mod links;
 mod mapping;

@@ -43,6 +43,7 @@ use nix::sys::signal::Signal;
 
 use crate::agent_first::{self, Turn};
 use crate::interrupted;
+use crate::letting_go;
 use crate::signals::mask;
 use strobe_program::signals::without_signals;
 
@@ -96,6 +97,10 @@ pub(crate) unsafe extern "C" fn ptrace(
         _ => data,
     };
     if in_restore && request == libc::PTRACE_DETACH {
+        if !letting_go::may_begin() {
+            Errno::EBUSY.set();
+            return -1;
+        }
         match agent_first::turn_of(pid) {
             Turn::Its => {}
             Turn::Over => return 0,

@@ -17,6 +17,7 @@ use nix::unistd::{Pid, geteuid};
 use strobe_program::descriptor::{is_written, links};
 use strobe_program::process::{self, Identity};
 
+use crate::point_of_no_return::{self, GivenUp};
 use crate::{ghosts, run};
 
 /// How the name of a work folder starts.
@@ -61,6 +62,7 @@ impl WorkFolder {
                 .open(path.join(OWNER))?;
             owner.lock()?;
             write!(owner, "{} {}", me.start_time, Here::now()?)?;
+            File::create(point_of_no_return::path(&path))?;
             return Ok(Self {
                 path,
                 started: me.start_time,
@@ -180,6 +182,7 @@ fn log(work: &Path) -> String {
 }
 
 fn end_all(work: &Path, started: u64) {
+    let _given_up = GivenUp::wait(work);
     kill_while(|| users(work));
     let text = log(work);
     if text.contains(DONE) {

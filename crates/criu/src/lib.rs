@@ -11,6 +11,7 @@
 //! | [`said`] | what the plugin says there for the command |
 //! | [`guard`] | a process that puts in order what a killed command has left |
 //! | [`left_over`] | what a killed restore has left |
+//! | [`point_of_no_return`] | who decides whether a restored program runs |
 //! | [`ghosts`] | stand-ins of deleted files while a program is restored |
 //! | [`remapped`] | files that have another name than the program has opened them by |
 //! | [`paths`] | paths of the program's things, and other ones in their place |
@@ -41,6 +42,7 @@ pub mod pagemaps;
 pub mod paths;
 pub mod plain;
 pub mod plugin_folder;
+pub mod point_of_no_return;
 pub mod ports;
 pub mod release;
 pub mod remapped;

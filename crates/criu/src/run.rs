@@ -15,6 +15,7 @@ use strobe_proto::environment::{ON_DEMAND, PRELOAD, UNWATCHED};
 
 use crate::failure;
 use crate::locate::Criu;
+use crate::point_of_no_return::{self, GivenUp};
 use crate::{said, tcp};
 
 /// File name of the library that puts the software GPU under a process.
@@ -96,6 +97,7 @@ pub struct Setting<'a> {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    work: PathBuf,
     log: PathBuf,
     messages: PathBuf,
     started: Instant,
@@ -105,6 +107,8 @@ pub struct Running {
     next_look: Instant,
     /// A process that has ended in CRIU's hands, and when that was seen.
     dead: Option<(u32, Instant)>,
+    /// Of a restore, until CRIU is dead.
+    given_up: Option<GivenUp>,
 }
 
 /// How often it is looked for those that have ended in CRIU's hands, and how long CRIU may take to see it.
@@ -160,6 +164,10 @@ impl Setting<'_> {
     pub fn restore(&self, on_demand: bool) -> Result<Running, RunError> {
         let mut command = self.command("restore", RESTORE_LOG);
         command.env(ON_DEMAND, if on_demand { "YES" } else { "NO" });
+        command.env(
+            point_of_no_return::VARIABLE,
+            point_of_no_return::path(self.work),
+        );
         command.args(["--restore-detached", "--restore-sibling", "--pidfile"]);
         command.arg(self.pid_file());
         // A program that does not lead its session, like many a daemon, comes back in CRIU's, and must not get the
@@ -210,6 +218,7 @@ impl Setting<'_> {
         let child = command.stdout(copy).stderr(file).spawn().map_err(failed)?;
         Ok(Running {
             child,
+            work: self.work.to_owned(),
             log: self.work.join(log),
             messages,
             started: Instant::now(),
@@ -217,6 +226,7 @@ impl Setting<'_> {
             dumped: None,
             next_look: Instant::now() + LOOK,
             dead: None,
+            given_up: None,
         })
     }
 }
@@ -262,7 +272,8 @@ impl Running {
         self.started
     }
 
-    /// Waits for the end, or until `stop` says so, which is asked every few milliseconds.
+    /// Waits for the end, or until `stop` says so, which is asked every few milliseconds. A program that CRIU has begun to
+    /// let go comes back all the same.
     pub fn finish(mut self, stop: impl Fn() -> bool) -> Result<(), RunError> {
         loop {
             let status = self.child.try_wait().map_err(|error| RunError::Spawn {
@@ -274,7 +285,13 @@ impl Running {
             }
             self.check_is_of_use()?;
             if stop() {
-                return Err(RunError::Interrupted);
+                match GivenUp::now(&self.work) {
+                    Ok(None) => {}
+                    given_up => {
+                        self.given_up = given_up.ok().flatten();
+                        return Err(RunError::Interrupted);
+                    }
+                }
             }
             thread::sleep(Duration::from_millis(2));
         }
