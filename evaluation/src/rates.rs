@@ -57,26 +57,32 @@ impl Rates {
         options
     }
 
-    /// Whether the device whose program ran in the folder kept to its rates, if it had any.
+    /// How the device whose program ran in the folder kept to its rates, if it had any.
     ///
     /// # Errors
-    /// When it has not said so.
-    pub fn were_kept(folder: &Path) -> anyhow::Result<bool> {
+    /// When what it has said cannot be read.
+    pub fn pace(folder: &Path) -> anyhow::Result<Option<Pace>> {
         let path = folder.join(PACE);
         if !path.exists() {
-            return Ok(true);
+            return Ok(None);
         }
         let text = fs::read_to_string(&path)?;
-        let pace: Pace =
-            serde_json::from_str(&text).with_context(|| format!("read {}", path.display()))?;
-        Ok(pace.kept)
+        let pace = serde_json::from_str(&text);
+        Ok(Some(
+            pace.with_context(|| format!("read {}", path.display()))?,
+        ))
     }
 }
 
 const PACE: &str = "pace";
 
 /// What `strobe softgpu --pace` writes, as far as it is needed here.
-#[derive(Debug, Deserialize)]
-struct Pace {
-    kept: bool,
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Pace {
+    /// How long copies take by the model, all together.
+    pub modelled_ms: f64,
+    /// How much later they ended.
+    pub late_ms: f64,
+    /// Whether that is little enough.
+    pub kept: bool,
 }

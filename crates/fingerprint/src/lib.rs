@@ -28,8 +28,9 @@
 //! The device adds the lanes of a block ([`KERNEL`], source in `crates/agent/kernels`); the rest is
 //! [`Fingerprint::of_blocks`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod block;
 mod device;
 
 pub use device::{BlockEntry, KERNEL, KERNEL_ARGUMENT_BYTES, KernelArguments, SUM_BYTES};
@@ -46,7 +47,6 @@ pub const START: [u32; 4] = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]
 pub const CLOSING_STEPS: usize = 6;
 
 const PIECE_BYTES: usize = 16;
-const ROW_BYTES: usize = LANES * PIECE_BYTES;
 
 /// The fingerprint of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,30 +104,7 @@ impl BlockSum {
 
     /// The lanes of block `number`, which holds at most [`BLOCK_BYTES`].
     pub fn of(block: &[u8], number: u32) -> BlockSum {
-        let mut sum = BlockSum::default();
-        let (rows, rest) = block.as_chunks::<ROW_BYTES>();
-        for first in (0..LANES).step_by(GROUP) {
-            let mut group = Group::of_block(number, first);
-            for row in rows {
-                let part = &row[first * PIECE_BYTES..][..GROUP * PIECE_BYTES];
-                group.row(part.try_into().expect("a group's part of a row"));
-            }
-            let rest = rest.get(first * PIECE_BYTES..).unwrap_or_default();
-            for (piece, lane) in rest.chunks(PIECE_BYTES).take(GROUP).zip(0..) {
-                let mut bytes = [0; PIECE_BYTES];
-                bytes[..piece.len()].copy_from_slice(piece);
-                group.piece(lane, &bytes);
-            }
-            let with_piece = match rows {
-                [] => rest.len().div_ceil(PIECE_BYTES).min(GROUP),
-                _ => GROUP,
-            };
-            for lane in 0..with_piece {
-                let key = key(number, first + lane);
-                sum.add(BlockSum(close(group.state(lane), [key; 4])));
-            }
-        }
-        sum
+        block::sum(block, number)
     }
 
     fn add(&mut self, other: BlockSum) {
@@ -135,60 +112,6 @@ impl BlockSum {
             *word = word.wrapping_add(other);
         }
     }
-}
-
-/// Lanes whose states fit into the vector registers of any x86-64.
-const GROUP: usize = 8;
-
-/// The states of some lanes, word by word: so the compiler makes vectors of them.
-struct Group([[u32; GROUP]; 4]);
-
-impl Group {
-    fn of_block(number: u32, first: usize) -> Group {
-        let mut words = START.map(|word| [word; GROUP]);
-        for (lane, word) in words[0].iter_mut().enumerate() {
-            *word = word.wrapping_add(key(number, first + lane));
-        }
-        Group(words)
-    }
-
-    #[inline(always)]
-    fn row(&mut self, pieces: &[u8; GROUP * PIECE_BYTES]) {
-        let (pieces, _) = pieces.as_chunks::<PIECE_BYTES>();
-        let mut words_of = [[0u32; GROUP]; 4];
-        for lane in 0..GROUP {
-            let words = words(&pieces[lane]);
-            for n in 0..4 {
-                words_of[n][lane] = words[n];
-            }
-        }
-        let [w0, w1, w2, w3] = words_of;
-        let [a0, a1, a2, a3] = self.0;
-        let mut next = [[0u32; GROUP]; 4];
-        for lane in 0..GROUP {
-            let state = [a0[lane], a1[lane], a2[lane], a3[lane]];
-            let state = step(state, [w0[lane], w1[lane], w2[lane], w3[lane]]);
-            for n in 0..4 {
-                next[n][lane] = state[n];
-            }
-        }
-        self.0 = next;
-    }
-
-    fn piece(&mut self, lane: usize, piece: &[u8; PIECE_BYTES]) {
-        let state = step(self.state(lane), words(piece));
-        for (words, word) in self.0.iter_mut().zip(state) {
-            words[lane] = word;
-        }
-    }
-
-    fn state(&self, lane: usize) -> [u32; 4] {
-        [0, 1, 2, 3].map(|word: usize| self.0[word][lane])
-    }
-}
-
-fn key(block: u32, lane: usize) -> u32 {
-    block.wrapping_mul(LANES as u32).wrapping_add(lane as u32)
 }
 
 #[inline(always)]

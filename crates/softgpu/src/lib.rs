@@ -13,6 +13,7 @@ mod faults;
 mod futex;
 mod gpus;
 pub mod options;
+mod precedence;
 pub mod preload;
 mod report;
 mod sdma;

@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::clock;
 use crate::device::Device;
 use crate::device::event;
+use crate::precedence::Precedence;
 use crate::space::Snapshot;
 use crate::time_model::{self, Path};
 
@@ -134,6 +135,7 @@ impl Engine<'_> {
     }
 
     fn copy(&self, source: u64, destination: u64, bytes: u64) -> Result<(), SdmaError> {
+        let _precedence = Precedence::take(self.device);
         let began = time_model::now_ns();
         let (mut sources, mut destinations) = (Place::default(), Place::default());
         let mut done = 0;
@@ -225,6 +227,7 @@ impl Engine<'_> {
     }
 
     fn fill(&self, size: u32, va: u64, data: u32, count: u32) -> Result<(), SdmaError> {
+        let _precedence = Precedence::take(self.device);
         let began = time_model::now_ns();
         let unit = 1usize << size.min(2);
         let bytes = u64::from(count) / unit as u64 * unit as u64 + unit as u64;

@@ -78,6 +78,22 @@ pub(crate) fn now_ns() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// Whether copies take a time that is not the host's.
+pub(crate) fn is_limited(device: &Device) -> bool {
+    let header = device.header();
+    let rates = [
+        header.device_bytes_per_s,
+        header.link_bytes_per_s,
+        header.peer_bytes_per_s,
+    ];
+    rates.into_iter().any(is_rate)
+}
+
+/// Some rates alone may be limited, or none.
+fn is_rate(bytes_per_s: u64) -> bool {
+    !matches!(bytes_per_s, 0 | u64::MAX)
+}
+
 /// Returns when `bytes`, whose copy began at `began_ns`, could have been moved.
 pub(crate) fn keep(device: &Device, path: Path, bytes: u64, began_ns: u64) {
     let is_stopped = || false;
@@ -96,8 +112,7 @@ pub(crate) fn due(device: &Device, path: Path, bytes: u64, began_ns: u64) -> Opt
         Path::Peer { .. } if !over_pcie => header.peer_bytes_per_s,
         Path::ToHost(_) | Path::FromHost(_) | Path::Peer { .. } => header.link_bytes_per_s,
     };
-    // The other rates alone are limited, or none is.
-    if rate == 0 || rate == u64::MAX {
+    if !is_rate(rate) {
         return None;
     }
     let took = u128::from(bytes) * 1_000_000_000 / u128::from(rate);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use strobe_evaluation::{Rates, Strobe};
+use strobe_evaluation::{Pace, Rates, Strobe};
 
 /// How often something is measured until the time model was kept.
 const ATTEMPTS: usize = 4;
@@ -31,10 +31,17 @@ impl Setup {
         for attempt in 1..=ATTEMPTS {
             let folder = self.new_folder(&format!("{name}-{attempt}"))?;
             let value = measure(&folder)?;
-            if Rates::were_kept(&folder)? {
+            let Some(Pace {
+                modelled_ms,
+                late_ms,
+                kept: false,
+            }) = Rates::pace(&folder)?
+            else {
                 return Ok(value);
-            }
-            eprintln!("{name}: the machine was too slow for the time model");
+            };
+            eprintln!(
+                "{name}: the machine was too slow for the time model: {late_ms:.0} ms late of {modelled_ms:.0}"
+            );
         }
         bail!("{name}: the machine was too slow for the time model, {ATTEMPTS} times")
     }

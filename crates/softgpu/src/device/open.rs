@@ -13,6 +13,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::layout::{self, STATE_NODE, state_bytes};
 use super::lock::{LockError, Locked};
 use super::tables::{GPUS, Header, MAGIC, State, VERSION};
+use crate::time_model;
 
 /// How much of an object is made present when it is allocated: programs may reserve far more than they use.
 const PRESENT_BYTES: u64 = 256 << 20;
@@ -130,10 +131,15 @@ impl Device {
     /// device, which is the work of a thread of the kernel's; on a busy machine that thread may wait for the
     /// processor for a second and more, which is for an allocation to wait for and not for a wave.
     pub(crate) fn make_present(&self, gpu: usize, offset: u64, size: u64) {
+        // A fault at a first write takes longer than the model gives a copy of a page.
+        let populate = match time_model::is_limited(self) {
+            true => libc::MADV_POPULATE_WRITE,
+            false => libc::MADV_POPULATE_READ,
+        };
         let size = size.min(PRESENT_BYTES) as usize;
         // Advice: whatever is not there now is read when it is touched. All at once first, by itself the
         // second would read it piece by piece.
-        for advice in [libc::MADV_WILLNEED, libc::MADV_POPULATE_READ] {
+        for advice in [libc::MADV_WILLNEED, populate] {
             // SAFETY: objects lie inside the memory device; reading changes nothing.
             unsafe {
                 let start = self.memory(gpu).add(offset as usize);

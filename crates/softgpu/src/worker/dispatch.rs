@@ -17,6 +17,7 @@ use super::queue::QueueState;
 use super::save_area::SaveArea;
 use crate::clock;
 use crate::device::eviction;
+use crate::precedence::Precedence;
 use crate::space::{Snapshot, View};
 use crate::time_model::{self, Path};
 use crate::wave::{AccessLog, ComputeUnit, Dispatch, Native, Stop};
@@ -168,6 +169,7 @@ impl Pending<'_> {
         let device = run.process.device;
         let gpu = run.queue.gpu();
         let traffic = native.as_ref().and_then(Native::traffic);
+        let _precedence = traffic.as_ref().map(|_| Precedence::take(device));
         let evict = run.queue.evict(device, run.slot);
         let area = SaveArea::of(run.queue.queue(), space);
         let job = Arc::new(Job::new(

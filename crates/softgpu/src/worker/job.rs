@@ -8,6 +8,7 @@ use super::process::Process;
 use super::save_area::SaveArea;
 use crate::clock;
 use crate::device::{Device, event, eviction};
+use crate::precedence::Precedence;
 use crate::space::View;
 use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Native, Stop};
 
@@ -120,8 +121,12 @@ impl Job {
         }
         end.workers += 1;
         drop(end);
+        let native = self.native.as_ref();
+        let precedence = native.map(|_| Precedence::take(process.device));
         let mut accesses = self.log.then(AccessLog::new);
         let result = self.run(process, unit, accesses.as_mut());
+        // Before it counts as done: then the process may be saved.
+        drop(precedence);
         let mut end = self.lock();
         end.workers -= 1;
         if let Err(stop) = result {
