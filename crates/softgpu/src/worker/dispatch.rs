@@ -62,6 +62,8 @@ impl Run<'_> {
         };
         let before = self.evicted()?;
         let spent_ns = before.as_ref().map_or(0, |before| before.spent_ns);
+        // From the moment on that counts; whether it is for an engine that has a rate is not known yet.
+        let precedence = Precedence::take(self.process.device);
         let began_ns = time_model::now_ns().saturating_sub(spent_ns);
         let start = before.as_ref().map_or_else(clock::ticks, |b| b.start);
         let gpu = self.queue.gpu();
@@ -93,6 +95,7 @@ impl Run<'_> {
             state,
             began_ns,
             log,
+            precedence: Some(precedence),
         };
         match before {
             None => pending.work(space, unit, dispatch, native, Begun::default()),
@@ -154,6 +157,8 @@ struct Pending<'a> {
     state: Evicted,
     began_ns: u64,
     log: Option<(Entry, AccessLog)>,
+    /// While the host does its work.
+    precedence: Option<Precedence>,
 }
 
 impl Pending<'_> {
@@ -169,7 +174,9 @@ impl Pending<'_> {
         let device = run.process.device;
         let gpu = run.queue.gpu();
         let traffic = native.as_ref().and_then(Native::traffic);
-        let _precedence = traffic.as_ref().map(|_| Precedence::take(device));
+        if traffic.is_none() {
+            self.precedence = None;
+        }
         let evict = run.queue.evict(device, run.slot);
         let area = SaveArea::of(run.queue.queue(), space);
         let job = Arc::new(Job::new(
@@ -219,6 +226,7 @@ impl Pending<'_> {
                 });
                 let due = moved.map_or(floor, |moved| moved.max(floor));
                 let total = job.total;
+                let _precedence = self.precedence.take();
                 let times = self.end(space, total, due)?;
                 if times.is_some() && moved.is_some() {
                     time_model::ended(device, due);
