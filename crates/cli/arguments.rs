@@ -70,7 +70,7 @@ impl Action {
     pub(crate) fn paths(&self) -> Vec<&Path> {
         match self {
             Self::Checkpoint(arguments) => {
-                let named = [&arguments.output, &arguments.base];
+                let named = [&arguments.output, &arguments.base, &arguments.trace];
                 named.into_iter().flatten().map(PathBuf::as_path).collect()
             }
             _ => Vec::new(),
@@ -243,6 +243,9 @@ pub(crate) struct CheckpointArguments {
     /// What becomes of TCP connections.
     #[arg(long, value_enum, default_value_t = Tcp::Refuse)]
     pub(crate) tcp: Tcp,
+    /// Write what was done and when to this file, for ui.perfetto.dev.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "every"])]
+    pub(crate) trace: Option<PathBuf>,
     /// End the program. It does nothing after the cut, and has ended when the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use strobe_engine::{Outcome, Rounds};
+use strobe_proto::{HeldBack, HeldBy};
 
 use crate::missed::MissedWriteReport;
 use crate::output::one_line;
@@ -56,6 +57,10 @@ pub(crate) struct CheckpointReport {
     pub(crate) unchanged_bytes: u64,
     /// What was copied before the cut (--mode recopy).
     pub(crate) rounds: Option<RoundsReport>,
+    /// Calls of the program that were held back, before the cut and after it, by what held them.
+    pub(crate) held: Vec<HeldReport>,
+    /// Streams of the program that were told to wait for a copy; how long each did, only the device knows.
+    pub(crate) device_waits: u64,
     pub(crate) copied_out_bytes: u64,
     pub(crate) copied_aside_bytes: u64,
     pub(crate) copy_bytes_per_s: f64,
@@ -110,6 +115,7 @@ impl CheckpointReport {
             ),
         ];
         lines.extend(self.rounds.as_ref().map(RoundsReport::line));
+        lines.extend(self.held.iter().map(HeldReport::line));
         let warnings = self.warnings.iter();
         lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
         lines.join("\n")
@@ -156,6 +162,54 @@ impl RoundsReport {
             false => ", which the program writes as fast",
         };
         format!("  rounds         {count}: {copied} in {ms:.1} ms, the last {last}{end}")
+    }
+}
+
+/// Calls of the program that were held back for one cause.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct HeldReport {
+    /// "lead", "cut", "room", "aside", "link" or "free".
+    pub(crate) by: &'static str,
+    pub(crate) calls: u64,
+    /// Of all threads together.
+    pub(crate) ms: f64,
+    /// The longest of one call.
+    pub(crate) longest_ms: f64,
+}
+
+impl From<HeldBack> for HeldReport {
+    fn from(held: HeldBack) -> Self {
+        Self {
+            by: cause_name(held.cause()),
+            calls: held.calls,
+            ms: held.ns as f64 / 1e6,
+            longest_ms: held.longest_ns as f64 / 1e6,
+        }
+    }
+}
+
+impl HeldReport {
+    fn line(&self) -> String {
+        let Self {
+            by,
+            calls,
+            ms,
+            longest_ms,
+        } = self;
+        format!("  held by {by:<7} {calls} calls, {ms:.1} ms, the longest {longest_ms:.1} ms")
+    }
+}
+
+/// What held calls back, in a word.
+pub(crate) fn cause_name(by: HeldBy) -> &'static str {
+    match by {
+        HeldBy::Unspecified => "unknown",
+        HeldBy::Lead => "lead",
+        HeldBy::Cut => "cut",
+        HeldBy::Room => "room",
+        HeldBy::Aside => "aside",
+        HeldBy::Link => "link",
+        HeldBy::Free => "free",
     }
 }
 
