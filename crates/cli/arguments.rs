@@ -43,6 +43,7 @@ pub(crate) enum Action {
     Graph(GraphArguments),
     List(ListArguments),
     Info(InfoArguments),
+    Report(ReportArguments),
     Diff(DiffArguments),
     Verify(VerifyArguments),
     Gc(GcArguments),
@@ -577,6 +578,23 @@ pub(crate) struct InfoArguments {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Write a page about a checkpoint, or a series of them, for a browser.
+///
+/// It needs nothing else: no network, and no other file. What was held when and for what, how each chunk got into the
+/// image, what was launched before the cut, what was expected to be written next and what was.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe report monday                  writes monday.html
+  strobe report run -o run.html         of the checkpoints of --every in it")]
+pub(crate) struct ReportArguments {
+    /// Directory of a checkpoint, or folder of a series.
+    pub(crate) directory: PathBuf,
+    /// The file to write; DIR.html beside DIR without it.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Say what has changed between two checkpoints of a program.

@@ -33,6 +33,7 @@ mod graph;
 mod guard_link;
 mod held;
 mod host_memory;
+mod html;
 mod import;
 mod info;
 mod inside;
@@ -51,6 +52,7 @@ mod prospects;
 mod ps;
 mod readiness;
 mod release;
+mod report;
 mod requirements;
 mod restore;
 mod results;
@@ -118,6 +120,7 @@ fn act(action: Action) -> Outcome {
         Action::Graph(a) => graph::run(&a),
         Action::List(a) => list::run(&a),
         Action::Info(a) => info::run(&a),
+        Action::Report(a) => report::run(&a),
         Action::Diff(a) => diff::run(&a),
         Action::Verify(a) => verify::run(&a),
         Action::Gc(a) => gc::run(&a),
