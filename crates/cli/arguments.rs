@@ -38,6 +38,7 @@ pub(crate) enum Action {
     Restore(RestoreArguments),
     Release(ReleaseArguments),
     Ps(PsArguments),
+    Status(StatusArguments),
     Inspect(InspectArguments),
     Footprints(FootprintsArguments),
     Graph(GraphArguments),
@@ -448,6 +449,23 @@ pub(crate) struct ReleaseArguments {
 #[derive(Debug, Args)]
 pub(crate) struct PsArguments {
     /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say what programs under strobe are doing, as to checkpoints.
+///
+/// Whether a checkpoint is under way and how far it is, what became of the last one, and what is known of what was
+/// launched. No program is asked for it, or held up by it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe status
+  strobe status 4711 --json")]
+pub(crate) struct StatusArguments {
+    /// Process id of one of them; all without it.
+    pub(crate) pid: Option<u32>,
+    /// Print JSON: an object, or a list where no program is named.
     #[arg(long)]
     pub(crate) json: bool,
 }

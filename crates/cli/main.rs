@@ -66,6 +66,7 @@ mod signals;
 mod size;
 mod softgpu;
 mod spool;
+mod status;
 mod summary;
 mod trace;
 mod tree;
@@ -115,6 +116,7 @@ fn act(action: Action) -> Outcome {
         Action::Restore(a) => restore::run(&a),
         Action::Release(a) => release::run(&a),
         Action::Ps(a) => ps::run(&a),
+        Action::Status(a) => status::run(&a),
         Action::Inspect(a) => inspect::run(&a),
         Action::Footprints(a) => footprints::run(&a),
         Action::Graph(a) => graph::run(&a),
