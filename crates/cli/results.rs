@@ -196,7 +196,7 @@ impl HeldReport {
             ms,
             longest_ms,
         } = self;
-        format!("  held by {by:<7} {calls} calls, {ms:.1} ms, the longest {longest_ms:.1} ms")
+        format!("  held by {by:<6} {calls} calls, {ms:.1} ms, the longest {longest_ms:.1} ms")
     }
 }
 

@@ -51,7 +51,6 @@ fn parts(stall: &Stall) -> String {
         ("copy", "copying after the freeze", stall.copying),
     ];
     let named: f64 = parts.iter().map(|(.., ms)| ms).sum();
-    // The parts are measured by three processes: together they may be a little more.
     parts.push((
         "unknown",
         "the rest: CRIU's start of the freeze, and words from one process to another",
@@ -92,6 +91,14 @@ fn parts(stall: &Stall) -> String {
         "<tr><th>in all<th class=\"number\">{:.1}<th></tr></table>",
         stall.total
     );
+    if named > stall.total {
+        let _ = writeln!(
+            html,
+            "<p class=\"quiet\">The parts are {:.1} ms more than the whole: CRIU counts its freeze to its own end, when the gate \
+             may be open already.</p>",
+            named - stall.total
+        );
+    }
     html
 }
 
