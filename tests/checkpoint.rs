@@ -31,6 +31,7 @@
 //! | `trees` | several processes are saved at one cut and come back together |
 //! | `eviction` | work in the middle of which a cut comes goes on from there, on both sides |
 //! | `lead` | a cut does not wait for all that was enqueued before it |
+//! | `seen` | what is told of a checkpoint is what was done, and agrees with itself |
 //! | `series` | of checkpoints one after the other the newest is there, and comes back |
 //! | `interruptions` | whoever dies, and whenever: complete or absent, and the program runs on |
 
@@ -87,6 +88,8 @@ mod recopy;
 mod refusals;
 #[path = "checkpoint/round_trip.rs"]
 mod round_trip;
+#[path = "checkpoint/seen.rs"]
+mod seen;
 #[path = "checkpoint/series.rs"]
 mod series;
 #[path = "checkpoint/several_gpus.rs"]

@@ -38,6 +38,8 @@ fn every_command_has_help_and_wrong_usage_is_code_2() {
         "verify",
         "list",
         "info",
+        "report",
+        "status",
         "diff",
         "gc",
         "doctor",

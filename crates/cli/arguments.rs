@@ -38,11 +38,13 @@ pub(crate) enum Action {
     Restore(RestoreArguments),
     Release(ReleaseArguments),
     Ps(PsArguments),
+    Status(StatusArguments),
     Inspect(InspectArguments),
     Footprints(FootprintsArguments),
     Graph(GraphArguments),
     List(ListArguments),
     Info(InfoArguments),
+    Report(ReportArguments),
     Diff(DiffArguments),
     Verify(VerifyArguments),
     Gc(GcArguments),
@@ -70,7 +72,7 @@ impl Action {
     pub(crate) fn paths(&self) -> Vec<&Path> {
         match self {
             Self::Checkpoint(arguments) => {
-                let named = [&arguments.output, &arguments.base];
+                let named = [&arguments.output, &arguments.base, &arguments.trace];
                 named.into_iter().flatten().map(PathBuf::as_path).collect()
             }
             _ => Vec::new(),
@@ -243,6 +245,9 @@ pub(crate) struct CheckpointArguments {
     /// What becomes of TCP connections.
     #[arg(long, value_enum, default_value_t = Tcp::Refuse)]
     pub(crate) tcp: Tcp,
+    /// Write what was done and when to this file, for ui.perfetto.dev.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "every"])]
+    pub(crate) trace: Option<PathBuf>,
     /// End the program. It does nothing after the cut, and has ended when the checkpoint is complete.
     #[arg(long)]
     pub(crate) kill: bool,
@@ -448,6 +453,23 @@ pub(crate) struct PsArguments {
     pub(crate) json: bool,
 }
 
+/// Say what programs under strobe are doing, as to checkpoints.
+///
+/// Whether a checkpoint is under way and how far it is, what became of the last one, and what is known of what was
+/// launched. No program is asked for it, or held up by it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe status
+  strobe status 4711 --json")]
+pub(crate) struct StatusArguments {
+    /// Process id of one of them; all without it.
+    pub(crate) pid: Option<u32>,
+    /// Print JSON: an object, or a list where no program is named.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Print what the kernels of a file read and write.
 ///
 /// From their machine code: which memory each kernel of a code object, executable or shared library
@@ -574,6 +596,23 @@ pub(crate) struct InfoArguments {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Write a page about a checkpoint, or a series of them, for a browser.
+///
+/// It needs nothing else: no network, and no other file. What was held when and for what, how each chunk got into the
+/// image, what was launched before the cut, what was expected to be written next and what was.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strobe report monday                  writes monday.html
+  strobe report run -o run.html         of the checkpoints of --every in it")]
+pub(crate) struct ReportArguments {
+    /// Directory of a checkpoint, or folder of a series.
+    pub(crate) directory: PathBuf,
+    /// The file to write; DIR.html beside DIR without it.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Say what has changed between two checkpoints of a program.

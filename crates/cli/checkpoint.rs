@@ -11,7 +11,6 @@ use std::time::Duration;
 use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail};
-use nix::time::{ClockId, clock_gettime};
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::remapped::{self, Linked};
@@ -35,6 +34,7 @@ use crate::abandoned::{Attempt, Watched};
 use crate::arguments::{self, CheckpointArguments};
 use crate::arming::{self, CONNECT};
 use crate::commit::{Dumped, Preparation, finish, finish_held};
+use crate::course::{Timeline, now_ns};
 use crate::delivery::{DamagedBase, Known};
 use crate::distrust;
 use crate::ended::{unless_ended, unless_gone, unless_passing};
@@ -43,11 +43,11 @@ use crate::link::Listener;
 use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual};
 use crate::outcome::{Outcome, Passing, Refused};
 use crate::output::{notice, pass_on, tell};
-use crate::report::CheckpointReport;
 use crate::requirements::{
     check_all_run, check_descriptors, check_file_size_limits, check_namespaces, check_network_lock,
     check_users,
 };
+use crate::results::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{capabilities, directory, interrupt, launches, progress, prospects, release, rounds};
@@ -210,7 +210,8 @@ fn take(
         TreeError::Agent(error) => ended(refused(error)),
         idle => ended(idle.into()),
     })?;
-    let prepared = prepare(arguments, tree.clone());
+    let timeline = Timeline::begin();
+    let prepared = timeline.time("prepare", || prepare(arguments, tree.clone(), &timeline));
     let preparation = prepared.map_err(|error| unless_passing(&tree, ended(error)))?;
     let staging = staging(&preparation.writer);
     let limit = criu_limit(arguments);
@@ -258,37 +259,45 @@ fn take_prepared(
         max_hold_ms: arguments.max_hold * 1000,
         run_ahead_ms: arguments.run_ahead,
         cut: strobe_proto::Cut::from(arguments.cut).into(),
+        trace: arguments.trace.is_some(),
     };
     let begins = tree.agents.iter().zip(&snapshots);
     let begins: Vec<Begin> = begins.map(|(agent, now)| begin(agent, now)).collect();
     let mut listeners = Vec::new();
+    let timeline = preparation.timeline.clone();
     let arm_all = || {
         let mut links = Vec::new();
         for (agent, begin) in tree.agents.iter().zip(begins) {
             let pid = agent.identity().pid;
             let listener = Listener::open(agent.identity(), &format!("{id}-{pid}"))?;
             let known = Known::of(preparation.writer.base(), pid, chunk_bytes);
-            let (link, window) = arming::call(agent, &listener, &known, begin)?;
+            let call = || arming::call(agent, &listener, &known, begin);
+            let (link, window) = timeline.time("call", call)?;
             launches::save(&preparation.writer.criu_dir(), pid, &window)?;
             listeners.push(listener);
             preparation.known.push(known);
             links.push(link);
         }
         if arguments.mode() == CheckpointMode::Recopy {
-            preparation.rounds = rounds::copy(
-                &tree.agents,
-                &mut links,
-                &mut preparation.known,
-                chunk_bytes,
-                &mut preparation.writer,
-            )?;
+            let copy = || {
+                rounds::copy(
+                    &tree.agents,
+                    &mut links,
+                    &mut preparation.known,
+                    chunk_bytes,
+                    &mut preparation.writer,
+                )
+            };
+            let copied = timeline.time("rounds", copy)?;
+            (preparation.rounds, preparation.rounds_taken) = copied;
         }
         drop(links);
-        tree.agents.iter().try_for_each(arming::wait_until_armed)
+        let arm = || tree.agents.iter().try_for_each(arming::wait_until_armed);
+        timeline.time("arm", arm)
     };
     let armed = arm_all();
     let mut dumped = armed
-        .and_then(|()| dump(arguments, &mut preparation))
+        .and_then(|()| timeline.time("dump", || dump(arguments, &mut preparation)))
         .map_err(|error| arming::disarm(&tree.agents, error))?;
     if let Some(held) = dumped.held.take() {
         return finish_held(arguments, preparation, held, dumped, chunk_bytes);
@@ -306,7 +315,9 @@ fn take_prepared(
     for (agent, link) in tree.agents.iter().zip(&mut links) {
         let Some(link) = link else { continue };
         let last = match &finished {
-            Ok(_) => to_agent::Body::Committed(Committed {}),
+            Ok(report) => to_agent::Body::Committed(Committed {
+                directory: report.directory.clone(),
+            }),
             Err(error) if is_known_to_the_agent(agent, error) => continue,
             Err(error) => to_agent::Body::Abandon(Abandon {
                 reason: error.to_string(),
@@ -332,7 +343,11 @@ fn owes_nothing(dumped: &Dumped, agent: &RemoteAgent) -> bool {
 }
 
 /// Looks at everything first; what is missing is said before the program notices anything.
-fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Preparation> {
+fn prepare(
+    arguments: &CheckpointArguments,
+    tree: Tree,
+    timeline: &Timeline,
+) -> anyhow::Result<Preparation> {
     let _phase = tracing::debug_span!("prepare").entered();
     let root = tree.root.pid;
     check_all_run(root)?;
@@ -340,6 +355,10 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
+    if let Some(trace) = &arguments.trace {
+        let made = fs::File::create(trace);
+        made.map_err(|error| refused(format_args!("cannot write {}: {error}", trace.display())))?;
+    }
     directory::clear_beside(arguments.output());
     let writer = CheckpointWriter::create(arguments.output(), arguments.base.as_deref()).map_err(
         |e| match e {
@@ -381,6 +400,8 @@ fn prepare(arguments: &CheckpointArguments, tree: Tree) -> anyhow::Result<Prepar
         id,
         known: Vec::new(),
         rounds: Rounds::default(),
+        rounds_taken: Vec::new(),
+        timeline: timeline.clone(),
         _leases: leases,
     })
 }
@@ -430,7 +451,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
         time_out: criu_limit(arguments),
     };
     let bar = progress::spinner("dumping");
-    let started_ns = now_ns()?;
+    let started_ns = now_ns();
     let result = setting
         .dump(pid, true, arguments.files_limit)
         .and_then(|running| match arguments.kill {
@@ -539,9 +560,4 @@ pub(crate) fn random_id() -> std::io::Result<Vec<u8>> {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn now_ns() -> anyhow::Result<u64> {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
-    Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }

@@ -12,19 +12,21 @@ use strobe_program::lease::Lease;
 use strobe_program::{process, program_files};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    ByteRange, GpuProcess, Manifest, Missed, PluginStatistics, ProgramFiles, Promise,
-    SharedMemoryFile, Statistics, TcpConnections, from_agent, to_agent,
+    ByteRange, GpuProcess, Manifest, Missed, PluginStatistics, ProgramFiles, Promise, RoundTaken,
+    SharedMemoryFile, Span, Statistics, TcpConnections, from_agent, to_agent,
 };
 use strobe_store::CheckpointWriter;
 
 use crate::arguments::CheckpointArguments;
+use crate::course::{OfProcess, Timeline};
 use crate::delivery::{self, Expected, Known};
 use crate::held::Held;
 use crate::link::Link;
 use crate::missed::{MissedWrite, MissedWrites, pieces};
-use crate::report::CheckpointReport;
+use crate::output::notice;
+use crate::results::{CheckpointReport, HeldReport};
 use crate::tree::{Tree, gone};
-use crate::{figures, host_memory, interrupt};
+use crate::{course, figures, host_memory, interrupt, trace};
 
 /// Everything a dump needs, found before the program is touched.
 pub(crate) struct Preparation {
@@ -38,6 +40,8 @@ pub(crate) struct Preparation {
     pub(crate) known: Vec<Known>,
     /// What was copied before the cut.
     pub(crate) rounds: Rounds,
+    pub(crate) rounds_taken: Vec<RoundTaken>,
+    pub(crate) timeline: Timeline,
     pub(crate) _leases: Vec<Lease>,
 }
 
@@ -78,7 +82,7 @@ pub(crate) fn finish_held(
     let plugin = &dumped.plugin;
     let closing_ns = plugin.cut_seen_ns.saturating_sub(plugin.gate_wait_ns);
     let held_ns = plugin.finished_ns.saturating_sub(closing_ns);
-    let mut all = Vec::new();
+    let (mut all, mut courses) = (Vec::new(), Vec::new());
     for (agent, unchanged_bytes) in preparation.tree.agents.iter().zip(unchanged) {
         let snapshot = match agent.snapshot() {
             Err(_) if gone(agent).is_some() => {
@@ -87,6 +91,14 @@ pub(crate) fn finish_held(
             }
             snapshot => snapshot?,
         };
+        // It stands still, and says no more than its page does.
+        let mut course = OfProcess::default();
+        course.course.spans.push(Span {
+            name: "drain".into(),
+            start_ns: snapshot.gate_closed_ns,
+            end_ns: snapshot.drained_ns,
+        });
+        courses.push(course.on_our_clock(agent.identity().pid));
         let fingerprints = fingerprints.get(&agent.identity().pid);
         let (fingerprints_ns, fingerprinted_bytes) = fingerprints.copied().unwrap_or_default();
         all.push(Statistics {
@@ -103,7 +115,12 @@ pub(crate) fn finish_held(
             ..Statistics::default()
         });
     }
-    let report = commit(arguments, preparation, delivered, all, dumped, chunk_bytes)?;
+    let taken = Taken {
+        delivered,
+        figures: all,
+        courses,
+    };
+    let report = commit(arguments, preparation, taken, dumped, chunk_bytes)?;
     held.end()?;
     Ok(report)
 }
@@ -151,8 +168,14 @@ pub(crate) fn finish(
     let (mut all, mut missed) = expect(&mut preparation, &mut dumped, chunk_bytes)?;
     let agents = &preparation.tree.agents;
     let phase = tracing::debug_span!("copy").entered();
-    let figures = delivery::take_all(agents, links, &mut all, &mut preparation.writer)?;
+    let timeline = preparation.timeline.clone();
+    let take_all = || delivery::take_all(agents, links, &mut all, &mut preparation.writer);
+    let figures = timeline.time("copy", take_all)?;
     drop(phase);
+    let courses = agents.iter().zip(&mut all);
+    let courses = courses
+        .map(|(agent, expected)| expected.take_course().on_our_clock(agent.identity().pid))
+        .collect();
     if missed.is_empty() {
         for ((agent, link), expected) in agents.iter().zip(links).zip(&mut all) {
             let chunks = expected.missed();
@@ -168,22 +191,26 @@ pub(crate) fn finish(
     }
     let delivered = all.into_iter().map(Expected::into_manifest);
     let delivered = delivered.collect::<anyhow::Result<_>>()?;
-    commit(
-        arguments,
-        preparation,
+    let taken = Taken {
         delivered,
         figures,
-        dumped,
-        chunk_bytes,
-    )
+        courses,
+    };
+    commit(arguments, preparation, taken, dumped, chunk_bytes)
+}
+
+/// What was taken of each process.
+struct Taken {
+    delivered: Vec<GpuProcess>,
+    figures: Vec<Statistics>,
+    courses: Vec<OfProcess>,
 }
 
 /// Writes the manifest: from then on the checkpoint is one.
 fn commit(
     arguments: &CheckpointArguments,
     preparation: Preparation,
-    delivered: Vec<GpuProcess>,
-    all_figures: Vec<Statistics>,
+    taken: Taken,
     dumped: Dumped,
     chunk_bytes: u64,
 ) -> anyhow::Result<CheckpointReport> {
@@ -195,16 +222,32 @@ fn commit(
         mut writer,
         id,
         rounds,
+        rounds_taken,
+        timeline,
         ..
     } = preparation;
+    let Taken {
+        delivered,
+        figures,
+        mut courses,
+    } = taken;
     let program = tree.root;
-    host_memory::store(&mut writer)?;
+    timeline.time("host memory", || host_memory::store(&mut writer))?;
     let mut program_files = dumped.files.files;
     // Not before: what holds the program back came first.
     let root = format!("/proc/{}/root", program.pid);
     program_files::hash_foreign(&mut program_files, Path::new(&root));
-    let figures = figures::of_all(&all_figures);
+    let figures = figures::of_all(&figures);
+    let of_processes = courses.iter_mut();
+    let of_processes: Vec<_> = of_processes
+        .map(|of| std::mem::take(&mut of.course))
+        .collect();
     let report = CheckpointReport {
+        held: course::held_in_all(&of_processes)
+            .into_iter()
+            .map(HeldReport::from)
+            .collect(),
+        device_waits: of_processes.iter().map(|of| of.device_waits).sum(),
         // Of a program that sees several GPUs nothing is copied before the cut.
         rounds: (rounds.copied() > 0).then(|| rounds.into()),
         ..figures::report(
@@ -244,8 +287,15 @@ fn commit(
         statistics: Some(figures),
         criu_frozen_us: dumped.criu.frozen_time.into(),
         criu_freezing_us: dumped.criu.freezing_time.into(),
+        course: Some(timeline.course(
+            arguments.cut.into(),
+            dumped.plugin.spans,
+            of_processes,
+            rounds_taken,
+        )),
         plugin: Some(PluginStatistics {
             promises: Vec::new(),
+            spans: Vec::new(),
             ..dumped.plugin
         }),
         killed: arguments.kill,
@@ -259,7 +309,13 @@ fn commit(
         ..Manifest::default()
     };
     interrupt::commits();
-    writer.commit(manifest)?;
+    let traced = arguments.trace.as_ref().zip(manifest.course.clone());
+    timeline.time("commit", || writer.commit(manifest))?;
+    if let Some((path, course)) = traced {
+        // The checkpoint is what it is, whether anybody can read of it or not.
+        let written = trace::write(path, &course, &timeline, &courses);
+        written.unwrap_or_else(|error| notice(format_args!("{error:#}")));
+    }
     Ok(report)
 }
 

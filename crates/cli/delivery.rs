@@ -21,11 +21,12 @@ use strobe_extent::{ChunkMap, Extent};
 use strobe_fingerprint::Fingerprint;
 use strobe_program::agent::{self, RemoteAgent};
 use strobe_proto::{
-    ByteRange, ChunkReady, ChunkRef, Done, GpuProcess, KnownChunk, KnownChunks, Ring, SlotFree,
-    Statistics, TrackedExtent, Unchanged, from_agent, to_agent,
+    ByteRange, ChunkOrigin, ChunkReady, ChunkRef, Done, GpuProcess, KnownChunk, KnownChunks, Ring,
+    SlotFree, Statistics, TrackedExtent, Unchanged, from_agent, to_agent,
 };
 use strobe_store::{Checkpoint, CheckpointWriter};
 
+use crate::course::OfProcess;
 use crate::link::Link;
 use crate::progress;
 use crate::tree::gone;
@@ -43,16 +44,27 @@ pub(crate) struct Expected {
     /// Of the regions that the program has not allocated, where they begin.
     set_aside: HashSet<u64>,
     /// By number; what has been stored.
-    stored: Vec<Option<ChunkRef>>,
+    stored: Vec<Option<Stored>>,
     missed: Vec<Extent>,
     known: Known,
     /// What the program used first after the cut, in this order.
     first_use: Vec<ByteRange>,
+    course: OfProcess,
 }
 
-/// Chunks of a process at an earlier checkpoint, with their fingerprints.
+/// A chunk of the image.
+#[derive(Clone, Debug)]
+struct Stored {
+    chunk: ChunkRef,
+    origin: ChunkOrigin,
+    /// In which it was copied, from 1; 0 where that was in none.
+    round: u32,
+}
+
+/// Chunks of a process at an earlier checkpoint, or as a round before the cut has copied them (the last from 1 on; 0
+/// where it was none), with their fingerprints.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known(HashMap<Extent, ChunkRef>);
+pub(crate) struct Known(HashMap<Extent, (ChunkRef, u32)>);
 
 /// A chunk that did not change cannot be taken over.
 #[derive(Debug, thiserror::Error)]
@@ -77,19 +89,19 @@ impl Known {
         });
         Self(
             known
-                .map(|(extent, chunk)| (extent, chunk.clone()))
+                .map(|(extent, chunk)| (extent, (chunk.clone(), 0)))
                 .collect(),
         )
     }
 
-    /// This was stored of a chunk, and nothing else counts.
-    pub(crate) fn learn(&mut self, extent: Extent, chunk: ChunkRef) {
-        self.0.insert(extent, chunk);
+    /// This was stored of a chunk in a round, and nothing else counts.
+    pub(crate) fn learn(&mut self, extent: Extent, chunk: ChunkRef, round: u32) {
+        self.0.insert(extent, (chunk, round));
     }
 
     /// For the agent, in pieces.
     pub(crate) fn pieces(&self) -> Vec<KnownChunks> {
-        let chunks = self.0.iter().map(|(extent, chunk)| KnownChunk {
+        let chunks = self.0.iter().map(|(extent, (chunk, _))| KnownChunk {
             extent: Some((*extent).into()),
             fingerprint: chunk.fingerprint.clone(),
         });
@@ -109,6 +121,7 @@ struct Arrived {
     fingerprint: Fingerprint,
     /// It is what it was at the cut, as far as anybody knows.
     as_at_cut: bool,
+    origin: ChunkOrigin,
 }
 
 impl Expected {
@@ -129,6 +142,7 @@ impl Expected {
         let map = ChunkMap::new(extents.context(NONSENSE)?, chunk_bytes).context(NONSENSE)?;
         Ok(Self {
             stored: vec![None; map.len()],
+            course: OfProcess::default(),
             map,
             set_aside: set_aside.into_iter().map(|range| range.start).collect(),
             missed: Vec::new(),
@@ -147,7 +161,7 @@ impl Expected {
         for chunk in &unchanged.chunks {
             let extent = Extent::try_from(chunk.extent.unwrap_or_default()).context(NONSENSE)?;
             let known = self.known.0.get(&extent).context(NONSENSE)?.clone();
-            ensure!(known.fingerprint == chunk.fingerprint, NONSENSE);
+            ensure!(known.0.fingerprint == chunk.fingerprint, NONSENSE);
             let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
             self.put_again(extent, known, &mut writer)?;
             drop(writer);
@@ -159,14 +173,21 @@ impl Expected {
     fn put_again(
         &mut self,
         extent: Extent,
-        known: ChunkRef,
+        (known, round): (ChunkRef, u32),
         writer: &mut CheckpointWriter,
     ) -> anyhow::Result<()> {
         if !writer.put_again(&known).context("cannot store a chunk")? {
             let base = writer.base().map(|base| base.path().display().to_string());
             return Err(DamagedBase(base.unwrap_or_default()).into());
         }
-        *self.place(extent)? = Some(known);
+        *self.place(extent)? = Some(Stored {
+            chunk: known,
+            origin: match round {
+                0 => ChunkOrigin::Base,
+                _ => ChunkOrigin::Round,
+            },
+            round,
+        });
         Ok(())
     }
 
@@ -189,7 +210,13 @@ impl Expected {
     /// All was delivered; what the agent has counted.
     fn done(&mut self, done: Done) -> Statistics {
         self.first_use = done.first_use;
+        self.course.course = done.course.unwrap_or_default();
         done.statistics.unwrap_or_default()
+    }
+
+    /// What the agent has said of the checkpoint's course.
+    pub(crate) fn take_course(&mut self) -> OfProcess {
+        std::mem::take(&mut self.course)
     }
 
     /// Bytes of a chunk, but for the last of an allocation.
@@ -203,7 +230,7 @@ impl Expected {
     }
 
     /// Where a chunk belongs that has arrived.
-    fn place(&mut self, chunk: Extent) -> anyhow::Result<&mut Option<ChunkRef>> {
+    fn place(&mut self, chunk: Extent) -> anyhow::Result<&mut Option<Stored>> {
         let number = self.map.touching(chunk).next();
         match number.filter(|number| self.map.extent(*number) == chunk) {
             Some(number) if self.stored[number.0 as usize].is_some() => {
@@ -228,17 +255,25 @@ impl Expected {
         } = self;
         let mut stored = map.iter().zip(stored);
         let chunks_of = |region: Extent| {
-            let chunks = stored.by_ref().take(map.touching(region).count());
-            let chunks = chunks.map(|(number, chunk)| {
-                let chunk = chunk.ok_or(number);
-                chunk
-                    .map_err(|number| anyhow!("the chunk {} was not delivered", map.extent(number)))
-            });
-            Ok(TrackedExtent {
+            let mut tracked = TrackedExtent {
                 extent: Some(region.into()),
-                chunks: chunks.collect::<anyhow::Result<_>>()?,
                 is_allocated: !set_aside.contains(&region.start()),
-            })
+                ..TrackedExtent::default()
+            };
+            for (number, stored) in stored.by_ref().take(map.touching(region).count()) {
+                let Some(Stored {
+                    chunk,
+                    origin,
+                    round,
+                }) = stored
+                else {
+                    bail!("the chunk {} was not delivered", map.extent(number));
+                };
+                tracked.chunks.push(chunk);
+                tracked.origins.push(origin.into());
+                tracked.rounds.extend((round > 0).then_some(round));
+            }
+            Ok(tracked)
         };
         Ok(GpuProcess {
             tracked: map
@@ -331,16 +366,20 @@ fn take(
     };
     let (full, arriving) = sync_channel::<Arrived>(BACKLOG);
     let (empty, used) = channel();
-    thread::scope(|scope| {
+    let mut traced = OfProcess::default();
+    let done = thread::scope(|scope| {
         let chunk_bytes = expected.chunk_bytes();
-        let reader = scope.spawn(move || read(link, pid, &ring, chunk_bytes, &full, &used));
+        let traced = &mut traced;
+        let reader = scope.spawn(move || read(link, pid, &ring, chunk_bytes, &full, &used, traced));
         let stored = store(arriving, &empty, expected, writer, &mut progress);
         let read = reader
             .join()
             .map_err(|_| anyhow!("the thread that reads chunks has failed"))?;
         // A failure to store makes the reader stop too; the cause is the former.
-        stored.and(read).map(|done| expected.done(done))
-    })
+        stored.and(read)
+    })?;
+    expected.course = traced;
+    Ok(expected.done(done))
 }
 
 fn store(
@@ -356,6 +395,7 @@ fn store(
             bytes,
             fingerprint,
             as_at_cut,
+            origin,
         } = arrived;
         if !as_at_cut {
             expected.missed.push(extent);
@@ -363,9 +403,13 @@ fn store(
         // Once nothing will be committed, what else was missed is still worth knowing.
         let is_stored = expected.missed.is_empty();
         let place = expected.place(extent)?;
-        *place = Some(match is_stored {
-            true => put(&bytes, fingerprint, writer)?,
-            false => ChunkRef::default(),
+        *place = Some(Stored {
+            chunk: match is_stored {
+                true => put(&bytes, fingerprint, writer)?,
+                false => ChunkRef::default(),
+            },
+            origin,
+            round: 0,
         });
         progress(extent.len());
         // Fresh memory is slow: buffers go round.
@@ -381,6 +425,7 @@ fn read(
     chunk_bytes: u64,
     full: &SyncSender<Arrived>,
     used: &Receiver<Vec<u8>>,
+    traced: &mut OfProcess,
 ) -> anyhow::Result<Done> {
     loop {
         match link.receive()? {
@@ -400,11 +445,13 @@ fn read(
                     bytes,
                     fingerprint,
                     as_at_cut,
+                    origin: chunk.origin(),
                 };
                 if full.send(arrived).is_err() {
                     bail!("nobody stores chunks any more");
                 }
             }
+            from_agent::Body::Traced(more) => ensure!(traced.add(more), NONSENSE),
             from_agent::Body::Done(done) => return Ok(done),
             from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
             _ => bail!("the agent says something unexpected"),
@@ -465,6 +512,15 @@ mod tests {
         }
     }
 
+    fn stored(len: u64, origin: ChunkOrigin, round: u32) -> Stored {
+        let chunk = chunk(len);
+        Stored {
+            chunk,
+            origin,
+            round,
+        }
+    }
+
     fn expected() -> Expected {
         let promised = [(0x9000, 0x100), (0x1000, 0x2800), (0x8000, 0)];
         let range = |(start, len)| ByteRange { start, len };
@@ -485,13 +541,13 @@ mod tests {
     fn the_manifest_lists_chunks_in_address_order() {
         let mut expected = expected();
         assert_eq!(expected.bytes(), 0x2900);
-        for (start, len) in [
-            (0x3000, 0x800),
-            (0x9000, 0x100),
-            (0x1000, 0x1000),
-            (0x2000, 0x1000),
+        for (start, len, origin, round) in [
+            (0x3000, 0x800, ChunkOrigin::Round, 2),
+            (0x9000, 0x100, ChunkOrigin::Frozen, 0),
+            (0x1000, 0x1000, ChunkOrigin::Round, 1),
+            (0x2000, 0x1000, ChunkOrigin::Written, 0),
         ] {
-            *expected.place(extent(start, len)).unwrap() = Some(chunk(len));
+            *expected.place(extent(start, len)).unwrap() = Some(stored(len, origin, round));
         }
         let tracked = expected.into_manifest().unwrap().tracked;
         assert_eq!(tracked.len(), 2);
@@ -500,6 +556,13 @@ mod tests {
         assert_eq!(lens, [0x1000, 0x1000, 0x800]);
         assert_eq!(tracked[1].chunks, [chunk(0x100)]);
         assert!(tracked[0].is_allocated && !tracked[1].is_allocated);
+        let origins: Vec<_> = tracked.iter().flat_map(TrackedExtent::origins).collect();
+        let [round, written] = [ChunkOrigin::Round, ChunkOrigin::Written];
+        assert_eq!(origins, [round, written, round, ChunkOrigin::Frozen]);
+        assert_eq!(
+            (&tracked[0].rounds[..], &tracked[1].rounds[..]),
+            (&[1, 2][..], &[][..])
+        );
     }
 
     #[test]
@@ -511,7 +574,8 @@ mod tests {
             "in between"
         );
         assert!(expected.place(extent(0x8000, 0x100)).is_err(), "nowhere");
-        *expected.place(extent(0x1000, 0x1000)).unwrap() = Some(chunk(0x1000));
+        let first = Some(stored(0x1000, ChunkOrigin::Turn, 0));
+        *expected.place(extent(0x1000, 0x1000)).unwrap() = first;
         assert!(expected.place(extent(0x1000, 0x1000)).is_err(), "twice");
     }
 
@@ -529,7 +593,8 @@ mod tests {
         let chunk = extent(0x1000, 0x1000);
         stored
             .iter()
-            .for_each(|stored| known.learn(chunk, stored.clone()));
+            .zip(1..)
+            .for_each(|(stored, round)| known.learn(chunk, stored.clone(), round));
         let promised = || vec![ByteRange::from(chunk)];
         let unchanged = |extent: Extent, bytes: &[u8]| Unchanged {
             chunks: vec![KnownChunk {
@@ -545,6 +610,7 @@ mod tests {
         };
         let taken = take_over(&unchanged(chunk, &bytes[1])).unwrap();
         assert_eq!(taken.tracked[0].chunks, [stored[1].clone()]);
+        assert_eq!(taken.tracked[0].rounds, [2]);
         assert!(
             take_over(&unchanged(chunk, &bytes[0])).is_err(),
             "it was that"

@@ -21,7 +21,7 @@ use strobe_proto::{FileJournal, ProgramFile};
 use crate::arguments::Tail;
 use crate::guard_link::{receive, send};
 use crate::output::{notice, sentence};
-use crate::report::FileReport;
+use crate::results::FileReport;
 use crate::spool;
 
 /// What the guard is told to do.

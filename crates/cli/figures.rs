@@ -4,7 +4,7 @@ use strobe_proto::stats::DumpStats;
 use strobe_proto::{CheckpointMode, PluginStatistics, Statistics};
 
 use crate::arguments::{self, CheckpointArguments};
-use crate::report::CheckpointReport;
+use crate::results::CheckpointReport;
 use crate::tree::Tree;
 
 /// Those of several processes as one: what was done is summed up, and a time lasts from the first that
@@ -50,6 +50,53 @@ pub(crate) fn mode_name(mode: CheckpointMode) -> &'static str {
     }
 }
 
+/// How long a program was held back, and for what; milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stall {
+    pub(crate) total: f64,
+    /// Waiting for GPU work.
+    pub(crate) drain: f64,
+    pub(crate) fingerprints: f64,
+    /// CRIU, without the plugin's copying.
+    pub(crate) criu_freeze: f64,
+    pub(crate) residual: f64,
+    /// Copying after the freeze.
+    pub(crate) copying: f64,
+}
+
+impl Stall {
+    /// That of a checkpoint of this mode, whose program CRIU has kept frozen for so many microseconds.
+    pub(crate) fn of(
+        mode: CheckpointMode,
+        killed: bool,
+        frozen_us: u64,
+        plugin: &PluginStatistics,
+        agent: &Statistics,
+    ) -> Self {
+        let residual = plugin.residual_ns as f64 / 1e6;
+        let waited = agent.launch_wait_ns as f64 / 1e6;
+        let closed = ms(agent.copy_started_ns, agent.opened_ns);
+        Self {
+            total: ms(agent.gate_closed_ns, agent.opened_ns) + waited,
+            drain: ms(agent.gate_closed_ns, agent.drained_ns),
+            fingerprints: agent.fingerprints_ns as f64 / 1e6,
+            criu_freeze: (frozen_us as f64 / 1e3 - residual).max(0.0),
+            residual,
+            copying: match mode {
+                // What is copied after the cut is residual.
+                _ if killed => 0.0,
+                // Where work was under way its memory is put aside before all goes on.
+                CheckpointMode::Cow => waited + closed,
+                _ => closed,
+            },
+        }
+    }
+}
+
+fn ms(from: u64, to: u64) -> f64 {
+    to.saturating_sub(from) as f64 / 1e6
+}
+
 /// The report of a checkpoint that has come so far.
 pub(crate) fn report(
     arguments: &CheckpointArguments,
@@ -59,49 +106,46 @@ pub(crate) fn report(
     agent: &Statistics,
     started_ns: u64,
 ) -> CheckpointReport {
-    let ms = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
     let copying = ms(agent.copy_started_ns, agent.copy_finished_ns);
-    let residual = plugin.residual_ns as f64 / 1e6;
-    let waited = agent.launch_wait_ns as f64 / 1e6;
-    let held_by_copying = match arguments.mode {
-        // What is copied after the cut is residual.
-        _ if arguments.kill => 0.0,
-        // Where work was under way its memory is put aside before all goes on.
-        arguments::Mode::Cow => waited + ms(agent.copy_started_ns, agent.opened_ns),
-        arguments::Mode::Stop | arguments::Mode::Recopy => {
-            ms(agent.copy_started_ns, agent.opened_ns)
-        }
-    };
+    let stall = Stall::of(
+        arguments.mode(),
+        arguments.kill,
+        criu.frozen_time.into(),
+        plugin,
+        agent,
+    );
     CheckpointReport {
         directory: arguments.output().display().to_string(),
         mode: mode_name(arguments.mode()).into(),
         pid: tree.root.pid,
         gpu_processes: tree.agents.len(),
         killed: arguments.kill,
-        stall_ms: ms(agent.gate_closed_ns, agent.opened_ns) + waited,
+        stall_ms: stall.total,
         // The program's clock may be another than ours, the plugin's is not.
         criu_start_ms: ms(
             started_ns,
             plugin.cut_seen_ns.saturating_sub(plugin.gate_wait_ns),
         ),
         held_before_ms: agent.held_before_ns as f64 / 1e6,
-        drain_ms: ms(agent.gate_closed_ns, agent.drained_ns),
+        drain_ms: stall.drain,
         under_way: agent.under_way,
-        criu_freeze_ms: (f64::from(criu.frozen_time) / 1e3 - residual).max(0.0),
-        residual_ms: residual,
+        criu_freeze_ms: stall.criu_freeze,
+        residual_ms: stall.residual,
         validate: match arguments.validate {
             arguments::Validate::Full => "full",
             arguments::Validate::Sampled => "sampled",
             arguments::Validate::Off => "off",
         }
         .into(),
-        fingerprints_ms: agent.fingerprints_ns as f64 / 1e6,
+        fingerprints_ms: stall.fingerprints,
         fingerprinted_bytes: agent.fingerprinted_bytes,
         missed_writes: Vec::new(),
-        copy_added_ms: held_by_copying,
+        copy_added_ms: stall.copying,
         state_bytes: agent.tracked_bytes + agent.unchanged_bytes + plugin.residual_bytes,
         unchanged_bytes: agent.unchanged_bytes,
         rounds: None,
+        held: Vec::new(),
+        device_waits: 0,
         residual_bytes: plugin.residual_bytes,
         set_aside_bytes: plugin.set_aside_bytes,
         warnings: plugin.warnings.clone(),

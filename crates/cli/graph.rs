@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Outcome {
     answer(text.trim_end(), ExitCode::SUCCESS)
 }
 
-fn kind(operation: &LaunchedOperation) -> &'static str {
+pub(crate) fn kind(operation: &LaunchedOperation) -> &'static str {
     match operation.kind() {
         OperationKind::Unspecified => "",
         OperationKind::Kernel => "kernel",
@@ -57,7 +57,7 @@ fn kind(operation: &LaunchedOperation) -> &'static str {
     }
 }
 
-fn by(order: OrderedBy) -> &'static str {
+pub(crate) fn by(order: OrderedBy) -> &'static str {
     match order {
         OrderedBy::Unspecified => "",
         OrderedBy::Stream => "stream",
@@ -67,7 +67,7 @@ fn by(order: OrderedBy) -> &'static str {
     }
 }
 
-fn bytes(side: &Option<Touched>) -> String {
+pub(crate) fn bytes(side: &Option<Touched>) -> String {
     let Some(side) = side else {
         return String::new();
     };
@@ -81,7 +81,7 @@ fn bytes(side: &Option<Touched>) -> String {
     }
 }
 
-fn stream(operation: &LaunchedOperation) -> String {
+pub(crate) fn stream(operation: &LaunchedOperation) -> String {
     operation
         .stream
         .map_or("host".into(), |stream| stream.to_string())

@@ -11,6 +11,7 @@ use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
 use strobe_proto::{LaunchWindow, ShowLaunches, files, frame, from_agent, to_agent};
+use strobe_store::Checkpoint;
 
 use crate::link::{Link, Listener};
 use crate::outcome::Refused;
@@ -89,6 +90,11 @@ pub(crate) fn of_checkpoint(directory: &Path, process: Option<u32>) -> anyhow::R
             return Err(Refused(sentence).into());
         }
     };
+    of_process(&checkpoint, pid)
+}
+
+/// The same of a checkpoint that is open.
+pub(crate) fn of_process(checkpoint: &Checkpoint, pid: u32) -> anyhow::Result<Window> {
     let name = files::launches(pid);
     let image = checkpoint.open_image(&name)?;
     let image = image.with_context(|| format!("the checkpoint has no {name}"))?;

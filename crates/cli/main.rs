@@ -13,6 +13,7 @@ mod arming;
 mod capabilities;
 mod checkpoint;
 mod commit;
+mod course;
 mod criu;
 mod deferred;
 mod delivery;
@@ -32,6 +33,7 @@ mod graph;
 mod guard_link;
 mod held;
 mod host_memory;
+mod html;
 mod import;
 mod info;
 mod inside;
@@ -53,6 +55,7 @@ mod release;
 mod report;
 mod requirements;
 mod restore;
+mod results;
 mod room;
 mod rounds;
 mod run;
@@ -63,7 +66,9 @@ mod signals;
 mod size;
 mod softgpu;
 mod spool;
+mod status;
 mod summary;
+mod trace;
 mod tree;
 mod verify;
 
@@ -111,11 +116,13 @@ fn act(action: Action) -> Outcome {
         Action::Restore(a) => restore::run(&a),
         Action::Release(a) => release::run(&a),
         Action::Ps(a) => ps::run(&a),
+        Action::Status(a) => status::run(&a),
         Action::Inspect(a) => inspect::run(&a),
         Action::Footprints(a) => footprints::run(&a),
         Action::Graph(a) => graph::run(&a),
         Action::List(a) => list::run(&a),
         Action::Info(a) => info::run(&a),
+        Action::Report(a) => report::run(&a),
         Action::Diff(a) => diff::run(&a),
         Action::Verify(a) => verify::run(&a),
         Action::Gc(a) => gc::run(&a),

@@ -18,7 +18,7 @@ use crate::delivery::Known;
 use crate::link::Listener;
 use crate::outcome::Outcome;
 use crate::output::{answer_whether, sentence};
-use crate::report::ProspectsReport;
+use crate::results::ProspectsReport;
 use crate::tree::{self, Tree};
 use crate::{arming, capabilities, checkpoint, release, requirements};
 

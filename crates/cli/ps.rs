@@ -1,16 +1,15 @@
-//! `strobe ps`: the programs that run under strobe.
+//! `strobe ps`: the programs that run under strobe, a line each.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use strobe_program::agent::{RemoteAgent, Snapshot};
-use strobe_program::process;
 
 use crate::arguments::PsArguments;
 use crate::outcome::Outcome;
-use crate::output::answer;
+use crate::output::{answer, one_line};
 use crate::size::show_size;
+use crate::status::{self, Status};
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -23,30 +22,27 @@ struct Row {
     command: String,
 }
 
+impl From<Status> for Row {
+    fn from(status: Status) -> Self {
+        Self {
+            pid: status.pid,
+            phase: status.phase,
+            tracked_bytes: status.tracked_bytes,
+            allocations: status.allocations,
+            launches: status.launches,
+            checkpoints: status.checkpoints,
+            command: status.command,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &PsArguments) -> Outcome {
-    let rows: Vec<Row> = process::all()?.into_iter().filter_map(row).collect();
+    let rows: Vec<Row> = status::all()?.into_iter().map(Row::from).collect();
     let text = match arguments.json {
         true => serde_json::to_string_pretty(&rows)?,
         false => table(&rows),
     };
     answer(text, ExitCode::SUCCESS)
-}
-
-/// `None`: no agent, gone meanwhile, or somebody else's.
-fn row(pid: u32) -> Option<Row> {
-    let snapshot: Snapshot = RemoteAgent::find(pid).ok()?.snapshot().ok()?;
-    let phase = snapshot
-        .phase
-        .map_or("unknown".into(), |phase| format!("{phase:?}"));
-    Some(Row {
-        pid,
-        phase: phase.to_lowercase(),
-        tracked_bytes: snapshot.tracked_bytes,
-        allocations: snapshot.allocations,
-        launches: snapshot.launches,
-        checkpoints: snapshot.checkpoints,
-        command: process::command_line(pid).unwrap_or_default().join(" "),
-    })
 }
 
 fn table(rows: &[Row]) -> String {
@@ -59,7 +55,10 @@ fn table(rows: &[Row]) -> String {
         let _ = write!(
             text,
             "\n{:>7}  {:<9} {memory:>10} {launches:>9} {:>11}  {}",
-            row.pid, row.phase, row.checkpoints, row.command
+            row.pid,
+            row.phase,
+            row.checkpoints,
+            one_line(&row.command)
         );
     }
     text

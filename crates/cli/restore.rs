@@ -38,7 +38,7 @@ use crate::loading::{Loaded, Loading};
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
-use crate::report::{ReadinessReport, RestoreReport};
+use crate::results::{ReadinessReport, RestoreReport};
 use crate::spool::Spool;
 use crate::{capabilities, directory, host_memory, progress, signals};
 

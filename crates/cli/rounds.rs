@@ -3,17 +3,19 @@
 
 use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use strobe_engine::{Round, Rounds};
 use strobe_fingerprint::Fingerprint;
 use strobe_program::agent::RemoteAgent;
 use strobe_proto::{
-    BeginRound, EndRounds, KnownChunk, KnownChunks, Ring, SlotFree, from_agent, to_agent,
+    BeginRound, EndRounds, KnownChunk, KnownChunks, Ring, RoundTaken, SlotFree, from_agent,
+    to_agent,
 };
 use strobe_store::CheckpointWriter;
 
+use crate::course::now_ns;
 use crate::delivery::{Known, put, read_slot};
 use crate::link::Link;
 use crate::progress;
@@ -36,7 +38,7 @@ pub(crate) fn copy(
     known: &mut [Known],
     chunk_bytes: u64,
     writer: &mut CheckpointWriter,
-) -> anyhow::Result<Rounds> {
+) -> anyhow::Result<(Rounds, Vec<RoundTaken>)> {
     let _phase = tracing::debug_span!("rounds").entered();
     let processes = agents.iter().zip(links).zip(known);
     let mut processes: Vec<Copying<'_>> = processes
@@ -50,14 +52,22 @@ pub(crate) fn copy(
         .collect();
     let writer = Mutex::new(writer);
     let mut rounds = Rounds::default();
+    let mut all = Vec::new();
     loop {
         let bar = progress::spinner("copying while the program runs");
-        let began = Instant::now();
-        let copied = round(&mut processes, chunk_bytes, &writer);
+        let start_ns = now_ns();
+        let number = rounds.count() + 1;
+        let copied = round(&mut processes, number, chunk_bytes, &writer);
         bar.finish_and_clear();
+        let (copied, end_ns) = (copied?, now_ns());
+        all.push(RoundTaken {
+            copied,
+            start_ns,
+            end_ns,
+        });
         let round = Round {
-            copied: copied?,
-            took: began.elapsed(),
+            copied,
+            took: Duration::from_nanos(end_ns - start_ns),
         };
         tracing::debug!(copied = round.copied, took = ?round.took, "a round");
         if !rounds.ended(round) {
@@ -67,19 +77,20 @@ pub(crate) fn copy(
     for process in processes {
         process.link.send(to_agent::Body::EndRounds(EndRounds {}))?;
     }
-    Ok(rounds)
+    Ok((rounds, all))
 }
 
 /// One round of all, side by side; how many bytes they have copied.
 fn round(
     processes: &mut [Copying<'_>],
+    number: u32,
     chunk_bytes: u64,
     writer: &Mutex<&mut CheckpointWriter>,
 ) -> anyhow::Result<u64> {
     let copied = thread::scope(|scope| {
         let copying = processes
             .iter_mut()
-            .map(|process| scope.spawn(move || process.round(chunk_bytes, writer)));
+            .map(|process| scope.spawn(move || process.round(number, chunk_bytes, writer)));
         let copying: Vec<_> = copying.collect();
         let failed = |_| Err(anyhow!("a thread that takes contents in has failed"));
         let copied = copying.into_iter().map(|thread| thread.join());
@@ -93,6 +104,7 @@ fn round(
 impl Copying<'_> {
     fn round(
         &mut self,
+        number: u32,
         chunk_bytes: u64,
         writer: &Mutex<&mut CheckpointWriter>,
     ) -> anyhow::Result<u64> {
@@ -112,7 +124,7 @@ impl Copying<'_> {
                         extent: Some(extent.into()),
                         fingerprint: stored.fingerprint.clone(),
                     };
-                    self.known.learn(extent, stored);
+                    self.known.learn(extent, stored, number);
                     self.link.send(to_agent::Body::Known(KnownChunks {
                         chunks: vec![known],
                     }))?;

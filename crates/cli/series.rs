@@ -17,7 +17,7 @@ use crate::arguments::CheckpointArguments;
 use crate::checkpoint::INTERRUPTED;
 use crate::outcome::{Outcome, Refused};
 use crate::output::{notice, sentence, tell};
-use crate::report::CheckpointReport;
+use crate::results::CheckpointReport;
 use crate::size::show_size;
 use crate::{checkpoint, directory, interrupt, tree};
 

@@ -12,7 +12,9 @@
 //! | 104 | `gate_request`, `verdict` | plugin (`verdict` also controller), which names in `socket` who fills memory on demand |
 //! | 112 | `phase`, `attempts`, `hand_over`, `hand_over_len` | agent; `phase` last |
 //! | 136 | times and counters | agent |
+//! | 224 | how far it is in the phase | agent |
 //! | 256 | `reason_len`, `reason` | agent, before `phase` becomes `Refused` |
+//! | 1288 | the last checkpoint that was complete | agent |
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -137,14 +139,30 @@ pub struct AgentPage {
     pub unloaded_bytes: AtomicU64,
     /// The agent's thread that takes up what this page asks for, in the program's pid namespace.
     pub control_thread: AtomicU64,
-    /// Zeros.
-    pub reserved: [AtomicU64; 4],
+    /// When `phase` was entered, on the clock of the others; 0 in older agents.
+    pub phase_since_ns: AtomicU64,
+    /// When the copying that is under way began; 0 where none is.
+    pub copy_began_ns: AtomicU64,
+    /// Bytes that it is to copy, and those that have arrived.
+    pub copy_bytes: AtomicU64,
+    /// See `copy_bytes`.
+    pub copied_bytes: AtomicU64,
     /// Bytes of `reason`.
     pub reason_len: AtomicU32,
     /// Zero.
     pub reserved2: AtomicU32,
     /// UTF-8: why the checkpoint was refused.
     pub reason: [AtomicU8; 1024],
+    /// Of the last checkpoint that was complete: nanoseconds for which the program was held back.
+    pub last_stall_ns: AtomicU64,
+    /// When that was, in nanoseconds since 1970.
+    pub last_unix_ns: AtomicU64,
+    /// Bytes of `last_directory`.
+    pub last_directory_len: AtomicU32,
+    /// Zero.
+    pub reserved3: AtomicU32,
+    /// Where it is; a longer path is cut.
+    pub last_directory: [AtomicU8; 1024],
 }
 
 impl Phase {
@@ -193,6 +211,8 @@ mod tests {
         assert_eq!(offset_of!(AgentPage, phase), 112);
         assert_eq!(offset_of!(AgentPage, gate_closed_ns), 136);
         assert_eq!(offset_of!(AgentPage, control_thread), 216);
+        assert_eq!(offset_of!(AgentPage, phase_since_ns), 224);
         assert_eq!(offset_of!(AgentPage, reason_len), 256);
+        assert_eq!(offset_of!(AgentPage, last_stall_ns), 1288);
     }
 }

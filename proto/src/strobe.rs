@@ -206,6 +206,9 @@ pub struct Begin {
     pub run_ahead_ms: u32,
     #[prost(enumeration = "Cut", tag = "13")]
     pub cut: i32,
+    /// Events are kept, and sent before Done.
+    #[prost(bool, tag = "14")]
+    pub trace: bool,
 }
 /// What chunks were at an earlier checkpoint: those that are so still are not delivered.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -231,8 +234,11 @@ pub struct SlotFree {
     #[prost(uint32, tag = "1")]
     pub slot: u32,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Committed {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Committed {
+    #[prost(string, tag = "1")]
+    pub directory: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Abandon {
     #[prost(string, tag = "1")]
@@ -240,7 +246,10 @@ pub struct Abandon {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(
+        oneof = "from_agent::Body",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
+    )]
     pub body: ::core::option::Option<from_agent::Body>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -273,6 +282,9 @@ pub mod from_agent {
         Wanted(super::WantedChunks),
         #[prost(message, tag = "12")]
         RoundEnded(super::RoundEnded),
+        /// Any number of them, before Done.
+        #[prost(message, tag = "13")]
+        Traced(super::Traced),
     }
 }
 /// Chunks that are what they are known to have been.
@@ -332,11 +344,11 @@ pub struct ChunkReady {
     pub slot: u32,
     #[prost(message, optional, tag = "2")]
     pub extent: ::core::option::Option<ByteRange>,
-    #[prost(bool, tag = "3")]
-    pub from_aside: bool,
     /// of the chunk at the cut, 16 bytes; empty where none was taken
     #[prost(bytes = "vec", tag = "4")]
     pub fingerprint: ::prost::alloc::vec::Vec<u8>,
+    #[prost(enumeration = "ChunkOrigin", tag = "5")]
+    pub origin: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Done {
@@ -345,6 +357,8 @@ pub struct Done {
     /// What launches after the cut used first, in their order, as far as is known when all is copied.
     #[prost(message, repeated, tag = "2")]
     pub first_use: ::prost::alloc::vec::Vec<ByteRange>,
+    #[prost(message, optional, tag = "3")]
+    pub course: ::core::option::Option<ProcessCourse>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Aborted {
@@ -471,6 +485,102 @@ pub struct Statistics {
     #[prost(uint64, optional, tag = "19")]
     pub under_way: ::core::option::Option<u64>,
 }
+/// ---- How a checkpoint was taken. Moments are nanoseconds of CLOCK_MONOTONIC: what an agent sends has the program's, the
+/// manifest that of the command.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Span {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub start_ns: u64,
+    #[prost(uint64, tag = "3")]
+    pub end_ns: u64,
+}
+/// Calls of a program that were held back for one cause, from the request to the last copy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeldBack {
+    #[prost(enumeration = "HeldBy", tag = "1")]
+    pub cause: i32,
+    #[prost(uint64, tag = "2")]
+    pub calls: u64,
+    /// of all threads together
+    #[prost(uint64, tag = "3")]
+    pub ns: u64,
+    /// of one call
+    #[prost(uint64, tag = "4")]
+    pub longest_ns: u64,
+}
+/// What one process had to do with it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProcessCourse {
+    #[prost(uint32, tag = "1")]
+    pub pid: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub spans: ::prost::alloc::vec::Vec<Span>,
+    #[prost(message, repeated, tag = "3")]
+    pub held: ::prost::alloc::vec::Vec<HeldBack>,
+    /// What was expected to be written next, at the cut, in this order: what is copied first.
+    #[prost(message, repeated, tag = "4")]
+    pub expected: ::prost::alloc::vec::Vec<ByteRange>,
+    /// Streams that were told to wait for a copy. How long each did, only the device knows.
+    #[prost(uint64, tag = "5")]
+    pub device_waits: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Course {
+    /// Of the command.
+    #[prost(message, repeated, tag = "1")]
+    pub spans: ::prost::alloc::vec::Vec<Span>,
+    #[prost(message, repeated, tag = "2")]
+    pub processes: ::prost::alloc::vec::Vec<ProcessCourse>,
+    /// Of CRIU, with the plugin in it.
+    #[prost(message, repeated, tag = "6")]
+    pub criu: ::prost::alloc::vec::Vec<Span>,
+    #[prost(uint64, tag = "3")]
+    pub began_ns: u64,
+    /// As it was asked for.
+    #[prost(enumeration = "Cut", tag = "4")]
+    pub cut: i32,
+    #[prost(message, repeated, tag = "5")]
+    pub rounds: ::prost::alloc::vec::Vec<RoundTaken>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RoundTaken {
+    #[prost(uint64, tag = "1")]
+    pub copied: u64,
+    #[prost(uint64, tag = "2")]
+    pub start_ns: u64,
+    #[prost(uint64, tag = "3")]
+    pub end_ns: u64,
+}
+/// Events of one agent (Begin.trace).
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Traced {
+    #[prost(message, repeated, tag = "1")]
+    pub events: ::prost::alloc::vec::Vec<TraceEvent>,
+    /// Those that there was no room for.
+    #[prost(uint64, tag = "2")]
+    pub left_out: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TraceEvent {
+    #[prost(enumeration = "TraceKind", tag = "1")]
+    pub kind: i32,
+    #[prost(uint64, tag = "2")]
+    pub start_ns: u64,
+    #[prost(uint64, tag = "3")]
+    pub end_ns: u64,
+    #[prost(message, optional, tag = "4")]
+    pub extent: ::core::option::Option<ByteRange>,
+    /// a thread, a slot of the ring, or how many chunks are put aside
+    #[prost(uint32, tag = "5")]
+    pub lane: u32,
+    /// of a kernel, mangled
+    #[prost(string, tag = "6")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(enumeration = "HeldBy", tag = "7")]
+    pub cause: i32,
+}
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PluginStatistics {
@@ -500,6 +610,9 @@ pub struct PluginStatistics {
     /// one for each process with an agent
     #[prost(message, repeated, tag = "11")]
     pub promises: ::prost::alloc::vec::Vec<Promise>,
+    /// the command takes them out, like the promises
+    #[prost(message, repeated, tag = "12")]
+    pub spans: ::prost::alloc::vec::Vec<Span>,
 }
 /// What the plugin left to an agent; the command takes it out before this goes into the manifest.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -683,6 +796,9 @@ pub struct Manifest {
     pub tcp: i32,
     #[prost(message, repeated, tag = "25")]
     pub journals: ::prost::alloc::vec::Vec<FileJournal>,
+    /// absent in older checkpoints
+    #[prost(message, optional, tag = "26")]
+    pub course: ::core::option::Option<Course>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GpuProcess {
@@ -708,6 +824,12 @@ pub struct TrackedExtent {
     /// what the plugin has set aside (code, globals, what the runtime has) nobody would.
     #[prost(bool, tag = "3")]
     pub is_allocated: bool,
+    /// Of each chunk; none in older checkpoints.
+    #[prost(enumeration = "ChunkOrigin", repeated, tag = "4")]
+    pub origins: ::prost::alloc::vec::Vec<i32>,
+    /// Of each chunk that came by a round, which one, from 1.
+    #[prost(uint32, repeated, tag = "5")]
+    pub rounds: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChunkRef {
@@ -973,6 +1095,141 @@ impl OrderedBy {
             "ORDERED_BY_EVENT" => Some(Self::Event),
             "ORDERED_BY_LEGACY" => Some(Self::Legacy),
             "ORDERED_BY_HOST" => Some(Self::Host),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HeldBy {
+    Unspecified = 0,
+    /// The program was as far ahead of its GPU as it may be.
+    Lead = 1,
+    /// The gate was closed, for the cut.
+    Cut = 2,
+    /// There was no room to save what it is about to write.
+    Room = 3,
+    /// What it is about to write was being copied inside the device.
+    Aside = 4,
+    /// The same, over the link.
+    Link = 5,
+    /// It frees memory that was being read.
+    Free = 6,
+}
+impl HeldBy {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "HELD_BY_UNSPECIFIED",
+            Self::Lead => "HELD_BY_LEAD",
+            Self::Cut => "HELD_BY_CUT",
+            Self::Room => "HELD_BY_ROOM",
+            Self::Aside => "HELD_BY_ASIDE",
+            Self::Link => "HELD_BY_LINK",
+            Self::Free => "HELD_BY_FREE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HELD_BY_UNSPECIFIED" => Some(Self::Unspecified),
+            "HELD_BY_LEAD" => Some(Self::Lead),
+            "HELD_BY_CUT" => Some(Self::Cut),
+            "HELD_BY_ROOM" => Some(Self::Room),
+            "HELD_BY_ASIDE" => Some(Self::Aside),
+            "HELD_BY_LINK" => Some(Self::Link),
+            "HELD_BY_FREE" => Some(Self::Free),
+            _ => None,
+        }
+    }
+}
+/// How a chunk of tracked memory got into the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ChunkOrigin {
+    Unspecified = 0,
+    /// After the cut, in its turn.
+    Turn = 1,
+    /// After the cut, and put aside first, because something was about to write it.
+    Written = 2,
+    /// Put aside by the plugin while the program was frozen.
+    Frozen = 3,
+    /// It was what it was in the base, and came from there.
+    Base = 4,
+    /// By a round before the cut.
+    Round = 5,
+}
+impl ChunkOrigin {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CHUNK_ORIGIN_UNSPECIFIED",
+            Self::Turn => "CHUNK_ORIGIN_TURN",
+            Self::Written => "CHUNK_ORIGIN_WRITTEN",
+            Self::Frozen => "CHUNK_ORIGIN_FROZEN",
+            Self::Base => "CHUNK_ORIGIN_BASE",
+            Self::Round => "CHUNK_ORIGIN_ROUND",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CHUNK_ORIGIN_UNSPECIFIED" => Some(Self::Unspecified),
+            "CHUNK_ORIGIN_TURN" => Some(Self::Turn),
+            "CHUNK_ORIGIN_WRITTEN" => Some(Self::Written),
+            "CHUNK_ORIGIN_FROZEN" => Some(Self::Frozen),
+            "CHUNK_ORIGIN_BASE" => Some(Self::Base),
+            "CHUNK_ORIGIN_ROUND" => Some(Self::Round),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TraceKind {
+    Unspecified = 0,
+    /// A call that gives the device something to do, from where we see it to where it goes on.
+    Launch = 1,
+    /// A call that is held back.
+    Held = 2,
+    /// Copies inside the device that are waited for as one, from their order to where they were seen to have ended: the first
+    /// address, and bytes in all.
+    Aside = 3,
+    /// A copy over the link, likewise.
+    Copy = 4,
+    /// A slot whose content waits to be stored.
+    Store = 5,
+}
+impl TraceKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TRACE_KIND_UNSPECIFIED",
+            Self::Launch => "TRACE_KIND_LAUNCH",
+            Self::Held => "TRACE_KIND_HELD",
+            Self::Aside => "TRACE_KIND_ASIDE",
+            Self::Copy => "TRACE_KIND_COPY",
+            Self::Store => "TRACE_KIND_STORE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TRACE_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "TRACE_KIND_LAUNCH" => Some(Self::Launch),
+            "TRACE_KIND_HELD" => Some(Self::Held),
+            "TRACE_KIND_ASIDE" => Some(Self::Aside),
+            "TRACE_KIND_COPY" => Some(Self::Copy),
+            "TRACE_KIND_STORE" => Some(Self::Store),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! The one agent of the process.
 
+use crate::checkpoint::phases::Phases;
 use crate::control::shared::Shared;
 use crate::device::state::DeviceState;
 use crate::fault;
@@ -45,6 +46,8 @@ pub(crate) struct Agent {
     /// How far the program is ahead of the GPU.
     /// Nanoseconds for which the gate was closed in this checkpoint, and no cut came of it.
     pub(crate) held_in_vain_ns: AtomicU64,
+    /// Of the checkpoint that is under way.
+    pub(crate) phases: Phases,
     /// Whether a thread has used a stream of its own.
     pub(crate) per_thread_streams: AtomicBool,
     pub(crate) captures: Captures,
@@ -82,6 +85,7 @@ impl Agent {
             trace: Mutex::new(Trace::new()),
             streams: RwLock::default(),
             held_in_vain_ns: AtomicU64::new(0),
+            phases: Phases::default(),
             per_thread_streams: AtomicBool::new(false),
             captures: Captures::default(),
             graphs: Graphs::default(),

@@ -1,10 +1,11 @@
 //! What is found, as one page: a table that sorts itself, with nothing beside it.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use strobe_footprint::inspect::InspectedKernel;
 
 use crate::demangle::demangled;
+use crate::html::Escaped;
 
 /// Up to the rows.
 pub(super) const HEAD: &str = r##"<!doctype html>
@@ -75,36 +76,4 @@ pub(super) fn end(totals: &str) -> String {
         "</tbody>\n</table>\n<pre>\n{}</pre>\n{SCRIPT}",
         Escaped(totals)
     )
-}
-
-/// Text that is nothing but text to a browser: names come from a file.
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '&' => f.write_str("&amp;")?,
-                '"' => f.write_str("&quot;")?,
-                other => f.write_char(other)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_no_markup() {
-        let name = "k<int>&\"x\"</td><script>";
-        assert_eq!(
-            Escaped(name).to_string(),
-            "k&lt;int&gt;&amp;&quot;x&quot;&lt;/td&gt;&lt;script&gt;"
-        );
-    }
 }

@@ -38,6 +38,7 @@ use crate::options::Options;
 use crate::promise;
 use crate::save::{self, Job};
 use crate::sharing::{Sharing, SharingError};
+use crate::spans::Spans;
 use crate::topology;
 use strobe_program::signals::without_signals;
 
@@ -88,6 +89,7 @@ pub(crate) struct Dump {
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
     watch: Watch,
+    spans: Spans,
     statistics: PluginStatistics,
     options: Options,
 }
@@ -117,6 +119,7 @@ impl Dump {
             attributes: Attributes::default(),
             warnings: Vec::new(),
             watch: Watch::default(),
+            spans: Spans::default(),
             statistics: PluginStatistics::default(),
         }
     }
@@ -154,7 +157,9 @@ impl Dump {
         if self.images()?.is_stream() && hand_over::is_awaited(pid)? {
             return Err(DumpError::Streamed);
         }
+        let began = now_ns();
         let cut = hand_over::take_cut(pid)?;
+        self.spans.took("wait for the cut", began, cut.seen_ns);
         let Some(first) = cut.agents.first() else {
             return Ok(());
         };
@@ -188,6 +193,7 @@ impl Dump {
         if self.agents.is_empty() {
             return Ok(());
         }
+        self.spans.frozen(self.statistics.cut_seen_ns);
         if !self.agents.iter().any(|a| a.agent.identity().pid == pid) {
             if RemoteAgent::find(pid).is_ok() {
                 return Err(DumpError::NewAgent(pid));
@@ -469,6 +475,7 @@ impl Dump {
         let info = compute::process_info(fd).map_err(DumpError::Stop)?;
         // From here on `finish` lets the queues run again, whatever happens.
         self.stopped.push(copy);
+        self.spans.stopped();
         let owner = open_files::owner(&self.tree, fd.as_raw_fd());
         // The driver's number is the process's own, which in another PID namespace is somebody else's.
         let pid = owner.unwrap_or(info.pid);
@@ -513,6 +520,7 @@ impl Dump {
         };
         self.statistics.residual_bytes += copied;
         self.statistics.residual_ns += now_ns() - started;
+        self.spans.ended("residual", started);
         Ok(())
     }
 
@@ -691,6 +699,7 @@ impl Dump {
                 complain("the program's queues cannot be started again", &error);
             }
         }
+        self.spans.resumed();
         let files = self.saved_files();
         let kept = match succeeded {
             true => self.write_attributes(),
@@ -702,6 +711,7 @@ impl Dump {
             }
             return;
         }
+        self.statistics.spans = self.spans.take();
         self.statistics.finished_ns = now_ns();
         if succeeded {
             let mut statistics = mem::take(&mut self.statistics);

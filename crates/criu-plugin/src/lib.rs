@@ -66,6 +66,7 @@ mod sharing;
 mod signals;
 mod sockets;
 mod soft_dirty;
+mod spans;
 mod stops;
 mod terminals;
 mod threads;

@@ -4,7 +4,7 @@
 //! says that the chunk is what was stored of it; a round needs no footprint to be right, and nobody waits for it but who
 //! takes memory away.
 
-use crate::engine::{CopyOut, Source};
+use crate::engine::{CopyOut, Origin, Source};
 use crate::ring::{Ring, RingSlot, SlotError};
 use crate::ticket::Ticket;
 use std::collections::{HashSet, VecDeque};
@@ -63,6 +63,7 @@ impl CopyRound {
             source: Source::Original,
             slot,
             ticket,
+            origin: Origin::Turn,
         };
         self.under_way.push_back(copy);
         Some(copy)

@@ -35,6 +35,20 @@ pub struct CopyOut {
     pub slot: RingSlot,
     /// The point of [`Lane::Out`] that this copy is.
     pub ticket: Ticket,
+    /// How it came to that.
+    pub origin: Origin,
+}
+
+/// Why a chunk is copied when it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// It was its turn.
+    #[default]
+    Turn,
+    /// Something was about to write it.
+    Written,
+    /// It was in the pool when the checkpoint began.
+    Adopted,
 }
 
 /// Where the content of a chunk is.
@@ -85,6 +99,8 @@ pub struct Engine {
     aborted: bool,
     map: ChunkMap,
     states: Vec<State>,
+    /// By chunk.
+    origins: Vec<Origin>,
     /// The chunks in `State::Unsaved`.
     unsaved: ChunkSet,
     /// Unsaved chunks that a blocked writer is after.
@@ -133,6 +149,7 @@ impl Engine {
             mode: config.mode,
             aborted: false,
             states: vec![State::Unsaved; map.len()],
+            origins: vec![Origin::Turn; map.len()],
             unsaved: ChunkSet::full(map.len()),
             urgent: ChunkSet::empty(map.len()),
             saved: 0,
@@ -176,6 +193,7 @@ impl Engine {
                     pool_offset,
                 })?;
             self.states[chunk.0 as usize] = State::Aside(Ticket(0));
+            self.origins[chunk.0 as usize] = Origin::Adopted;
             self.evidence.secured(chunk);
             self.unsaved.clear(chunk);
             self.set_aside.push_back((chunk, room));
@@ -217,7 +235,7 @@ impl Engine {
                 State::Saved => {}
                 State::OutInFlight(ticket) => waits.add(Lane::Out, ticket),
                 State::Aside(ticket) => waits.add(Lane::Aside, ticket),
-                State::Unsaved => match self.put_aside(chunk, ticket) {
+                State::Unsaved => match self.put_aside_for_writer(chunk, ticket) {
                     Some((copy, room)) => {
                         self.set_aside.push_back((chunk, room));
                         self.statistics.bytes_aside += copy.extent.len();
@@ -310,6 +328,7 @@ impl Engine {
             source,
             slot,
             ticket,
+            origin: self.origins[chunk.0 as usize],
         })
     }
 
@@ -380,6 +399,15 @@ impl Engine {
     /// What it has cost so far.
     pub fn statistics(&self) -> EngineStatistics {
         self.statistics
+    }
+
+    fn put_aside_for_writer(
+        &mut self,
+        chunk: ChunkIndex,
+        ticket: Ticket,
+    ) -> Option<(CopyAside, Extent)> {
+        self.origins[chunk.0 as usize] = Origin::Written;
+        self.put_aside(chunk, ticket)
     }
 
     fn put_aside(&mut self, chunk: ChunkIndex, ticket: Ticket) -> Option<(CopyAside, Extent)> {

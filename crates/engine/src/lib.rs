@@ -62,7 +62,7 @@ pub use arriving::{ArrivalError, Arriving, Needed};
 pub use config::{BeginError, Config, Mode, SetAside};
 pub use copy_round::CopyRound;
 pub use driver::{Driver, Lanes};
-pub use engine::{CopyAside, CopyOut, Engine, Proceed, Source, WriteDecision};
+pub use engine::{CopyAside, CopyOut, Engine, Origin, Proceed, Source, WriteDecision};
 pub use fill_order::FillOrder;
 pub use first_use::FirstUse;
 pub use recopy::{Outcome, Round, Rounds};

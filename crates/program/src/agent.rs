@@ -105,6 +105,34 @@ pub struct Snapshot {
     pub checkpoints: u64,
     /// Why the checkpoint was refused, when `phase` is [`Phase::Refused`].
     pub reason: String,
+    /// CLOCK_MONOTONIC, nanoseconds: when the phase was entered; 0 where that is not known.
+    pub phase_since_ns: u64,
+    /// The copying that is under way.
+    pub copying: Option<Copying>,
+    /// The last checkpoint that was complete, as far as this process knows.
+    pub last: Option<LastCheckpoint>,
+}
+
+/// Copying that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copying {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub began_ns: u64,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Bytes that have arrived.
+    pub copied: u64,
+}
+
+/// A checkpoint that was complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastCheckpoint {
+    /// As the command had it.
+    pub directory: String,
+    /// Nanoseconds for which the program was held back.
+    pub stall_ns: u64,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
 }
 
 impl RemoteAgent {
@@ -156,9 +184,23 @@ impl RemoteAgent {
     pub fn snapshot(&self) -> Result<Snapshot, AgentError> {
         let phase = self.phase()?;
         let page = self.page()?;
-        let len = word32(&page, offset_of!(AgentPage, reason_len)) as usize;
-        let start = offset_of!(AgentPage, reason);
-        let reason = &page[start..start + len.min(1024)];
+        let text = |len: usize, start: usize| {
+            let len = word32(&page, len) as usize;
+            String::from_utf8_lossy(&page[start..start + len.min(1024)]).into_owned()
+        };
+        let copying = Copying {
+            began_ns: word64(&page, offset_of!(AgentPage, copy_began_ns)),
+            bytes: word64(&page, offset_of!(AgentPage, copy_bytes)),
+            copied: word64(&page, offset_of!(AgentPage, copied_bytes)),
+        };
+        let last = LastCheckpoint {
+            directory: text(
+                offset_of!(AgentPage, last_directory_len),
+                offset_of!(AgentPage, last_directory),
+            ),
+            stall_ns: word64(&page, offset_of!(AgentPage, last_stall_ns)),
+            unix_ns: word64(&page, offset_of!(AgentPage, last_unix_ns)),
+        };
         Ok(Snapshot {
             phase,
             verdict: Verdict::from_word(word32(&page, offset_of!(AgentPage, verdict))),
@@ -178,7 +220,13 @@ impl RemoteAgent {
             tracked_bytes: word64(&page, offset_of!(AgentPage, tracked_bytes)),
             unloaded_bytes: word64(&page, offset_of!(AgentPage, unloaded_bytes)),
             checkpoints: word64(&page, offset_of!(AgentPage, checkpoints)),
-            reason: String::from_utf8_lossy(reason).into_owned(),
+            reason: text(
+                offset_of!(AgentPage, reason_len),
+                offset_of!(AgentPage, reason),
+            ),
+            phase_since_ns: word64(&page, offset_of!(AgentPage, phase_since_ns)),
+            copying: Some(copying).filter(|copying| copying.began_ns != 0),
+            last: Some(last).filter(|last| last.unix_ns != 0),
         })
     }
 

@@ -34,6 +34,7 @@ pub mod agent;
 pub mod apart;
 pub mod attributes;
 pub mod awaited;
+pub mod clock;
 pub mod descriptor;
 pub mod events;
 mod handle;

@@ -12,10 +12,13 @@
 //! does not hold the gate.
 
 use crate::call::futex::{futex_wait, futex_wake};
+use crate::call::held::HeldCalls;
+use crate::wire::page::now_ns;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use strobe_extent::Extent;
+use strobe_proto::HeldBy;
 
 /// Threads with a slot of their own; the others share the last one.
 const SLOTS: usize = 1024;
@@ -56,6 +59,9 @@ struct Slot {
     by_host: [AtomicU64; 2],
     /// Nanoseconds that the owner was held back: by copying in this checkpoint, before its cut by a metered gate.
     held_back: AtomicU64,
+    /// Since when the owner waits at the closed gate, on the monotonic clock; 0 where it does not. Of those who share a slot,
+    /// the last to come.
+    waits_since: AtomicU64,
 }
 
 /// See the module's documentation.
@@ -73,6 +79,8 @@ pub(crate) struct Gate {
     /// Calls that have passed in this turn, or the last one.
     passed: AtomicU32,
     slots: [Slot; SLOTS],
+    /// Calls that had to wait, here or for copies.
+    pub(crate) held: HeldCalls,
 }
 
 /// Proof that a call is inside; to be given back to [`Gate::leave`] by the same thread.
@@ -111,8 +119,10 @@ impl Gate {
                     inside: AtomicU64::new(0),
                     by_host: [const { AtomicU64::new(0) }; 2],
                     held_back: AtomicU64::new(0),
+                    waits_since: AtomicU64::new(0),
                 }
             }; SLOTS],
+            held: HeldCalls::new(),
         }
     }
 
@@ -187,6 +197,7 @@ impl Gate {
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let came = self.state.load(Ordering::SeqCst) | PASSES;
+        let mut waited = false;
         loop {
             slot.inside.fetch_add(counted, Ordering::SeqCst);
             let state = self.state.load(Ordering::SeqCst);
@@ -199,14 +210,35 @@ impl Gate {
                 break;
             }
             slot.inside.fetch_sub(counted, Ordering::SeqCst);
+            if !waited {
+                waited = true;
+                slot.waits_since.store(now_ns(), Ordering::Relaxed);
+            }
             futex_wait(&self.state, state, LOOK_AGAIN);
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
+        if waited {
+            self.has_waited(slot);
+        }
+    }
+
+    /// Counts the wait at the closed gate that this slot tells of, once.
+    fn has_waited(&self, slot: &Slot) {
+        let since = slot.waits_since.swap(0, Ordering::AcqRel);
+        if since != 0 {
+            let thread = slot.thread.load(Ordering::Relaxed);
+            self.held.add(HeldBy::Cut, thread, since);
+        }
+    }
+
+    /// The gate has been opened: counts the waits there of those who have not seen that yet.
+    pub(crate) fn count_waits(&self) {
+        self.slots.iter().for_each(|slot| self.has_waited(slot));
     }
 
     /// Outside: waits until a metered gate allows one more call, or is in another state.
     fn wait_metered(&self, slot: &Slot) {
-        let came = Instant::now();
+        let (came, came_ns) = (Instant::now(), now_ns());
         let mut waited = false;
         while self.state.load(Ordering::SeqCst) == METERED {
             let allowed = &self.allowed;
@@ -227,6 +259,8 @@ impl Gate {
         if waited {
             let held = came.elapsed().as_nanos() as u64;
             slot.held_back.fetch_add(held, Ordering::Relaxed);
+            let thread = slot.thread.load(Ordering::Relaxed);
+            self.held.add(HeldBy::Lead, thread, came_ns);
         }
     }
 
@@ -329,11 +363,13 @@ impl Gate {
         }
     }
 
-    /// Adds to the time that this thread was held back.
-    pub(crate) fn add_held_back(&self, time: Duration) {
+    /// Adds to the time that this thread was held back: since then, for this.
+    pub(crate) fn add_held_back(&self, by: HeldBy, since_ns: u64) {
+        let time = now_ns().saturating_sub(since_ns);
         self.slots[self.own_slot()]
             .held_back
-            .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+            .fetch_add(time, Ordering::Relaxed);
+        self.held.add(by, thread_id(), since_ns);
     }
 
     /// The longest time that one thread was held back, in nanoseconds; forgets it.
@@ -481,6 +517,10 @@ mod tests {
             .into_iter()
             .for_each(|caller| caller.join().unwrap());
         assert!(GATE.take_held_back() > 0);
+        let held = GATE.held.sums();
+        let by = |cause| held.iter().find(|held| held.cause() == cause);
+        assert!(by(HeldBy::Lead).is_some_and(|held| held.calls >= 3 && held.ns >= held.longest_ns));
+        assert!(by(HeldBy::Cut).is_some_and(|held| (1..=3).contains(&held.calls)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod futex;
 pub(crate) mod gate;
+mod held;
 mod outcome;
 mod returned;
 pub(crate) mod thread;

@@ -4,6 +4,7 @@ use crate::agent::Agent;
 use crate::call::gate::{Empty, GATE};
 use crate::checkpoint::drain::{self, NotDrained};
 use crate::checkpoint::lead::{self, Bounded};
+use crate::checkpoint::phases::phase;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::rest::Rest;
 use crate::checkpoint::watch::Watch;
@@ -16,7 +17,6 @@ use std::time::{Duration, Instant};
 use strobe_extent::Extent;
 use strobe_proto::page::{AgentPage, Goal, Phase, Verdict};
 use strobe_proto::{Begin, CheckpointMode};
-use tracing::debug_span;
 
 /// How much longer than a deadline an answer of HIP may take that says what was so at the deadline.
 const GRACE: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ pub(super) fn close_and_rest(
     let mut attempt = 1;
     let mut lead = Some(lead);
     loop {
-        debug_span!("armed").in_scope(|| wait_for_dump(agent, lead.as_mut()))?;
+        phase!(agent, "armed", || wait_for_dump(agent, lead.as_mut()))?;
         set_phase(page, Phase::Closing);
         page.attempts.fetch_add(1, Ordering::Relaxed);
         let patience = Duration::from_millis(begin.drain_timeout_ms.into());
@@ -56,7 +56,7 @@ pub(super) fn close_and_rest(
             let short = if is_stuck { Duration::ZERO } else { SHORT };
             let come_to_rest = |deadline| {
                 let come_to_rest = || come_to_rest(agent, begin, short, deadline);
-                debug_span!("drain").in_scope(come_to_rest)
+                phase!(agent, "drain", come_to_rest)
             };
             let mut rest = come_to_rest(close(agent, patience, lead.take())?)?;
             while wait_for_others(agent)? == Proceed::OneCall {

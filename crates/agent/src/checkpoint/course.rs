@@ -2,7 +2,7 @@
 //! last saved chunk they apply their own observations and keep the cut's content from being
 //! overwritten. In a restored program they do so until all memory is there, and wait for what they touch.
 
-use crate::call::gate::GATE;
+use crate::call::gate::{GATE, thread_id};
 use crate::checkpoint::progress::Since;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::saving::Saving;
@@ -11,12 +11,14 @@ use crate::loading::memory::Memory;
 use crate::seen::captures::{Captures, RelaxedCapture};
 use crate::seen::observed::RawStream;
 use crate::seen::trace::{Effect, Trace};
+use crate::wire::page::now_ns;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use strobe_engine::{Needed, Proceed, Waits, Writer};
 use strobe_extent::{Access, ChunkIndex, Extent, StreamId};
+use strobe_proto::HeldBy;
 
 /// How long a held-back thread sleeps between two looks at a lane.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
@@ -186,6 +188,7 @@ impl Course {
             .filter(|raw| Word::can_hold(raw.handle()));
         let relaxed = RelaxedCapture::begin(captures);
         let mut held = Held::default();
+        let came_ns = now_ns();
         let mut state = self.state.lock();
         let waits = loop {
             let Some(saving) = state.saving() else {
@@ -198,54 +201,78 @@ impl Course {
                     break waits;
                 }
                 Proceed::Blocked => {
-                    held.look(saving);
+                    held.look(saving, HeldBy::Room);
                     self.changed.wait_for(&mut state, BLOCKED_LOOK_AGAIN);
                 }
             }
         };
         if waiter.is_none() && !waits.is_empty() {
+            let by = match waits.out {
+                Some(_) => HeldBy::Link,
+                None => HeldBy::Aside,
+            };
             while let Some(saving) = state.saving()
                 && !saving.has_passed(waits)
             {
-                held.look(saving);
+                held.look(saving, by);
                 MutexGuard::unlocked(&mut state, || std::thread::sleep(LOOK_AGAIN));
             }
         }
+        // First, so that the call is seen to have lasted for as long.
+        held.end();
+        if let Some(saving) = state.saving() {
+            saving.called(effect, came_ns);
+        }
         drop(state);
         relaxed.end();
-        held.end();
     }
 
     /// Memory is about to go: waits for the copies that still read it after the checkpoint was given
     /// up. They wait for nothing, so that is soon; but where the device has no room for them, the
     /// program goes first.
     pub(crate) fn before_free(&self) {
-        let deadline = Instant::now() + FREE_PATIENCE;
+        let (deadline, since_ns) = (Instant::now() + FREE_PATIENCE, now_ns());
         let is_read = |saving: &mut Saving| {
             saving.failed().is_some() && !saving.resources.wait_until_idle(Instant::now())
         };
+        let mut waited = false;
         while Instant::now() < deadline && self.with(is_read) == Some(true) {
+            waited = true;
             std::thread::sleep(LOOK_AGAIN);
+        }
+        if waited {
+            GATE.held.add(HeldBy::Free, thread_id(), since_ns);
         }
     }
 }
 
-/// How long a thread of the program has been held back.
+/// How long a thread of the program has been held back, and by what.
 #[derive(Default)]
-struct Held(Option<(Instant, Since)>);
+struct Held {
+    /// As the patience with it has it.
+    since: Option<Since>,
+    /// By what it is held now, and since when.
+    now: Option<(HeldBy, u64)>,
+}
 
 impl Held {
     /// The thread waits. Gives up when that has been too long.
-    fn look(&mut self, saving: &mut Saving) {
-        let (_, since) = *self
-            .0
-            .get_or_insert_with(|| (Instant::now(), saving.call_waits()));
+    fn look(&mut self, saving: &mut Saving, by: HeldBy) {
+        if self.now.is_some_and(|(before, _)| before != by) {
+            self.note();
+        }
+        self.now.get_or_insert_with(|| (by, now_ns()));
+        let since = *self.since.get_or_insert_with(|| saving.call_waits());
         saving.look_at_call(since);
     }
 
-    fn end(self) {
-        if let Some((since, _)) = self.0 {
-            GATE.add_held_back(since.elapsed());
+    fn note(&mut self) {
+        if let Some((by, since_ns)) = self.now.take() {
+            GATE.add_held_back(by, since_ns);
         }
+    }
+
+    fn end(mut self) {
+        self.note();
     }
 }

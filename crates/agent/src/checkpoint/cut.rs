@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::call::gate::GATE;
+use crate::checkpoint::copy_log::CopyLog;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::rest::Rest;
 use crate::checkpoint::saving::Saving;
@@ -173,6 +174,11 @@ impl Cut {
         })
     }
 
+    /// What is expected to be written next, in this order.
+    pub(crate) fn expected(&self) -> &[Extent] {
+        &self.config.copy_order
+    }
+
     /// The chunks that are what is known of them, with what that is.
     pub(crate) fn unchanged(&self) -> impl Iterator<Item = (Extent, Fingerprint)> + '_ {
         let of = |chunk: &Extent| Some((*chunk, self.fingerprints.of(*chunk)?));
@@ -211,7 +217,7 @@ impl Cut {
     }
 
     /// The dump is done, the gate still closed: from now on the cut's content is kept.
-    pub(crate) fn keep(&mut self, agent: &Agent) -> Result<(), Refusal> {
+    pub(crate) fn keep(&mut self, agent: &Agent, begin: &Begin) -> Result<(), Refusal> {
         let mut config = self.config.clone();
         if let Some(answer) = &self.answer {
             config.set_aside = answer.read()?;
@@ -220,6 +226,7 @@ impl Cut {
         let resources = agent.device.spare.lock().take();
         let resources = resources.ok_or(Refusal::QueuesAreGone)?;
         let mut saving = Saving::new(engine, resources, self.max_hold);
+        saving.resources.log = begin.trace.then(CopyLog::default);
         self.rest
             .access()
             .into_iter()

@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::call::gate::GATE;
+use crate::checkpoint::copy_log::CopyLog;
 use crate::checkpoint::cut::{Cut, CutFingerprints};
 use crate::checkpoint::end::{let_go, open};
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
@@ -11,29 +12,34 @@ use crate::checkpoint::watch::Watch;
 use crate::device::link::ring_slots;
 use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
-use crate::wire::page::{now_ns, set_phase};
+use crate::wire::page::{begin_copying, end_copying, note_last, now_ns, set_phase};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use strobe_engine::Source;
+use strobe_engine::Origin;
 use strobe_extent::Extent;
 use strobe_fingerprint::Fingerprint;
 use strobe_proto::page::Phase;
 use strobe_proto::{
-    Aborted, Begin, CheckpointMode, ChunkReady, Done, KnownChunk, Missed, Ring, Statistics,
-    Suspect, Suspects, Unchanged, from_agent, to_agent,
+    Aborted, Begin, CheckpointMode, ChunkOrigin, ChunkReady, Done, KnownChunk, Missed,
+    ProcessCourse, Ring, Statistics, Suspect, Suspects, TraceEvent, Traced, Unchanged, from_agent,
+    to_agent,
 };
 
 /// How long a look at the socket waits while copies are under way.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 /// Chunks that are named in one message.
 const PIECE: usize = 8192;
+/// Events in one message.
+const EVENTS: usize = 512;
+/// Of what was expected to be written next, so many extents go into the record.
+const MOST_EXPECTED: usize = 4 << 10;
 /// How long the controller may take to commit.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Delivers the content of the cut and waits for the commit. Nothing is held back afterwards.
 pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<(), Refusal> {
     let page = agent.page;
-    let kept = cut.keep(agent);
+    let kept = cut.keep(agent, begin);
     let mut held = Held {
         mode: begin.mode(),
         rest: Some(std::mem::replace(&mut cut.rest, Rest::idle())),
@@ -56,7 +62,12 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     let course = &agent.device.course;
     let witnesses = course.with(|saving| saving.witnesses());
     let first_use = course.with(|saving| saving.first_use());
+    let copied = course.with(|saving| saving.resources.log.as_mut().map(CopyLog::take));
+    let device_waits = course.with(|saving| saving.statistics().waits);
+    agent.phases.took("copy", started, finished);
     held.go_on(agent);
+    GATE.count_waits();
+    end_copying(page);
     let_go(agent);
     let mut connection = connection?;
     if let Err(why) = delivered {
@@ -66,17 +77,51 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
         }));
         return Err(why);
     }
+    let opened_ns = page.opened_ns.load(Ordering::Relaxed);
+    agent
+        .phases
+        .took("gate closed", statistics.gate_closed_ns, opened_ns);
+    if let Some(copied) = copied.flatten() {
+        send_trace(&mut connection, [copied, GATE.held.take()])?;
+    }
+    let expected = cut.expected().iter().take(MOST_EXPECTED);
     connection
         .send(from_agent::Body::Done(Done {
             statistics: Some(Statistics {
-                opened_ns: page.opened_ns.load(Ordering::Relaxed),
+                opened_ns,
                 ..statistics
             }),
             first_use: first_use.into_iter().flatten().map(Into::into).collect(),
+            course: Some(ProcessCourse {
+                spans: agent.phases.so_far(),
+                held: GATE.held.sums(),
+                expected: expected.map(|extent| (*extent).into()).collect(),
+                device_waits: device_waits.unwrap_or(0),
+                ..ProcessCourse::default()
+            }),
         }))
         .map_err(lost)?;
-    let witnesses = witnesses.as_ref();
-    wait_for_commit(agent, witnesses, &mut connection)
+    let stall_ns = opened_ns.saturating_sub(statistics.gate_closed_ns) + statistics.launch_wait_ns;
+    wait_for_commit(agent, witnesses.as_ref(), stall_ns, &mut connection)
+}
+
+/// Sends events, and how many others there were.
+fn send_trace(
+    connection: &mut Connection,
+    parts: [(Vec<TraceEvent>, u64); 2],
+) -> Result<(), Refusal> {
+    for (events, left_out) in parts {
+        let mut left_out = Some(left_out);
+        for piece in events.chunks(EVENTS) {
+            let traced = Traced {
+                events: piece.to_vec(),
+                left_out: left_out.take().unwrap_or(0),
+            };
+            let traced = from_agent::Body::Traced(traced);
+            connection.send(traced).map_err(lost)?;
+        }
+    }
+    Ok(())
 }
 
 /// The program, that stands still after the dump: with its gate closed, and its GPU at rest.
@@ -131,6 +176,11 @@ fn deliver(
         out.open(&agent.device.handle, slots, begin.chunk_bytes)
     };
     let address = agent.device.course.with(ring).ok_or(Refusal::Over)??;
+    let tracked = |saving: &mut Saving| saving.statistics().tracked_bytes;
+    begin_copying(
+        agent.page,
+        agent.device.course.with(tracked).unwrap_or_default(),
+    );
     connection
         .send(from_agent::Body::Ring(Ring {
             address,
@@ -144,6 +194,10 @@ fn deliver(
             .look(agent)
             .inspect_err(|why| agent.device.course.give_up(why))?;
         let (arrived, finished) = step(agent, &cut.fingerprints)?;
+        let copied = |saving: &mut Saving| saving.statistics().bytes_out;
+        if let Some(copied) = agent.device.course.with(copied) {
+            agent.page.copied_bytes.store(copied, Ordering::Relaxed);
+        }
         let progress = !arrived.is_empty();
         for message in arrived {
             connection
@@ -194,10 +248,15 @@ fn step(agent: &Agent, fingerprints: &CutFingerprints) -> Result<(Vec<ChunkReady
         .map(|copy| ChunkReady {
             slot: copy.slot.0,
             extent: Some(copy.extent.into()),
-            from_aside: matches!(copy.source, Source::Pool(_)),
             fingerprint: fingerprints
                 .of(copy.extent)
                 .map_or_else(Vec::new, |fingerprint| fingerprint.to_bytes().to_vec()),
+            origin: match copy.origin {
+                Origin::Turn => ChunkOrigin::Turn,
+                Origin::Written => ChunkOrigin::Written,
+                Origin::Adopted => ChunkOrigin::Frozen,
+            }
+            .into(),
         })
         .collect();
     Ok((messages, finished))
@@ -235,6 +294,7 @@ fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
 fn wait_for_commit(
     agent: &Agent,
     witnesses: Option<&Witnesses>,
+    stall_ns: u64,
     connection: &mut Connection,
 ) -> Result<(), Refusal> {
     let deadline = Instant::now() + COMMIT_PATIENCE;
@@ -245,7 +305,8 @@ fn wait_for_commit(
         let message = connection.receive_within(Duration::from_millis(10));
         match message.map_err(lost)? {
             None | Some(to_agent::Body::SlotFree(_)) => {}
-            Some(to_agent::Body::Committed(_)) => {
+            Some(to_agent::Body::Committed(committed)) => {
+                note_last(agent.page, &committed.directory, stall_ns);
                 agent.page.checkpoints.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }

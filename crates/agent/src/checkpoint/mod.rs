@@ -1,6 +1,7 @@
 //! One checkpoint: what is prepared, the cut, and how its content goes out.
 
 mod close;
+pub(crate) mod copy_log;
 pub(crate) mod course;
 mod cut;
 mod deliver;
@@ -9,6 +10,7 @@ mod end;
 mod incarnation;
 mod lead;
 mod paused;
+pub(crate) mod phases;
 mod prepare;
 mod progress;
 pub(crate) mod refusal;

@@ -1,6 +1,7 @@
 //! Before a checkpoint: what the controller asks for, and what that needs.
 
 use crate::agent::Agent;
+use crate::call::gate::GATE;
 use crate::checkpoint::close::hangs;
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
 use crate::checkpoint::rounds;
@@ -41,6 +42,7 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, R
         }
     };
     let mode = begin.mode();
+    GATE.held.keep(begin.trace);
     let mut watch = Watch::new(agent.page);
     let prepared = check(&begin)
         .and_then(|()| watch.look(agent))

@@ -5,6 +5,7 @@
 //! it frees that are being read.
 
 use crate::agent::Agent;
+use crate::checkpoint::phases::phase;
 use crate::checkpoint::refusal::{Refusal, lost};
 use crate::checkpoint::unchanged::Known;
 use crate::checkpoint::watch::Watch;
@@ -12,11 +13,13 @@ use crate::device::error::DeviceError;
 use crate::device::link::ring_slots;
 use crate::device::resources::Resources;
 use crate::wire::connection::Connection;
+use crate::wire::page::{begin_copying, end_copying};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_engine::{CopyOut, CopyRound, RingSlot, Ticket, Validate};
 use strobe_extent::Extent;
 use strobe_graph::Sequence;
-use strobe_proto::{Begin, ChunkReady, Ring, RoundEnded, from_agent, to_agent};
+use strobe_proto::{Begin, ChunkOrigin, ChunkReady, Ring, RoundEnded, from_agent, to_agent};
 
 /// Between two looks at the link, and at a controller that has nothing to say.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
@@ -73,7 +76,7 @@ impl Copying<'_> {
             match message.map_err(lost)? {
                 None => {}
                 Some(to_agent::Body::BeginRound(_)) => {
-                    let ended = self.round()?;
+                    let ended = phase!(self.agent, "round", || self.round())?;
                     let ended = from_agent::Body::RoundEnded(ended);
                     self.connection.send(ended).map_err(lost)?;
                 }
@@ -158,6 +161,10 @@ impl Copying<'_> {
             return Ok(0);
         }
         self.open_ring()?;
+        begin_copying(
+            self.agent.page,
+            chunks.iter().map(|chunk| chunk.len()).sum(),
+        );
         let slots = ring_slots(self.chunk_bytes);
         let mut round = CopyRound::new(chunks, slots, self.last);
         while !round.is_over() {
@@ -166,6 +173,8 @@ impl Copying<'_> {
             self.last = round.last();
             let passed = self.with_resources(|resources| Ok(resources.out.passed()))?;
             let arrived = round.arrivals(passed);
+            let copied = &self.agent.page.copied_bytes;
+            copied.store(round.copied(), Ordering::Relaxed);
             let mut wait = match arrived.is_empty() {
                 true => LOOK_AGAIN,
                 false => Duration::ZERO,
@@ -175,8 +184,8 @@ impl Copying<'_> {
                 let ready = ChunkReady {
                     slot: copy.slot.0,
                     extent: Some(copy.extent.into()),
-                    from_aside: false,
                     fingerprint: Vec::new(),
+                    origin: ChunkOrigin::Round.into(),
                 };
                 let ready = from_agent::Body::Chunk(ready);
                 self.connection.send(ready).map_err(lost)?;
@@ -186,6 +195,7 @@ impl Copying<'_> {
                 wait = Duration::ZERO;
             }
         }
+        end_copying(self.agent.page);
         Ok(round.copied())
     }
 

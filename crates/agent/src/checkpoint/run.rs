@@ -21,13 +21,16 @@ use crate::checkpoint::cut::Cut;
 use crate::checkpoint::end::{let_go, open};
 use crate::checkpoint::incarnation::Incarnation;
 use crate::checkpoint::lead::Bounded;
+use crate::checkpoint::phases::phase;
 use crate::checkpoint::prepare::prepare;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::checkpoint::{deliver, paused};
 use crate::fault;
 use crate::loading;
-use crate::wire::page::{is_another_process, note_process, refuse, set_phase, verdict};
+use crate::wire::page::{
+    end_copying, is_another_process, note_process, refuse, set_phase, verdict,
+};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strobe_extent::Access;
@@ -52,10 +55,16 @@ pub(crate) fn run(agent: &'static Agent) {
     page.gate_request.store(0, Ordering::Release);
     page.attempts.store(0, Ordering::Relaxed);
     agent.held_in_vain_ns.store(0, Ordering::Relaxed);
+    agent.phases.start_over();
+    GATE.held.start_over();
+    end_copying(page);
     set_phase(page, Phase::Preparing);
     agent.control.begin_checkpoint();
     let _whole = debug_span!("checkpoint").entered();
-    match course(agent) {
+    let ended = course(agent);
+    end_copying(page);
+    GATE.held.keep(false);
+    match ended {
         Ok(()) => set_phase(page, Phase::Idle),
         Err(why) => {
             // Wherever it ended: nothing stays borrowed.
@@ -66,15 +75,15 @@ pub(crate) fn run(agent: &'static Agent) {
 }
 
 fn course(agent: &'static Agent) -> Result<(), Refusal> {
-    let Some((begin, known)) = debug_span!("prepare").in_scope(|| prepare(agent))? else {
+    let Some((begin, known)) = phase!(agent, "prepare", || prepare(agent))? else {
         return Ok(());
     };
     let mut lead = Bounded::new(&begin);
-    debug_span!("lead").in_scope(|| lead.wait_until_short(agent, begin.cut()))?;
+    phase!(agent, "lead", || lead.wait_until_short(agent, begin.cut()))?;
     set_phase(agent.page, Phase::Armed);
     let rest = close_and_rest(agent, &begin, lead)?;
     // From here on the gate is closed and the GPU at rest.
-    let cut = match debug_span!("cut").in_scope(|| Cut::take(agent, &begin, &known, rest)) {
+    let cut = match phase!(agent, "cut", || Cut::take(agent, &begin, &known, rest)) {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();
@@ -89,7 +98,7 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
         .store(hand_over.len() as u64, Ordering::Relaxed);
     let has_stderr = fault::has_stderr();
     set_phase(page, Phase::Cut);
-    let verdict = debug_span!("frozen").in_scope(|| wait_for_verdict(agent));
+    let verdict = phase!(agent, "frozen", || wait_for_verdict(agent));
     page.hand_over_len.store(0, Ordering::Relaxed);
     drop(hand_over);
     match verdict {

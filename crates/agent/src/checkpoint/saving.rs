@@ -4,7 +4,7 @@
 //! the stream whose owner is calling. Nobody is held back without bound: see
 //! [`crate::checkpoint::progress`].
 
-use crate::call::gate::GATE;
+use crate::call::gate::{GATE, thread_id};
 use crate::checkpoint::progress::{Progress, Since, Stuck};
 use crate::checkpoint::refusal::Refusal;
 use crate::device::error::DeviceError;
@@ -12,6 +12,7 @@ use crate::device::resources::Resources;
 use crate::seen::kernel::Kernel;
 use crate::seen::observed::RawStream;
 use crate::seen::trace::Effect;
+use crate::wire::page::now_ns;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use strobe_engine::{
@@ -19,9 +20,12 @@ use strobe_engine::{
     Proceed, RingSlot, Source, Ticket, Waits, Writer,
 };
 use strobe_extent::{Access, Extent, Side};
+use strobe_proto::{TraceEvent, TraceKind};
 
 /// Extents in the order of their first use, at the most: they go into one message.
 const MOST_USED: usize = 16 << 10;
+/// Bytes of a kernel's name in a trace.
+const MOST_OF_NAME: usize = 512;
 
 /// One checkpoint from the cut on.
 #[derive(Debug)]
@@ -78,6 +82,21 @@ impl Saving {
     ) -> Proceed {
         let lanes = &mut self.resources;
         self.driver.before_write(lanes, writer, writes, waiter)
+    }
+
+    /// A call goes on that may write something; since then it was ours.
+    pub(crate) fn called(&mut self, effect: &Effect, since_ns: u64) {
+        if let Some(log) = &mut self.resources.log {
+            let name = effect.kernel.map_or("", |kernel| kernel.name.as_str());
+            log.keep(TraceEvent {
+                kind: TraceKind::Launch.into(),
+                start_ns: since_ns,
+                end_ns: now_ns(),
+                lane: thread_id(),
+                name: name[..name.floor_char_boundary(MOST_OF_NAME)].into(),
+                ..TraceEvent::default()
+            });
+        }
     }
 
     /// Takes note of what is used, for who restores this.
@@ -166,12 +185,22 @@ impl Saving {
 
     /// The copies that have arrived since the last call.
     pub(crate) fn arrivals(&mut self) -> Vec<CopyOut> {
-        self.driver.arrivals(&mut self.resources)
+        let arrived = self.driver.arrivals(&mut self.resources);
+        if self.resources.log.is_some()
+            && let Ok((aside, out)) = self.resources.passed()
+            && let Some(log) = &mut self.resources.log
+        {
+            log.passed(aside, out);
+        }
+        arrived
     }
 
     /// The controller has stored what was in `slot`, it says.
     pub(crate) fn slot_free(&mut self, slot: u32) {
         self.driver.slot_free(&mut self.resources, RingSlot(slot));
+        if let Some(log) = &mut self.resources.log {
+            log.stored(slot);
+        }
     }
 
     /// Why it was given up, if it was.
@@ -215,11 +244,18 @@ impl Lanes for Resources {
         // SAFETY: the engine hands out room inside the pool; the source was live at the cut and
         // nobody frees it before this copy is done.
         unsafe { self.aside.copy(to, extent.start(), extent.len())? };
+        if let Some(log) = &mut self.log {
+            log.aside(extent);
+        }
         Ok(())
     }
 
     fn mark_aside(&mut self, ticket: Ticket) -> Result<(), Refusal> {
-        Ok(self.aside.mark(ticket)?)
+        self.aside.mark(ticket)?;
+        if let Some(log) = &mut self.log {
+            log.mark_aside(ticket);
+        }
+        Ok(())
     }
 
     fn has_room(&self) -> bool {
@@ -235,6 +271,9 @@ impl Lanes for Resources {
         // SAFETY: the slot is free until this copy has been stored; the source stays as it is until
         // the copy is done.
         unsafe { self.out.start(slot, from, bytes, copy.ticket) }.map_err(DeviceError::from)?;
+        if let Some(log) = &mut self.log {
+            log.out(*copy);
+        }
         Ok(())
     }
 

@@ -1,10 +1,13 @@
 //! Memory of the program that the device reads for us while the program may free it.
 
+use crate::call::gate::{GATE, thread_id};
 use crate::seen::registry::Registry;
+use crate::wire::page::now_ns;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use strobe_extent::Extent;
+use strobe_proto::HeldBy;
 
 /// How long a free waits: a device that has not read a few megabytes by then reads nothing any more.
 const FREE_PATIENCE: Duration = Duration::from_secs(5);
@@ -62,12 +65,18 @@ impl Reading {
 
     #[cold]
     fn wait_for(&self, extent: Extent) {
-        let deadline = Instant::now() + FREE_PATIENCE;
+        let (deadline, since_ns) = (Instant::now() + FREE_PATIENCE, now_ns());
+        let mut waited = false;
         let mut extents = self.extents.lock();
         while extents.iter().any(|other| other.overlaps(extent)) {
+            waited = true;
             if self.changed.wait_until(&mut extents, deadline).timed_out() {
-                return;
+                break;
             }
+        }
+        drop(extents);
+        if waited {
+            GATE.held.add(HeldBy::Free, thread_id(), since_ns);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! The queue stays for the next checkpoint; the pool never does. At the cut all this is part of the
 //! program, and of a restored one.
 
+use crate::checkpoint::copy_log::CopyLog;
 use crate::device::error::DeviceError;
 use crate::device::fingerprints::Fingerprints;
 use crate::device::gpu::Gpu;
@@ -23,6 +24,8 @@ pub(crate) struct Resources {
     pub(crate) aside: Lane,
     pub(crate) out: Link,
     pub(crate) fingerprints: Fingerprints,
+    /// What the lanes do, where that is kept.
+    pub(crate) log: Option<CopyLog>,
 }
 
 impl Resources {
@@ -49,6 +52,7 @@ impl Resources {
                 aside: Lane::create(device)?,
                 out: Link::create()?,
                 fingerprints: Fingerprints::create(device)?,
+                log: None,
             },
         };
         let gpu = device.gpu()?;
@@ -82,6 +86,7 @@ impl Resources {
 
     /// Gives back what only a checkpoint needs. Nothing is under way.
     pub(crate) fn let_go(&mut self) {
+        self.log = None;
         self.out.close();
         self.free_pool();
     }

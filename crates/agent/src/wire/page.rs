@@ -5,8 +5,8 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 use strobe_proto::page::{AgentPage, MAGIC, PAGE_BYTES, Phase, VERSION, Verdict};
 use strobe_proto::start_time::is_same_start;
 
@@ -126,20 +126,43 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Moves to `phase`; everything written to the page before is visible to who sees it.
 pub(crate) fn set_phase(page: &AgentPage, phase: Phase) {
+    page.phase_since_ns.store(now_ns(), Ordering::Relaxed);
     page.phase.store(phase as u32, Ordering::Release);
 }
 
 /// Says why the checkpoint is refused, then moves to [`Phase::Refused`].
 pub(crate) fn refuse(page: &AgentPage, reason: &str) {
-    let mut len = reason.len().min(page.reason.len());
-    while !reason.is_char_boundary(len) {
-        len -= 1;
-    }
-    for (place, byte) in page.reason.iter().zip(&reason.as_bytes()[..len]) {
+    store_text(&page.reason, &page.reason_len, reason);
+    set_phase(page, Phase::Refused);
+}
+
+/// Notes a checkpoint that is complete, and in this directory.
+pub(crate) fn note_last(page: &AgentPage, directory: &str, stall_ns: u64) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
+    page.last_stall_ns.store(stall_ns, Ordering::Relaxed);
+    page.last_unix_ns.store(now, Ordering::Relaxed);
+    store_text(&page.last_directory, &page.last_directory_len, directory);
+}
+
+/// Copies are about to begin that are so many bytes in all.
+pub(crate) fn begin_copying(page: &AgentPage, bytes: u64) {
+    page.copied_bytes.store(0, Ordering::Relaxed);
+    page.copy_bytes.store(bytes, Ordering::Relaxed);
+    page.copy_began_ns.store(now_ns(), Ordering::Relaxed);
+}
+
+/// No copies are under way any more.
+pub(crate) fn end_copying(page: &AgentPage) {
+    page.copy_began_ns.store(0, Ordering::Relaxed);
+}
+
+fn store_text(places: &[AtomicU8], len: &AtomicU32, text: &str) {
+    let text = &text[..text.floor_char_boundary(places.len())];
+    for (place, byte) in places.iter().zip(text.as_bytes()) {
         place.store(*byte, Ordering::Relaxed);
     }
-    page.reason_len.store(len as u32, Ordering::Relaxed);
-    set_phase(page, Phase::Refused);
+    len.store(text.len() as u32, Ordering::Relaxed);
 }
 
 pub(crate) fn verdict(page: &AgentPage) -> Verdict {

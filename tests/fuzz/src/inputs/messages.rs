@@ -8,10 +8,11 @@ use strobe_proto::amdgpu::{
 use strobe_proto::frame::{Message, read_control, read_image, write_control, write_image};
 use strobe_proto::image::Image;
 use strobe_proto::{
-    AsideRange, Attributes, Begin, ByteRange, ChunkReady, DeviceHandOver, FileJournal, FillRequest,
-    FromAgent, HandOver, Hello, Missed, PluginStatistics, ProcessAttributes, ProgramFile,
-    ProgramFiles, Residual, ResidualRange, SetAsideAnswer, StandIn, Statistics, Suspect, Suspects,
-    ThreadAttributes, ToAgent, from_agent, to_agent,
+    AsideRange, Attributes, Begin, ByteRange, ChunkOrigin, ChunkReady, DeviceHandOver, FileJournal,
+    FillRequest, FromAgent, HandOver, HeldBack, HeldBy, Hello, Missed, PluginStatistics,
+    ProcessAttributes, ProcessCourse, ProgramFile, ProgramFiles, Residual, ResidualRange,
+    SetAsideAnswer, Span, StandIn, Statistics, Suspect, Suspects, ThreadAttributes, ToAgent,
+    TraceEvent, TraceKind, Traced, from_agent, to_agent,
 };
 
 /// Reads an image of CRIU's folder as each kind that there is.
@@ -166,8 +167,8 @@ pub fn valid_control() -> Vec<Vec<u8>> {
         From::Chunk(ChunkReady {
             slot: 3,
             extent: Some(SOME),
-            from_aside: true,
             fingerprint: vec![9; 16],
+            origin: ChunkOrigin::Written.into(),
         }),
         From::Suspects(Suspects {
             kernels: vec![Suspect {
@@ -181,6 +182,34 @@ pub fn valid_control() -> Vec<Vec<u8>> {
                 ..Statistics::default()
             }),
             first_use: vec![SOME],
+            course: Some(ProcessCourse {
+                pid: 7,
+                spans: vec![Span {
+                    name: "drain".into(),
+                    start_ns: 1,
+                    end_ns: 2,
+                }],
+                held: vec![HeldBack {
+                    cause: HeldBy::Room.into(),
+                    calls: 1,
+                    ns: 2,
+                    longest_ns: 2,
+                }],
+                expected: vec![SOME],
+                device_waits: 3,
+            }),
+        }),
+        From::Traced(Traced {
+            events: vec![TraceEvent {
+                kind: TraceKind::Copy.into(),
+                start_ns: 1,
+                end_ns: 2,
+                extent: Some(SOME),
+                lane: 3,
+                name: "_Z4stepPf".into(),
+                cause: HeldBy::Link.into(),
+            }],
+            left_out: 1,
         }),
         From::Wanted(strobe_proto::WantedChunks {
             chunks: vec![0, 70_000],

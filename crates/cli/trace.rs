@@ -1,0 +1,246 @@
+//! `strobe checkpoint --trace`: what was done and when, as trace events in JSON, which ui.perfetto.dev and Chrome open.
+//!
+//! A moment is CLOCK_MONOTONIC, in microseconds. On one track events lie inside of one another or apart: where they
+//! would not, there are several tracks. What a device did when, nobody here knows: a copy is shown from its order to where
+//! it was seen to have ended, a launch as the call that makes it.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use strobe_proto::{Course, RoundTaken, Span, TraceEvent, TraceKind};
+
+use crate::course::{OfProcess, Timeline};
+use crate::demangle::demangled;
+use crate::results::cause_name;
+use crate::size::show_size;
+
+/// Numbers of tracks that are no threads, beyond all that Linux gives to threads (up to 4194304); readers take 32 bits.
+const PHASES: u64 = 1 << 24;
+const CRIU: u64 = PHASES + 1;
+const GATE: u64 = PHASES + 2;
+const SLOTS: u64 = PHASES + 0x1000;
+const INSIDE: u64 = PHASES + 0x2000;
+/// Name of the phase in which calls wait, which lies across others.
+pub(crate) const GATE_CLOSED: &str = "gate closed";
+
+/// Writes what is known of a checkpoint that is complete.
+pub(crate) fn write(
+    path: &Path,
+    course: &Course,
+    timeline: &Timeline,
+    processes: &[OfProcess],
+) -> anyhow::Result<()> {
+    let trace = trace(std::process::id(), course, &timeline.spans(), processes);
+    let write = || {
+        let mut file = BufWriter::new(File::create(path)?);
+        serde_json::to_writer(&mut file, &trace)?;
+        file.flush()
+    };
+    write().with_context(|| {
+        format!(
+            "there is a checkpoint, but no trace: cannot write {}",
+            path.display()
+        )
+    })
+}
+
+fn trace(command: u32, course: &Course, spans: &[Span], processes: &[OfProcess]) -> Value {
+    let mut events = Events(Vec::new());
+    events.name("process_name", command, None, "strobe checkpoint");
+    events.name("thread_name", command, Some(PHASES), "phases");
+    events.name("thread_name", command, Some(CRIU), "CRIU");
+    events.spans(command, PHASES, spans);
+    for (number, round) in (1..).zip(&course.rounds) {
+        let RoundTaken {
+            copied,
+            start_ns,
+            end_ns,
+        } = *round;
+        let bytes = json!({ "bytes": copied });
+        let name = format!("round {number}: {}", show_size(copied));
+        events.add(command, PHASES, "round", &name, (start_ns, end_ns), bytes);
+    }
+    events.spans(command, CRIU, &course.criu);
+    let mut left_out = 0;
+    for (of, course) in processes.iter().zip(&course.processes) {
+        let pid = course.pid;
+        events.name("process_name", pid, None, "program");
+        events.name("thread_name", pid, Some(PHASES), "agent");
+        events.name("thread_name", pid, Some(GATE), "gate");
+        let (gate, phases): (Vec<Span>, Vec<Span>) = course
+            .spans
+            .iter()
+            .cloned()
+            .partition(|span| span.name == GATE_CLOSED);
+        events.spans(pid, PHASES, &phases);
+        events.spans(pid, GATE, &gate);
+        events.of_agent(pid, &of.events);
+        left_out += of.left_out;
+    }
+    json!({
+        "displayTimeUnit": "ms",
+        "traceEvents": events.0,
+        "otherData": {
+            "clock": "CLOCK_MONOTONIC",
+            "left_out": left_out,
+            "not_recorded": "when kernels run, how long streams wait on the device, single copies of rounds",
+        },
+    })
+}
+
+struct Events(Vec<Value>);
+
+impl Events {
+    /// What a process or a thread is called.
+    fn name(&mut self, what: &str, pid: u32, track: Option<u64>, name: &str) {
+        let mut event = json!({ "ph": "M", "name": what, "pid": pid, "args": { "name": name } });
+        if let Some(track) = track {
+            event["tid"] = track.into();
+        }
+        self.0.push(event);
+    }
+
+    fn spans(&mut self, pid: u32, track: u64, spans: &[Span]) {
+        for span in spans {
+            let moments = (span.start_ns, span.end_ns);
+            self.add(pid, track, "phase", &span.name, moments, json!({}));
+        }
+    }
+
+    fn add(
+        &mut self,
+        pid: u32,
+        track: u64,
+        category: &str,
+        name: &str,
+        (start_ns, end_ns): (u64, u64),
+        arguments: Value,
+    ) {
+        let us = |ns: u64| ns as f64 / 1e3;
+        self.0.push(json!({
+            "ph": "X",
+            "cat": category,
+            "name": name,
+            "pid": pid,
+            "tid": track,
+            "ts": us(start_ns),
+            "dur": us(end_ns.saturating_sub(start_ns)),
+            "args": arguments,
+        }));
+    }
+
+    fn of_agent(&mut self, pid: u32, events: &[TraceEvent]) {
+        let mut slots: Vec<u32> = Vec::new();
+        let mut inside: Vec<u64> = Vec::new();
+        // By their beginning, so that each goes to the first track that is free then.
+        let mut events: Vec<&TraceEvent> = events.iter().collect();
+        events.sort_by_key(|event| event.start_ns);
+        for event in events {
+            let moments = (event.start_ns, event.end_ns);
+            let extent = event.extent.unwrap_or_default();
+            let bytes = json!({ "address": format!("{:#x}", extent.start), "bytes": extent.len });
+            let slot = SLOTS + u64::from(event.lane);
+            let thread = u64::from(event.lane);
+            if matches!(event.kind(), TraceKind::Copy | TraceKind::Store)
+                && !slots.contains(&event.lane)
+            {
+                slots.push(event.lane);
+                let name = format!("ring slot {}", event.lane);
+                self.name("thread_name", pid, Some(slot), &name);
+            }
+            match event.kind() {
+                TraceKind::Unspecified => {}
+                TraceKind::Launch => {
+                    let name = match event.name.as_str() {
+                        "" => "copy, fill or free".into(),
+                        mangled => demangled(mangled),
+                    };
+                    self.add(pid, thread, "launch", &name, moments, json!({}));
+                }
+                TraceKind::Held => {
+                    let name = format!("held by {}", cause_name(event.cause()));
+                    self.add(pid, thread, "held", &name, moments, json!({}));
+                }
+                TraceKind::Copy => self.add(pid, slot, "copy", "copy out", moments, bytes),
+                TraceKind::Store => self.add(pid, slot, "store", "taken", moments, bytes),
+                TraceKind::Aside => {
+                    let free = inside.iter().position(|until| *until <= event.start_ns);
+                    let track = free.unwrap_or_else(|| {
+                        inside.push(0);
+                        inside.len() - 1
+                    });
+                    inside[track] = event.end_ns;
+                    let number = INSIDE + track as u64;
+                    if free.is_none() {
+                        let name = format!("inside the device {}", track + 1);
+                        self.name("thread_name", pid, Some(number), &name);
+                    }
+                    let name = format!("put aside: {} chunks", event.lane);
+                    self.add(pid, number, "aside", &name, moments, bytes);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe_proto::{HeldBy, ProcessCourse};
+
+    #[test]
+    fn what_overlaps_is_on_tracks_of_its_own() {
+        let event = |kind: TraceKind, start_ns, end_ns, lane| TraceEvent {
+            kind: kind.into(),
+            start_ns,
+            end_ns,
+            lane,
+            cause: HeldBy::Room.into(),
+            ..TraceEvent::default()
+        };
+        let of = OfProcess {
+            events: vec![
+                event(TraceKind::Aside, 1_000, 5_000, 0),
+                event(TraceKind::Aside, 2_000, 6_000, 0),
+                event(TraceKind::Aside, 5_000, 7_500, 0),
+                event(TraceKind::Held, 8_000, 9_000, 77),
+                event(TraceKind::Copy, 1_000, 2_000, 3),
+                event(TraceKind::Store, 2_000, 3_000, 3),
+            ],
+            left_out: 4,
+            ..OfProcess::default()
+        };
+        let course = Course {
+            processes: vec![ProcessCourse {
+                pid: 9,
+                ..ProcessCourse::default()
+            }],
+            ..Course::default()
+        };
+        let trace = trace(1, &course, &[], &[of]);
+        assert_eq!(trace["otherData"]["left_out"], 4);
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of = |category: &str| -> Vec<(u64, f64, f64)> {
+            let all = events.iter().filter(|event| event["cat"] == category);
+            all.map(|event| {
+                let number = |name: &str| event[name].as_f64().unwrap();
+                (event["tid"].as_u64().unwrap(), number("ts"), number("dur"))
+            })
+            .collect()
+        };
+        let (first, second) = (INSIDE, INSIDE + 1);
+        assert_eq!(
+            of("aside"),
+            [(first, 1.0, 4.0), (second, 2.0, 4.0), (first, 5.0, 2.5)]
+        );
+        assert_eq!(of("held"), [(77, 8.0, 1.0)]);
+        assert_eq!(of("copy"), [(SLOTS + 3, 1.0, 1.0)]);
+        assert_eq!(of("store"), [(SLOTS + 3, 2.0, 1.0)]);
+        let names = events.iter().filter(|event| event["ph"] == "M");
+        let named = |number: u64| names.clone().any(|event| event["tid"] == number);
+        assert!(named(first) && named(second) && named(SLOTS + 3));
+    }
+}
