@@ -6,13 +6,16 @@
 //! one iteration, equal ids are equal values. A [`Node::Phi`] stands for "one of these", its inputs
 //! are in [`crate::merge`].
 
+mod division;
 mod truth;
 mod wide;
 
 use crate::interner::{Interner, Vacant};
 use crate::words;
 
-pub(crate) use crate::node::{Binary, Compare, FactId, Id, Lost, Map, Node, Symbolic, children};
+pub(crate) use crate::node::{
+    Binary, Compare, FactId, Id, Inverse, Lost, Map, Node, Symbolic, children,
+};
 
 /// What is known of every node without evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -333,7 +336,8 @@ impl Arena {
 
     pub(crate) fn binary(&mut self, op: Binary, mut a: Id, mut b: Id) -> Id {
         use Binary::{
-            Add, And, MaxS, MaxU, MinS, MinU, Mul, MulHighU, Or, Sar, Shl, Shr, Sub, Xor,
+            Add, And, DivU, MaxS, MaxU, MinS, MinU, Mul, MulHighU, Or, RemU, Sar, Shl, Shr, Sub,
+            Xor,
         };
         if a == BOTTOM && b == BOTTOM {
             return BOTTOM;
@@ -343,7 +347,7 @@ impl Arena {
             return self.constant(op.of(x, y));
         }
         // A constant stands right; otherwise the older node left.
-        let commutes = !matches!(op, Sub | Shl | Shr | Sar);
+        let commutes = !matches!(op, Sub | Shl | Shr | Sar | DivU | RemU);
         if commutes && (self.as_const(a).is_some() || (self.as_const(b).is_none() && b < a)) {
             (a, b) = (b, a);
         }
@@ -354,6 +358,9 @@ impl Arena {
             if let Some(y) = self.as_const(b) {
                 let negated = self.constant(y.wrapping_neg());
                 return self.binary(Add, a, negated);
+            }
+            if let Some(rest) = self.rest_of(a, b) {
+                return rest;
             }
         }
         if let Some(y) = self.as_const(b) {
@@ -430,7 +437,10 @@ impl Arena {
             TRUE => yes,
             FALSE => no,
             _ if yes == no => yes,
-            _ => self.intern(Node::Select(condition, yes, no)),
+            _ => match self.divided(condition, yes, no) {
+                Some(divided) => divided,
+                None => self.intern(Node::Select(condition, yes, no)),
+            },
         }
     }
 }

@@ -90,6 +90,7 @@ mod reducible;
 mod registers;
 mod returning;
 mod roots;
+mod rounding;
 mod rounds;
 mod scalar;
 mod scaling;

@@ -6,7 +6,7 @@ use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 
 use crate::broken::Rule;
-use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
+use crate::expr::{BOTTOM, Binary, FactId, Id, Inverse, Lost, Node, ONES};
 use crate::operations;
 use crate::place::Holder;
 use crate::state::{NONE_PARKED, Parked, State, Switched, is_in};
@@ -142,7 +142,7 @@ impl Walk<'_> {
     /// The destination's value, and the carry if it is one.
     fn vector_value(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
         use Op::*;
-        if !operations::is_followed(inst.op) {
+        if !operations::is_followed(inst) {
             return None;
         }
         if let Some((operation, left, right)) = operations::vector_pair(inst.op) {
@@ -157,6 +157,9 @@ impl Walk<'_> {
         if let Some((first, second)) = operations::vector_triple(inst.op) {
             return Some((self.three(state, inst, first, second), None));
         }
+        if let Some(stage) = operations::inverse(inst) {
+            return Some((self.inverse(state, inst, stage)?, None));
+        }
         let value = match inst.op {
             v_add_co_u32 | v_sub_co_u32 | v_subrev_co_u32 => {
                 return Some(self.with_carry(state, inst));
@@ -169,6 +172,30 @@ impl Walk<'_> {
             _ => self.vector_bits(state, inst)?,
         };
         Some((value, None))
+    }
+
+    /// What is made of a divisor, or of what was made of it.
+    fn inverse(&mut self, state: &State, inst: &Inst, stage: Inverse) -> Option<Id> {
+        let of = inst
+            .srcs
+            .iter()
+            .position(|src| matches!(src, Operand::Vector(_)));
+        let source = self.source(state, inst, of.unwrap_or(0));
+        let before = match stage {
+            Inverse::Divisor => {
+                return (source != BOTTOM).then(|| self.arena.intern(Node::Inverse(source, stage)));
+            }
+            Inverse::Float => Inverse::Divisor,
+            Inverse::Scaled => Inverse::Float,
+            Inverse::Word if self.relies_on_rounding() => Inverse::Scaled,
+            Inverse::Word => return None,
+        };
+        match self.arena.node(source) {
+            Node::Inverse(divisor, known) if known == before => {
+                Some(self.arena.intern(Node::Inverse(divisor, stage)))
+            }
+            _ => None,
+        }
     }
 
     /// Sum or difference, and the carry or borrow that comes of it.

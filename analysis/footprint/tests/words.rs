@@ -11,6 +11,8 @@
 mod buffers;
 #[path = "words/code.rs"]
 mod code;
+#[path = "words/divisions.rs"]
+mod divisions;
 #[path = "../../code-object/tests/elf/mod.rs"]
 mod elf;
 #[path = "words/guards.rs"]
