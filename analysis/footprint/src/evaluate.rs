@@ -266,7 +266,8 @@ impl<'a> Evaluation<'a> {
                 Value::lost(Reason::UntrackedAddress, 32)
             }
             Node::Opaque(_, lost) => Value::lost(reason(lost), 32),
-            Node::Inverse(..) => Value::lost(reason(Lost::Arithmetic), 32),
+            Node::Inverse(..) | Node::Double(_) => Value::lost(reason(Lost::Arithmetic), bits),
+            Node::Root(of, root) => self.root(of, root, facts),
             Node::Mask(..) => Value::One(Alternative::number(Range::full(32))),
             Node::Image(address) => {
                 let range = Range::exactly(address.into());

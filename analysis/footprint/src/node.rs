@@ -121,6 +121,8 @@ pub(crate) enum Node {
     Sign(Id, u8),
     /// What becomes of a divisor.
     Inverse(Id, Inverse),
+    /// The row of an element of a triangle, by [`crate::triangles`]: of eight times its number and 1.
+    Root(Id, u32),
     Low(Id),
     High(Id),
     /// Half of a lane mask: the truth value, and which half.
@@ -132,6 +134,8 @@ pub(crate) enum Node {
     Zero64(Id),
     Sign64(Id),
     Const64(u64),
+    /// A float, by [`crate::float`].
+    Double(u32),
     /// An address in the code object's image, relative to where it is loaded.
     Image(u64),
     Symbol(Symbolic),
@@ -230,6 +234,7 @@ pub(crate) fn children(node: &Node) -> [Option<Id>; 3] {
         Node::Select(a, b, c) | Node::Select64(a, b, c) => [Some(a), Some(b), Some(c)],
         Node::Sign(a, _)
         | Node::Inverse(a, _)
+        | Node::Root(a, _)
         | Node::Low(a)
         | Node::High(a)
         | Node::Mask(a, _)

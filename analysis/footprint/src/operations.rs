@@ -119,12 +119,34 @@ pub(crate) fn is_followed(inst: &Inst) -> bool {
             | v_mbcnt_lo_u32_b32
             | v_mbcnt_hi_u32_b32
             | v_bcnt_u32_b32
+            | v_cvt_f64_u32
+            | v_cvt_f64_i32
     );
     is_known
         || vector_pair(op).is_some()
         || vector_triple(op).is_some()
         || half_words(op).is_some()
         || inverse(inst).is_some()
+}
+
+/// Whether an instruction makes floats of 64 bits, or integers of them. They are looked for no further than a block: that
+/// somebody asks for them would cost more than it is worth.
+pub(crate) fn is_of_doubles(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        v_cvt_f64_u32
+            | v_cvt_f64_i32
+            | v_cvt_i32_f64
+            | v_ldexp_f64
+            | v_rsq_f64
+            | v_floor_f64
+            | v_min_f64
+            | v_max_f64
+            | v_add_f64
+            | v_mul_f64
+            | v_fma_f64
+    )
 }
 
 /// `2^32 - 512` as a float: what inverses are scaled by, so that none becomes too high.

@@ -106,7 +106,8 @@ impl Walk<'_> {
             .is_none_or(|sdwa| sdwa.dst_sel == SdwaSelect::Dword);
         let saturates = inst.clamp && inst.op != v_sub_u32;
         // Swizzled lanes may keep the old value; signs may be changed in what is no number.
-        let plain = inst.dpp.is_none() && inst.abs == 0 && inst.neg == 0;
+        let signs = inst.abs == 0 && inst.neg == 0;
+        let plain = inst.dpp.is_none() && (signs || operations::is_of_doubles(inst.op));
         let (value, carry) = if whole && plain && !saturates {
             match self.vector_value(state, inst) {
                 Some((value, carry)) => (Some(value), carry),
@@ -142,7 +143,7 @@ impl Walk<'_> {
     /// The destination's value, and the carry if it is one.
     fn vector_value(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
         use Op::*;
-        if !operations::is_followed(inst) {
+        if !operations::is_followed(inst) && !operations::is_of_doubles(inst.op) {
             return None;
         }
         if let Some((operation, left, right)) = operations::vector_pair(inst.op) {
@@ -156,6 +157,9 @@ impl Walk<'_> {
         }
         if let Some((first, second)) = operations::vector_triple(inst.op) {
             return Some((self.three(state, inst, first, second), None));
+        }
+        if operations::is_of_doubles(inst.op) {
+            return Some((self.double_value(state, inst)?, None));
         }
         if let Some(stage) = operations::inverse(inst) {
             return Some((self.inverse(state, inst, stage)?, None));
@@ -187,7 +191,7 @@ impl Walk<'_> {
             }
             Inverse::Float => Inverse::Divisor,
             Inverse::Scaled => Inverse::Float,
-            Inverse::Word if self.relies_on_rounding() => Inverse::Scaled,
+            Inverse::Word if self.rounding.is_to_nearest(self.kernel) => Inverse::Scaled,
             Inverse::Word => return None,
         };
         match self.arena.node(source) {
@@ -402,6 +406,9 @@ impl Walk<'_> {
                 let (a, b) = if swap { (b, a) } else { (a, b) };
                 self.arena.compare(op, a, b)
             }
+            None if inst.op == Op::v_cmp_class_f64 => self
+                .is_zero(state, inst)
+                .unwrap_or_else(|| self.arena.unknown()),
             None => self.arena.unknown(),
         };
         let mask = self.active(state, condition);

@@ -21,6 +21,8 @@ mod guards;
 mod lanes;
 #[path = "words/sums.rs"]
 mod sums;
+#[path = "words/triangles.rs"]
+mod triangles;
 #[path = "words/vacant.rs"]
 mod vacant;
 
@@ -113,7 +115,6 @@ fn launch(footprint: &KernelFootprint, kernarg: &[u64], device: &Device<'_>) -> 
     access
 }
 
-/// One run of bytes.
 fn run_of(range: std::ops::Range<u64>) -> Side {
     bytes(std::slice::from_ref(&range))
 }

@@ -87,3 +87,29 @@ fn where_floats_are_rounded_otherwise_nothing_is_made_of_them() {
         assert_eq!(writes.is_unknown(), is_rounding, "{writes:?}");
     }
 }
+
+/// Left of `v1` by the last argument, where two before it are made of that: a factor and a shift.
+#[rustfmt::skip]
+const PREPARED: [u32; 12] = [
+    0xc006_0180, 0x0000_0008,  // s_load_dwordx2 s[6:7], s[0:1], 0x8
+    0xc002_0200, 0x0000_0010,  // s_load_dword s8, s[0:1], 0x10
+    0xbf8c_c07f,               // s_waitcnt lgkmcnt(0)
+    0xd286_0002, 0x0000_0d01,  // v_mul_hi_u32 v2, v1, s6
+    0x6804_0501,               // v_add_u32_e32 v2, v1, v2
+    0x2004_0407,               // v_lshrrev_b32_e32 v2, s7, v2
+    0xd285_0002, 0x0000_1102,  // v_mul_lo_u32 v2, v2, s8
+    0x6a06_0501,               // v_sub_u32_e32 v3, v1, v2
+];
+
+#[test]
+fn a_rest_by_a_factor_and_a_shift_that_are_arguments_is_less_than_the_divisor() {
+    let code = [&NUMBER[..], &PREPARED, &WRITE].concat();
+    let written =
+        |times: u64, shift: u64, by: u64| written_with(&code, &[A, times | shift << 32, by]);
+    // Of 100: 2^32 * (2^7 - 100) / 100 + 1, and 7 bits.
+    assert_eq!(written(0x47ae_147b, 7, 100), run_of(A..A + 4 * 100));
+    assert_eq!(written(1, 3, 8), run_of(A..A + 4 * 8));
+    // These are not of each other: it is as far off as they are.
+    assert_eq!(written(1, 3, 7), run_of(A..A + 4 * 519));
+    assert_eq!(written(1, 3, 0), run_of(A..A + 4 * 4096));
+}
