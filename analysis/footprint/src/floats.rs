@@ -76,8 +76,7 @@ impl Walk<'_> {
             Operand::Float(number) => Source::Number(f64::from_bits(number.double())),
             Operand::Int(0) => Source::Number(0.0),
             operand @ (Operand::Vector(_) | Operand::Scalar(_)) => {
-                let whole = self.scalar64(state, operand);
-                Source::Double(self.as_double(whole)?)
+                Source::Double(self.double_at(state, operand)?)
             }
             _ => return None,
         };
@@ -92,6 +91,24 @@ impl Walk<'_> {
             })),
             Source::Double(_) => return None,
         })
+    }
+
+    /// What is followed in a pair of registers. Most floats are not: of those it is told by the low half.
+    fn double_at(&mut self, state: &State, operand: Operand) -> Option<Double> {
+        let low = self.word(state, operand);
+        let is_half = |id: Id| match self.arena.node(id) {
+            Node::Low(whole) => matches!(self.arena.node(whole), Node::Double(_)),
+            _ => false,
+        };
+        let may_be = match self.arena.node(low) {
+            Node::Select(_, yes, no) => is_half(yes) && is_half(no),
+            _ => is_half(low),
+        };
+        if !may_be {
+            return None;
+        }
+        let whole = self.scalar64(state, operand);
+        self.as_double(whole)
     }
 
     fn as_double(&mut self, whole: Id) -> Option<Double> {
@@ -197,8 +214,8 @@ impl Walk<'_> {
         if inst.neg & 0b11 == 0b10
             && let (Operand::Vector(_), Operand::Vector(_)) = (inst.srcs[0], inst.srcs[1])
         {
-            let [a, b] = [0, 1].map(|index| self.scalar64(state, inst.srcs[index]));
-            let (a, b) = (self.as_double(a)?, self.as_double(b)?);
+            let a = self.double_at(state, inst.srcs[0])?;
+            let b = self.double_at(state, inst.srcs[1])?;
             return self.difference_of_words(a, b);
         }
         let (a, b) = (self.double(state, inst, 0)?, self.double(state, inst, 1)?);
@@ -282,8 +299,8 @@ impl Walk<'_> {
     }
 
     fn multiplied_and_added(&mut self, state: &State, inst: &Inst) -> Option<Double> {
-        let [a, b, c] = [0, 1, 2].map(|index| self.double(state, inst, index));
-        let (a, b, c) = (a?, b?, c?);
+        let (a, b) = (self.double(state, inst, 0)?, self.double(state, inst, 1)?);
+        let c = self.double(state, inst, 2)?;
         if let (Source::Double(Double::Power(root)), Source::Number(0.5), Source::Number(-0.5)) =
             (a, b, c)
             && root.is_root()
