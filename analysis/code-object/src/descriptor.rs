@@ -130,6 +130,12 @@ impl Descriptor {
         (self.rsrc2 >> 11 & 3) as usize + 1
     }
 
+    /// Whether floats of all widths are rounded to the nearest when a wave starts.
+    #[must_use]
+    pub fn rounds_to_nearest(&self) -> bool {
+        self.rsrc1 >> 12 & 0xf == 0
+    }
+
     /// `GRANULATED_WORKITEM_VGPR_COUNT`; registers per granule depend on the target.
     #[must_use]
     pub fn vgpr_granules(&self) -> usize {

@@ -46,6 +46,7 @@ impl Computed {
                 self.loads -= 1;
                 found
             }
+            Node::Inverse(..) | Node::Root(..) => false,
             Node::Lane(..) | Node::Lane64(..) | Node::Mask(..) | Node::Any(_) | Node::Lanes(..) => {
                 false
             }

@@ -266,6 +266,8 @@ impl<'a> Evaluation<'a> {
                 Value::lost(Reason::UntrackedAddress, 32)
             }
             Node::Opaque(_, lost) => Value::lost(reason(lost), 32),
+            Node::Inverse(..) | Node::Double(_) => Value::lost(reason(Lost::Arithmetic), bits),
+            Node::Root(of, root) => self.root(of, root, facts),
             Node::Mask(..) => Value::One(Alternative::number(Range::full(32))),
             Node::Image(address) => {
                 let range = Range::exactly(address.into());
@@ -628,6 +630,8 @@ fn binary(op: Binary, a: Alternative, b: Alternative) -> Alternative {
         Binary::MaxU => x.max(y, false, 32),
         Binary::MinS => x.min(y, true, 32),
         Binary::MaxS => x.max(y, true, 32),
+        Binary::DivU => x.divided_by(y),
+        Binary::RemU => x.rest_by(y),
     };
     let origin = match op {
         // A pointer and a key: the other pointer of a list that keeps both in one word.

@@ -6,13 +6,17 @@
 //! one iteration, equal ids are equal values. A [`Node::Phi`] stands for "one of these", its inputs
 //! are in [`crate::merge`].
 
+mod division;
 mod truth;
 mod wide;
 
+use crate::float::{Double, Root};
 use crate::interner::{Interner, Vacant};
 use crate::words;
 
-pub(crate) use crate::node::{Binary, Compare, FactId, Id, Lost, Map, Node, Symbolic, children};
+pub(crate) use crate::node::{
+    Binary, Compare, FactId, Id, Inverse, Lost, Map, Node, Symbolic, children,
+};
 
 /// What is known of every node without evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +44,8 @@ pub(crate) struct Arena {
     pairs: Map<(Id, Id), Id>,
     /// The node of each phi.
     phis: Vec<Id>,
+    pub(crate) doubles: Vec<Double>,
+    pub(crate) roots: Vec<Root>,
     unique: u32,
     /// Bits of the loops that the walk is in: what is made anew in each round depends on them.
     pub(crate) inside: u64,
@@ -61,6 +67,8 @@ impl Arena {
             highs: Map::default(),
             pairs: Map::default(),
             phis: Vec::new(),
+            doubles: Vec::new(),
+            roots: Vec::new(),
             unique: 0,
             inside: 0,
         };
@@ -144,6 +152,12 @@ impl Arena {
         self.push(node, traits, vacant)
     }
 
+    /// The low half of a word of 64 bits that is made of the halves of others, if somebody has taken it. Of words that are
+    /// compared it stays known.
+    pub(crate) fn known_low(&self, whole: Id) -> Option<Id> {
+        self.lows.get(&whole).copied()
+    }
+
     /// What is anything, made anew in each round of the loops that the walk is in: nobody looks for it.
     fn one_of_a_kind(&mut self, node: Node) -> Id {
         let traits = Traits {
@@ -164,7 +178,16 @@ impl Arena {
     /// Nothing is added any more: what is only for that goes.
     pub(crate) fn finish(&mut self) {
         self.interner = Interner::new();
-        (self.lows, self.highs, self.pairs) = Default::default();
+        let compared = self.nodes.iter().filter_map(|node| match node {
+            Node::Compare(_, a, b) => Some([*a, *b]),
+            _ => None,
+        });
+        let lows = compared.flatten();
+        self.lows = lows
+            .filter_map(|whole| Some((whole, self.known_low(whole)?)))
+            .collect();
+        (self.highs, self.pairs) = Default::default();
+        self.doubles = Vec::new();
         self.nodes.shrink_to_fit();
         self.traits.shrink_to_fit();
     }
@@ -208,6 +231,18 @@ impl Arena {
         }
     }
 
+    /// A float that is made of a word.
+    pub(crate) fn double(&mut self, double: Double) -> Id {
+        let of = self.traits(double.word());
+        self.doubles.push(double);
+        let traits = Traits {
+            loops: of.loops | self.inside,
+            depth: 0,
+            ..of
+        };
+        self.append(Node::Double(self.doubles.len() as u32 - 1), traits)
+    }
+
     /// Bits of a node's value.
     pub(crate) fn bits(&self, id: Id) -> u32 {
         self.width(&self.node(id)).into()
@@ -216,6 +251,7 @@ impl Arena {
     fn width(&self, node: &Node) -> u8 {
         match node {
             Node::Pair(..)
+            | Node::Double(_)
             | Node::Zero64(_)
             | Node::Sign64(_)
             | Node::Const64(_)
@@ -333,7 +369,8 @@ impl Arena {
 
     pub(crate) fn binary(&mut self, op: Binary, mut a: Id, mut b: Id) -> Id {
         use Binary::{
-            Add, And, MaxS, MaxU, MinS, MinU, Mul, MulHighU, Or, Sar, Shl, Shr, Sub, Xor,
+            Add, And, DivU, MaxS, MaxU, MinS, MinU, Mul, MulHighU, Or, RemU, Sar, Shl, Shr, Sub,
+            Xor,
         };
         if a == BOTTOM && b == BOTTOM {
             return BOTTOM;
@@ -343,7 +380,7 @@ impl Arena {
             return self.constant(op.of(x, y));
         }
         // A constant stands right; otherwise the older node left.
-        let commutes = !matches!(op, Sub | Shl | Shr | Sar);
+        let commutes = !matches!(op, Sub | Shl | Shr | Sar | DivU | RemU);
         if commutes && (self.as_const(a).is_some() || (self.as_const(b).is_none() && b < a)) {
             (a, b) = (b, a);
         }
@@ -354,6 +391,9 @@ impl Arena {
             if let Some(y) = self.as_const(b) {
                 let negated = self.constant(y.wrapping_neg());
                 return self.binary(Add, a, negated);
+            }
+            if let Some(rest) = self.rest_of(a, b) {
+                return rest;
             }
         }
         if let Some(y) = self.as_const(b) {
@@ -430,7 +470,10 @@ impl Arena {
             TRUE => yes,
             FALSE => no,
             _ if yes == no => yes,
-            _ => self.intern(Node::Select(condition, yes, no)),
+            _ => match self.divided(condition, yes, no) {
+                Some(divided) => divided,
+                None => self.intern(Node::Select(condition, yes, no)),
+            },
         }
     }
 }

@@ -195,7 +195,14 @@ impl<'e, 'a> Items<'e, 'a> {
             Node::Group(d) => self.each(|item| item.group[usize::from(d % 3)]),
             Node::Load { load, dword } => self.load(load, dword, 4),
             Node::Load64 { load, dword } => self.load(load, dword, 8),
-            Node::Binary(op, a, b) => self.two(a, b, move |a, b| op.of(a as u32, b as u32).into()),
+            Node::Binary(op, a, b) => {
+                let by = self.of(b)?;
+                let mut items = 0..self.items.len();
+                if !items.all(|item| op.is_of(by.at(item) as u32)) {
+                    return None;
+                }
+                self.two(a, b, move |a, b| op.of(a as u32, b as u32).into())
+            }
             Node::Select(condition, yes, no) | Node::Select64(condition, yes, no) => {
                 self.choice(condition, yes, no)
             }

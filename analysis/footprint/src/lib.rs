@@ -20,6 +20,9 @@
 //! - A pointer to scratch is kept in registers and scratch alone.
 //! - What a register holds that nobody has set, nor the kernel's descriptor asks for, does not matter.
 //!
+//! Of the machine: the inverse of a float is off by less than its last bit, and that of a root of 64 bits by no more than
+//! compilers count on.
+//!
 //! Of the runtime: what it lays out for calls of the host is as its sources say (`host_calls.rs`).
 //!
 //! A launch that does otherwise may touch more than predicted; nothing here can tell.
@@ -55,6 +58,8 @@ mod exec_values;
 mod expr;
 mod extents;
 mod facts;
+mod float;
+mod floats;
 mod flow;
 mod gathered;
 mod going_round;
@@ -90,10 +95,12 @@ mod reducible;
 mod registers;
 mod returning;
 mod roots;
+mod rounding;
 mod rounds;
 mod scalar;
 mod scaling;
 mod scratch;
+mod sides;
 mod site;
 mod sorted;
 mod state;
@@ -104,6 +111,7 @@ mod tally;
 mod terms;
 mod totals;
 mod touch;
+mod triangles;
 mod unseen;
 mod value;
 mod vector;

@@ -30,7 +30,8 @@ impl Evaluation<'_> {
         facts: FactId,
     ) -> Value {
         let arena = &self.plan.arena;
-        if arena.traits(whole).parts & part(term) == 0 {
+        let has_term = |of: Id| arena.traits(of).parts & part(term) != 0;
+        if !has_term(whole) && !arena.known_low(whole).is_some_and(has_term) {
             return value;
         }
         let (bits, bits_of_whole) = (arena.bits(term), arena.bits(whole));
@@ -79,6 +80,18 @@ impl Evaluation<'_> {
         }
         if depth == 0 || words.is_full(bits) {
             return None;
+        }
+        // Of a word that has nothing in its high half, the low one.
+        let own = words.unsigned(64);
+        if bits == 64
+            && own.hi < 1 << 32
+            && let Some(low) = self.plan.arena.known_low(whole)
+            && self.plan.arena.traits(low).parts & part(term) != 0
+        {
+            let left = self.carried(term, low, own.reduce(32), facts, depth - 1);
+            if left.is_some() {
+                return left;
+            }
         }
         let node = self.plan.arena.node(whole);
         let found = operands(&self.plan.arena, &node);

@@ -43,6 +43,20 @@ pub(crate) enum Binary {
     MaxU,
     MinS,
     MaxS,
+    /// The quotient of unsigned words, and the rest; anything where the divisor is 0.
+    DivU,
+    RemU,
+}
+
+/// How far the inverse of a divisor has been made; see [`crate::expr`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Inverse {
+    /// The divisor as a float.
+    Divisor,
+    Float,
+    Scaled,
+    /// About 2^32 by the divisor.
+    Word,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,6 +119,10 @@ pub(crate) enum Node {
     Select(Id, Id, Id),
     /// Sign extension from so many bits.
     Sign(Id, u8),
+    /// What becomes of a divisor.
+    Inverse(Id, Inverse),
+    /// The row of an element of a triangle, by [`crate::triangles`]: of eight times its number and 1.
+    Root(Id, u32),
     Low(Id),
     High(Id),
     /// Half of a lane mask: the truth value, and which half.
@@ -116,6 +134,8 @@ pub(crate) enum Node {
     Zero64(Id),
     Sign64(Id),
     Const64(u64),
+    /// A float, by [`crate::float`].
+    Double(u32),
     /// An address in the code object's image, relative to where it is loaded.
     Image(u64),
     Symbol(Symbolic),
@@ -213,6 +233,8 @@ pub(crate) fn children(node: &Node) -> [Option<Id>; 3] {
         | Node::Borrow(a, b) => [Some(a), Some(b), None],
         Node::Select(a, b, c) | Node::Select64(a, b, c) => [Some(a), Some(b), Some(c)],
         Node::Sign(a, _)
+        | Node::Inverse(a, _)
+        | Node::Root(a, _)
         | Node::Low(a)
         | Node::High(a)
         | Node::Mask(a, _)

@@ -1,8 +1,8 @@
 //! Instructions that are one or two operations on the values of their sources, as tables.
 
-use strobe_isa::{Encoding, Inst, Op, Space};
+use strobe_isa::{Encoding, Inst, Op, Operand, Space};
 
-use crate::expr::{Binary, Compare};
+use crate::expr::{Binary, Compare, Inverse};
 
 /// Vector instructions of one operation: it, and the numbers of its left and its right source.
 pub(crate) fn vector_pair(op: Op) -> Option<(Binary, usize, usize)> {
@@ -79,13 +79,14 @@ pub(crate) fn reads_vectors(inst: &Inst) -> bool {
     }
     match inst.op {
         v_readfirstlane_b32 | v_readlane_b32 | v_writelane_b32 | v_swap_b32 => true,
-        op => is_followed(op) || vector_comparison(op).is_some(),
+        op => is_followed(inst) || vector_comparison(op).is_some(),
     }
 }
 
 /// Whether the value of a vector instruction is an expression of its sources.
-pub(crate) fn is_followed(op: Op) -> bool {
+pub(crate) fn is_followed(inst: &Inst) -> bool {
     use Op::*;
+    let op = inst.op;
     let is_known = matches!(
         op,
         v_add_co_u32
@@ -118,8 +119,51 @@ pub(crate) fn is_followed(op: Op) -> bool {
             | v_mbcnt_lo_u32_b32
             | v_mbcnt_hi_u32_b32
             | v_bcnt_u32_b32
+            | v_cvt_f64_u32
+            | v_cvt_f64_i32
     );
-    is_known || vector_pair(op).is_some() || vector_triple(op).is_some() || half_words(op).is_some()
+    is_known
+        || vector_pair(op).is_some()
+        || vector_triple(op).is_some()
+        || half_words(op).is_some()
+        || inverse(inst).is_some()
+}
+
+/// Whether an instruction makes floats of 64 bits, or integers of them. They are looked for no further than a block: that
+/// somebody asks for them would cost more than it is worth.
+pub(crate) fn is_of_doubles(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        v_cvt_f64_u32
+            | v_cvt_f64_i32
+            | v_cvt_i32_f64
+            | v_ldexp_f64
+            | v_rsq_f64
+            | v_floor_f64
+            | v_min_f64
+            | v_max_f64
+            | v_add_f64
+            | v_mul_f64
+            | v_fma_f64
+    )
+}
+
+/// `2^32 - 512` as a float: what inverses are scaled by, so that none becomes too high.
+const SCALE: Operand = Operand::Literal(0x4f7f_fffe);
+
+/// What the instruction makes on the way to a divisor's inverse, if it may be on that way.
+pub(crate) fn inverse(inst: &Inst) -> Option<Inverse> {
+    if inst.omod != 0 {
+        return None;
+    }
+    match inst.op {
+        Op::v_cvt_f32_u32 => Some(Inverse::Divisor),
+        Op::v_rcp_iflag_f32 | Op::v_rcp_f32 => Some(Inverse::Float),
+        Op::v_mul_f32 if inst.srcs[..2].contains(&SCALE) => Some(Inverse::Scaled),
+        Op::v_cvt_u32_f32 => Some(Inverse::Word),
+        _ => None,
+    }
 }
 
 /// Comparisons of integers: which one, and whether the sources change places.

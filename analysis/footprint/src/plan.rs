@@ -13,6 +13,7 @@ use crate::limits::AnalysisLimits;
 use crate::merge::Merges;
 use crate::site::{Load, Site, Store};
 use crate::sums::Sums;
+use crate::triangles::{self, Triangle};
 use crate::walk::Walk;
 
 /// Marks keys of 64-bit phis.
@@ -40,6 +41,7 @@ pub(crate) struct Plan {
     pub(crate) loads: Vec<Load>,
     pub(crate) sites: Vec<Site>,
     pub(crate) sums: Sums,
+    pub(crate) triangles: Map<Id, Triangle>,
     /// Where the instructions of the sites stand: index of the site, address; in that order.
     places: Vec<(u32, u64)>,
     /// Stores of what may be pointers, by site.
@@ -113,6 +115,7 @@ impl Plan {
         let image = image.reduce(|all, one| all.start..all.end.max(one.end));
         let mut plan = Self {
             sums: Sums::new(&arena, &loads),
+            triangles: triangles::find(&arena),
             image: image.unwrap_or_default(),
             host_calls,
             symbols,

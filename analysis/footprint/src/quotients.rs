@@ -20,6 +20,50 @@ impl Quotient {
     }
 }
 
+/// What is left of a word by a divisor that was made a factor and a shift before the launch:
+/// `of - (of + high(of * times) >> shift) * by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    pub(crate) of: Id,
+    pub(crate) times: Id,
+    pub(crate) shift: Id,
+    pub(crate) by: Id,
+}
+
+/// Whether the difference of two words may be one.
+pub(crate) fn prepared(arena: &Arena, of: Id, whole: Id) -> Option<Prepared> {
+    let Node::Binary(Binary::Mul, a, b) = arena.node(whole) else {
+        return None;
+    };
+    [(a, b), (b, a)].into_iter().find_map(|(quotient, by)| {
+        let Node::Binary(Binary::Shr, sum, shift) = arena.node(quotient) else {
+            return None;
+        };
+        let Node::Binary(Binary::Add, a, b) = arena.node(sum) else {
+            return None;
+        };
+        let high = match (a == of, b == of) {
+            (true, _) => b,
+            (_, true) => a,
+            _ => return None,
+        };
+        let Node::Binary(Binary::MulHighU, a, b) = arena.node(high) else {
+            return None;
+        };
+        let times = match (a == of, b == of) {
+            (true, _) => b,
+            (_, true) => a,
+            _ => return None,
+        };
+        Some(Prepared {
+            of,
+            times,
+            shift,
+            by,
+        })
+    })
+}
+
 /// What the node is a quotient of, and the factor that it has besides.
 pub(crate) fn quotient(arena: &Arena, id: Id) -> Option<(Quotient, i128)> {
     let node = arena.node(id);

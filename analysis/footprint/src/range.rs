@@ -285,6 +285,41 @@ impl Range {
         Self::wrap((a.lo * b.lo) >> 32, (a.hi * b.hi) >> 32, 32)
     }
 
+    /// The quotient of unsigned words.
+    pub(crate) fn divided_by(self, by: Self) -> Self {
+        let (a, by) = (self.unsigned(32), by.unsigned(32));
+        if by.lo == 0 {
+            return Self::full(32);
+        }
+        let (lo, hi) = (a.lo / by.hi, a.hi / by.lo);
+        // Those that are divided without a rest are as far apart as their quotients are.
+        match by.single().filter(|by| a.step % by == 0 && lo != hi) {
+            Some(by) => Self::from(lo, hi, a.step / by).reduce(32),
+            None => Self::wrap(lo, hi, 32),
+        }
+    }
+
+    /// What that leaves.
+    pub(crate) fn rest_by(self, by: Self) -> Self {
+        let (a, by) = (self.unsigned(32), by.unsigned(32));
+        if by.lo == 0 {
+            return Self::full(32);
+        }
+        if a.hi < by.lo {
+            return a.reduce(32);
+        }
+        let Some(by) = by.single() else {
+            return Self::wrap(0, a.hi.min(by.hi - 1), 32);
+        };
+        let whole = a.lo / by * by;
+        if a.hi - whole < by {
+            return a.shifted(-whole).reduce(32);
+        }
+        let step = gcd(a.step, by);
+        let lo = a.lo % step;
+        Self::from(lo, (by - 1).min(a.hi), step).reduce(32)
+    }
+
     pub(crate) fn mul_high_signed(self, other: Self) -> Self {
         match self.signed(32).product(other.signed(32)) {
             Some(p) => Self::wrap(p.lo >> 32, p.hi >> 32, 32),

@@ -277,6 +277,7 @@ impl Finder<'_> {
                 Lost::Scratch => Why::Scratch,
                 Lost::Memory => Why::Memory,
             })),
+            Node::Inverse(..) | Node::Double(_) => self.one(Root::Lost(Why::Arithmetic)),
             Node::Load { load, dword } | Node::Load64 { load, dword } => self.loaded(load, dword),
             Node::Phi(phi) => union(self, self.plan.merges.inputs(phi)),
             Node::Phi64(low, high) => {

@@ -117,6 +117,7 @@ impl Walk<'_> {
                 let here = self.arena.intern(Node::Image(pc + u64::from(inst.size)));
                 return self.put64(state, inst, here);
             }
+            s_setreg_b32 | s_setreg_imm32_b32 => self.rounding.set(inst),
             s_movreld_b32 | s_movreld_b64 => {
                 for register in 0..SCALARS {
                     let lost = self.arena.opaque(Lost::Arithmetic);

@@ -6,13 +6,13 @@
 //! table become one difference, which is looked up for each place. Arithmetic is that of words, whatever wraps.
 
 use crate::expr::{Arena, Binary, Id, Map, Node};
-use crate::quotients::{Quotient, added, quotient};
+use crate::quotients::{Prepared, Quotient, added, prepared, quotient};
 use crate::site::Load;
 
 /// Terms of a sum; longer ones are left as they are.
 const MAX_TERMS: usize = 12;
 /// Operations between a sum and its terms.
-const DEPTH: u32 = 12;
+pub(crate) const DEPTH: u32 = 12;
 
 /// A part of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,7 @@ pub(crate) enum Term {
     High(Quotient),
     /// What a division leaves.
     Rest(Quotient),
+    Prepared(Prepared),
     /// A word of a table, less the one that stands so many bytes before it.
     Difference {
         before: Id,
@@ -69,9 +70,13 @@ impl Sums {
                 Node::Binary(Binary::Add | Binary::Sub, a, b)
                 | Node::Add64(a, b)
                 | Node::Sub64(a, b) => {
+                    let term = match arena.node(id) {
+                        Node::Binary(Binary::Sub, ..) => prepared(arena, a, b).map(Term::Prepared),
+                        node => added(arena, node).map(Term::High),
+                    };
                     let (a, b) = (of(a), of(b));
-                    if let Some(product) = added(arena, arena.node(id)) {
-                        let terms = vec![(Term::High(product), 1)];
+                    if let Some(term) = term {
+                        let terms = vec![(term, 1)];
                         let constant = 0;
                         known.insert(id, Sum { terms, constant });
                     } else if a.may_meet(b) {
@@ -143,7 +148,14 @@ impl Sum {
         found.then_some(sum)
     }
 
-    fn gather(&mut self, arena: &Arena, id: Id, factor: i128, bits: u32, depth: u32) -> Option<()> {
+    pub(crate) fn gather(
+        &mut self,
+        arena: &Arena,
+        id: Id,
+        factor: i128,
+        bits: u32,
+        depth: u32,
+    ) -> Option<()> {
         let factor = signed(factor, bits);
         let Some(depth) = depth.checked_sub(1) else {
             return self.add(Term::Word(id), factor, bits);
@@ -175,7 +187,7 @@ impl Sum {
         Some(())
     }
 
-    fn add(&mut self, term: Term, factor: i128, bits: u32) -> Option<()> {
+    pub(crate) fn add(&mut self, term: Term, factor: i128, bits: u32) -> Option<()> {
         match self.terms.iter().position(|(known, _)| *known == term) {
             Some(at) => {
                 let sum = &mut self.terms[at].1;

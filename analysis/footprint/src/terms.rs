@@ -54,5 +54,8 @@ pub(crate) fn parts(arena: &Arena, whole: Id) -> u64 {
         }
         bits
     }
-    gather(arena, whole, DEPTH, &mut NODES.clone())
+    let left = &mut NODES.clone();
+    let low = arena.known_low(whole);
+    let of_low = low.map(|low| part(low) | gather(arena, low, DEPTH, left));
+    of_low.unwrap_or(0) | gather(arena, whole, DEPTH, left)
 }

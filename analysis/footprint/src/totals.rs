@@ -4,7 +4,7 @@ use strobe_extent::Extent;
 
 use crate::evaluate::Evaluation;
 use crate::expr::{FactId, Id, Node};
-use crate::quotients::Quotient;
+use crate::quotients::{Prepared, Quotient};
 use crate::range::Range;
 use crate::sums::{Sum, Term, signed};
 use crate::value::{Alternative, Origin, Value};
@@ -14,6 +14,11 @@ impl Evaluation<'_> {
     /// What a sum is, by the terms of it that belong together, too.
     pub(crate) fn summed(&mut self, id: Id, facts: FactId, bits: u32, value: Value) -> Value {
         let plan = self.plan;
+        if let Some(triangle) = plan.triangles.get(&id)
+            && let Some(side) = self.side(triangle, facts)
+        {
+            return value.and(&Value::One(Alternative::number(side)), bits);
+        }
         let Some(sum) = plan.sums.known.get(&id) else {
             return value;
         };
@@ -42,7 +47,7 @@ impl Evaluation<'_> {
         self.total(&sum, facts, bits)?.numbers()
     }
 
-    fn total(&mut self, sum: &Sum, facts: FactId, bits: u32) -> Option<Alternative> {
+    pub(crate) fn total(&mut self, sum: &Sum, facts: FactId, bits: u32) -> Option<Alternative> {
         let mut total = Alternative::number(Range::exactly(sum.constant));
         for &(term, factor) in &sum.terms {
             self.work.charge(work::VALUE);
@@ -63,6 +68,7 @@ impl Evaluation<'_> {
                 }
                 Term::High(product) => self.high(product, facts)?,
                 Term::Rest(quotient) => self.rest(quotient, facts)?,
+                Term::Prepared(division) => self.prepared(division, facts)?,
                 Term::Difference { before, apart } => self.difference(before, apart, bits)?,
             };
             let product = words.mul(Range::exactly(factor), bits);
@@ -105,12 +111,17 @@ impl Evaluation<'_> {
         if times == 1 {
             return Some(Range::span(0, by - 1));
         }
-        // Of `x - by * (x * times >> shift)`: of the quotient less than 1 is cut off.
-        let whole = 1_i128 << quotient.shift;
-        let off = words.hi.checked_mul(whole - by * times)?;
-        let lo = -((-off.min(0)) >> quotient.shift);
-        let hi = off.max(0).checked_add(by.checked_mul(whole - 1)?)? >> quotient.shift;
-        Some(Range::span(lo, hi.min(words.hi)))
+        left(words, times, quotient.shift, by)
+    }
+
+    fn prepared(&mut self, division: Prepared, facts: FactId) -> Option<Range> {
+        let words = self.value(division.of, facts).numbers()?.unsigned(32);
+        let mut number = |id: Id| self.value(id, facts).numbers()?.unsigned(32).single();
+        let [times, shift, by] = [division.times, division.shift, division.by].map(&mut number);
+        let (times, shift, by) = (times? + (1 << 32), u32::try_from(shift?).ok()?, by?);
+        // The sum of the word and the product's high half must be one, too.
+        let fits = shift < 32 && by > 0 && (words.hi * times) >> 32 < 1 << 32;
+        fits.then(|| left(words, times, 32 + shift, by))?
     }
 
     /// How much the words of a table that are loaded grow from one to the one so far behind it.
@@ -158,4 +169,13 @@ impl Evaluation<'_> {
         });
         Some(Range::span(lo, hi))
     }
+}
+
+/// What is left of words from 0 on: `x - by * (x * times >> shift)`. Of the quotient less than 1 is cut off.
+fn left(words: Range, times: i128, shift: u32, by: i128) -> Option<Range> {
+    let whole = 1_i128 << shift;
+    let off = words.hi.checked_mul(whole - by.checked_mul(times)?)?;
+    let lo = -((-off.min(0)) >> shift);
+    let hi = off.max(0).checked_add(by.checked_mul(whole - 1)?)? >> shift;
+    Some(Range::span(lo, hi.min(words.hi)))
 }

@@ -6,7 +6,7 @@ use strobe_isa::scalar_register::EXEC;
 use strobe_isa::{Inst, Op, Operand, SdwaSelect};
 
 use crate::broken::Rule;
-use crate::expr::{BOTTOM, Binary, FactId, Id, Lost, Node, ONES};
+use crate::expr::{BOTTOM, Binary, FactId, Id, Inverse, Lost, Node, ONES};
 use crate::operations;
 use crate::place::Holder;
 use crate::state::{NONE_PARKED, Parked, State, Switched, is_in};
@@ -106,7 +106,8 @@ impl Walk<'_> {
             .is_none_or(|sdwa| sdwa.dst_sel == SdwaSelect::Dword);
         let saturates = inst.clamp && inst.op != v_sub_u32;
         // Swizzled lanes may keep the old value; signs may be changed in what is no number.
-        let plain = inst.dpp.is_none() && inst.abs == 0 && inst.neg == 0;
+        let signs = inst.abs == 0 && inst.neg == 0;
+        let plain = inst.dpp.is_none() && (signs || operations::is_of_doubles(inst.op));
         let (value, carry) = if whole && plain && !saturates {
             match self.vector_value(state, inst) {
                 Some((value, carry)) => (Some(value), carry),
@@ -142,7 +143,7 @@ impl Walk<'_> {
     /// The destination's value, and the carry if it is one.
     fn vector_value(&mut self, state: &State, inst: &Inst) -> Option<(Id, Option<Id>)> {
         use Op::*;
-        if !operations::is_followed(inst.op) {
+        if !operations::is_followed(inst) && !operations::is_of_doubles(inst.op) {
             return None;
         }
         if let Some((operation, left, right)) = operations::vector_pair(inst.op) {
@@ -157,6 +158,12 @@ impl Walk<'_> {
         if let Some((first, second)) = operations::vector_triple(inst.op) {
             return Some((self.three(state, inst, first, second), None));
         }
+        if operations::is_of_doubles(inst.op) {
+            return Some((self.double_value(state, inst)?, None));
+        }
+        if let Some(stage) = operations::inverse(inst) {
+            return Some((self.inverse(state, inst, stage)?, None));
+        }
         let value = match inst.op {
             v_add_co_u32 | v_sub_co_u32 | v_subrev_co_u32 => {
                 return Some(self.with_carry(state, inst));
@@ -169,6 +176,30 @@ impl Walk<'_> {
             _ => self.vector_bits(state, inst)?,
         };
         Some((value, None))
+    }
+
+    /// What is made of a divisor, or of what was made of it.
+    fn inverse(&mut self, state: &State, inst: &Inst, stage: Inverse) -> Option<Id> {
+        let of = inst
+            .srcs
+            .iter()
+            .position(|src| matches!(src, Operand::Vector(_)));
+        let source = self.source(state, inst, of.unwrap_or(0));
+        let before = match stage {
+            Inverse::Divisor => {
+                return (source != BOTTOM).then(|| self.arena.intern(Node::Inverse(source, stage)));
+            }
+            Inverse::Float => Inverse::Divisor,
+            Inverse::Scaled => Inverse::Float,
+            Inverse::Word if self.rounding.is_to_nearest(self.kernel) => Inverse::Scaled,
+            Inverse::Word => return None,
+        };
+        match self.arena.node(source) {
+            Node::Inverse(divisor, known) if known == before => {
+                Some(self.arena.intern(Node::Inverse(divisor, stage)))
+            }
+            _ => None,
+        }
     }
 
     /// Sum or difference, and the carry or borrow that comes of it.
@@ -375,6 +406,9 @@ impl Walk<'_> {
                 let (a, b) = if swap { (b, a) } else { (a, b) };
                 self.arena.compare(op, a, b)
             }
+            None if inst.op == Op::v_cmp_class_f64 => self
+                .is_zero(state, inst)
+                .unwrap_or_else(|| self.arena.unknown()),
             None => self.arena.unknown(),
         };
         let mask = self.active(state, condition);

@@ -28,6 +28,7 @@ use crate::merge::Merges;
 use crate::paths::Paths;
 use crate::premises::{Elsewhere, Premises};
 use crate::registers::VCC;
+use crate::rounding::Rounding;
 use crate::site::{Load, Visit};
 use crate::state::{ParkedLists, Snapshot, State};
 use crate::whole::Changes;
@@ -76,6 +77,7 @@ pub(crate) struct Walk<'a> {
     jumps: Jumps,
     /// Some were found on this walk: they are not in the graph yet, and it has to be done again.
     new_jumps: bool,
+    pub(crate) rounding: Rounding,
 }
 
 /// States at a block's end, by where they go on.
@@ -90,6 +92,7 @@ struct Left {
 const MAX_TARGETS: usize = 8;
 
 const NO_CODE: Reason = Reason::Other("code that cannot be decoded");
+const ROUNDED_OTHERWISE: Reason = Reason::Other("floats that are rounded otherwise");
 const NOT_FOLLOWED: Reason = Reason::Other("control flow that is not followed");
 
 /// What the parts of a walk cost, in [`AnalysisLimits::steps`]: measured, on the kernels of whole
@@ -146,6 +149,7 @@ impl<'a> Walk<'a> {
             reaches: Reaches::anywhere(),
             jumps: Jumps::default(),
             new_jumps: false,
+            rounding: Rounding::default(),
         }
     }
 
@@ -163,6 +167,8 @@ impl<'a> Walk<'a> {
                 self.merges.widen(&mut self.arena);
                 return if self.exhausted() {
                     Err(Reason::Budget)
+                } else if self.rounding.is_broken() {
+                    Err(ROUNDED_OTHERWISE)
                 } else {
                     Ok(())
                 };

@@ -3,7 +3,12 @@
 use crate::node::{Binary, Compare};
 
 impl Binary {
-    /// Of two 32-bit words.
+    /// Whether it makes something known of any word and this one.
+    pub(crate) fn is_of(self, y: u32) -> bool {
+        y != 0 || !matches!(self, Self::DivU | Self::RemU)
+    }
+
+    /// Of two 32-bit words; the second is one that it [is of](Self::is_of).
     pub(crate) fn of(self, x: u32, y: u32) -> u32 {
         let shift = y & 31;
         match self {
@@ -22,6 +27,8 @@ impl Binary {
             Self::MaxU => x.max(y),
             Self::MinS => (x as i32).min(y as i32) as u32,
             Self::MaxS => (x as i32).max(y as i32) as u32,
+            Self::DivU => x / y,
+            Self::RemU => x % y,
         }
     }
 }

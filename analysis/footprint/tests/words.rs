@@ -11,6 +11,8 @@
 mod buffers;
 #[path = "words/code.rs"]
 mod code;
+#[path = "words/divisions.rs"]
+mod divisions;
 #[path = "../../code-object/tests/elf/mod.rs"]
 mod elf;
 #[path = "words/guards.rs"]
@@ -19,6 +21,8 @@ mod guards;
 mod lanes;
 #[path = "words/sums.rs"]
 mod sums;
+#[path = "words/triangles.rs"]
+mod triangles;
 #[path = "words/vacant.rs"]
 mod vacant;
 
@@ -111,7 +115,6 @@ fn launch(footprint: &KernelFootprint, kernarg: &[u64], device: &Device<'_>) -> 
     access
 }
 
-/// One run of bytes.
 fn run_of(range: std::ops::Range<u64>) -> Side {
     bytes(std::slice::from_ref(&range))
 }

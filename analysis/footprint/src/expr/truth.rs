@@ -27,6 +27,13 @@ impl Arena {
             .is_some_and(|constant| constant & ((1 << self.zeros(word, MAX_ZEROS_DEPTH)) - 1) != 0)
     }
 
+    /// Whether a constant has no bits but where a word has only zeros.
+    pub(super) fn is_disjoint(&self, word: Id, constant: Id) -> bool {
+        let zeros = self.zeros(word, MAX_ZEROS_DEPTH);
+        self.as_const(constant)
+            .is_some_and(|bits| bits >> zeros == 0)
+    }
+
     /// Low bits of a 32-bit word that are 0, as far as that is seen.
     fn zeros(&self, word: Id, depth: u32) -> u32 {
         if let Some(value) = self.as_const(word) {

@@ -51,6 +51,13 @@ impl Arena {
                 return self.sign64(low);
             }
             (_, Node::High(whole)) if self.low(whole) == low => return whole,
+            // A constant in bits that are 0: a sum that carries nothing.
+            (Node::Binary(Binary::Or, word, bits), Node::High(whole))
+                if self.is_disjoint(word, bits) && self.low(whole) == word =>
+            {
+                let bits = self.zero64(bits);
+                return self.add64(whole, bits);
+            }
             _ => {}
         }
         self.intern(Node::Pair(low, high))

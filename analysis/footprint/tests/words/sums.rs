@@ -4,7 +4,13 @@ use super::*;
 
 /// What is written by 16 work-groups of 256.
 fn written(code: &[u32]) -> Side {
-    let kernarg = A.to_le_bytes();
+    written_with(code, &[A])
+}
+
+/// The same with more arguments.
+pub(super) fn written_with(code: &[u32], arguments: &[u64]) -> Side {
+    let words = arguments.iter().flat_map(|word| word.to_le_bytes());
+    let kernarg: Vec<u8> = words.collect();
     let launch = Launch {
         kernarg: &kernarg,
         grid: [4096, 1, 1],
@@ -15,12 +21,18 @@ fn written(code: &[u32]) -> Side {
         buffers: &[A, B],
         content: None,
     };
-    footprint(code).evaluate(&launch, &device).writes
+    let numbers = (1..arguments.len() as u32).map(|index| (8 * index, 8, "by_value"));
+    let args: Vec<_> = [(0, 8, "global_buffer")]
+        .into_iter()
+        .chain(numbers)
+        .collect();
+    let footprint = footprint_of(KernelSource::new("kernel", code).args(&args));
+    footprint.evaluate(&launch, &device).writes
 }
 
 /// The words that begin a kernel: `v1` is the item's number in the launch.
 #[rustfmt::skip]
-const NUMBER: [u32; 4] = [
+pub(super) const NUMBER: [u32; 4] = [
     0xc006_0100, 0x0000_0000,  // s_load_dwordx2 s[4:5], s[0:1], 0x0
     0x8e03_8802,               // s_lshl_b32 s3, s2, 8
     0x6802_0003,               // v_add_u32_e32 v1, s3, v0
@@ -28,7 +40,7 @@ const NUMBER: [u32; 4] = [
 
 /// Those that end it: `v3` is the element that is written.
 #[rustfmt::skip]
-const WRITE: [u32; 4] = [
+pub(super) const WRITE: [u32; 4] = [
     0x2406_0682,               // v_lshlrev_b32_e32 v3, 2, v3
     0xdc70_8000, 0x0004_0003,  // global_store_dword v3, v0, s[4:5]
     0xbf81_0000,               // s_endpgm

@@ -1,7 +1,7 @@
 //! What compilers make of control flow, as items one after the other: lanes go and come back, and a
 //! condition is put together of what each way found. Every item can be left out for itself.
 
-use super::{items, loops, rounds, sums};
+use super::{divisions, items, loops, rounds, sums};
 use crate::random::Random;
 
 /// Saved by forms that stand in each other.
@@ -22,6 +22,7 @@ pub(super) fn form(random: &mut Random, depth: usize, to: &mut Vec<String>) {
         10..12 => by_number(random, depth, saved, to),
         12..15 => to.push(sums::item(random)),
         15..17 => loops::form(random, depth, saved, to),
+        17 => to.push(divisions::item(random)),
         _ => to.push(items::item(random)),
     }
 }

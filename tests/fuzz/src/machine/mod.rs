@@ -5,6 +5,7 @@
 //! So any item may be left out, any block may go on in any other, and EXEC may be anything: lanes that no work-item
 //! has hold pointers, too, and 0. Going back costs fuel, so that kernels end.
 
+mod divisions;
 mod forms;
 mod items;
 mod loops;

@@ -4,7 +4,7 @@
 //! `s[8:9]` table of pointers, `s[10:11]` table of records, `s[14:15]` marks, `s16` to `s23` numbers, `s[24:29]` pointers,
 //! `s[30:31]`, `s[34:37]` masks, `s[50:53]` masks of [forms](super::forms), `s[60:71]` and `v[24:31]` of [loops](super::loops), `s[56:59]` the descriptor of scratch, from `s40` to `s49` for use inside
 //! an item; `v0` work-item, `v1` to `v8` numbers,
-//! `v[10:13]` pointers, from `v16` for use inside an item.
+//! `v[10:13]` pointers, from `v16` and from `v32` for use inside an item.
 
 use std::fmt::Write;
 

@@ -13,7 +13,7 @@ pub(super) fn item(random: &mut Random) -> String {
 }
 
 /// A mark at an element whose number stands in `v16`: at one of the first 128, if it is another.
-fn mark(random: &mut Random) -> String {
+pub(super) fn mark(random: &mut Random) -> String {
     let other = random.pick(&["v_min_u32", "v_max_i32", "v_and_b32"]);
     let clamp = match other {
         "v_max_i32" => "v_max_i32 v16, 0, v16\nv_min_u32 v16, 0x7f, v16".to_owned(),
