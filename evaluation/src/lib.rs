@@ -17,6 +17,6 @@ pub mod statistics;
 pub mod strobe;
 pub mod table;
 
-pub use rates::{Pace, Rates};
+pub use rates::{MeasuredPace, Rates};
 pub use session::Session;
 pub use strobe::Strobe;

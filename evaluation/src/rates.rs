@@ -61,7 +61,7 @@ impl Rates {
     ///
     /// # Errors
     /// When what it has said cannot be read.
-    pub fn pace(folder: &Path) -> anyhow::Result<Option<Pace>> {
+    pub fn pace(folder: &Path) -> anyhow::Result<Option<MeasuredPace>> {
         let path = folder.join(PACE);
         if !path.exists() {
             return Ok(None);
@@ -78,7 +78,7 @@ const PACE: &str = "pace";
 
 /// What `strobe softgpu --pace` writes, as far as it is needed here.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Pace {
+pub struct MeasuredPace {
     /// How long copies take by the model, all together.
     pub modelled_ms: f64,
     /// How much later they ended.

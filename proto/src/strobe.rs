@@ -525,6 +525,9 @@ pub struct ProcessCourse {
     /// Streams that were told to wait for a copy. How long each did, only the device knows.
     #[prost(uint64, tag = "5")]
     pub device_waits: u64,
+    /// What was written while content was copied, in the order in which that was first.
+    #[prost(message, repeated, tag = "6")]
+    pub written: ::prost::alloc::vec::Vec<ByteRange>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Course {

@@ -1,4 +1,4 @@
-//! What was expected to be written next, beside what was used first.
+//! What was expected to be written next, beside what was written first.
 
 use std::fmt::Write as _;
 
@@ -25,42 +25,37 @@ pub(super) fn section(manifest: &Manifest) -> String {
 
 fn of_process(manifest: &Manifest, course: &Course, process: &GpuProcess) -> String {
     let of = course.processes.iter().find(|of| of.pid == process.pid);
-    let expected = of.map_or(&[][..], |of| &of.expected);
+    let (expected, written) = of.map_or((&[][..], &[][..]), |of| (&of.expected, &of.written));
     let (extents, origins) = tracked(process);
     let Ok(map) = ChunkMap::new(extents, manifest.chunk_bytes) else {
         return String::new();
     };
     let expected = places(&map, expected);
-    let used = places(&map, &process.first_use);
-    if expected.iter().chain(&used).all(Option::is_none) {
+    let written = places(&map, written);
+    if expected.iter().chain(&written).all(Option::is_none) {
         return String::new();
     }
     let both: Vec<(usize, usize, bool)> = expected
         .iter()
-        .zip(&used)
+        .zip(&written)
         .zip(&origins)
-        .filter_map(|((expected, used), origin)| {
-            Some(((*expected)?, (*used)?, *origin == ChunkOrigin::Written))
+        .filter_map(|((expected, written), origin)| {
+            Some(((*expected)?, (*written)?, *origin == ChunkOrigin::Written))
         })
         .collect();
     let count = |places: &[Option<usize>]| places.iter().flatten().count();
-    let written = origins
-        .iter()
-        .filter(|origin| **origin == ChunkOrigin::Written)
-        .count();
-    let turn = origins
-        .iter()
-        .filter(|origin| **origin == ChunkOrigin::Turn)
-        .count();
+    let came = |by: ChunkOrigin| origins.iter().filter(|origin| **origin == by).count();
     let mut html = format!(
-        "<p>Process {}: of {} chunks, {} were expected to be written next, and {} were used while the rest was copied; {} were both. \
-         {turn} chunks left in their turn, and for {written} a write came first and they were put aside. The nearer the points are to the \
+        "<p>Process {}: of {} chunks, {} were expected to be written next, and {} were written while the rest was copied; {} were both. \
+         {} chunks left in their turn, and for {} a write came first and they were put aside. The nearer the points are to the \
          diagonal, the better the order was known.</p>\n",
         process.pid,
         map.len(),
         count(&expected),
-        count(&used),
-        both.len()
+        count(&written),
+        both.len(),
+        came(ChunkOrigin::Turn),
+        came(ChunkOrigin::Written)
     );
     if both.is_empty() {
         return html;
@@ -71,7 +66,7 @@ fn of_process(manifest: &Manifest, course: &Course, process: &GpuProcess) -> Str
     let (across, down) = (most(|point| point.0), most(|point| point.1));
     let _ = writeln!(
         html,
-        "<svg viewBox=\"0 0 {} {}\" style=\"max-width: 34rem\" role=\"img\" aria-label=\"Expected order and order of use\">\
+        "<svg viewBox=\"0 0 {} {}\" style=\"max-width: 34rem\" role=\"img\" aria-label=\"Expected order and order of writes\">\
          <rect class=\"frame\" x=\"{LEFT}\" y=\"4\" width=\"{WIDE}\" height=\"{HIGH}\"/>\
          <line class=\"axis\" x1=\"{LEFT}\" y1=\"4\" x2=\"{}\" y2=\"{}\"/>",
         WIDE + LEFT + 8.0,
@@ -79,21 +74,21 @@ fn of_process(manifest: &Manifest, course: &Course, process: &GpuProcess) -> Str
         LEFT + WIDE,
         HIGH + 4.0
     );
-    for (expected, used, written) in &both {
+    for (expected, written, is_aside) in &both {
         let x = LEFT + *expected as f64 / across * WIDE;
-        let y = 4.0 + *used as f64 / down * HIGH;
-        let class = if *written { "point written" } else { "point" };
+        let y = 4.0 + *written as f64 / down * HIGH;
+        let class = if *is_aside { "point written" } else { "point" };
         let _ = writeln!(
             html,
-            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"><title>expected as number {}, used as number {}</title></circle>",
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"><title>expected as number {}, written as number {}</title></circle>",
             expected + 1,
-            used + 1
+            written + 1
         );
     }
     let _ = writeln!(
         html,
         "<text class=\"quiet\" x=\"{LEFT}\" y=\"{}\">expected order (first at the left) \u{2192}</text>\
-         <text class=\"quiet\" transform=\"translate(14 {}) rotate(-90)\">\u{2190} order of use (first at the top)</text></svg>\n\
+         <text class=\"quiet\" transform=\"translate(14 {}) rotate(-90)\">\u{2190} order of first writes (first at the top)</text></svg>\n\
          <p class=\"quiet\"><span class=\"key turn\"></span>copied in its turn <span class=\"key written\"></span>put aside for a write</p>",
         HIGH + 22.0,
         HIGH

@@ -1,6 +1,6 @@
 //! In which order memory is used after a cut: a program that is restored from it uses its memory likewise.
 
-use strobe_extent::{Access, ChunkIndex, ChunkMap, Extent, Side};
+use strobe_extent::{ChunkIndex, ChunkMap, Extent, Side};
 
 /// Takes note of the chunks that operations touch, each when it is touched first.
 #[derive(Clone, Debug)]
@@ -20,19 +20,15 @@ impl FirstUse {
         }
     }
 
-    /// An operation is next that may touch this. What may touch anything says nothing.
-    pub fn touched(&mut self, access: &Access) {
+    /// An operation is next that may read, or write, this. What may touch anything says nothing.
+    pub fn touched(&mut self, side: &Side) {
+        let Side::Known(bytes) = side else { return };
         if self.order.len() == self.map.len() {
             return;
         }
-        for side in [&access.reads, &access.writes] {
-            let Side::Known(bytes) = side else {
-                continue;
-            };
-            for chunk in self.map.touching_any_of(bytes) {
-                if !std::mem::replace(&mut self.is_used[chunk.0 as usize], true) {
-                    self.order.push(chunk);
-                }
+        for chunk in self.map.touching_any_of(bytes) {
+            if !std::mem::replace(&mut self.is_used[chunk.0 as usize], true) {
+                self.order.push(chunk);
             }
         }
     }
@@ -59,7 +55,7 @@ impl FirstUse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe_extent::Reason;
+    use strobe_extent::{Access, Reason};
 
     fn extent(start: u64, end: u64) -> Extent {
         Extent::new(start, end).unwrap()
@@ -69,18 +65,12 @@ mod tests {
     fn chunks_come_in_the_order_of_their_first_use() {
         let map = ChunkMap::new([extent(0x10000, 0x18000)], 0x1000).unwrap();
         let mut used = FirstUse::new(map);
-        let reads = |start, end| Access {
-            reads: extent(start, end).into(),
-            writes: Side::none(),
-        };
-        let writes = Access {
-            reads: Side::none(),
-            writes: extent(0x10000, 0x10001).into(),
-        };
-        used.touched(&reads(0x14800, 0x16001));
-        used.touched(&Access::unknown(Reason::Budget));
-        used.touched(&writes);
-        used.touched(&reads(0x13000, 0x15000));
+        let side = |start, end| Side::from(extent(start, end));
+        used.touched(&side(0x14800, 0x16001));
+        used.touched(&Access::unknown(Reason::Budget).reads);
+        used.touched(&Side::none());
+        used.touched(&side(0x10000, 0x10001));
+        used.touched(&side(0x13000, 0x15000));
         let expected = [
             extent(0x14000, 0x17000),
             extent(0x10000, 0x11000),

@@ -28,6 +28,7 @@
 //! The device adds the lanes of a block ([`KERNEL`], source in `crates/agent/kernels`); the rest is
 //! [`Fingerprint::of_blocks`].
 
+// But for the vectors of some processors.
 #![deny(unsafe_code)]
 
 mod block;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use strobe_evaluation::{Pace, Rates, Strobe};
+use strobe_evaluation::{MeasuredPace, Rates, Strobe};
 
 /// How often something is measured until the time model was kept.
 const ATTEMPTS: usize = 4;
@@ -31,7 +31,7 @@ impl Setup {
         for attempt in 1..=ATTEMPTS {
             let folder = self.new_folder(&format!("{name}-{attempt}"))?;
             let value = measure(&folder)?;
-            let Some(Pace {
+            let Some(MeasuredPace {
                 modelled_ms,
                 late_ms,
                 kept: false,

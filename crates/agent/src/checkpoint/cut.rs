@@ -230,7 +230,7 @@ impl Cut {
         self.rest
             .access()
             .into_iter()
-            .for_each(|access| saving.touched(access));
+            .for_each(|access| saving.used(access));
         agent.device.course.keep(&agent.trace, saving);
         Ok(())
     }

@@ -31,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 const PIECE: usize = 8192;
 /// Events in one message.
 const EVENTS: usize = 512;
-/// Of what was expected to be written next, so many extents go into the record.
+/// Of what was expected to be written next, and of what was, so many extents go into the record.
 const MOST_EXPECTED: usize = 4 << 10;
 /// How long the controller may take to commit.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(600);
@@ -62,6 +62,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     let course = &agent.device.course;
     let witnesses = course.with(|saving| saving.witnesses());
     let first_use = course.with(|saving| saving.first_use());
+    let first_write = course.with(|saving| saving.first_write(MOST_EXPECTED));
     let copied = course.with(|saving| saving.resources.log.as_mut().map(CopyLog::take));
     let device_waits = course.with(|saving| saving.statistics().waits);
     agent.phases.took("copy", started, finished);
@@ -96,6 +97,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
                 spans: agent.phases.so_far(),
                 held: GATE.held.sums(),
                 expected: expected.map(|extent| (*extent).into()).collect(),
+                written: first_write.into_iter().flatten().map(Into::into).collect(),
                 device_waits: device_waits.unwrap_or(0),
                 ..ProcessCourse::default()
             }),

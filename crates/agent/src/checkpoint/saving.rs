@@ -38,6 +38,7 @@ pub(crate) struct Saving {
     /// Their kernels, as the engine's evidence names them.
     kernels: HashMap<KernelId, &'static Kernel>,
     first_use: FirstUse,
+    first_write: FirstUse,
 }
 
 /// What is left of a checkpoint to find out who has made a missed write.
@@ -65,6 +66,7 @@ impl Saving {
     pub(crate) fn new(engine: Engine, resources: Resources, max_hold: Duration) -> Saving {
         Saving {
             first_use: FirstUse::new(engine.chunks().clone()),
+            first_write: FirstUse::new(engine.chunks().clone()),
             driver: Driver::new(engine),
             resources,
             progress: Progress::new(max_hold, Instant::now()),
@@ -100,13 +102,25 @@ impl Saving {
     }
 
     /// Takes note of what is used, for who restores this.
+    pub(crate) fn used(&mut self, access: &Access) {
+        self.first_use.touched(&access.reads);
+        self.first_use.touched(&access.writes);
+    }
+
+    /// The same of what comes after the cut, and of what that writes: it is compared with what was expected to come.
     pub(crate) fn touched(&mut self, access: &Access) {
-        self.first_use.touched(access);
+        self.used(access);
+        self.first_write.touched(&access.writes);
     }
 
     /// In which order it was used so far.
     pub(crate) fn first_use(&self) -> Vec<Extent> {
         self.first_use.order(MOST_USED)
+    }
+
+    /// In which order it was written so far, in no more than so many extents.
+    pub(crate) fn first_write(&self, most: usize) -> Vec<Extent> {
+        self.first_write.order(most)
     }
 
     /// Takes note of a launch, for the case that a write is missed.

@@ -36,7 +36,7 @@ const MEMBERS: [Member; 23] = [
     safe("analysis/isa", 0),
     safe("proto", 1),
     safe("crates/extent", 0),
-    safe("crates/fingerprint", 0),
+    member("crates/fingerprint", 0),
     member("crates/kfd", 0),
     safe("crates/log", 0),
     member("crates/hip", 0),

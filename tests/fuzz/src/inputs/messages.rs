@@ -196,6 +196,7 @@ pub fn valid_control() -> Vec<Vec<u8>> {
                     longest_ns: 2,
                 }],
                 expected: vec![SOME],
+                written: vec![SOME],
                 device_waits: 3,
             }),
         }),
