@@ -361,7 +361,7 @@ fn take(
         from_agent::Body::Ring(ring) => ring,
         from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
         // Nothing was promised.
-        from_agent::Body::Done(done) => return Ok(expected.done(done)),
+        from_agent::Body::Done(done) => return Ok(expected.done(*done)),
         _ => bail!("the agent did not say where its chunks are"),
     };
     let (full, arriving) = sync_channel::<Arrived>(BACKLOG);
@@ -452,7 +452,7 @@ fn read(
                 }
             }
             from_agent::Body::Traced(more) => ensure!(traced.add(more), NONSENSE),
-            from_agent::Body::Done(done) => return Ok(done),
+            from_agent::Body::Done(done) => return Ok(*done),
             from_agent::Body::Aborted(aborted) => bail!("{}", aborted.reason),
             _ => bail!("the agent says something unexpected"),
         }

@@ -267,7 +267,7 @@ pub mod from_agent {
         #[prost(message, tag = "5")]
         Chunk(super::ChunkReady),
         #[prost(message, tag = "6")]
-        Done(super::Done),
+        Done(::prost::alloc::boxed::Box<super::Done>),
         #[prost(message, tag = "7")]
         Aborted(super::Aborted),
         #[prost(message, tag = "8")]

@@ -87,7 +87,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     }
     let expected = cut.expected().iter().take(MOST_EXPECTED);
     connection
-        .send(from_agent::Body::Done(Done {
+        .send(from_agent::Body::Done(Box::new(Done {
             statistics: Some(Statistics {
                 opened_ns,
                 ..statistics
@@ -101,7 +101,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
                 device_waits: device_waits.unwrap_or(0),
                 ..ProcessCourse::default()
             }),
-        }))
+        })))
         .map_err(lost)?;
     let stall_ns = opened_ns.saturating_sub(statistics.gate_closed_ns) + statistics.launch_wait_ns;
     wait_for_commit(agent, witnesses.as_ref(), stall_ns, &mut connection)

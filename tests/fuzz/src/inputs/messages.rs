@@ -176,7 +176,7 @@ pub fn valid_control() -> Vec<Vec<u8>> {
                 code_object: vec![1; 16],
             }],
         }),
-        From::Done(strobe_proto::Done {
+        From::Done(Box::new(strobe_proto::Done {
             statistics: Some(Statistics {
                 launches: 1 << 40,
                 ..Statistics::default()
@@ -199,7 +199,7 @@ pub fn valid_control() -> Vec<Vec<u8>> {
                 written: vec![SOME],
                 device_waits: 3,
             }),
-        }),
+        })),
         From::Traced(Traced {
             events: vec![TraceEvent {
                 kind: TraceKind::Copy.into(),
