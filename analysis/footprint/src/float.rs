@@ -5,6 +5,12 @@ use crate::node::Id;
 /// What an instruction rounds by at most, of its result.
 pub(crate) const ROUNDED: f64 = f64::EPSILON;
 
+/// What is followed is no further from 1 than so many times: then neither it nor what the machine has is beyond all floats,
+/// or loses bits at their lower end, whichever power of the root of an integer of 64 bits it is taken with.
+const FAR: f64 = (1u64 << 63) as f64;
+/// How far from 1 what is taken for 1 may be: the bounds of one way to a root are some thousand times narrower.
+const NEAR: f64 = 1.0 / (1 << 16) as f64;
+
 /// Numbers, with both bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
@@ -42,6 +48,17 @@ impl Bounds {
             lo: self.lo - most * (error + ROUNDED),
             hi: self.hi + most * (error + ROUNDED),
         }
+    }
+
+    /// Whether floats that are so many times a power of a root are as exact as others. (No number is not.)
+    fn is_followed(self) -> bool {
+        let most = self.lo.abs().max(self.hi.abs());
+        self.lo <= self.hi && (1.0 / FAR..=FAR).contains(&most)
+    }
+
+    /// Whether it is 1 but for what was rounded.
+    pub(crate) fn is_one(self) -> bool {
+        (1.0 - NEAR..=1.0).contains(&self.lo) && (1.0..=1.0 + NEAR).contains(&self.hi)
     }
 
     pub(crate) fn negated(self) -> Self {
@@ -91,6 +108,11 @@ impl Double {
 }
 
 impl Power {
+    /// If it can be followed.
+    pub(crate) fn checked(self) -> Option<Self> {
+        self.number.is_followed().then_some(self)
+    }
+
     pub(crate) fn is_root(&self) -> bool {
         self.roots == 1 && self.of_zero
     }
@@ -99,18 +121,21 @@ impl Power {
     pub(crate) fn times(self, other: Self) -> Option<Self> {
         let roots = self.roots + other.roots;
         let is_one = self.of == other.of && (-2..=2).contains(&roots);
-        is_one.then(|| Self {
+        let product = is_one.then(|| Self {
             of: self.of,
             roots,
             number: self.number.times(other.number).off_by(ROUNDED),
             of_zero: self.of_zero && other.of_zero,
-        })
+        });
+        product?.checked()
     }
 }
 
 /// Half of the root of an integer, which is so many times the root for all that is known, less 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Root {
+    /// The float: another one of the same integer, as near to its root, may be rounded otherwise.
+    pub(crate) of: Id,
     pub(crate) number: Bounds,
     /// Rounded down; else what comes behind the point is left out.
     pub(crate) floored: bool,

@@ -6,7 +6,7 @@
 
 use strobe_isa::{Inst, Op, Operand};
 
-use crate::expr::{Binary, Compare, Id, Lost, Node, TRUE};
+use crate::expr::{Binary, Compare, FALSE, Id, Lost, Node, TRUE};
 use crate::float::{Bounds, Double, Power, ROUNDED};
 use crate::state::State;
 use crate::walk::Walk;
@@ -15,7 +15,7 @@ use crate::walk::Walk;
 const ESTIMATED: f64 = 1.0 / (1 << 22) as f64;
 /// The bits by which `v_cmp_class_f64` asks for zeros, or for zeros and infinity.
 const ZEROS: [u32; 2] = [0x40, 0x260];
-/// No word above it, and none below its negative, is a number of elements.
+/// Words that far from 0, or further, are no numbers of elements.
 const MANY: u32 = 1 << 30;
 
 /// What a sum or a difference of two is multiplied with, or what an operand is.
@@ -40,12 +40,9 @@ impl Walk<'_> {
             v_cvt_i32_f64 => return self.truncated(state, inst),
             v_ldexp_f64 => self.scaled_up(state, inst)?,
             v_rsq_f64 => self.inverse_root(state, inst)?,
-            v_floor_f64 => match self.double(state, inst, 0)? {
-                Source::Double(Double::Half(root)) => Double::Word {
-                    word: self.root(root, true)?,
-                    signed: true,
-                },
-                _ => return None,
+            v_floor_f64 => Double::Word {
+                word: self.root(state, inst, true)?,
+                signed: true,
             },
             v_min_f64 | v_max_f64 => self.extreme(state, inst)?,
             v_add_f64 => self.double_sum(state, inst)?,
@@ -66,7 +63,7 @@ impl Walk<'_> {
         };
         let class = self.word(state, inst.srcs[1]);
         let class = self.arena.as_const(class)?;
-        let is_asked = ZEROS.contains(&class) && power.roots == 2 && power.number.lo > 0.0;
+        let is_asked = ZEROS.contains(&class) && power.roots == 2 && power.number.is_one();
         let zero = self.arena.constant64(0);
         is_asked.then(|| self.arena.compare(Compare::Eq, power.of, zero))
     }
@@ -150,7 +147,7 @@ impl Walk<'_> {
                 roots: 2,
                 number,
                 ..
-            })) if number.lo > 0.0 => {
+            })) if number.is_one() => {
                 let number = Bounds {
                     lo: 1.0 / number.hi.sqrt(),
                     hi: 1.0 / number.lo.sqrt(),
@@ -258,20 +255,25 @@ impl Walk<'_> {
         else {
             return None;
         };
-        // A root that is known is far from the end of all words, and so is the difference unless the other is near it.
+        // Where both are far from the end of all words, so is the difference: it would become the last word there.
         let Node::Root(..) = self.arena.node(b) else {
             return None;
         };
-        let least = self.arena.constant(MANY.wrapping_neg());
-        let is_near = self.arena.compare(Compare::LtS, a, least);
         let lost = self.arena.opaque(Lost::Arithmetic);
-        let a = if is_near == TRUE {
-            lost
-        } else {
-            self.arena.select(is_near, lost, a)
-        };
+        let mut difference = self.arena.binary(Binary::Sub, a, b);
+        for word in [a, b] {
+            let many = self.arena.constant(MANY);
+            let from_least = self.arena.binary(Binary::Add, word, many);
+            let most = self.arena.constant(2 * MANY);
+            let is_small = self.arena.compare(Compare::LtU, from_least, most);
+            difference = match is_small {
+                TRUE => difference,
+                FALSE => lost,
+                _ => self.arena.select(is_small, difference, lost),
+            };
+        }
         Some(Double::Word {
-            word: self.arena.binary(Binary::Sub, a, b),
+            word: difference,
             signed: true,
         })
     }
@@ -289,10 +291,11 @@ impl Walk<'_> {
                     lo: number,
                     hi: number,
                 };
-                Double::Power(Power {
+                let product = Power {
                     number: power.number.times(times).off_by(ROUNDED),
                     ..power
-                })
+                };
+                Double::Power(product.checked()?)
             }
             _ => return None,
         })
@@ -326,28 +329,33 @@ impl Walk<'_> {
         if (product.of, product.roots) != (added.of, added.roots) {
             return None;
         }
-        Some(Double::Power(Power {
+        let sum = Power {
             number: product.number.plus(added.number).off_by(ROUNDED),
             of_zero: product.of_zero && added.of_zero,
             ..product
-        }))
+        };
+        Some(Double::Power(sum.checked()?))
     }
 
     /// `v_cvt_i32_f64`.
     fn truncated(&mut self, state: &State, inst: &Inst) -> Option<Id> {
         match self.double(state, inst, 0)? {
             Source::Double(Double::Word { word, signed }) => Some(self.with_sign(word, signed)),
-            Source::Double(Double::Half(root)) => self.root(root, false),
-            _ => None,
+            Source::Double(Double::Half(_)) => self.root(state, inst, false),
+            Source::Double(_) | Source::Number(_) => None,
         }
     }
 
     /// Half of a root less 1, without what comes behind the point.
-    fn root(&mut self, of: Power, floored: bool) -> Option<Id> {
+    fn root(&mut self, state: &State, inst: &Inst, floored: bool) -> Option<Id> {
+        let Source::Double(Double::Half(power)) = self.double(state, inst, 0)? else {
+            return None;
+        };
         // Of roots of the integer itself, and rounded as it is reckoned with.
-        if of.number.lo > 1.0 || of.number.hi < 1.0 || !self.rounding.is_to_nearest(self.kernel) {
+        if !power.number.is_one() || !self.rounding.is_to_nearest(self.kernel) {
             return None;
         }
-        Some(self.arena.root(of.of, of.number, floored))
+        let float = self.scalar64(state, inst.srcs[0]);
+        Some(self.arena.root(float, power, floored))
     }
 }

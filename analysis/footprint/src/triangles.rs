@@ -6,12 +6,13 @@
 //! left is as much more or less.
 
 use crate::expr::{Arena, Binary, Id, Map, Node};
-use crate::float::{Bounds, Root};
+use crate::float::{Power, Root};
 use crate::sums::{DEPTH, Sum, Term};
 
 impl Arena {
-    /// The row of the element of a triangle of which the integer is made, if it is of one.
-    pub(crate) fn root(&mut self, integer: Id, number: Bounds, floored: bool) -> Id {
+    /// The row of the element of a triangle of which the integer is made, if it is of one: half of the root in this float.
+    pub(crate) fn root(&mut self, float: Id, power: Power, floored: bool) -> Id {
+        let (integer, number) = (power.of, power.number);
         let mut sum = Sum::default();
         if sum.gather(self, integer, 1, 64, DEPTH).is_none() {
             sum = Sum::default();
@@ -24,6 +25,7 @@ impl Arena {
         let words: Vec<(Id, i128)> = words.collect();
         let halves = words.into_iter();
         let root = Root {
+            of: float,
             number,
             floored,
             terms: halves
