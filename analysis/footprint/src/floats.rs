@@ -255,25 +255,26 @@ impl Walk<'_> {
         else {
             return None;
         };
-        // Where both are far from the end of all words, so is the difference: it would become the last word there.
+        // The machine makes the last word of a difference that is none. Of two small words it is one. (What is not known is
+        // in the first word's place: rows of triangles are told by the root that is taken from something.)
         let Node::Root(..) = self.arena.node(b) else {
             return None;
         };
         let lost = self.arena.opaque(Lost::Arithmetic);
-        let mut difference = self.arena.binary(Binary::Sub, a, b);
+        let mut from = a;
         for word in [a, b] {
             let many = self.arena.constant(MANY);
             let from_least = self.arena.binary(Binary::Add, word, many);
             let most = self.arena.constant(2 * MANY);
             let is_small = self.arena.compare(Compare::LtU, from_least, most);
-            difference = match is_small {
-                TRUE => difference,
+            from = match is_small {
+                TRUE => from,
                 FALSE => lost,
-                _ => self.arena.select(is_small, difference, lost),
+                _ => self.arena.select(is_small, from, lost),
             };
         }
         Some(Double::Word {
-            word: difference,
+            word: self.arena.binary(Binary::Sub, from, b),
             signed: true,
         })
     }
