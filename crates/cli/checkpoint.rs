@@ -19,6 +19,7 @@ use strobe_criu::{ghosts, left_over, limits, statistics, tcp, timers};
 use strobe_engine::Rounds;
 use strobe_program::agent::{RemoteAgent, Snapshot};
 use strobe_program::awaited::Standstill;
+use strobe_program::clock::now_ns;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::process::{self, Identity};
@@ -34,7 +35,7 @@ use crate::abandoned::{Attempt, Watched};
 use crate::arguments::{self, CheckpointArguments};
 use crate::arming::{self, CONNECT};
 use crate::commit::{Dumped, Preparation, finish, finish_held};
-use crate::course::{Timeline, now_ns};
+use crate::course::Timeline;
 use crate::delivery::{DamagedBase, Known};
 use crate::distrust;
 use crate::ended::{unless_ended, unless_gone, unless_passing};
@@ -50,7 +51,9 @@ use crate::requirements::{
 use crate::results::CheckpointReport;
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
-use crate::{capabilities, directory, interrupt, launches, progress, prospects, release, rounds};
+use crate::{
+    capabilities, directory, interrupt, launches, progress, prospects, release, rounds, trace,
+};
 
 pub(crate) const INTERRUPTED: &str = "interrupted; the program goes on";
 const DRAIN_ATTEMPTS: u32 = 3;
@@ -355,10 +358,11 @@ fn prepare(
     let criu = Criu::find(None).map_err(refused)?;
     let plugin = locate::find_plugin().map_err(refused)?;
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
-    if let Some(trace) = &arguments.trace {
-        let made = fs::File::create(trace);
-        made.map_err(|error| refused(format_args!("cannot write {}: {error}", trace.display())))?;
-    }
+    let trace = arguments.trace.as_deref().map(|path| {
+        let opened = trace::Output::open(path);
+        opened.map_err(|error| refused(format_args!("cannot write {}: {error}", path.display())))
+    });
+    let trace = trace.transpose()?;
     directory::clear_beside(arguments.output());
     let writer = CheckpointWriter::create(arguments.output(), arguments.base.as_deref()).map_err(
         |e| match e {
@@ -402,6 +406,7 @@ fn prepare(
         rounds: Rounds::default(),
         rounds_taken: Vec::new(),
         timeline: timeline.clone(),
+        trace,
         _leases: leases,
     })
 }

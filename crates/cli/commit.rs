@@ -42,6 +42,7 @@ pub(crate) struct Preparation {
     pub(crate) rounds: Rounds,
     pub(crate) rounds_taken: Vec<RoundTaken>,
     pub(crate) timeline: Timeline,
+    pub(crate) trace: Option<trace::Output>,
     pub(crate) _leases: Vec<Lease>,
 }
 
@@ -224,6 +225,7 @@ fn commit(
         rounds,
         rounds_taken,
         timeline,
+        trace,
         ..
     } = preparation;
     let Taken {
@@ -309,11 +311,11 @@ fn commit(
         ..Manifest::default()
     };
     interrupt::commits();
-    let traced = arguments.trace.as_ref().zip(manifest.course.clone());
+    let traced = trace.zip(manifest.course.clone());
     timeline.time("commit", || writer.commit(manifest))?;
-    if let Some((path, course)) = traced {
+    if let Some((trace, course)) = traced {
         // The checkpoint is what it is, whether anybody can read of it or not.
-        let written = trace::write(path, &course, &timeline, &courses);
+        let written = trace.write(&course, &timeline, &courses);
         written.unwrap_or_else(|error| notice(format_args!("{error:#}")));
     }
     Ok(report)

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::time::{ClockId, clock_gettime};
-use strobe_proto::{Course, Cut, HeldBack, ProcessCourse, RoundTaken, Span, TraceEvent, Traced};
+use strobe_proto::{
+    Course, Cut, HeldBack, ProcessCourse, RoundTaken, Span, Spans, TraceEvent, Traced,
+};
 
-use strobe_program::clock::MonotonicClock;
+use strobe_program::clock::{MonotonicClock, now_ns};
 
 /// Events of one process; more are not taken from an agent, which keeps fewer.
 const MOST_EVENTS: usize = 1 << 16;
@@ -14,7 +15,7 @@ const MOST_EVENTS: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     began_ns: u64,
-    over: Arc<Mutex<Vec<Span>>>,
+    over: Arc<Mutex<Spans>>,
 }
 
 impl Timeline {
@@ -31,18 +32,14 @@ impl Timeline {
         let start_ns = now_ns();
         let done = does();
         let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        over.push(Span {
-            name: name.into(),
-            start_ns,
-            end_ns: now_ns(),
-        });
+        over.add(name, start_ns, now_ns());
         done
     }
 
     /// The phases that are over.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        over.clone()
+        over.clone().into()
     }
 
     /// For the manifest.
@@ -110,12 +107,4 @@ pub(crate) fn held_in_all(processes: &[ProcessCourse]) -> Vec<HeldBack> {
         }
     }
     all
-}
-
-/// CLOCK_MONOTONIC, nanoseconds.
-pub(crate) fn now_ns() -> u64 {
-    // It is a clock that every kernel has.
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-        now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-    })
 }

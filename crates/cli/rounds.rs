@@ -9,13 +9,13 @@ use anyhow::{anyhow, bail};
 use strobe_engine::{Round, Rounds};
 use strobe_fingerprint::Fingerprint;
 use strobe_program::agent::RemoteAgent;
+use strobe_program::clock::now_ns;
 use strobe_proto::{
     BeginRound, EndRounds, KnownChunk, KnownChunks, Ring, RoundTaken, SlotFree, from_agent,
     to_agent,
 };
 use strobe_store::CheckpointWriter;
 
-use crate::course::now_ns;
 use crate::delivery::{Known, put, read_slot};
 use crate::link::Link;
 use crate::progress;

@@ -7,12 +7,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 use strobe_program::agent::{AgentError, Copying, LastCheckpoint, RemoteAgent, Snapshot};
-use strobe_program::clock::MonotonicClock;
+use strobe_program::clock::{MonotonicClock, now_ns};
 use strobe_program::process::{self, Identity};
 use strobe_proto::page::Phase;
 
 use crate::arguments::StatusArguments;
-use crate::course::now_ns;
 use crate::outcome::{Outcome, Refused};
 use crate::output::{answer, one_line};
 use crate::size::show_size;

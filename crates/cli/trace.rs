@@ -5,10 +5,12 @@
 //! it was seen to have ended, a launch as the call that makes it.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::path::Path;
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 use strobe_proto::{Course, RoundTaken, Span, TraceEvent, TraceKind};
 
@@ -26,25 +28,44 @@ const INSIDE: u64 = PHASES + 0x2000;
 /// Name of the phase in which calls wait, which lies across others.
 pub(crate) const GATE_CLOSED: &str = "gate closed";
 
-/// Writes what is known of a checkpoint that is complete.
-pub(crate) fn write(
-    path: &Path,
-    course: &Course,
-    timeline: &Timeline,
-    processes: &[OfProcess],
-) -> anyhow::Result<()> {
-    let trace = trace(std::process::id(), course, &timeline.spans(), processes);
-    let write = || {
-        let mut file = BufWriter::new(File::create(path)?);
-        serde_json::to_writer(&mut file, &trace)?;
-        file.flush()
-    };
-    write().with_context(|| {
-        format!(
-            "there is a checkpoint, but no trace: cannot write {}",
-            path.display()
-        )
-    })
+/// The file that a trace goes to.
+#[derive(Debug)]
+pub(crate) struct Output {
+    path: PathBuf,
+    file: File,
+}
+
+impl Output {
+    /// Opens it, before there is anything to write; what it holds stays until then. Nobody is waited for who would read.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        Ok(Self {
+            path: path.to_owned(),
+            file: options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?,
+        })
+    }
+
+    /// Writes what is known of a checkpoint that is complete.
+    pub(crate) fn write(
+        self,
+        course: &Course,
+        timeline: &Timeline,
+        processes: &[OfProcess],
+    ) -> anyhow::Result<()> {
+        let trace = trace(std::process::id(), course, &timeline.spans(), processes);
+        let path = self.path.display();
+        let write = || {
+            // A pipe has no length.
+            if self.file.metadata()?.is_file() {
+                self.file.set_len(0)?;
+            }
+            let mut file = BufWriter::new(&self.file);
+            serde_json::to_writer(&mut file, &trace)?;
+            file.flush()
+        };
+        write().with_context(|| format!("there is a checkpoint, but no trace: cannot write {path}"))
+    }
 }
 
 fn trace(command: u32, course: &Course, spans: &[Span], processes: &[OfProcess]) -> Value {
@@ -178,7 +199,7 @@ impl Events {
                         let name = format!("inside the device {}", track + 1);
                         self.name("thread_name", pid, Some(number), &name);
                     }
-                    let name = format!("put aside: {} chunks", event.lane);
+                    let name = format!("put aside: {} chunks", event.chunks);
                     self.add(pid, number, "aside", &name, moments, bytes);
                 }
             }
@@ -189,7 +210,28 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use std::fs;
     use strobe_proto::{HeldBy, ProcessCourse};
+
+    #[test]
+    fn a_file_is_what_it_was_until_there_is_a_trace_and_a_pipe_without_a_reader_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        let before = "x".repeat(1 << 20);
+        fs::write(&path, &before).unwrap();
+        let output = Output::open(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        output
+            .write(&Course::default(), &Timeline::begin(), &[])
+            .unwrap();
+        let trace: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(trace["traceEvents"].is_array());
+        let pipe = folder.path().join("pipe");
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        assert!(Output::open(&pipe).is_err());
+    }
 
     #[test]
     fn what_overlaps_is_on_tracks_of_its_own() {

@@ -15,6 +15,7 @@ pub mod journal;
 pub mod kernel_text;
 pub mod page;
 mod program_file;
+mod spans;
 pub mod start_time;
 
 #[rustfmt::skip]
@@ -26,4 +27,5 @@ pub mod stats;
 #[rustfmt::skip]
 #[expect(missing_docs, reason = "generated: what is to be said of a field stands in the .proto file")]
 mod strobe;
+pub use spans::Spans;
 pub use strobe::*;

@@ -575,7 +575,7 @@ pub struct TraceEvent {
     pub end_ns: u64,
     #[prost(message, optional, tag = "4")]
     pub extent: ::core::option::Option<ByteRange>,
-    /// a thread, a slot of the ring, or how many chunks are put aside
+    /// a thread, or a slot of the ring
     #[prost(uint32, tag = "5")]
     pub lane: u32,
     /// of a kernel, mangled
@@ -583,6 +583,9 @@ pub struct TraceEvent {
     pub name: ::prost::alloc::string::String,
     #[prost(enumeration = "HeldBy", tag = "7")]
     pub cause: i32,
+    /// that are put aside together
+    #[prost(uint32, tag = "8")]
+    pub chunks: u32,
 }
 /// Written by the plugin beside the images (strobe-plugin.img).
 #[derive(Clone, PartialEq, ::prost::Message)]

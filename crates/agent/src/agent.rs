@@ -43,7 +43,6 @@ pub(crate) struct Agent {
     pub(crate) trace: Mutex<Trace>,
     /// Streams that the program has created.
     pub(crate) streams: RwLock<Vec<RawStream>>,
-    /// How far the program is ahead of the GPU.
     /// Nanoseconds for which the gate was closed in this checkpoint, and no cut came of it.
     pub(crate) held_in_vain_ns: AtomicU64,
     /// Of the checkpoint that is under way.

@@ -11,6 +11,7 @@ use strobe_kfd::client::gem as handles;
 use strobe_kfd::criu::{BoBucket, DeviceBucket, MINIMUM_MINOR};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::attributes::{self, Found};
+use strobe_program::clock::now_ns;
 use strobe_program::maps;
 use strobe_program::namespaces;
 use strobe_program::pipes::Pipes;
@@ -29,7 +30,7 @@ use strobe_store::contents;
 use crate::devices::{self, Device, Devices};
 use crate::dump_error::DumpError;
 use crate::gem::{self, Held, HeldError};
-use crate::hand_over::{self, AtCut, GateError, now_ns};
+use crate::hand_over::{self, AtCut, GateError};
 use crate::host::{self, Level};
 use crate::images::Images;
 use crate::kfd_image::kfd_image;
@@ -38,7 +39,7 @@ use crate::options::Options;
 use crate::promise;
 use crate::save::{self, Job};
 use crate::sharing::{Sharing, SharingError};
-use crate::spans::Spans;
+use crate::spans::DumpSpans;
 use crate::topology;
 use strobe_program::signals::without_signals;
 
@@ -89,7 +90,7 @@ pub(crate) struct Dump {
     /// What a restored program will find otherwise.
     warnings: Vec<String>,
     watch: Watch,
-    spans: Spans,
+    spans: DumpSpans,
     statistics: PluginStatistics,
     options: Options,
 }
@@ -119,7 +120,7 @@ impl Dump {
             attributes: Attributes::default(),
             warnings: Vec::new(),
             watch: Watch::default(),
-            spans: Spans::default(),
+            spans: DumpSpans::default(),
             statistics: PluginStatistics::default(),
         }
     }
@@ -159,7 +160,7 @@ impl Dump {
         }
         let began = now_ns();
         let cut = hand_over::take_cut(pid)?;
-        self.spans.took("wait for the cut", began, cut.seen_ns);
+        self.spans.cut_seen(began, cut.seen_ns);
         let Some(first) = cut.agents.first() else {
             return Ok(());
         };

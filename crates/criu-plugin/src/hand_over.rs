@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
 use strobe_program::agent::{AgentError, RemoteAgent, Snapshot};
 use strobe_program::awaited::{Awaited, Standstill};
+use strobe_program::clock::now_ns;
 use strobe_program::process;
 use strobe_proto::HandOver;
 use strobe_proto::page::{Goal, Phase, Verdict};
@@ -39,13 +39,6 @@ pub(crate) enum GateError {
 pub(crate) struct AtCut {
     pub(crate) agent: RemoteAgent,
     pub(crate) promise: HandOver,
-}
-
-/// CLOCK_MONOTONIC in nanoseconds.
-pub(crate) fn now_ns() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-        now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-    })
 }
 
 /// Whether a process or one of those below it, which still run, was told to expect us.

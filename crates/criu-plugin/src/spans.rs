@@ -2,36 +2,26 @@
 
 use std::mem;
 
-use strobe_proto::Span;
+use strobe_program::clock::now_ns;
+use strobe_proto::{Span, Spans};
 
-use crate::hand_over::now_ns;
-
-/// Processes and GPUs make more than there are names.
-const MOST: usize = 256;
-
-/// See the module's documentation.
+/// Those that are over, and when those began that several hooks are of.
 #[derive(Debug, Default)]
-pub(crate) struct Spans {
-    over: Vec<Span>,
+pub(crate) struct DumpSpans {
+    over: Spans,
     frozen_ns: Option<u64>,
     stopped_ns: Option<u64>,
 }
 
-impl Spans {
+impl DumpSpans {
     /// A phase that began then is over.
     pub(crate) fn ended(&mut self, name: &str, start_ns: u64) {
-        self.took(name, start_ns, now_ns());
+        self.over.add(name, start_ns, now_ns());
     }
 
-    /// A phase, from then to then.
-    pub(crate) fn took(&mut self, name: &str, start_ns: u64, end_ns: u64) {
-        if self.over.len() < MOST {
-            self.over.push(Span {
-                name: name.into(),
-                start_ns,
-                end_ns,
-            });
-        }
+    /// The cut was waited for from then on, and seen.
+    pub(crate) fn cut_seen(&mut self, began_ns: u64, seen_ns: u64) {
+        self.over.add("wait for the cut", began_ns, seen_ns);
     }
 
     /// CRIU has frozen all processes since the cut was seen; called of each.
@@ -59,6 +49,6 @@ impl Spans {
         if let Some(frozen) = self.frozen_ns.take() {
             self.ended("frozen", frozen);
         }
-        mem::take(&mut self.over)
+        mem::take(&mut self.over).into()
     }
 }

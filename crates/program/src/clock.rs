@@ -1,9 +1,18 @@
-//! The monotonic clock of another process: in a time namespace, as a restored process is, it is another than ours by a
-//! constant.
+//! The monotonic clock, and that of another process: in a time namespace, as a restored process is, it is another than ours
+//! by a constant.
 
 use std::io;
 
+use nix::time::{ClockId, clock_gettime};
 use strobe_proto::kernel_text;
+
+/// CLOCK_MONOTONIC, nanoseconds.
+pub fn now_ns() -> u64 {
+    // It is a clock that every kernel has.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+        now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+    })
+}
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -238,7 +238,8 @@ impl Gate {
 
     /// Outside: waits until a metered gate allows one more call, or is in another state.
     fn wait_metered(&self, slot: &Slot) {
-        let (came, came_ns) = (Instant::now(), now_ns());
+        let came_ns = now_ns();
+        let held = || Duration::from_nanos(now_ns().saturating_sub(came_ns));
         let mut waited = false;
         while self.state.load(Ordering::SeqCst) == METERED {
             let allowed = &self.allowed;
@@ -249,7 +250,7 @@ impl Gate {
                 self.metered.fetch_add(1, Ordering::AcqRel);
                 break;
             }
-            if came.elapsed() > METERED_PATIENCE {
+            if held() > METERED_PATIENCE {
                 self.meter_no_more();
                 break;
             }
@@ -257,7 +258,7 @@ impl Gate {
             futex_wait(allowed, 0, LOOK_AGAIN);
         }
         if waited {
-            let held = came.elapsed().as_nanos() as u64;
+            let held = held().as_nanos() as u64;
             slot.held_back.fetch_add(held, Ordering::Relaxed);
             let thread = slot.thread.load(Ordering::Relaxed);
             self.held.add(HeldBy::Lead, thread, came_ns);

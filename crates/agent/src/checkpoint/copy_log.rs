@@ -66,12 +66,11 @@ impl CopyLog {
     /// The lanes have passed these points.
     pub(crate) fn passed(&mut self, aside: Ticket, out: Ticket) {
         let now = now_ns();
-        let copied = |kind: TraceKind, extent: ByteRange, lane: u32, start_ns| TraceEvent {
+        let copied = |kind: TraceKind, extent: ByteRange, start_ns| TraceEvent {
             kind: kind.into(),
             start_ns,
             end_ns: now,
             extent: Some(extent),
-            lane,
             ..TraceEvent::default()
         };
         while let Some((of, _)) = self.asides.pop_front_if(|(_, ticket)| *ticket <= aside) {
@@ -79,16 +78,17 @@ impl CopyLog {
                 start: of.start,
                 len: of.bytes,
             };
-            self.keep(copied(TraceKind::Aside, extent, of.chunks, of.began_ns));
+            self.keep(TraceEvent {
+                chunks: of.chunks,
+                ..copied(TraceKind::Aside, extent, of.began_ns)
+            });
         }
         while let Some((copy, began)) = self.outs.pop_front_if(|(copy, _)| copy.ticket <= out) {
             let slot = copy.slot.0 as usize;
-            self.keep(copied(
-                TraceKind::Copy,
-                copy.extent.into(),
-                copy.slot.0,
-                began,
-            ));
+            self.keep(TraceEvent {
+                lane: copy.slot.0,
+                ..copied(TraceKind::Copy, copy.extent.into(), began)
+            });
             if self.arrived.len() <= slot {
                 self.arrived.resize(slot + 1, None);
             }
@@ -144,10 +144,10 @@ mod tests {
         let (events, left_out) = log.take();
         let kinds: Vec<_> = events
             .iter()
-            .map(|event| (event.kind(), event.lane))
+            .map(|event| (event.kind(), event.lane, event.chunks))
             .collect();
-        let aside = (TraceKind::Aside, 2);
-        assert_eq!(kinds, [aside, (TraceKind::Copy, 3), (TraceKind::Store, 3)]);
+        let [aside, copy, store] = [TraceKind::Aside, TraceKind::Copy, TraceKind::Store];
+        assert_eq!(kinds, [(aside, 0, 2), (copy, 3, 0), (store, 3, 0)]);
         assert!(events.iter().all(|event| event.start_ns <= event.end_ns));
         assert_eq!(events[0].extent.map(|extent| extent.len), Some(16));
         assert_eq!(left_out, 0);

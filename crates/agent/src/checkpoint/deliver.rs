@@ -65,7 +65,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     let first_write = course.with(|saving| saving.first_write(MOST_EXPECTED));
     let copied = course.with(|saving| saving.resources.log.as_mut().map(CopyLog::take));
     let device_waits = course.with(|saving| saving.statistics().waits);
-    agent.phases.took("copy", started, finished);
+    agent.phases.add("copy", started, finished);
     held.go_on(agent);
     GATE.count_waits();
     end_copying(page);
@@ -81,7 +81,7 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
     let opened_ns = page.opened_ns.load(Ordering::Relaxed);
     agent
         .phases
-        .took("gate closed", statistics.gate_closed_ns, opened_ns);
+        .add("gate closed", statistics.gate_closed_ns, opened_ns);
     if let Some(copied) = copied.flatten() {
         send_trace(&mut connection, [copied, GATE.held.take()])?;
     }

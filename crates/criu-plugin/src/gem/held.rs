@@ -11,12 +11,12 @@ use strobe_kfd::client::render::RenderNode;
 use strobe_kfd::render::gem::{
     DOMAIN_CPU, DOMAIN_GTT, DOMAIN_VRAM, LIST_IS_IMPORT, ListEntry, VmEntry,
 };
+use strobe_program::clock::now_ns;
 use strobe_proto::amdgpu::{DrmBoEntry, DrmVmEntry};
 use strobe_proto::files;
 
 use super::HEAD_BYTES;
 use crate::devices;
-use crate::hand_over::now_ns;
 use crate::images::{ImageError, Images};
 
 /// How long work may take that was submitted with a buffer object. The program is frozen meanwhile.

@@ -209,6 +209,7 @@ pub fn valid_control() -> Vec<Vec<u8>> {
                 lane: 3,
                 name: "_Z4stepPf".into(),
                 cause: HeldBy::Link.into(),
+                chunks: 2,
             }],
             left_out: 1,
         }),
