@@ -182,7 +182,7 @@ fn log(work: &Path) -> String {
 }
 
 fn end_all(work: &Path, started: u64) {
-    let _given_up = GivenUp::wait(work);
+    let _given_up = GivenUp::after_criu(work);
     kill_while(|| users(work));
     let text = log(work);
     if text.contains(DONE) {
