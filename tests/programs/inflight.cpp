@@ -307,6 +307,9 @@ int main(int argc, char** argv) {
     } else if (!strcmp(how, "calls")) {
         calls();
     } else if (!strcmp(how, "apart")) {
+        // HIP 5.2 crashes where two threads launch the code object's first kernels at once.
+        work<<<kWords / 256, 256>>>(words_of(numbered(0)), 0);
+        CHECK(hipDeviceSynchronize());
         std::thread other([] { long_work(hipStreamPerThread, false, false); });
         long_work(hipStreamPerThread, false, true);
         other.join();
