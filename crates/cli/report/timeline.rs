@@ -17,6 +17,9 @@ const LETTER: f64 = 6.6;
 const MOST_PROCESSES: usize = 16;
 const MOST_SPANS: usize = 1024;
 
+/// Steps are an eighth of the whole at least.
+const MOST_TICKS: u32 = 8;
+
 /// One row of the chart: spans lie inside of one another or apart.
 struct Row<'a> {
     label: String,
@@ -119,8 +122,13 @@ fn chart(rows: &[Row<'_>], from: u64, to: u64, zero: u64) -> String {
     );
     let step = step(span / 8.0);
     let relative = |ns: u64| (ns as f64) - (zero as f64);
-    let mut tick = (relative(from) / step).ceil() * step;
-    while tick <= relative(to) {
+    let first = (relative(from) / step).ceil();
+    // Far from zero steps are smaller than what a number can tell apart.
+    for number in 0..=MOST_TICKS {
+        let tick = (first + f64::from(number)) * step;
+        if tick > relative(to) {
+            break;
+        }
         let at = LABEL + (tick - relative(from)) / span * (WIDE - LABEL - 10.0);
         let _ = writeln!(
             svg,
@@ -129,7 +137,6 @@ fn chart(rows: &[Row<'_>], from: u64, to: u64, zero: u64) -> String {
             bottom + 14.0,
             time(tick)
         );
-        tick += step;
     }
     for (number, row) in rows.iter().enumerate() {
         let top = number as f64 * (HIGH + GAP);
@@ -255,6 +262,12 @@ mod tests {
             ..Course::default()
         });
         let html = section(&manifest);
+        let course = manifest.course.as_mut().expect("it is there");
+        course.spans = vec![
+            span("x", 5, 10),
+            span(GATE_CLOSED, u64::MAX - 5000, u64::MAX - 10),
+        ];
+        assert!(section(&manifest).len() < html.len() * 4, "it ends");
         assert!(
             html.contains("&lt;b&gt;") && !html.contains("<b>"),
             "{html}"

@@ -18,7 +18,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use strobe_proto::files::MANIFEST;
+use strobe_proto::files::{CHUNKS, CRIU, FILES, MANIFEST};
 
 /// Digits of a number at least.
 const DIGITS: usize = 6;
@@ -47,7 +47,7 @@ impl Series {
         }
     }
 
-    /// All that are complete, by their numbers: the newest is the last.
+    /// All that are complete, by their numbers: the newest is the last. No links: what they lead to is somebody else's.
     pub fn checkpoints(&self) -> Result<Vec<PathBuf>, DiskError> {
         let numbers = self.numbers()?.into_iter().map(|(_, path)| path);
         Ok(numbers.filter(|path| is_complete(path)).collect())
@@ -118,14 +118,25 @@ fn number(name: &OsStr) -> Option<u64> {
 }
 
 fn is_complete(path: &Path) -> bool {
-    path.join(MANIFEST).is_file()
+    let is_folder = path.symlink_metadata().is_ok_and(|there| there.is_dir());
+    is_folder && path.join(MANIFEST).is_file()
 }
 
-/// Removes a checkpoint, unless it is not ours, or open somewhere; whether it was.
+/// Whether nothing lies in a checkpoint that is not of it.
+fn is_all_ours(path: &Path) -> Result<bool, DiskError> {
+    const OURS: [&str; 5] = [MANIFEST, CHUNKS, CRIU, FILES, OWNER];
+    let mut entries = fs::read_dir(path).context("list", path)?.flatten();
+    Ok(entries.all(|entry| OURS.iter().any(|name| entry.file_name() == *name)))
+}
+
+/// Removes a checkpoint, unless it or something in it is not ours, or it is open somewhere; whether it was.
 fn remove(path: &Path) -> Result<bool, DiskError> {
     let Some(_lock) = staging::lock_dead(path) else {
         return Ok(false);
     };
+    if !is_all_ours(path)? {
+        return Ok(false);
+    }
     let gone = staging_path(path);
     LocalDisk.rename(path, &gone).context("remove", path)?;
     // The mark goes last: what is left of a removal that is cut short is known by it.

@@ -67,6 +67,28 @@ fn what_is_open_or_not_ours_or_not_complete_stays() {
 }
 
 #[test]
+fn what_a_link_leads_to_and_what_somebody_has_put_into_a_checkpoint_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = Series::make(&folder.path().join("series")).unwrap();
+    let moved = take(&series, None);
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::rename(&moved, &elsewhere).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", &moved).unwrap();
+    let shared = take(&series, None);
+    assert_eq!(
+        shared.file_name().unwrap(),
+        "000002",
+        "a number is given once"
+    );
+    std::fs::write(shared.join("notes"), "of the user").unwrap();
+    take(&series, None);
+    assert_eq!(names(series.checkpoints().unwrap()), ["000002", "000003"]);
+    assert!(series.remove_but(1).unwrap().is_empty());
+    assert!(elsewhere.join("manifest.pb").exists() && moved.is_symlink());
+    assert!(shared.join("manifest.pb").exists() && shared.join("notes").exists());
+}
+
+#[test]
 fn what_is_called_latest_and_is_not_ours_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let series = Series::of(folder.path());
