@@ -31,6 +31,8 @@ const DONE: &str = "Restore finished successfully";
 const WHOLE: (&str, &str) = ("(strobe): process ", " is whole");
 /// A killed process is in the driver's hands for a while.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Who makes a work folder has long made its lock.
+const MAKING: Duration = Duration::from_secs(60);
 /// Two clocks tell of the same moment.
 const SLACK: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
@@ -115,9 +117,11 @@ pub fn clear() {
     let entries = fs::read_dir(env::temp_dir()).into_iter().flatten();
     for entry in entries.flatten() {
         let path = entry.path();
-        if entry.file_name().to_string_lossy().starts_with(NAME)
-            && let Some((_owner, started)) = dead(&path)
-        {
+        if !entry.file_name().to_string_lossy().starts_with(NAME) {
+            continue;
+        }
+        remove_half_made(&path);
+        if let Some((_owner, started)) = dead(&path) {
             // Those of another boot are gone.
             if let Some(started) = started {
                 end_all(&path, started);
@@ -153,8 +157,7 @@ impl fmt::Display for Here {
 /// The lock of a work folder of ours whose owner is dead, and when that was started; `None` for the latter where
 /// that was before the machine was. Whose numbers are of another PID namespace is left to who has that.
 fn dead(path: &Path) -> Option<(File, Option<u64>)> {
-    let folder = path.symlink_metadata().ok()?;
-    if !folder.is_dir() || folder.uid() != geteuid().as_raw() || folder.mode() & 0o077 != 0 {
+    if !is_private_folder(&path.symlink_metadata().ok()?) {
         return None;
     }
     let mut owner = OpenOptions::new()
@@ -175,6 +178,27 @@ fn dead(path: &Path) -> Option<(File, Option<u64>)> {
     }
     let started = started.parse().ok()?;
     (place == here.to_string()).then_some((owner, Some(started)))
+}
+
+/// Removes a work folder whose maker was killed before it was marked: nothing else has been done yet.
+fn remove_half_made(path: &Path) {
+    let is_old = |folder: fs::Metadata| {
+        let age = folder.modified().ok().and_then(|then| then.elapsed().ok());
+        is_private_folder(&folder) && age.is_some_and(|age| age > MAKING)
+    };
+    if path.symlink_metadata().is_ok_and(is_old) {
+        let owner = path.join(OWNER);
+        if owner.symlink_metadata().is_ok_and(|mark| mark.len() == 0) {
+            let _ = fs::remove_file(owner);
+        }
+        // Only an empty one goes.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// Whether it is a folder of this user that nobody else may look into.
+fn is_private_folder(there: &fs::Metadata) -> bool {
+    there.is_dir() && there.uid() == geteuid().as_raw() && there.mode() & 0o077 == 0
 }
 
 fn log(work: &Path) -> String {
@@ -299,6 +323,34 @@ mod tests {
         owner.unlock().unwrap();
         clear();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_was_not_marked_yet_when_its_maker_was_killed_goes_when_it_is_old() {
+        let of_dead = |number: u32, mark: &[&str]| {
+            let path = env::temp_dir().join(format!("{NAME}{}-{number}", std::process::id()));
+            DirBuilder::new().mode(0o700).create(&path).unwrap();
+            mark.iter()
+                .for_each(|name| drop(File::create(path.join(name)).unwrap()));
+            path
+        };
+        let young = of_dead(1001, &[OWNER]);
+        let old = [&[OWNER][..], &[], &["something"]];
+        let old: Vec<_> = (1002..)
+            .zip(old)
+            .map(|(number, mark)| of_dead(number, mark))
+            .collect();
+        let before = std::time::SystemTime::now() - MAKING * 2;
+        for path in &old {
+            File::open(path).unwrap().set_modified(before).unwrap();
+        }
+        clear();
+        let are_there: Vec<bool> = old.iter().map(|path| path.exists()).collect();
+        assert_eq!(are_there, [false, false, true]);
+        assert!(young.exists());
+        for path in [&young, &old[2]] {
+            fs::remove_dir_all(path).unwrap();
+        }
     }
 
     #[test]
