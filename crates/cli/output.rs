@@ -69,9 +69,16 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
     said
 }
 
-/// What is to be one line.
+/// What is to be one line, and to say nothing to a terminal but what is to be read.
 pub(crate) fn one_line(sentence: impl Display) -> String {
-    sentence.to_string().replace('\n', "\\n")
+    let mut line = String::new();
+    for letter in sentence.to_string().chars() {
+        match letter.is_control() {
+            true => line.extend(letter.escape_default()),
+            false => line.push(letter),
+        }
+    }
+    line
 }
 
 /// The same of a line that others have made.
@@ -93,6 +100,14 @@ mod tests {
     #[error("cannot sweep: {source}")]
     struct Cannot {
         source: io::Error,
+    }
+
+    #[test]
+    fn names_do_not_command_the_terminal() {
+        assert_eq!(
+            one_line("a\n\x1b]0;b\x07 \u{e4}"),
+            "a\\n\\u{1b}]0;b\\u{7} \u{e4}"
+        );
     }
 
     #[test]

@@ -156,7 +156,9 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
         }
         while loading.as_ref().is_some_and(|thread| !thread.is_finished()) {
             if interrupts.is_interrupted() {
-                bail!("interrupted; the program runs, and its memory goes on being loaded");
+                // Now: the signal ends this command as soon as it may.
+                notice("interrupted; the program runs, and its memory goes on being loaded");
+                return Ok(ExitCode::FAILURE);
             }
             thread::sleep(POLL);
         }

@@ -5,12 +5,14 @@
 //! it was seen to have ended, a launch as the call that makes it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 use strobe_proto::{Course, RoundTaken, Span, TraceEvent, TraceKind};
 
@@ -27,6 +29,9 @@ const SLOTS: u64 = PHASES + 0x1000;
 const INSIDE: u64 = PHASES + 0x2000;
 /// Name of the phase in which calls wait, which lies across others.
 pub(crate) const GATE_CLOSED: &str = "gate closed";
+
+/// How long who reads a pipe may take for the next of it, in milliseconds.
+const PATIENCE: u16 = 5_000;
 
 /// The file that a trace goes to.
 #[derive(Debug)]
@@ -60,11 +65,34 @@ impl Output {
             if self.file.metadata()?.is_file() {
                 self.file.set_len(0)?;
             }
-            let mut file = BufWriter::new(&self.file);
+            let mut file = BufWriter::new(Patient(&self.file));
             serde_json::to_writer(&mut file, &trace)?;
             file.flush()
         };
         write().with_context(|| format!("there is a checkpoint, but no trace: cannot write {path}"))
+    }
+}
+
+/// Waits for who reads, within reason: a pipe holds less than a trace.
+struct Patient<'a>(&'a File);
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.0.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut wait = [PollFd::new(self.0.as_fd(), PollFlags::POLLOUT)];
+                    if poll(&mut wait, PollTimeout::from(PATIENCE))? == 0 {
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it"));
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -213,7 +241,34 @@ mod tests {
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use std::fs;
+    use std::os::fd::AsRawFd;
     use strobe_proto::{HeldBy, ProcessCourse};
+
+    #[test]
+    fn who_reads_a_pipe_slowly_gets_all_of_it() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        let output = Output::open(Path::new(&path)).expect("it is open");
+        drop(writer);
+        let read = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            serde_json::from_reader::<_, Value>(reader).expect("a whole trace")
+        });
+        let span = |at: u64| Span {
+            name: "copy".into(),
+            start_ns: at * 2000,
+            end_ns: at * 2000 + 1000,
+        };
+        let course = Course {
+            criu: (0..10_000).map(span).collect(),
+            ..Course::default()
+        };
+        let written = output.write(&course, &Timeline::begin(), &[]);
+        written.expect("it is read");
+        let trace = read.join().expect("it is read");
+        let events = trace["traceEvents"].as_array().map_or(0, Vec::len);
+        assert!(events > 10_000, "{events} events");
+    }
 
     #[test]
     fn a_file_is_what_it_was_until_there_is_a_trace_and_a_pipe_without_a_reader_holds_nobody_up() {
