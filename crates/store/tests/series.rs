@@ -72,7 +72,7 @@ fn what_a_link_leads_to_and_what_somebody_has_put_into_a_checkpoint_stays() {
     let series = Series::make(&folder.path().join("series")).unwrap();
     let moved = take(&series, None);
     let elsewhere = folder.path().join("elsewhere");
-    std::fs::rename(&moved, &elsewhere).unwrap();
+    fs::rename(&moved, &elsewhere).unwrap();
     std::os::unix::fs::symlink("../elsewhere", &moved).unwrap();
     let shared = take(&series, None);
     assert_eq!(
@@ -80,7 +80,7 @@ fn what_a_link_leads_to_and_what_somebody_has_put_into_a_checkpoint_stays() {
         "000002",
         "a number is given once"
     );
-    std::fs::write(shared.join("notes"), "of the user").unwrap();
+    fs::write(shared.join("notes"), "of the user").unwrap();
     take(&series, None);
     assert_eq!(names(series.checkpoints().unwrap()), ["000002", "000003"]);
     assert!(series.remove_but(1).unwrap().is_empty());
