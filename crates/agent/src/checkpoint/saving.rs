@@ -273,7 +273,7 @@ impl Lanes for Resources {
     }
 
     fn has_room(&self) -> bool {
-        self.out.is_open()
+        self.out.has_room()
     }
 
     fn copy_out(&mut self, copy: &CopyOut) -> Result<(), Refusal> {
