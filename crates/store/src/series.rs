@@ -125,8 +125,10 @@ fn is_complete(path: &Path) -> bool {
 /// Whether nothing lies in a checkpoint that is not of it.
 fn is_all_ours(path: &Path) -> Result<bool, DiskError> {
     const OURS: [&str; 5] = [MANIFEST, CHUNKS, CRIU, FILES, OWNER];
-    let mut entries = fs::read_dir(path).context("list", path)?.flatten();
-    Ok(entries.all(|entry| OURS.iter().any(|name| entry.file_name() == *name)))
+    let is_ours = |entry: fs::DirEntry| OURS.iter().any(|name| entry.file_name() == *name);
+    let mut entries = fs::read_dir(path).context("list", path)?;
+    // What cannot be told may be anybody's.
+    Ok(entries.all(|entry| entry.is_ok_and(is_ours)))
 }
 
 /// Removes a checkpoint, unless it or something in it is not ours, or it is open somewhere; whether it was.
