@@ -19,6 +19,14 @@ fn a_restore_makes_buffers_and_events_again_with_their_ids() {
 }
 
 #[test]
+fn a_file_stays_with_the_process_that_opened_it_whoever_looks_at_it_first() {
+    inside(
+        "criu::on_device::a_file_stays_with_the_process_that_opened_it_whoever_looks_at_it_first",
+        &[],
+    );
+}
+
+#[test]
 fn buffers_come_back_on_the_gpu_that_stands_for_theirs() {
     inside(
         "criu::on_device::buffers_come_back_on_the_gpu_that_stands_for_theirs",
@@ -31,10 +39,10 @@ mod on_device {
 
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
-    use strobe_kfd::client::compute;
+    use strobe_kfd::client::{compute, gem};
     use strobe_kfd::criu::{BoBucket, CHECKPOINT, CriuOp, DeviceBucket, RESTORE};
     use strobe_kfd::event::{CreateEvent, SIGNAL, SetEvent};
-    use strobe_kfd::memory::{GTT, PUBLIC, VRAM, WRITABLE};
+    use strobe_kfd::memory::{AvailableMemory, GTT, PUBLIC, VRAM, WRITABLE};
     use strobe_kfd::sdma::CopyLinear;
 
     use super::super::device::{Bytes, Gpu, errno, own, request, submit, words};
@@ -94,6 +102,42 @@ mod on_device {
         compute::unpause(gpu.kfd.as_fd()).expect("unpause");
         let refused = unpause("no request knows of the other");
         assert_eq!(refused.raw_os_error(), Some(nix::libc::EINVAL));
+    }
+
+    /// CRIU dumps programs that have only just opened the driver's files.
+    #[test]
+    #[ignore = "runs inside an environment"]
+    fn a_file_stays_with_the_process_that_opened_it_whoever_looks_at_it_first() {
+        let gpu = Gpu::open();
+        match forked() {
+            ForkResult::Parent { child } => {
+                let end = waitpid(child, None).expect("wait");
+                assert_eq!(end, WaitStatus::Exited(child, nix::libc::EAGAIN));
+            }
+            ForkResult::Child => {
+                let info = compute::process_info(gpu.kfd.as_fd());
+                let code = info.map_or_else(|error| error.raw_os_error(), |_| Some(0));
+                let has_none = gem::handles(gpu.render.as_fd())
+                    .is_ok_and(|handles| handles.is_some_and(|handles| handles.is_empty()));
+                let code = code.filter(|_| has_none).unwrap_or(0);
+                // SAFETY: ends the child without the test harness's exit.
+                unsafe { nix::libc::_exit(code) };
+            }
+        }
+        let gpu = gpu.acquire();
+        let memory = gpu.allocate(VA, 2 * MIB, GTT | WRITABLE);
+        gpu.map(memory.handle);
+        // This frees what those have left that have ended.
+        let mut available = AvailableMemory {
+            gpu_id: gpu.id,
+            ..Default::default()
+        };
+        request(&gpu.kfd, &mut available).expect("available memory");
+        let bytes = Bytes::map(&gpu.render, memory.mmap_offset, 2 * MIB as usize);
+        bytes.fill(0x5a);
+        bytes.write(&words(&CopyLinear::new(VA + 4096, VA + MIB, 4096)));
+        submit(&gpu.render, VA).expect("its memory is mapped");
+        assert_eq!(bytes.part(MIB as usize, 4096), [0x5a; 4096]);
     }
 
     fn forked() -> ForkResult {

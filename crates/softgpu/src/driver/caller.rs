@@ -44,6 +44,12 @@ impl Caller {
     /// # Errors
     /// `EBADF` on a file of another process, as the kernel says.
     pub(crate) fn own_slot(&self) -> Result<usize, Errno> {
+        if fd::meaning(self.device, self.fd)? == fd::Meaning::Fresh {
+            let mut tables = self.lock()?;
+            let slot = own_process(self.device, &mut tables)?;
+            fd::attach(self.device, self.fd, slot)?;
+            return Ok(slot);
+        }
         let (slot, id) = self.any_slot()?;
         if id.is_own() {
             Ok(slot)
@@ -52,7 +58,11 @@ impl Caller {
         }
     }
 
-    /// The slot of the process whose file this is, and who that is; a fresh file becomes the caller's.
+    /// The slot of the process whose file this is, and who that is.
+    ///
+    /// # Errors
+    /// `EAGAIN` for a fresh file: amdkfd knows who opened it, and here nothing says so before that process's first
+    /// request. It never becomes the caller's, who may be CRIU.
     pub(crate) fn any_slot(&self) -> Result<(usize, ProcessId), Errno> {
         match fd::meaning(self.device, self.fd)? {
             fd::Meaning::Slot(slot) => {
@@ -62,19 +72,23 @@ impl Caller {
                     .map(|process| (slot, process.id))
                     .ok_or(Errno::EBADF)
             }
-            fd::Meaning::Fresh => {
-                let mut tables = self.lock()?;
-                let slot = own_process(self.device, &mut tables)?;
-                fd::attach(self.device, self.fd, slot)?;
-                Ok((slot, tables.processes[slot].id))
-            }
+            fd::Meaning::Fresh => Err(Errno::EAGAIN),
             fd::Meaning::DmaBuf { .. } => Err(Errno::EBADF),
         }
     }
 
-    /// The render file of this descriptor.
+    /// The render file of this descriptor; a fresh one becomes the caller's.
     pub(crate) fn render_file(&self) -> Result<usize, Errno> {
         render_file(self.device, self.fd)
+    }
+
+    /// The render file of this descriptor, for a request about what it has. A fresh one has nothing and stays fresh:
+    /// CRIU asks this of a program's files.
+    pub(crate) fn used_render_file(&self) -> Result<Option<usize>, Errno> {
+        match fd::meaning(self.device, self.fd)? {
+            fd::Meaning::Fresh => Ok(None),
+            _ => render_file(self.device, self.fd).map(Some),
+        }
     }
 }
 

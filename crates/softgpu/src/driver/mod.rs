@@ -95,7 +95,7 @@ unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), 
     // promise.
     unsafe {
         by_request!(number {
-            GetVersion => process::version(args(block)),
+            GetVersion => process::version(caller, args(block)),
             CreateQueue => queue::create(caller, args(block)),
             DestroyQueue => queue::destroy(caller, args(block)),
             SetMemoryPolicy => process::memory_policy(caller, args(block)),

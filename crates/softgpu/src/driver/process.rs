@@ -18,7 +18,9 @@ const MINOR: u32 = 14;
 const GPUVM_BASE: u64 = 0x4000;
 const GPUVM_LIMIT: u64 = (1 << 47) - 1;
 
-pub(super) fn version(args: &mut GetVersion) -> Result<(), Errno> {
+/// The first request of every runtime on the file, by which it becomes the caller's.
+pub(super) fn version(caller: &Caller, args: &mut GetVersion) -> Result<(), Errno> {
+    caller.own_slot()?;
     *args = GetVersion {
         major: MAJOR,
         minor: MINOR,

@@ -85,7 +85,7 @@ pub(super) fn userptr(caller: &Caller, args: &mut Userptr) -> Result<(), Errno> 
 }
 
 pub(super) fn close(caller: &Caller, args: &mut Close) -> Result<(), Errno> {
-    let file = caller.render_file()?;
+    let file = caller.used_render_file()?.ok_or(Errno::EINVAL)?;
     let mut tables = caller.lock()?;
     let tables = &mut *tables;
     let (index, entry) = tables.handle(file, args.handle).ok_or(Errno::EINVAL)?;
@@ -112,7 +112,7 @@ fn object(tables: &Tables, file: usize, handle: u32) -> Result<(usize, GemHandle
 }
 
 pub(super) fn mmap(caller: &Caller, args: &mut Mmap) -> Result<(), Errno> {
-    let file = caller.render_file()?;
+    let file = caller.used_render_file()?.ok_or(Errno::ENOENT)?;
     let (_, _, object) = object(&*caller.lock()?, file, args.handle())?;
     let hidden = object.place == place::VRAM && caller.device.header().large_bar == 0;
     // Another GPU's memory is mapped by the node of that.
@@ -125,7 +125,7 @@ pub(super) fn mmap(caller: &Caller, args: &mut Mmap) -> Result<(), Errno> {
 }
 
 pub(super) fn handle_to_fd(caller: &Caller, args: &mut HandleToFd) -> Result<(), Errno> {
-    let file = caller.render_file()?;
+    let file = caller.used_render_file()?.ok_or(Errno::ENOENT)?;
     let tables = caller.lock()?;
     let (index, _, object) = object(&tables, file, args.handle)?;
     // As `amdgpu_gem_prime_export` says of user memory.
@@ -261,7 +261,7 @@ fn clear(device: &Device, tables: &mut Tables, file: u32, va: u64, size: u64) ->
 /// # Safety
 /// `value` must point to what the operation says.
 pub(super) unsafe fn operate(caller: &Caller, args: &mut GemOp) -> Result<(), Errno> {
-    let file = caller.render_file()?;
+    let file = caller.used_render_file()?.ok_or(Errno::ENOENT)?;
     let tables = caller.lock()?;
     let (_, entry, object) = object(&tables, file, args.handle)?;
     match args.op {
@@ -308,7 +308,10 @@ pub(super) unsafe fn operate(caller: &Caller, args: &mut GemOp) -> Result<(), Er
 /// # Safety
 /// `entries` must be valid for the number beside it.
 pub(super) unsafe fn list(caller: &Caller, args: &mut ListHandles) -> Result<(), Errno> {
-    let file = caller.render_file()?;
+    let Some(file) = caller.used_render_file()? else {
+        args.num_entries = 0;
+        return Ok(());
+    };
     let gpu = caller.render_gpu()?;
     let tables = caller.lock()?;
     let owner = file as u32 + 1;

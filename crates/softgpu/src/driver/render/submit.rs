@@ -15,9 +15,9 @@ use crate::space::Snapshot;
 const CHUNKS: u32 = 64;
 
 pub(super) fn context(caller: &Caller, args: &mut Ctx) -> Result<(), Errno> {
-    let file = caller.render_file()?;
     match args.op {
         CTX_ALLOC => {
+            let file = caller.render_file()?;
             let mut tables = caller.lock()?;
             let next = &mut tables.render_files[file].next_context;
             *next += 1;
