@@ -12,7 +12,7 @@ use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, restore, run, st
 /// Until it is told that they are enough.
 const ROUNDS: &str = "1000000";
 /// Slow enough for many rounds while memory is copied.
-const DEVICE: [&str; 4] = ["--link-rate", "8M", "--device-rate", "2G"];
+const DEVICE: [&str; 4] = ["--link-rate", "200M", "--device-rate", "64G"];
 
 /// A test that needs a stray of a certain moment tries so many times.
 const SEEDS: u32 = 40;

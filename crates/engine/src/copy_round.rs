@@ -10,6 +10,9 @@ use crate::ticket::Ticket;
 use std::collections::{HashSet, VecDeque};
 use strobe_extent::{ChunkIndex, Extent};
 
+/// How much is under way over the link, which who takes memory away may have to wait for: so many times the largest chunk.
+const UNDER_WAY: u64 = 8;
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct CopyRound {
@@ -18,6 +21,8 @@ pub struct CopyRound {
     begun: usize,
     ring: Ring,
     under_way: VecDeque<CopyOut>,
+    bytes_under_way: u64,
+    most_under_way: u64,
     last: Ticket,
     /// In the ring or beyond; the controller has not said that they are stored.
     unconfirmed: HashSet<Extent>,
@@ -27,7 +32,10 @@ pub struct CopyRound {
 impl CopyRound {
     /// Of these chunks, none of them twice, in this order, with tickets of [`Lane::Out`](crate::Lane::Out) from `after` on.
     pub fn new(chunks: Vec<Extent>, ring_slots: u32, after: Ticket) -> CopyRound {
+        let largest = chunks.iter().map(|chunk| chunk.len()).max();
         CopyRound {
+            bytes_under_way: 0,
+            most_under_way: largest.unwrap_or(0).saturating_mul(UNDER_WAY),
             chunks,
             begun: 0,
             ring: Ring::new(ring_slots),
@@ -38,10 +46,11 @@ impl CopyRound {
         }
     }
 
-    /// The chunk whose turn it is, if there is a slot for it.
+    /// The chunk whose turn it is, if there is a slot for it, and little enough under way.
     pub fn next(&self) -> Option<Extent> {
         let next = self.chunks.get(self.begun);
-        next.copied().filter(|_| self.ring.has_room())
+        let has_room = self.ring.has_room() && self.bytes_under_way < self.most_under_way;
+        next.copied().filter(|_| has_room)
     }
 
     /// It is gone.
@@ -65,6 +74,7 @@ impl CopyRound {
             ticket,
             origin: Origin::Turn,
         };
+        self.bytes_under_way += extent.len();
         self.under_way.push_back(copy);
         Some(copy)
     }
@@ -75,6 +85,7 @@ impl CopyRound {
         while let Some(copy) = self.under_way.pop_front_if(|copy| copy.ticket <= passed) {
             self.ring.arrived(copy.slot);
             self.unconfirmed.insert(copy.extent);
+            self.bytes_under_way -= copy.extent.len();
             self.copied += copy.extent.len();
             arrived.push(copy);
         }
@@ -146,6 +157,15 @@ mod tests {
         }
         assert!(round.is_over());
         assert_eq!((round.copied(), round.last()), (0x300, Ticket(10)));
+    }
+
+    #[test]
+    fn who_takes_memory_away_waits_for_eight_chunks_at_the_most() {
+        let mut round = CopyRound::new((0..16).map(chunk).collect(), 16, Ticket(0));
+        let count = |round: &mut CopyRound| std::iter::from_fn(|| round.copy()).count();
+        assert_eq!(count(&mut round), 8);
+        assert_eq!(round.arrivals(Ticket(3)).len(), 3);
+        assert_eq!(count(&mut round), 3);
     }
 
     #[test]

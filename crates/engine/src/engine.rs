@@ -12,8 +12,14 @@ use crate::writer::{KernelId, Writer};
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
 
-/// Chunks in the pool, or on their way there, that are copied out next.
-const STAGED: usize = 4;
+/// How much is in the pool, or on its way there, to be copied out next: so many chunks of full size, and no more than this
+/// part of the pool.
+const STAGED: u64 = 16;
+const STAGED_PART: u64 = 4;
+/// The pool that everything may go through has room for so many chunks.
+const LEAST_POOL: u64 = 16;
+/// The same of what is under way over the link, while a writer may have to wait for it.
+const UNDER_WAY: u64 = 3;
 
 /// A copy to issue at once on [`Lane::Aside`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +120,13 @@ pub struct Engine {
     set_aside: VecDeque<(ChunkIndex, Extent)>,
     /// Chunks put into the pool because they are copied out next.
     staged: VecDeque<(ChunkIndex, Extent)>,
+    staged_bytes: u64,
     pool: Pool,
     ring: Ring,
     last_aside: Ticket,
     last_out: Ticket,
+    /// Bytes on their way into the ring.
+    under_way: u64,
     /// The latest copy on `Lane::Out` that reads tracked memory.
     last_original: Ticket,
     aside_done: Ticket,
@@ -158,10 +167,12 @@ impl Engine {
             cursor: 0,
             set_aside: VecDeque::new(),
             staged: VecDeque::new(),
+            staged_bytes: 0,
             pool: Pool::new(config.aside_bytes),
             ring: Ring::new(config.ring_slots),
             last_aside: Ticket(0),
             last_out: Ticket(0),
+            under_way: 0,
             last_original: Ticket(0),
             aside_done: Ticket(0),
             out_done: Ticket(0),
@@ -282,7 +293,7 @@ impl Engine {
     /// writer ever waits for the link. The copy is to be issued at once on [`Lane::Aside`] and its
     /// event recorded as the ticket.
     pub fn stage(&mut self) -> Option<(CopyAside, Ticket)> {
-        if self.aborted || !self.stages() || self.staged.len() >= STAGED {
+        if self.aborted || !self.stages() || self.staged_bytes >= self.most_staged() {
             return None;
         }
         let chunk = match self.urgent.first_from(ChunkIndex(0)) {
@@ -294,13 +305,14 @@ impl Engine {
         let (copy, room) = self.put_aside(chunk, ticket)?;
         self.last_aside = ticket;
         self.staged.push_back((chunk, room));
+        self.staged_bytes += copy.extent.len();
         Some((copy, ticket))
     }
 
     /// The next chunk to copy into the ring, if there is one and a slot is free. The copy is to be
     /// issued before anyone else calls.
     pub fn next_copy(&mut self) -> Option<CopyOut> {
-        if self.aborted || !self.ring.has_room() {
+        if self.aborted || !self.ring.has_room() || !self.may_copy_ahead() {
             return None;
         }
         let ticket = Ticket(self.last_out.0 + 1);
@@ -311,6 +323,7 @@ impl Engine {
             .expect("the ring has room");
         self.last_out = ticket;
         let extent = self.map.extent(chunk);
+        self.under_way += extent.len();
         let state = &mut self.states[chunk.0 as usize];
         let source = match (room, *state) {
             (Some(room), State::Aside(_)) => Source::Pool(room.start()),
@@ -347,7 +360,9 @@ impl Engine {
         self.states[chunk.0 as usize] = State::Saved;
         self.evidence.secured(chunk);
         self.saved += 1;
-        self.statistics.bytes_out += self.map.extent(chunk).len();
+        let bytes = self.map.extent(chunk).len();
+        self.under_way -= bytes;
+        self.statistics.bytes_out += bytes;
     }
 
     /// The controller has stored the content of `slot`.
@@ -426,8 +441,20 @@ impl Engine {
 
     /// Whether everything goes through the pool: where writers run and the pool has room for it.
     fn stages(&self) -> bool {
-        let least = self.map.chunk_bytes().saturating_mul(STAGED as u64 * 4);
+        let least = self.map.chunk_bytes().saturating_mul(LEAST_POOL);
         self.mode == Mode::Cow && self.pool.capacity() >= least
+    }
+
+    fn most_staged(&self) -> u64 {
+        let chunks = self.map.chunk_bytes().saturating_mul(STAGED);
+        chunks.min(self.pool.capacity() / STAGED_PART)
+    }
+
+    /// Whether another copy over the link is of use now. Where writers wait for the link they wait for little; where
+    /// nobody does, it has all to do that the ring has room for, and whoever looks at it late costs it nothing.
+    fn may_copy_ahead(&self) -> bool {
+        let waits = self.mode == Mode::Cow && !self.stages();
+        !waits || self.under_way < self.map.chunk_bytes().saturating_mul(UNDER_WAY)
     }
 
     /// What to copy out next, and where in the pool it is. First what a writer is blocked on; then
@@ -450,16 +477,17 @@ impl Engine {
             State::Aside(ticket) => ticket <= done,
             state => panic!("chunk {} in the pool is in {state:?}", chunk.0),
         };
-        let (first, then) = if tight {
-            (&mut self.set_aside, &mut self.staged)
-        } else {
-            (&mut self.staged, &mut self.set_aside)
-        };
-        let from_pool = first
-            .pop_front_if(has_arrived)
-            .or_else(|| then.pop_front_if(has_arrived));
-        if let Some((chunk, room)) = from_pool {
-            return Some((chunk, Some(room)));
+        for of_writers in [tight, !tight] {
+            let queue = match of_writers {
+                true => &mut self.set_aside,
+                false => &mut self.staged,
+            };
+            if let Some((chunk, room)) = queue.pop_front_if(has_arrived) {
+                if !of_writers {
+                    self.staged_bytes -= self.map.extent(chunk).len();
+                }
+                return Some((chunk, Some(room)));
+            }
         }
         if stages {
             return None;

@@ -220,7 +220,7 @@ impl Copying<'_> {
     fn start(&self, round: &mut CopyRound) -> Result<(), Refusal> {
         let device = &self.agent.device;
         self.with_resources(|resources| {
-            while resources.out.has_room()
+            while resources.out.is_open()
                 && let Some(chunk) = round.next()
             {
                 if !device.reading.begin(&device.registry, chunk) {

@@ -273,7 +273,7 @@ impl Lanes for Resources {
     }
 
     fn has_room(&self) -> bool {
-        self.out.has_room()
+        self.out.is_open()
     }
 
     fn copy_out(&mut self, copy: &CopyOut) -> Result<(), Refusal> {
