@@ -2,7 +2,7 @@
 
 use crate::operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
 use crate::order::Order;
-use crate::period::period;
+use crate::period::{last_time, period};
 use crate::prediction::Prediction;
 use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
@@ -356,36 +356,39 @@ impl LaunchGraph {
         Some(writes)
     }
 
-    /// What will be written next, judged from the past: in a loop, what the last round wrote from
-    /// this point on; else what was written most recently. Writes to buffers that have since been
-    /// freed count for nothing, even where a new buffer has taken their address.
+    /// What will be written next, judged from the past: in a loop, what the last round wrote from this point on. Else what
+    /// was written since the program was last where it is now, as far as that can be told; then what was written most
+    /// recently. Writes to buffers that have since been freed count for nothing, even where a new buffer has taken their
+    /// address.
     pub fn predict(&self) -> Prediction {
-        let (period, past) = self.rounds();
+        let (past, signatures) = self.past();
         let mut prediction = Prediction::default();
-        match period {
-            Some(period) => {
-                let round = &past[past.len() - period..];
-                self.note_writes(round.iter().copied(), &mut prediction);
-            }
-            None => self.note_writes(past.iter().rev().copied(), &mut prediction),
+        let period = period(&signatures);
+        if let Some(ago) = period.or_else(|| last_time(&signatures)) {
+            let since = &past[past.len() - ago..];
+            self.note_writes(since.iter().copied(), &mut prediction);
+        }
+        if period.is_none() {
+            self.note_writes(past.iter().rev().copied(), &mut prediction);
         }
         prediction
     }
 
     /// Operations in a round of the loop that the program seems to be in; waits of the host not counted.
     pub fn period(&self) -> Option<usize> {
-        self.rounds().0
+        period(&self.past().1)
     }
 
-    fn rounds(&self) -> (Option<usize>, Vec<&Node>) {
+    /// What the program did, and by what each of it is known again.
+    fn past(&self) -> (Vec<&Node>, Vec<u64>) {
         let past: Vec<&Node> = self
             .window
             .iter()
             .map(|node| &self.graph[*node])
             .filter(|node| node.operation.kind != WorkKind::Synchronisation)
             .collect();
-        let signatures: Vec<u64> = past.iter().map(|node| node.operation.signature).collect();
-        (period(&signatures), past)
+        let signatures = past.iter().map(|node| node.operation.signature).collect();
+        (past, signatures)
     }
 
     fn note_writes<'a>(

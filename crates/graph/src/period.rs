@@ -1,4 +1,7 @@
-//! The length of the loop that a program is in.
+//! The length of the loop that a program is in, and when it was last where it is now.
+
+/// Less of the past says nothing: many a loop has the same kernel in several places.
+const LEAST_CONTEXT: usize = 2;
 
 /// The number of operations after which the latest operations repeat, judged from the signatures,
 /// oldest first; `None` unless one whole round has come again. Of several candidates the one that
@@ -16,6 +19,16 @@ pub(crate) fn period(signatures: &[u64]) -> Option<usize> {
         .max_by_key(|(period, explained)| (*explained, usize::MAX - period))?;
     debug_assert!(explained >= period);
     Some(period)
+}
+
+/// How many operations ago the program was where it is now: where the longest past was the same as now. That is known right
+/// after something that comes every few rounds of a loop only, when no whole round has come again yet.
+pub(crate) fn last_time(signatures: &[u64]) -> Option<usize> {
+    let backwards: Vec<u64> = signatures.iter().rev().copied().collect();
+    let same = z_function(&backwards).into_iter().enumerate().skip(1);
+    // The first of equals: the latest.
+    let (ago, same) = same.max_by_key(|(ago, same)| (*same, usize::MAX - ago))?;
+    (same >= LEAST_CONTEXT).then_some(ago)
 }
 
 /// For each `i`, how many items from `i` on equal the first items.
@@ -64,6 +77,20 @@ mod tests {
         assert_eq!(period(&[1]), None);
         assert_eq!(period(&[1, 2, 3, 4, 1, 2]), None);
         assert_eq!(period(&[1, 2, 3, 1, 2, 3]), Some(3));
+    }
+
+    #[test]
+    fn where_it_was_last_is_known_before_a_round_has_come_again() {
+        let step = [1, 2, 3, 4, 5];
+        let odd = [7, 8];
+        let mut history: Vec<u64> = [&step[..], &step, &odd, &step[..2]].concat();
+        assert_eq!(period(&history), None);
+        // 1 2 | 3 4 5 7 8 1 2
+        assert_eq!(last_time(&history), Some(7));
+        history.truncate(history.len() - 1);
+        assert_eq!(last_time(&history), None, "of one operation");
+        assert_eq!(last_time(&[]), None);
+        assert_eq!(last_time(&[1, 2, 3]), None);
     }
 
     #[test]

@@ -265,6 +265,26 @@ fn in_the_middle_of_a_round_its_end_comes_first() {
 }
 
 #[test]
+fn after_what_comes_now_and_then_the_round_is_known_all_the_same() {
+    let mut graph = graph();
+    train(&mut graph, 3);
+    graph.push(kernel(A, 99, Side::none(), e(0x800, 0x100).into()));
+    graph.push(kernel(A, 1, e(0, 0x100).into(), e(0x400, 0x100).into()));
+    graph.push(kernel(A, 2, e(0x400, 0x100).into(), Side::none()));
+    assert_eq!(graph.period(), None);
+    assert_eq!(
+        graph.predict().copy_order(),
+        [
+            e(0x480, 0x100),
+            e(0, 0x100),
+            e(0x800, 0x100),
+            e(0x400, 0x80)
+        ],
+        "what followed last time"
+    );
+}
+
+#[test]
 fn without_a_loop_the_latest_writes_come_first() {
     let mut graph = graph();
     for start in [0x30, 0x10, 0x20] {
