@@ -349,13 +349,7 @@ fn prepare(
     let plugin = locate::find_plugin().map_err(refused)?;
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
     let trace = arguments.trace.as_deref().map(|path| {
-        let [file, output] = [path, arguments.output()].map(std::path::absolute);
-        if file?.starts_with(output?) {
-            let path = path.display();
-            return Err(refused(format_args!(
-                "--trace {path} lies in the checkpoint: name a file outside of it"
-            )));
-        }
+        trace::check_outside(path, arguments.output())?;
         let opened = trace::Output::open(path);
         opened.map_err(|error| refused(format_args!("cannot write {}: {error}", path.display())))
     });

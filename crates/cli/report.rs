@@ -78,6 +78,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_checkpoint_is_named_with_what_is_missing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = ReportArguments {
+            directory: folder.path().to_owned(),
+            output: None,
+        };
+        let error = run(&arguments).expect_err("nothing is there");
+        let sentence = crate::output::sentence(&error);
+        assert!(sentence.contains(MANIFEST), "{sentence}");
+        assert!(sentence.contains("no series"), "{sentence}");
+    }
+
+    #[test]
     fn what_was_not_recorded_is_said() {
         let folder = tempfile::tempdir().expect("a folder");
         let imported = checkpoint(&folder.path().join("imported"), manifest());

@@ -110,3 +110,22 @@ fn line(report: &CheckpointReport) -> String {
     let lines: Vec<_> = lines.into_iter().map(one_line).collect();
     lines.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_folders_and_files_make_no_lines() {
+        let report = CheckpointReport {
+            directory: "a\nb/000001".into(),
+            warnings: vec!["c\n\x1b[2J".into(), "d".into()],
+            ..CheckpointReport::default()
+        };
+        let said = line(&report);
+        let lines: Vec<_> = said.split('\n').collect();
+        assert_eq!(lines.len(), 3, "{said}");
+        assert!(lines[0].starts_with("a\\nb/000001: "), "{said}");
+        assert!(!report.text().contains("a\nb"), "{}", report.text());
+    }
+}

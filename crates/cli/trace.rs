@@ -19,6 +19,7 @@ use strobe_proto::{Course, RoundTaken, Span, TraceEvent, TraceKind};
 
 use crate::course::{OfProcess, Timeline};
 use crate::demangle::demangled;
+use crate::outcome::Refused;
 use crate::results::cause_name;
 use crate::size::show_size;
 
@@ -84,6 +85,16 @@ impl Output {
         };
         write().with_context(|| format!("there is a checkpoint, but no trace: cannot write {path}"))
     }
+}
+
+/// A checkpoint's directory is not there before, and complete afterwards: a trace has no place in it.
+pub(crate) fn check_outside(trace: &Path, checkpoint: &Path) -> anyhow::Result<()> {
+    if std::path::absolute(trace)?.starts_with(std::path::absolute(checkpoint)?) {
+        let trace = trace.display();
+        let why = format!("--trace {trace} lies in the checkpoint: name a file outside of it");
+        return Err(Refused(why).into());
+    }
+    Ok(())
 }
 
 fn opened(path: &Path, make: bool) -> io::Result<File> {
@@ -318,6 +329,17 @@ mod tests {
         let pipe = folder.path().join("pipe");
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         assert!(Output::open(&pipe).is_err());
+    }
+
+    #[test]
+    fn a_trace_lies_outside_of_its_checkpoint() {
+        let is_outside = |trace: &str, checkpoint: &str| {
+            check_outside(Path::new(trace), Path::new(checkpoint)).is_ok()
+        };
+        assert!(is_outside("f7.json", "f7") && is_outside("/a/t", "/a/b"));
+        for (trace, checkpoint) in [("f7", "./f7"), ("f7/trace", "f7"), ("/a/b/t", "/a/b/")] {
+            assert!(!is_outside(trace, checkpoint), "{trace}");
+        }
     }
 
     #[test]
