@@ -12,9 +12,10 @@ use strobe_proto::page::{NO_DUMP, Phase, Verdict};
 use strobe_proto::{Begin, from_agent, to_agent};
 
 use crate::delivery::Known;
+use crate::ended::Passing;
 use crate::launches;
 use crate::link::{Link, Listener};
-use crate::outcome::{Passing, Refused};
+use crate::outcome::Refused;
 
 /// For the agent to connect, and to get ready.
 pub(crate) const CONNECT: Duration = Duration::from_secs(20);

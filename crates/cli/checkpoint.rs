@@ -22,7 +22,7 @@ use strobe_program::awaited::Standstill;
 use strobe_program::clock::now_ns;
 use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
-use strobe_program::process::{self, Identity};
+use strobe_program::process;
 use strobe_program::{shared_memory, threads};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
@@ -38,11 +38,11 @@ use crate::commit::{Dumped, Preparation, finish, finish_held};
 use crate::course::Timeline;
 use crate::delivery::{DamagedBase, Known};
 use crate::distrust;
-use crate::ended::{unless_ended, unless_gone, unless_passing};
+use crate::ended::{Before, Passing, Patience};
 use crate::held::Held;
 use crate::link::Listener;
 use crate::missed::{MissedWrite, MissedWriteReport, MissedWrites, Residual};
-use crate::outcome::{Outcome, Passing, Refused};
+use crate::outcome::{Outcome, Refused};
 use crate::output::{notice, pass_on, tell};
 use crate::requirements::{
     check_all_run, check_descriptors, check_file_size_limits, check_namespaces, check_network_lock,
@@ -60,9 +60,6 @@ const DRAIN_ATTEMPTS: u32 = 3;
 /// Each time a missed write is found the checkpoint is taken again; the last time with everything
 /// saved while the program stands still.
 const ATTEMPTS: u32 = 3;
-/// How often it is taken in all. Processes of the tree begin to use a GPU at any moment.
-const NOT_NOW: u32 = 20;
-const BETWEEN_PASSING: Duration = Duration::from_millis(20);
 /// How often its processes are expected to live until they have delivered.
 const DELIVERIES: u32 = 2;
 /// Chunks are a fraction of the state, so that one in flight holds little up.
@@ -131,7 +128,8 @@ fn take_validated(
     let mut residual = Residual::default();
     let mut missed_writes = Vec::new();
     let mut attempt = 0;
-    let mut passing = 0;
+    let mut patience = Patience::default();
+    let mut undelivered = 0;
     // What was named may end before its tree does.
     let root = tree::root_of(arguments.pid);
     let mut pid = arguments.pid;
@@ -150,20 +148,13 @@ fn take_validated(
             arguments.base = None;
             continue;
         }
-        let is_idle = matches!(error.downcast_ref(), Some(TreeError::Idle { .. }));
-        if error.is::<Passing>() || is_idle && passing > 0 {
-            passing += 1;
-            if passing >= NOT_NOW {
-                return Err(refused(error));
-            }
+        if let Some(why) = error.downcast_ref::<Passing>() {
+            patience.wait(why, arguments.json)?;
             // Who ends soon delivers nothing afterwards.
-            residual.everything |= passing >= DELIVERIES;
+            undelivered += u32::from(!matches!(why, Passing::Nobody(_)));
+            residual.everything |= undelivered >= DELIVERIES;
             wait_until_idle(root);
-            thread::sleep(BETWEEN_PASSING);
             continue;
-        }
-        if is_idle {
-            return Err(refused(error));
         }
         let Some(MissedWrites(missed)) = error.downcast_ref() else {
             return Err(error);
@@ -203,23 +194,22 @@ fn take(
     residual: &Residual,
 ) -> anyhow::Result<CheckpointReport> {
     let _whole = tracing::debug_span!("checkpoint", pid).entered();
-    let before = Identity::of(pid);
-    let ended = |error| match before {
-        Ok(program) => unless_ended(program, error),
-        Err(_) => error,
+    let before = Before::of(pid);
+    let look = || {
+        threads_are_whole(pid)?;
+        Ok(Tree::of(pid)?)
     };
-    threads_are_whole(pid)?;
-    let tree = Tree::of(pid).map_err(|error| match error {
-        TreeError::Agent(error) => ended(refused(error)),
-        idle => ended(idle.into()),
+    let tree = look().map_err(|error| match before.not_begun(None, error) {
+        error if error.is::<TreeError>() => refused(error),
+        error => error,
     })?;
     let timeline = Timeline::begin();
     let prepared = timeline.time("prepare", || prepare(arguments, tree.clone(), &timeline));
-    let preparation = prepared.map_err(|error| unless_passing(&tree, ended(error)))?;
+    let preparation = prepared.map_err(|error| before.not_begun(Some(&tree), error))?;
     let staging = staging(&preparation.writer);
     let limit = criu_limit(arguments);
     watched.note(Some(Attempt::new(staging, &preparation.tree, limit)));
-    take_prepared(arguments, residual, preparation).map_err(|error| unless_gone(&tree, error))
+    take_prepared(arguments, residual, preparation).map_err(|error| before.begun(&tree, error))
 }
 
 /// Before all else: with its first thread a process seems to have ended.
@@ -359,6 +349,7 @@ fn prepare(
     let plugin = locate::find_plugin().map_err(refused)?;
     let softgpu = softgpu_library(tree.agents[0].identity().pid)?;
     let trace = arguments.trace.as_deref().map(|path| {
+        trace::check_outside(path, arguments.output())?;
         let opened = trace::Output::open(path);
         opened.map_err(|error| refused(format_args!("cannot write {}: {error}", path.display())))
     });
@@ -472,7 +463,7 @@ fn dump(arguments: &CheckpointArguments, preparation: &mut Preparation) -> anyho
     let mut held = result.map_err(|error| {
         let error = match error {
             RunError::Refused(why) => refused(why),
-            RunError::NotNow(why) => Passing(why).into(),
+            RunError::NotNow(why) => Passing::NotNow(why).into(),
             // CRIU's words for it are many.
             error @ RunError::Failed(_) => match stopped(pid) {
                 Some(stopped) => refused(Standstill::Stopped(stopped)),

@@ -1,5 +1,6 @@
 //! What was done for a checkpoint, and when: kept with it, for who asks later.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strobe_proto::{
@@ -96,8 +97,11 @@ impl OfProcess {
 /// Of all processes: calls that were held back, by what held them.
 pub(crate) fn held_in_all(processes: &[ProcessCourse]) -> Vec<HeldBack> {
     let mut all: Vec<HeldBack> = Vec::new();
+    // A manifest may name as many causes as it has room for.
+    let mut known = HashMap::new();
     for held in processes.iter().flat_map(|process| &process.held) {
-        match all.iter_mut().find(|sum| sum.cause == held.cause) {
+        let at = *known.entry(held.cause).or_insert(all.len());
+        match all.get_mut(at) {
             None => all.push(*held),
             Some(sum) => {
                 sum.calls = sum.calls.saturating_add(held.calls);

@@ -1,14 +1,14 @@
 //! `strobe diff`: what of a program's memory and files has changed between two checkpoints.
 //!
-//! Of GPU memory what the agents delivered is compared by its addresses, byte for byte where chunks differ. Host memory
+//! GPU memory is compared by its addresses, whichever way it came, byte for byte where chunks differ or are none. Host memory
 //! lies in images whose places move: so it is asked how much of the second's the first has too, in chunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use serde::Serialize;
-use strobe_proto::{ChunkRef, Manifest, ProgramFile, TrackedExtent};
-use strobe_store::{Checkpoint, Damage};
+use strobe_proto::{ChunkRef, Manifest, ProgramFile};
+use strobe_store::{Checkpoint, Damage, GpuMemory, PagesError, PlacedMemory, Stored};
 
 use crate::arguments::DiffArguments;
 use crate::outcome::Outcome;
@@ -34,7 +34,7 @@ struct Report {
 struct Gpu {
     /// In both checkpoints, at the same addresses.
     both: u64,
-    /// Of those, in chunks that are not the same.
+    /// Of those, in chunks or pieces that are not the same.
     in_changed_chunks: u64,
     /// Of those, in pages of 4 KiB that are not.
     in_changed_pages: u64,
@@ -99,64 +99,62 @@ fn text(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// Chunks by their first addresses.
-type Chunks<'a> = BTreeMap<u64, &'a ChunkRef>;
-
-/// Of each process.
-fn chunks(manifest: &Manifest) -> BTreeMap<u32, Chunks<'_>> {
-    let processes = manifest.processes.iter();
-    let chunks = processes.map(|process| {
-        let chunks = process.tracked.iter().flat_map(placed);
-        (process.pid, chunks.collect())
-    });
-    chunks.collect()
+fn bytes(placed: &PlacedMemory<'_>) -> u64 {
+    let lengths = placed.values().map(|stored| stored.len);
+    lengths.fold(0, u64::saturating_add)
 }
 
-/// The chunks of an extent, which they cover in the order of their addresses.
-fn placed(tracked: &TrackedExtent) -> impl Iterator<Item = (u64, &ChunkRef)> {
-    let mut start = tracked.extent.as_ref().map_or(0, |extent| extent.start);
-    tracked.chunks.iter().map(move |chunk| {
-        let at = start;
-        start = start.saturating_add(chunk.len);
-        (at, chunk)
-    })
-}
-
-fn bytes<'a>(chunks: impl IntoIterator<Item = &'a &'a ChunkRef>) -> u64 {
-    chunks
-        .into_iter()
-        .map(|chunk| chunk.len)
-        .fold(0, u64::saturating_add)
-}
-
-fn compare_gpu(before: &Checkpoint, after: &Checkpoint) -> Result<Gpu, Damage> {
-    let [old, new] = [before, after].map(|checkpoint| chunks(checkpoint.manifest()));
-    let all = new.values().map(|chunks| bytes(chunks.values()));
-    let bar = progress::bytes("comparing", all.sum());
+fn compare_gpu(before: &Checkpoint, after: &Checkpoint) -> Result<Gpu, PagesError> {
+    let (before, after) = (GpuMemory::of(before)?, GpuMemory::of(after)?);
+    let [old, new] = [before.processes(), after.processes()];
+    let all = new.values().map(bytes).fold(0, u64::saturating_add);
+    let bar = progress::bytes("comparing", all);
     let mut gpu = Gpu::default();
-    let none = Chunks::new();
+    let none = PlacedMemory::new();
     for pid in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
-        let [old, new] = [&old, &new].map(|all| all.get(pid).unwrap_or(&none));
+        let [old, new] = [old, new].map(|all| all.get(pid).unwrap_or(&none));
         let before_this = gpu.both;
-        for (start, chunk) in new {
-            compare_chunk((before, old), (after, *start, chunk), &mut gpu)?;
-            bar.inc(chunk.len);
+        let mut was = Last::of(&before);
+        for (start, stored) in new {
+            compare_piece((&mut was, old), (&after, *start, stored), &mut gpu)?;
+            bar.inc(stored.len);
         }
         let both = gpu.both - before_this;
-        gpu.only_before += bytes(old.values()) - both;
-        gpu.only_after += bytes(new.values()) - both;
+        gpu.only_before += bytes(old).saturating_sub(both);
+        gpu.only_after += bytes(new).saturating_sub(both);
     }
     bar.finish_and_clear();
     Ok(gpu)
 }
 
-/// Compares a chunk with what was at its addresses.
-fn compare_chunk(
-    (before, old): (&Checkpoint, &Chunks<'_>),
-    (after, start, chunk): (&Checkpoint, u64, &ChunkRef),
+/// What was read last: a long piece may be compared with many short ones.
+struct Last<'a> {
+    memory: &'a GpuMemory<'a>,
+    last: Option<(u64, Vec<u8>)>,
+}
+
+impl<'a> Last<'a> {
+    fn of(memory: &'a GpuMemory<'a>) -> Self {
+        Self { memory, last: None }
+    }
+
+    fn read(&mut self, start: u64, stored: &Stored<'_>) -> Result<&[u8], Damage> {
+        let last = self.last.take().filter(|(at, _)| *at == start);
+        let bytes = match last {
+            Some((_, bytes)) => bytes,
+            None => self.memory.read(stored)?,
+        };
+        Ok(&self.last.insert((start, bytes)).1)
+    }
+}
+
+/// Compares a piece with what was at its addresses.
+fn compare_piece(
+    (before, old): (&mut Last<'_>, &PlacedMemory<'_>),
+    (after, start, piece): (&GpuMemory<'_>, u64, &Stored<'_>),
     gpu: &mut Gpu,
 ) -> Result<(), Damage> {
-    let end = start.saturating_add(chunk.len);
+    let end = start.saturating_add(piece.len);
     let first = old.range(..=start).next_back().map_or(start, |(at, _)| *at);
     let mut now = None;
     for (&at, was) in old.range(first..end) {
@@ -165,15 +163,16 @@ fn compare_chunk(
             continue;
         };
         gpu.both += len;
-        let is_same_place = at == start && was.len == chunk.len;
-        if is_same_place && was.blake3 == chunk.blake3 {
+        let is_same =
+            |(was, now): (&ChunkRef, &ChunkRef)| was.len == now.len && was.blake3 == now.blake3;
+        if at == start && was.chunk.zip(piece.chunk).is_some_and(is_same) {
             continue;
         }
         let now = match &mut now {
             Some(now) => now,
-            none => none.insert(after.read_chunk(chunk)?),
+            none => none.insert(after.read(piece)?),
         };
-        let was = before.read_chunk(was)?;
+        let was = before.read(at, was)?;
         let was = &was[(from - at) as usize..(to - at) as usize];
         let now = &now[(from - start) as usize..(to - start) as usize];
         if was != now {
@@ -220,7 +219,11 @@ fn compare_files(before: &Manifest, after: &Manifest) -> Vec<String> {
 mod tests {
     use super::*;
     use std::path::Path;
-    use strobe_proto::{ByteRange, GpuProcess};
+    use strobe_kfd::memory::VRAM;
+    use strobe_proto::amdgpu::{CriuKfd, KfdBoEntry, KfdDeviceEntry};
+    use strobe_proto::{
+        ByteRange, GpuProcess, Residual, ResidualRange, TrackedExtent, files, frame,
+    };
     use strobe_store::CheckpointWriter;
 
     const START: u64 = 1 << 32;
@@ -282,5 +285,85 @@ mod tests {
         let gpu = compare_gpu(&before, &shifted).unwrap();
         assert_eq!((gpu.only_before, gpu.only_after), (page, page));
         assert_eq!(gpu.in_changed_pages, all - page);
+    }
+
+    /// The same process, of which the plugin has saved all: as a residual, or as CRIU's own does.
+    fn saved_by_the_plugin(path: &Path, chunks: &[[u8; CHUNK]], is_residual: bool) -> Checkpoint {
+        const GPU: u32 = 0x1234;
+        let writer = CheckpointWriter::create(path, None).unwrap();
+        let len = (chunks.len() * CHUNK) as u64;
+        let bo = |addr, size| KfdBoEntry {
+            addr,
+            size,
+            alloc_flags: VRAM,
+            gpu_id: GPU,
+            ..KfdBoEntry::default()
+        };
+        let kfd = CriuKfd {
+            pid: 7,
+            device_entries: vec![KfdDeviceEntry {
+                gpu_id: GPU,
+                ..KfdDeviceEntry::default()
+            }],
+            bo_entries: vec![bo(START, len)],
+            ..CriuKfd::default()
+        };
+        let mut image = Vec::new();
+        frame::write_image(&mut image, &kfd).unwrap();
+        std::fs::write(writer.criu_dir().join(files::kfd(1)), &image).unwrap();
+        image.clear();
+        let half = len / 2;
+        // The halves lie the other way round.
+        let mut contents = chunks.concat();
+        if is_residual {
+            let range = |bo_offset, file_offset| ResidualRange {
+                bo_index: 0,
+                bo_offset,
+                len: half,
+                file_offset,
+            };
+            let residual = Residual {
+                ranges: vec![range(0, half), range(half, 0)],
+                ..Residual::default()
+            };
+            frame::write_image(&mut image, &residual).unwrap();
+            contents.rotate_left(half as usize);
+        } else {
+            image.extend(len.to_le_bytes());
+        }
+        image.extend(contents);
+        let name = match is_residual {
+            true => files::residual(1, GPU),
+            false => files::pages(1, GPU),
+        };
+        std::fs::write(writer.criu_dir().join(name), &image).unwrap();
+        let manifest = Manifest {
+            chunk_bytes: CHUNK as u64,
+            ..Manifest::default()
+        };
+        writer.commit(manifest).unwrap()
+    }
+
+    #[test]
+    fn memory_is_the_same_whichever_way_it_came() {
+        let folder = tempfile::tempdir().unwrap();
+        let chunks = [[1; CHUNK], [2; CHUNK], [3; CHUNK], [4; CHUNK]];
+        let mut other = chunks;
+        other[2][PAGE] = 9;
+        let delivered = checkpoint(&folder.path().join("delivered"), START, &chunks);
+        let saved = saved_by_the_plugin(&folder.path().join("saved"), &other, true);
+        let whole = saved_by_the_plugin(&folder.path().join("whole"), &other, false);
+        let all = (4 * CHUNK) as u64;
+        for (before, after) in [
+            (&delivered, &saved),
+            (&saved, &delivered),
+            (&delivered, &whole),
+        ] {
+            let gpu = compare_gpu(before, after).unwrap();
+            assert_eq!(gpu.in_changed_pages, PAGE as u64);
+            assert_eq!((gpu.both, gpu.only_before, gpu.only_after), (all, 0, 0));
+        }
+        let same = compare_gpu(&saved, &whole).unwrap();
+        assert_eq!((same.both, same.in_changed_chunks), (all, 0));
     }
 }

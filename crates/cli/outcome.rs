@@ -23,18 +23,6 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Why an attempt failed, where another may well succeed: processes of a tree come and go.
-#[derive(Debug)]
-pub(crate) struct Passing(pub(crate) String);
-
-impl fmt::Display for Passing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Passing {}
-
 /// The exit code of the process; prints the error if there is one.
 pub(crate) fn exit(outcome: Outcome) -> ExitCode {
     match outcome {

@@ -9,14 +9,16 @@ use strobe_program::lease::Lease;
 use strobe_program::namespaces::check_seen;
 use strobe_program::pipes::Pipes;
 use strobe_program::terminals::Terminals;
+use strobe_program::unsaved::Unsaved;
 use strobe_program::unwatched::Watch;
 use strobe_program::{attributes, events, nameless, process, sockets, system_v, threads, zombies};
 use strobe_proto::{Begin, CheckpointMode, Cut, Validation};
 
 use crate::arguments::CheckpointArguments;
 use crate::delivery::Known;
+use crate::ended::{Before, Passing, Patience};
 use crate::link::Listener;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Refused};
 use crate::output::{answer_whether, sentence};
 use crate::results::ProspectsReport;
 use crate::tree::{self, Tree};
@@ -26,25 +28,53 @@ use crate::{arming, capabilities, checkpoint, release, requirements};
 const CHUNK_BYTES: u64 = 4096;
 
 pub(crate) fn run(arguments: &CheckpointArguments) -> Outcome {
-    let mut findings = Vec::new();
-    let mut warnings = Vec::new();
-    look(arguments, &mut findings, &mut warnings);
-    let report = ProspectsReport {
-        pid: tree::root_of(arguments.pid),
-        ready: findings.is_empty(),
-        findings,
-        warnings,
+    // What was named may end before its tree does.
+    let root = tree::root_of(arguments.pid);
+    let mut pid = arguments.pid;
+    let mut patience = Patience::default();
+    let report = loop {
+        let mut findings = Vec::new();
+        let mut warnings = Vec::new();
+        let before = Before::of(pid);
+        let tree = look(pid, arguments, &mut findings, &mut warnings);
+        let findings = findings.into_iter();
+        let judged = findings.map(|error| before.not_begun(tree.as_ref(), error));
+        let (passing, mut rest): (Vec<_>, Vec<_>) = judged.partition(|error| error.is::<Passing>());
+        if rest.is_empty()
+            && let Some(why) = passing.first().and_then(|error| error.downcast_ref())
+        {
+            match patience.wait(why, arguments.json) {
+                Ok(()) => {
+                    pid = root;
+                    continue;
+                }
+                Err(refused) => rest.push(refused.into()),
+            }
+        }
+        let mut findings: Vec<_> = rest.iter().map(sentence).collect();
+        findings.dedup();
+        break ProspectsReport {
+            pid: root,
+            ready: findings.is_empty(),
+            findings,
+            warnings,
+        };
     };
     answer_whether(&report, report.text(), report.ready, arguments.json)
 }
 
-fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &mut Vec<String>) {
+/// What was found of the tree.
+fn look(
+    pid: u32,
+    arguments: &CheckpointArguments,
+    findings: &mut Vec<anyhow::Error>,
+    warnings: &mut Vec<String>,
+) -> Option<Tree> {
     fn note<T, E: Into<anyhow::Error>>(
-        findings: &mut Vec<String>,
+        findings: &mut Vec<anyhow::Error>,
         result: Result<T, E>,
     ) -> Option<T> {
-        let noted = result.map_err(|error| findings.push(sentence(&error.into())));
-        noted.ok()
+        result.map_err(|error| findings.push(error.into())).ok()
     }
     let tcp = arguments.tcp.into();
     note(
@@ -57,13 +87,11 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     }
     let criu = criu.map(|criu| criu.path);
     let plugin = note(findings, locate::find_plugin());
-    let Some(tree) = note(findings, Tree::of(arguments.pid)) else {
-        return;
-    };
+    let tree = note(findings, Tree::of(pid))?;
     let root = tree.root.pid;
     // What is in another namespace cannot be looked at from here.
     if note(findings, requirements::check_namespaces(root)).is_none() {
-        return;
+        return Some(tree);
     }
     for path in [criu, plugin].iter().flatten() {
         note(findings, check_seen(root, path));
@@ -71,7 +99,8 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
     note(findings, requirements::check_file_size_limits(root));
     note(findings, requirements::check_users(root));
     let unsaved = note(findings, requirements::unsaved(root, tcp)).unwrap_or_default();
-    findings.extend(unsaved.iter().map(ToString::to_string));
+    let refused = |unsaved: Unsaved| anyhow::Error::from(Refused(unsaved.to_string()));
+    findings.extend(unsaved.into_iter().map(refused));
     let (mut pipes, mut terminals) = (Pipes::default(), Terminals::default());
     let mut watch = Watch::default();
     for pid in process::tree(root).unwrap_or_default() {
@@ -107,6 +136,7 @@ fn look(arguments: &CheckpointArguments, findings: &mut Vec<String>, warnings: &
             note(findings, rehearse(agent));
         }
     }
+    Some(tree)
 }
 
 /// Has an agent prepare for a checkpoint, which it refuses if it must, and gives that up.

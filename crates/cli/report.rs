@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use strobe_proto::files::MANIFEST;
 use strobe_store::{Checkpoint, Series};
 
@@ -27,17 +27,16 @@ pub(crate) fn run(arguments: &ReportArguments) -> Outcome {
     let series = || Series::of(directory).checkpoints().unwrap_or_default();
     let html = match directory.join(MANIFEST).exists() {
         true => page::of(&directory::open(directory)?),
-        false => {
-            let of_series = series();
-            if of_series.is_empty() {
-                bail!(
-                    "{} is no checkpoint, and no series of them",
-                    directory.display()
-                );
+        false => match series() {
+            none if none.is_empty() => {
+                let no_series = || format!("{} is no series of checkpoints", directory.display());
+                page::of(&directory::open(directory).with_context(no_series)?)
             }
-            let opened = of_series.iter().map(|path| Checkpoint::open(path));
-            series::of(directory, &opened.collect::<Result<Vec<_>, _>>()?)
-        }
+            of_series => {
+                let opened = of_series.iter().map(|path| Checkpoint::open(path));
+                series::of(directory, &opened.collect::<Result<Vec<_>, _>>()?)
+            }
+        },
     };
     let output = match &arguments.output {
         Some(output) => output.clone(),
@@ -76,6 +75,19 @@ mod tests {
             command_line: vec!["<script>".into()],
             ..Manifest::default()
         }
+    }
+
+    #[test]
+    fn what_is_no_checkpoint_is_named_with_what_is_missing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = ReportArguments {
+            directory: folder.path().to_owned(),
+            output: None,
+        };
+        let error = run(&arguments).expect_err("nothing is there");
+        let sentence = crate::output::sentence(&error);
+        assert!(sentence.contains(MANIFEST), "{sentence}");
+        assert!(sentence.contains("no series"), "{sentence}");
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl CheckpointReport {
         lines.extend(self.held.iter().map(HeldReport::line));
         let warnings = self.warnings.iter();
         lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
+        let lines: Vec<_> = lines.into_iter().map(one_line).collect();
         lines.join("\n")
     }
 }

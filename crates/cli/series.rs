@@ -16,7 +16,7 @@ use crate::abandoned::Watched;
 use crate::arguments::CheckpointArguments;
 use crate::checkpoint::INTERRUPTED;
 use crate::outcome::{Outcome, Refused};
-use crate::output::{notice, sentence, tell};
+use crate::output::{notice, one_line, sentence, tell};
 use crate::results::CheckpointReport;
 use crate::size::show_size;
 use crate::{checkpoint, directory, interrupt, tree};
@@ -99,15 +99,33 @@ fn take(arguments: &CheckpointArguments, series: &Series, watched: &Watched) -> 
 }
 
 fn line(report: &CheckpointReport) -> String {
-    let mut line = format!(
+    let mut lines = vec![format!(
         "{}: {}, stall {:.1} ms",
         report.directory,
         show_size(report.state_bytes),
         report.stall_ms
-    );
-    for warning in &report.warnings {
-        line.push_str("\n  warning        ");
-        line.push_str(warning);
+    )];
+    let warnings = report.warnings.iter();
+    lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
+    let lines: Vec<_> = lines.into_iter().map(one_line).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_folders_and_files_make_no_lines() {
+        let report = CheckpointReport {
+            directory: "a\nb/000001".into(),
+            warnings: vec!["c\n\x1b[2J".into(), "d".into()],
+            ..CheckpointReport::default()
+        };
+        let said = line(&report);
+        let lines: Vec<_> = said.split('\n').collect();
+        assert_eq!(lines.len(), 3, "{said}");
+        assert!(lines[0].starts_with("a\\nb/000001: "), "{said}");
+        assert!(!report.text().contains("a\nb"), "{}", report.text());
     }
-    line
 }

@@ -16,12 +16,16 @@ use crate::outcome::{Outcome, Refused};
 use crate::output::{answer, one_line};
 use crate::size::show_size;
 
+/// A process is started between two ticks of a clock, of which there are a hundred a second at least.
+const START: Duration = Duration::from_millis(20);
+
 /// One program. Sizes are bytes, times milliseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Status {
     pub(crate) pid: u32,
     pub(crate) command: String,
-    /// "idle", "preparing", "armed", "closing", "drained", "cut", "copying", "refused" or "loading".
+    /// "idle", "preparing", "armed", "closing", "drained", "cut", "copying", "refused", "loading" or "restoring":
+    /// CRIU brings it back, and it has not run yet.
     pub(crate) phase: String,
     /// For how long.
     pub(crate) phase_ms: Option<f64>,
@@ -103,10 +107,16 @@ impl Status {
         // After what it is compared with.
         let now = now_ns();
         let since = |moment: u64| now.saturating_sub(clock.here(moment));
-        Ok(Self::shown(pid, snapshot, since))
+        let age = Identity::of(pid).ok().and_then(Identity::age);
+        Ok(Self::shown(pid, snapshot, since, age))
     }
 
-    fn shown(pid: u32, snapshot: Snapshot, since: impl Fn(u64) -> u64) -> Self {
+    fn shown(
+        pid: u32,
+        snapshot: Snapshot,
+        since: impl Fn(u64) -> u64,
+        age: Option<Duration>,
+    ) -> Self {
         let Snapshot {
             phase,
             controller,
@@ -120,13 +130,24 @@ impl Status {
             phase,
             None | Some(Phase::Idle | Phase::Refused | Phase::Loading)
         );
+        let was_saved_in_it = is_under_way
+            && !controller.is_alive()
+            && age.is_some_and(|age| {
+                let since = Duration::from_nanos(since(phase_since_ns));
+                // Of another machine it may be still to come.
+                since.is_zero() || age + START < since
+            });
+        let is_under_way = is_under_way && !was_saved_in_it;
         Self {
             pid,
             command: command_of(pid),
-            phase: phase
-                .map_or("unknown".into(), |phase| format!("{phase:?}"))
-                .to_lowercase(),
-            phase_ms: (phase_since_ns > 0).then(|| since(phase_since_ns) as f64 / 1e6),
+            phase: match phase {
+                _ if was_saved_in_it => "restoring".into(),
+                Some(phase) => format!("{phase:?}").to_lowercase(),
+                None => "unknown".into(),
+            },
+            phase_ms: (phase_since_ns > 0 && !was_saved_in_it)
+                .then(|| since(phase_since_ns) as f64 / 1e6),
             taken_by: TakenBy::of(controller).filter(|_| is_under_way),
             copying: copying
                 .filter(|_| is_under_way)
@@ -257,6 +278,44 @@ mod tests {
         assert_eq!(Progress::of(copying(0), 0).remaining_ms, None);
         // Words of another process.
         assert_eq!(Progress::of(copying(u64::MAX), 1).remaining_ms, Some(0.0));
+    }
+
+    #[test]
+    fn a_process_that_is_younger_than_its_phase_is_being_restored() {
+        let cut = |controller| Snapshot {
+            phase: Some(Phase::Cut),
+            verdict: None,
+            request: 1,
+            controller,
+            attempts: 1,
+            gate_closed_ns: 1,
+            drained_ns: 1,
+            opened_ns: 0,
+            launches: 0,
+            footprints_exact: 0,
+            footprints_conservative: 0,
+            allocations: 0,
+            tracked_bytes: 0,
+            unloaded_bytes: 0,
+            checkpoints: 0,
+            reason: String::new(),
+            phase_since_ns: 1,
+            copying: None,
+            last: None,
+        };
+        let pid = std::process::id();
+        let me = Identity::of(pid).expect("we run");
+        let gone = Identity {
+            start_time: 1,
+            ..me
+        };
+        let phase = |controller, age| {
+            let age = Some(Duration::from_secs(age));
+            Status::shown(pid, cut(controller), |_| 60_000_000_000, age).phase
+        };
+        assert_eq!(phase(gone, 3), "restoring");
+        assert_eq!(phase(gone, 90), "cut");
+        assert_eq!(phase(me, 90), "cut");
     }
 
     #[test]

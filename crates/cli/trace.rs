@@ -4,6 +4,7 @@
 //! would not, there are several tracks. What a device did when, nobody here knows: a copy is shown from its order to where
 //! it was seen to have ended, a launch as the call that makes it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
@@ -18,6 +19,7 @@ use strobe_proto::{Course, RoundTaken, Span, TraceEvent, TraceKind};
 
 use crate::course::{OfProcess, Timeline};
 use crate::demangle::demangled;
+use crate::outcome::Refused;
 use crate::results::cause_name;
 use crate::size::show_size;
 
@@ -37,18 +39,26 @@ const PATIENCE: u16 = 5_000;
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
-    file: File,
+    /// None where there is none yet: a checkpoint that fails leaves none.
+    file: Option<File>,
 }
 
 impl Output {
-    /// Opens it, before there is anything to write; what it holds stays until then. Nobody is waited for who would read.
+    /// Finds out whether it can be written, before there is anything to write: until then a file stays what it is, and
+    /// where there is none, none is made. Nobody is waited for who would read.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
-        Ok(Self {
-            path: path.to_owned(),
-            file: options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?,
-        })
+        let file = match opened(path, false) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().filter(|path| !path.as_os_str().is_empty());
+                // It has no name in there.
+                tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))?;
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let path = path.to_owned();
+        Ok(Self { path, file })
     }
 
     /// Writes what is known of a checkpoint that is complete.
@@ -61,16 +71,36 @@ impl Output {
         let trace = trace(std::process::id(), course, &timeline.spans(), processes);
         let path = self.path.display();
         let write = || {
+            let file = match self.file {
+                Some(file) => file,
+                None => opened(&self.path, true)?,
+            };
             // A pipe has no length.
-            if self.file.metadata()?.is_file() {
-                self.file.set_len(0)?;
+            if file.metadata()?.is_file() {
+                file.set_len(0)?;
             }
-            let mut file = BufWriter::new(Patient(&self.file));
+            let mut file = BufWriter::new(Patient(&file));
             serde_json::to_writer(&mut file, &trace)?;
             file.flush()
         };
         write().with_context(|| format!("there is a checkpoint, but no trace: cannot write {path}"))
     }
+}
+
+/// A checkpoint's directory is not there before, and complete afterwards: a trace has no place in it.
+pub(crate) fn check_outside(trace: &Path, checkpoint: &Path) -> anyhow::Result<()> {
+    if std::path::absolute(trace)?.starts_with(std::path::absolute(checkpoint)?) {
+        let trace = trace.display();
+        let why = format!("--trace {trace} lies in the checkpoint: name a file outside of it");
+        return Err(Refused(why).into());
+    }
+    Ok(())
+}
+
+fn opened(path: &Path, make: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(make).truncate(false);
+    options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
 }
 
 /// Waits for who reads, within reason: a pipe holds less than a trace.
@@ -184,6 +214,7 @@ impl Events {
     fn of_agent(&mut self, pid: u32, events: &[TraceEvent]) {
         let mut slots: Vec<u32> = Vec::new();
         let mut inside: Vec<u64> = Vec::new();
+        let mut threads = BTreeSet::new();
         // By their beginning, so that each goes to the first track that is free then.
         let mut events: Vec<&TraceEvent> = events.iter().collect();
         events.sort_by_key(|event| event.start_ns);
@@ -199,6 +230,11 @@ impl Events {
                 slots.push(event.lane);
                 let name = format!("ring slot {}", event.lane);
                 self.name("thread_name", pid, Some(slot), &name);
+            }
+            if matches!(event.kind(), TraceKind::Launch | TraceKind::Held) && threads.insert(thread)
+            {
+                let name = format!("thread {thread}");
+                self.name("thread_name", pid, Some(thread), &name);
             }
             match event.kind() {
                 TraceKind::Unspecified => {}
@@ -283,9 +319,27 @@ mod tests {
             .unwrap();
         let trace: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
         assert!(trace["traceEvents"].is_array());
+        // Of a checkpoint that fails nothing stays, and what was there does.
+        for name in ["trace", "another"] {
+            drop(Output::open(&folder.path().join(name)).unwrap());
+        }
+        assert!(!folder.path().join("another").exists());
+        assert!(path.exists());
+        assert!(Output::open(&folder.path().join("no/folder")).is_err());
         let pipe = folder.path().join("pipe");
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         assert!(Output::open(&pipe).is_err());
+    }
+
+    #[test]
+    fn a_trace_lies_outside_of_its_checkpoint() {
+        let is_outside = |trace: &str, checkpoint: &str| {
+            check_outside(Path::new(trace), Path::new(checkpoint)).is_ok()
+        };
+        assert!(is_outside("f7.json", "f7") && is_outside("/a/t", "/a/b"));
+        for (trace, checkpoint) in [("f7", "./f7"), ("f7/trace", "f7"), ("/a/b/t", "/a/b/")] {
+            assert!(!is_outside(trace, checkpoint), "{trace}");
+        }
     }
 
     #[test]
@@ -338,6 +392,9 @@ mod tests {
         assert_eq!(of("store"), [(SLOTS + 3, 2.0, 1.0)]);
         let names = events.iter().filter(|event| event["ph"] == "M");
         let named = |number: u64| names.clone().any(|event| event["tid"] == number);
-        assert!(named(first) && named(second) && named(SLOTS + 3));
+        assert!(named(first) && named(second) && named(SLOTS + 3) && named(77));
+        let spans = events.iter().filter(|event| event["ph"] == "X");
+        let unnamed = spans.filter(|span| !span["tid"].as_u64().is_some_and(named));
+        assert_eq!(unnamed.count(), 0);
     }
 }

@@ -4,6 +4,7 @@
 //! waits for its program and a program that waits for its workers come back with them or not at all.
 
 use strobe_program::agent::{AgentError, RemoteAgent};
+use strobe_program::journal;
 use strobe_program::process::{self, Identity};
 use strobe_proto::environment::TREE;
 
@@ -23,6 +24,10 @@ pub(crate) enum TreeError {
         "none of the {processes} processes of the tree of {root} uses a GPU now: try again when one does"
     )]
     Idle { root: u32, processes: usize },
+    #[error(
+        "none of the processes of the tree of {0} uses a GPU now, and one has: try again when one does"
+    )]
+    Between(u32),
 }
 
 impl Tree {
@@ -51,6 +56,9 @@ impl Tree {
             }
         }
         if agents.is_empty() {
+            if journal::has_used_gpu(root) {
+                return Err(TreeError::Between(root));
+            }
             // Of one alone, and of one that Strobe has not started, its own state says more.
             if processes == 1 || matches!(named, Err(AgentError::NoAgent(_))) {
                 named?;
@@ -86,7 +94,7 @@ pub(crate) fn gone(agent: &RemoteAgent) -> Option<String> {
     let pid = agent.identity().pid;
     let found = RemoteAgent::find(pid);
     match found {
-        _ if !agent.identity().is_alive() => {}
+        _ if !agent.identity().is_alive() || process::is_ending(pid) => {}
         // Its memory goes before its number does.
         Err(AgentError::Gone(_)) => {}
         Ok(found) if found.address() == agent.address() => return None,

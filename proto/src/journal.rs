@@ -42,6 +42,8 @@ pub enum Entry<'a> {
     Rename(Renamed<'a>),
     /// A program, as it was named, that is about to be started and will not be watched.
     Unwatched(&'a [u8]),
+    /// A process has begun to use a GPU.
+    UsesGpu,
     /// The name of a cut: all that stands behind was after it. What stands between it and another of the same name
     /// was under way at the cut.
     Cut(&'a [u8]),
@@ -126,6 +128,7 @@ const MAKE_FOLDER: u8 = b'/';
 const REMOVE: u8 = b'-';
 const RENAME: u8 = b'>';
 const UNWATCHED: u8 = b'!';
+const USES_GPU: u8 = b'*';
 const CUT: u8 = b'#';
 const PLACED: u8 = b'@';
 const RESTORED: u8 = b'<';
@@ -160,6 +163,7 @@ impl<'a> Entry<'a> {
             Self::Make(path) => plain(MAKE, path)?,
             Self::MakeFolder(path) => plain(MAKE_FOLDER, path)?,
             Self::Unwatched(program) => plain(UNWATCHED, program)?,
+            Self::UsesGpu => plain(USES_GPU, b"")?,
             Self::Cut(name) => plain(CUT, name)?,
             Self::Placed(Placed { old, new }) => {
                 plain(PLACED, b"")?;
@@ -214,6 +218,7 @@ impl<'a> Entry<'a> {
             MAKE => path().map(Self::Make),
             MAKE_FOLDER => path().map(Self::MakeFolder),
             UNWATCHED => (text.len() <= PATH_BYTES).then_some(Self::Unwatched(text)),
+            USES_GPU => text.is_empty().then_some(Self::UsesGpu),
             CUT => is_name(text).then_some(Self::Cut(text)),
             PLACED => {
                 let mut rest = text;
@@ -355,6 +360,7 @@ mod tests {
             renamed(There::Replaced(NODE, b"v1")),
             renamed(There::Exchanged(NODE)),
             Entry::Unwatched(b"static"),
+            Entry::UsesGpu,
             Entry::Cut(b"12ab"),
             Entry::Placed(Placed {
                 old: b"/o",
@@ -373,7 +379,7 @@ mod tests {
     #[test]
     fn what_is_not_whole_is_left_out() {
         let mut bytes =
-            b"of/a\0+/b\0//d\0=/c\0\0#12ab\0#no name\0<1:12ab\0@9:/a/b\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
+            b"of/a\0+/b\0//d\0=/c\0\0*x\0#12ab\0#no name\0<1:12ab\0@9:/a/b\0+relative\0?/e\0-81a4:0:0:5:9:/b\0\
             >81a4:0:0:5:0:0:0:0:0:0:2:/a/b\0>81a4:0:0:5:3:0:0:0:0:0:2:/a/b\0-81a4:0:0::0:/b\0"
                 .to_vec();
         let renamed = Renamed {

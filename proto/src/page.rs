@@ -28,6 +28,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"STROBE\x01\0");
 pub const VERSION: u32 = 6;
 /// Why an agent refuses that was told that there will be no dump. Who told it knows the cause.
 pub const NO_DUMP: &str = "the dump did not begin";
+/// Why one refuses whose process has begun to end.
+pub const EXITING: &str = "the program is exiting";
 
 /// What the agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fs;
 use strobe_evaluation::Session;
 use strobe_program::process;
 
-use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, restore, start, verify};
+use crate::harness::{Folder, LIMIT, checkpoint_of, hip_program, restore, run, start, verify};
 
 /// Until they are told otherwise.
 const FOR_EVER: &str = "1000000";
@@ -131,4 +131,74 @@ fn data_loaders_come_back_with_their_trainer_as_often_as_wanted() {
             assert_eq!(said, whole, "{method}, time {time}");
         }
     }
+}
+
+/// A shell that has one GPU program after the other, and none for a while.
+#[test]
+fn between_two_programs_of_a_script_a_checkpoint_waits_for_the_next() {
+    let program = hip_program("mixed.cpp");
+    let folder = Folder::new("script-between");
+    let script = format!("{program} 3 first; echo over > between; : <gate; {program} 150 log");
+    let gate = folder.join("gate");
+    nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
+    let mut session = start(&folder, &["bash", "-c", &script]);
+    session
+        .wait_for("between", "", LIMIT)
+        .expect("the first program ends");
+    let pid = session.pid();
+    // Nobody opens the gate: the next one does not come.
+    let refused = run(["checkpoint", &pid.to_string(), "--check"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    let sentence = "and one has: try again when one does";
+    for said in ["tried again, for up to 5 s", sentence] {
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
+    assert!(refused.stdout.contains(sentence), "{}", refused.stdout);
+    let opens = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        fs::write(gate, "").expect("the shell opens it, too");
+    });
+    let images = folder.join("images");
+    let taken = checkpoint_of(pid, &images, &[]).well();
+    assert!(taken.stderr.contains(sentence), "{}", taken.stderr);
+    opens.join().expect("it is open");
+    verify(&images).well();
+    run(["checkpoint", &pid.to_string(), "--check"]).well();
+    session.kill().expect("it dies");
+}
+
+/// Whichever of them runs when it is asked for, and wherever that one is in its life.
+#[test]
+fn a_script_of_short_programs_is_saved_at_any_moment() {
+    let program = hip_program("mixed.cpp");
+    let folder = Folder::new("script-short");
+    let script = format!("while :; do {program} 4 log; echo over >> ended; done");
+    let mut session = start(&folder, &["bash", "-c", &script]);
+    session
+        .wait_for("ended", "", LIMIT)
+        .expect("the first program ends");
+    let pid = session.pid().to_string();
+    for _ in 0..6 {
+        run(["checkpoint", &pid, "--check"]).well();
+        let images = folder.join("images");
+        checkpoint_of(session.pid(), &images, &[]).well();
+        fs::remove_dir_all(images).expect("it is there");
+    }
+    session.kill().expect("it dies");
+}
+
+#[test]
+fn a_script_that_has_never_used_the_gpu_is_refused_at_once() {
+    let folder = Folder::new("script-idle");
+    let script = "while :; do sleep 0.05; echo over >> ended; done";
+    let mut session = start(&folder, &["bash", "-c", script]);
+    session.wait_for("ended", "", LIMIT).expect("it works");
+    let pid = session.pid();
+    let taken = checkpoint_of(pid, &folder.join("images"), &[]).badly(&["try again when"]);
+    let checked = run(["checkpoint", &pid.to_string(), "--check"]);
+    for refused in [taken, checked] {
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("tried"), "{}", refused.stderr);
+    }
+    session.kill().expect("it dies");
 }

@@ -63,7 +63,7 @@ fn described(entry: Entry<'_>, folder: &Path) -> Option<String> {
         Entry::Remove(named) => format!("- {}", inside(named.path)?),
         Entry::Rename(renamed) => format!("> {} {}", inside(renamed.old)?, inside(renamed.new)?),
         Entry::Unwatched(program) => format!("! {}", String::from_utf8_lossy(program)),
-        Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => return None,
+        Entry::UsesGpu | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => return None,
     })
 }
 

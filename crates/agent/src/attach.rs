@@ -4,7 +4,7 @@ use crate::agent::{Agent, existing, make};
 use crate::call::gate::GATE;
 use crate::call::{After, Call};
 use crate::wire::page;
-use crate::{control, fault};
+use crate::{control, fault, journal};
 
 /// The agent, made at the first call; `None` in forked children and after a fault.
 #[inline]
@@ -20,6 +20,7 @@ pub(crate) fn agent() -> Option<&'static Agent> {
 fn start() -> Option<&'static Agent> {
     fault::install_hook();
     let agent = make()?;
+    journal::note_gpu();
     control::start(agent);
     Some(agent)
 }

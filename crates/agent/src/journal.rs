@@ -209,6 +209,11 @@ pub(crate) fn note_unwatched(program: &[u8]) {
     }
 }
 
+/// The process uses a GPU from now on. Who finds nobody that does knows by that whether to wait.
+pub(crate) fn note_gpu() {
+    keep_errno(|| append(Entry::UsesGpu));
+}
+
 fn is_folder(stat: &libc::stat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFDIR
 }

@@ -3,6 +3,7 @@
 use crate::byte_set::ByteSet;
 use crate::extent::Extent;
 use std::fmt;
+use std::ops::Range;
 
 /// A chunk of one [`ChunkMap`]: chunks are numbered from 0 in address order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,17 +126,28 @@ impl ChunkMap {
     }
 
     /// The chunks that share a byte with `extent`, ascending.
-    pub fn touching(&self, extent: Extent) -> impl Iterator<Item = ChunkIndex> + '_ {
+    pub fn touching(&self, extent: Extent) -> impl Iterator<Item = ChunkIndex> + use<> {
+        self.touched(extent).map(ChunkIndex)
+    }
+
+    /// The numbers of these chunks: those of adjoining regions follow each other.
+    pub fn touched(&self, extent: Extent) -> Range<u32> {
         let from = self
             .regions
             .partition_point(|r| r.extent.end() <= extent.start());
-        let regions = self.regions[from..].iter();
-        regions
-            .map_while(move |r| Some((r, r.extent.intersect(extent)?)))
-            .flat_map(|(r, part)| {
-                let last = self.chunk_in(r, part.end() - 1).0;
-                (self.chunk_in(r, part.start()).0..=last).map(ChunkIndex)
-            })
+        let until = self
+            .regions
+            .partition_point(|r| r.extent.start() < extent.end());
+        let Some((first, last)) = self
+            .regions
+            .get(from..until)
+            .and_then(|regions| regions.first().zip(regions.last()))
+        else {
+            return 0..0;
+        };
+        let start = extent.start().max(first.extent.start());
+        let end = extent.end().min(last.extent.end());
+        self.chunk_in(first, start).0..self.chunk_in(last, end - 1).0 + 1
     }
 
     /// The chunks that share a byte with `bytes`, ascending, each once. Of a pattern the chunks of its hull are looked at,

@@ -41,7 +41,7 @@ pub enum AgentError {
     Thread { thread: u32, process: u32 },
     #[error("process {0} is not running under strobe (start it with `strobe run`)")]
     NoAgent(u32),
-    #[error("process {0} has not used the GPU yet")]
+    #[error("process {0} has not used the GPU yet: try again when it has")]
     Unused(u32),
     #[error("process {0} was forked by a program under strobe and has no agent of its own")]
     Forked(u32),

@@ -209,7 +209,11 @@ fn names<'a>(entry: &Entry<'a>) -> impl Iterator<Item = &'a Path> + use<'a> {
         Entry::Write(path) | Entry::Make(path) | Entry::MakeFolder(path) => (Some(path), None),
         Entry::Remove(Named { path, .. }) => (Some(path), None),
         Entry::Rename(Renamed { old, new, .. }) => (Some(old), Some(new)),
-        Entry::Unwatched(_) | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => (None, None),
+        Entry::Unwatched(_)
+        | Entry::UsesGpu
+        | Entry::Cut(_)
+        | Entry::Placed(_)
+        | Entry::Restored(_) => (None, None),
     };
     let names = first.into_iter().chain(second);
     names.map(|name| Path::new(OsStr::from_bytes(name)))
@@ -224,6 +228,7 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
         Entry::Rename(Renamed { old, node, .. }) => is(old, node.inode),
         Entry::Write(_)
         | Entry::Unwatched(_)
+        | Entry::UsesGpu
         | Entry::Cut(_)
         | Entry::Placed(_)
         | Entry::Restored(_) => false,
@@ -232,12 +237,23 @@ fn is_under_way(entry: &Entry<'_>) -> bool {
 
 /// Whether any checkpoint needs a journal.
 pub fn has_cut(journal: &Path) -> bool {
-    let all = all(journal, &Rights::alone(geteuid().as_raw()));
-    all.iter().flat_map(halves).any(|(half, by)| {
+    let own = Rights::alone(geteuid().as_raw());
+    has(journal, &own, |entry| matches!(entry, Entry::Cut(_)))
+}
+
+/// Whether a process of the tree of this one has used a GPU, as far as the journal reaches back.
+pub fn has_used_gpu(pid: u32) -> bool {
+    let by = Rights::of(pid);
+    let named = of(pid).zip(by.ok());
+    named.is_some_and(|(journal, by)| has(&journal, &by, |entry| *entry == Entry::UsesGpu))
+}
+
+fn has(journal: &Path, by: &Rights, is_it: impl Fn(&Entry<'_>) -> bool) -> bool {
+    all(journal, by).iter().flat_map(halves).any(|(half, by)| {
         let file = open(&half, by, OpenOptions::new().read(true));
         let bytes = file.and_then(|file| end(file, 2 * LIMIT));
         let bytes = bytes.unwrap_or_default();
-        entries(&bytes).any(|entry| matches!(entry, Entry::Cut(_)))
+        entries(&bytes).any(|entry| is_it(&entry))
     })
 }
 

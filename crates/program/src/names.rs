@@ -191,7 +191,11 @@ impl Names {
                 }
                 self.renames.note(node.inode, old, new);
             }
-            Entry::Unwatched(_) | Entry::Cut(_) | Entry::Placed(_) | Entry::Restored(_) => {}
+            Entry::Unwatched(_)
+            | Entry::UsesGpu
+            | Entry::Cut(_)
+            | Entry::Placed(_)
+            | Entry::Restored(_) => {}
         }
         Some(())
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use strobe_engine::{BeginError, SlotError};
 use strobe_extent::ChunkMapError;
 use strobe_hip::Status;
-use strobe_proto::page::NO_DUMP;
+use strobe_proto::page::{EXITING, NO_DUMP};
 
 /// See the module's documentation. Cheap to clone: it goes to whoever is held back, too.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub(crate) enum Refusal {
     // What the program does.
     #[error("the program has used {0}, which is not supported")]
     Used(String),
-    #[error("the program is exiting")]
+    #[error("{EXITING}")]
     Exiting,
     #[error("the program resets the device")]
     Resets,

@@ -188,11 +188,12 @@ impl Repair {
     /// What is done to names and contents; and the file, where it stays.
     fn act(&self, site: &Site<'_>) -> io::Result<(Done, Option<File>)> {
         let name = site.name();
-        let kept = |kept: PathBuf, held| {
+        let kept = |kept: PathBuf, held, modified| {
             let kept = Some(site.path(&kept));
             (
                 Done {
                     kept,
+                    modified,
                     ..Done::default()
                 },
                 Some(held),
@@ -202,14 +203,16 @@ impl Repair {
             None => Ok((Done::default(), Some(self.held(site)?))),
             Some(Content::CutBack { .. }) => {
                 let held = self.held(site)?;
-                Ok(kept(self.cut_back(site, &held)?, held))
+                let modified = held.metadata()?.modified().ok();
+                Ok(kept(self.cut_back(site, &held)?, held, modified))
             }
             Some(Content::Back {
                 stored,
                 there: There::Itself,
             }) => {
                 let held = self.held(site)?;
-                Ok(kept(self.rewrite(site, &held, stored)?, held))
+                let modified = held.metadata()?.modified().ok();
+                Ok(kept(self.rewrite(site, &held, stored)?, held, modified))
             }
             Some(Content::Back { stored, there }) => {
                 let fresh = self.fresh(site, stored)?;

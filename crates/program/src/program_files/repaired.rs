@@ -121,6 +121,9 @@ impl Repaired {
             _ => {}
         }
         remove_folders(self.folders(), by);
+        if let Some(modified) = self.done.modified {
+            self.file(site)?.set_modified(modified)?;
+        }
         match attributes_now {
             Some(now) => now.give(&self.repair.held(site)?, by),
             None => Ok(()),

@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use strobe_proto::journal::FileNode;
 
@@ -135,6 +136,8 @@ impl<'a> Site<'a> {
 pub(super) struct Done {
     /// Where that is which it was before.
     pub(super) kept: Option<PathBuf>,
+    /// When what has stayed the same file was last written before.
+    pub(super) modified: Option<SystemTime>,
     /// Folders that were made, the outermost first.
     pub(super) folders: Vec<PathBuf>,
     /// What got another name: it may get a third.

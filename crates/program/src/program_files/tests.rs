@@ -383,10 +383,13 @@ fn what_was_repaired_is_undone_where_the_restore_fails() {
     for now in ["before and after", "otherwise", "be"] {
         fs::write(&path, now).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
         let repaired = place.repair(&records);
         assert_eq!(fs::read(&path).unwrap(), b"before");
         repaired[0].undo().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), now);
+        let meta = fs::metadata(&path).unwrap();
+        assert_eq!(meta.modified().unwrap(), modified, "{now}");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o604, "{now}");
         assert_eq!(place.names(), ["log"]);
     }
