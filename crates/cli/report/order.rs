@@ -169,14 +169,11 @@ mod tests {
 
     #[test]
     fn an_order_that_names_everything_again_and_again_costs_no_more_than_its_length() {
-        const CHUNKS: usize = 1 << 16;
+        // One by one these would be a million million steps, which do not end.
+        const CHUNKS: usize = 1 << 20;
         let all = Extent::with_len(0, (CHUNKS as u64) << 12).unwrap();
         let map = ChunkMap::new([all], 0x1000).unwrap();
         let order = vec![ByteRange::from(all); CHUNKS];
-        let began = std::time::Instant::now();
-        let places = places(&map, &order);
-        // One by one these would be four billion steps.
-        assert!(began.elapsed() < std::time::Duration::from_secs(1));
-        assert_eq!(places.last(), Some(&Some(CHUNKS - 1)));
+        assert_eq!(places(&map, &order).last(), Some(&Some(CHUNKS - 1)));
     }
 }
