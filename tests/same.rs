@@ -62,6 +62,10 @@ const CASES: &[Case] = &[
     case("overtaken.cpp", &[]),
     case("opens.cpp", &[]),
     case("opens.cpp", &["deepbind"]),
+    Case {
+        what: What::AllButItsLastWords,
+        ..case("packets.cpp", &["good", "type", "bad_instruction", "good"])
+    },
     case("prim.cpp", &["1"]),
     case("peers.cpp", &[]),
     case("random.cpp", &["1024"]),

@@ -47,7 +47,7 @@ impl ComputeUnit {
     /// The workgroup `id` of `dispatch`, which this unit has and was evicted.
     pub fn save(&self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<u8> {
         let waves = &self.waves[..launch::waves(dispatch, id)];
-        let registers = launch::vector_registers(dispatch);
+        let registers = dispatch.vector_registers();
         let private = waves.first().map_or(0, |wave| wave.private.words());
         let lds = self.lds.content();
         let mut words = vec![
@@ -81,7 +81,7 @@ impl ComputeUnit {
     /// Takes in a workgroup that was saved; none if these bytes are not of this one.
     pub(super) fn load(&mut self, dispatch: &Dispatch, id: [u32; 3], saved: &[u8]) -> Option<()> {
         let count = self.start(dispatch, id);
-        let registers = launch::vector_registers(dispatch);
+        let registers = dispatch.vector_registers();
         let (words, []) = saved.as_chunks::<4>() else {
             return None;
         };

@@ -21,7 +21,10 @@ pub enum Stop {
     /// An instruction, or a use of one, that the interpreter does not know.
     #[error("unknown instruction at {pc:#x}: {text}")]
     Unknown { pc: u64, text: String },
-    /// `s_trap`: 2 is `__builtin_trap` (a failed assertion, `abort`), 3 a debug trap.
+    /// What the target has no instruction for. An image's is one: this GPU has no units for images.
+    #[error("illegal instruction at {pc:#x}: {text}")]
+    Illegal { pc: u64, text: String },
+    /// `s_trap`: 2 is `__builtin_trap` (a failed assertion, `abort`).
     #[error("trap {id} raised by the program at {pc:#x}")]
     Trap { id: u8, pc: u64 },
 }

@@ -306,10 +306,15 @@ fn beginning(block: &Block, instructions: u64) -> (&[Step], u64) {
 /// Names the instruction that was not known.
 #[cold]
 fn with_text(mut stop: Box<Stop>, block: &Block) -> Box<Stop> {
-    if let Stop::Unknown { text, .. } = &mut *stop
+    if let Stop::Unknown { pc, text } = &mut *stop
         && text.is_empty()
     {
-        text.clone_from(&block.unknown);
+        let (pc, text) = (*pc, block.unknown.clone());
+        *stop = if block.is_illegal {
+            Stop::Illegal { pc, text }
+        } else {
+            Stop::Unknown { pc, text }
+        };
     }
     stop
 }

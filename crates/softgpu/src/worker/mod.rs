@@ -25,6 +25,7 @@ mod access;
 mod control_stack;
 mod dispatch;
 mod drill;
+mod exception;
 mod given;
 mod job;
 mod memory;
