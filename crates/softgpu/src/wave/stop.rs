@@ -9,6 +9,12 @@ pub enum Stop {
     /// It was told to let go; the compute unit has its state.
     #[error("the wave was evicted")]
     Evicted,
+    /// Others are to have their turn; the compute unit has its state.
+    #[error("the turn of the workgroup is over")]
+    TurnOver {
+        /// All of its waves wait for somebody else.
+        idle: bool,
+    },
     /// What was saved of it is not that of a workgroup of its dispatch.
     #[error("what was saved of workgroup {id:?} of the kernel at {entry:#x} is damaged")]
     Damaged { entry: u64, id: [u32; 3] },

@@ -26,6 +26,8 @@ pub struct ComputeUnit {
     cache: BlockCache,
     /// Instructions until it lets go unasked.
     quota: u64,
+    /// Instructions of a turn.
+    turn_length: Option<u64>,
     /// Whether the AVX-512 handlers may run on this processor.
     uses_avx512: bool,
 }
@@ -45,6 +47,7 @@ impl ComputeUnit {
             turn: 0,
             cache: BlockCache::default(),
             quota: u64::MAX,
+            turn_length: None,
             uses_avx512: has_avx512(),
         }
     }
@@ -63,6 +66,12 @@ impl ComputeUnit {
         self.quota = instructions;
     }
 
+    /// Makes it let go of a workgroup after about so many instructions, with [`Stop::TurnOver`], and as soon as all of
+    /// its waves wait for somebody else; none: it takes no turns.
+    pub fn take_turns(&mut self, instructions: Option<u64>) {
+        self.turn_length = instructions;
+    }
+
     /// Whether it has let go unasked.
     pub fn is_spent(&self) -> bool {
         self.quota == 0
@@ -73,7 +82,7 @@ impl ComputeUnit {
     /// All units that share a [`WaveProgram`] must be of the same kind, portable or not.
     ///
     /// # Errors
-    /// Why it stopped before. After [`Stop::Evicted`] it can be saved, or gone on with.
+    /// Why it stopped before. After [`Stop::Evicted`] and [`Stop::TurnOver`] it can be saved, or gone on with.
     pub fn run_workgroup(
         &mut self,
         dispatch: &Dispatch,
@@ -139,6 +148,7 @@ impl ComputeUnit {
             turn: &mut self.turn,
             cache: &mut self.cache,
             quota: &mut self.quota,
+            turn_length: self.turn_length,
             uses_avx512: self.uses_avx512,
         };
         let count = launch::waves(dispatch, id);
@@ -179,6 +189,9 @@ struct BlockCache {
 
 const SLOTS: usize = 1024;
 
+/// How often all waves of a workgroup have to be asleep until others get its turn.
+const IDLE_TURNS: u32 = 2;
+
 /// Instructions a wave runs before the others get their turn.
 const SLICE: u64 = 1 << 14;
 
@@ -188,6 +201,7 @@ struct Runner<'a> {
     turn: &'a mut usize,
     cache: &'a mut BlockCache,
     quota: &'a mut u64,
+    turn_length: Option<u64>,
     uses_avx512: bool,
 }
 
@@ -195,6 +209,7 @@ impl Runner<'_> {
     /// Takes turns between the waves until all have ended.
     fn run(&mut self, waves: &mut [Wave], group: &mut Group<'_>) -> Result<(), Box<Stop>> {
         let mut idle_turns = 0_u32;
+        let began = group.memory.stats.wave_instructions;
         loop {
             if std::mem::take(&mut group.code_has_changed) {
                 self.program.invalidate();
@@ -236,6 +251,12 @@ impl Runner<'_> {
             }
             // Everyone sleeps, waiting for another workgroup or for the host.
             idle_turns = if idle { idle_turns + 1 } else { 0 };
+            if let Some(length) = self.turn_length {
+                let idle = idle_turns >= IDLE_TURNS;
+                if idle || group.memory.stats.wave_instructions - began >= length {
+                    return Err(Box::new(Stop::TurnOver { idle }));
+                }
+            }
             match idle_turns {
                 0 => {}
                 1..64 => std::thread::yield_now(),

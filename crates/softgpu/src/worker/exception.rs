@@ -10,17 +10,15 @@ use std::sync::atomic::{Ordering, fence};
 use strobe_kfd::aql::{KernelDispatch, QUEUE_INACTIVE_SIGNAL, Signal};
 
 use super::memory::{read, signal, word64};
-use crate::device::{Device, Queue, event, geometry};
+use super::occupancy::{self, LDS_BYTES};
+use crate::device::{Device, Queue, event};
 use crate::space::Snapshot;
 use crate::target::WAVE;
 use crate::wave::Dispatch;
 
 /// `COMPUTE_TMPRING_SIZE.WAVESIZE`: 13 bits, in KiB.
 const SCRATCH_OF_A_WAVE: u64 = 0x1fff << 10;
-const LDS_BYTES: u32 = 64 << 10;
 const WORK_ITEMS_OF_A_GROUP: u64 = 1024;
-/// Vector registers that the waves of one SIMD unit share.
-const REGISTERS_OF_A_SIMD: u64 = 256;
 
 /// Where the save area's header has the address of the exceptions' codes, and the event to set.
 const PAYLOAD: u64 = 24;
@@ -162,17 +160,15 @@ pub(super) fn check_packet(packet: &KernelDispatch) -> Result<(), (Exception, St
 
 /// What it sees in the descriptor: whether the waves of a work-group fit on a compute unit.
 pub(super) fn check_registers(dispatch: &Dispatch) -> Result<(), (Exception, String)> {
-    let waves = items(&dispatch.packet).div_ceil(WAVE.lanes().into());
-    let each = dispatch.vector_registers();
-    let needed = waves.div_ceil(geometry::SIMD_PER_CU.into()) * each as u64;
-    if needed > REGISTERS_OF_A_SIMD {
-        let text = format!(
-            "a work-group of {waves} waves with {each} vector registers each, for which no compute unit has room"
-        );
-        Err((Exception::Registers, text))
-    } else {
-        Ok(())
+    if occupancy::has_room(dispatch) {
+        return Ok(());
     }
+    let text = format!(
+        "a work-group of {} work-items with {} vector registers each, for which no compute unit has room",
+        items(&dispatch.packet),
+        dispatch.vector_registers()
+    );
+    Err((Exception::Registers, text))
 }
 
 /// Work-items of a work-group.

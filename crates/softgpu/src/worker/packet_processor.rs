@@ -78,7 +78,9 @@ impl Failure {
             Self::Wave(Stop::Trap { id: ABORT, .. }) => Consequence::Exception(Exception::Abort),
             Self::Wave(Stop::Trap { .. }) => Consequence::Exception(Exception::Trap),
             Self::Wave(Stop::Evicted) => Consequence::Nothing,
-            Self::Unable(_) | Self::Wave(Stop::Unknown { .. } | Stop::Damaged { .. }) => {
+            // A turn ends within its job.
+            Self::Unable(_)
+            | Self::Wave(Stop::Unknown { .. } | Stop::Damaged { .. } | Stop::TurnOver { .. }) => {
                 Consequence::End
             }
         }
