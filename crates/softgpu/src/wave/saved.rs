@@ -16,7 +16,7 @@
 //! | words | of the wave |
 //! |---|---|
 //! | 2 | address of the next instruction, low half first |
-//! | 1 | 0: it runs, 1: it lets others run first, 2: it is at a barrier, 3: it has ended |
+//! | 1 | 0: it runs, 1: it lets others run first, 2: it is at a barrier, 3: it has ended, 4 and 5: it is at a barrier of the grid until that is even, odd |
 //! | 1 | SCC |
 //! | 1 | MODE |
 //! | 1 | `D`: words of private memory that follow, at most `P`; the rest is zero |
@@ -36,11 +36,13 @@ use super::launch;
 use super::state::{Status, Wave};
 use super::unit::ComputeUnit;
 
-const STATUS: [Status; 4] = [
+const STATUS: [Status; 6] = [
     Status::Running,
     Status::Yielded,
     Status::AtBarrier,
     Status::Ended,
+    Status::AtGridBarrier { until_odd: false },
+    Status::AtGridBarrier { until_odd: true },
 ];
 
 impl ComputeUnit {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::access_log::AccessLog;
 use super::dispatch::Dispatch;
+use super::grid_barrier;
 use super::group::Group;
 use super::host::Control;
 use super::launch;
@@ -223,8 +224,14 @@ impl Runner<'_> {
             let mut idle = true;
             let first = std::mem::take(self.turn);
             for (index, wave) in waves.iter_mut().enumerate().skip(first) {
-                if wave.status == Status::Yielded {
-                    wave.status = Status::Running;
+                match wave.status {
+                    Status::Yielded => wave.status = Status::Running,
+                    Status::AtGridBarrier { until_odd }
+                        if grid_barrier::is_open(group.host.grid_barrier(), until_odd) =>
+                    {
+                        wave.status = Status::Running;
+                    }
+                    _ => {}
                 }
                 if wave.status == Status::Running {
                     let before = group.memory.stats.wave_instructions;

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use strobe_kfd::aql::RESERVED;
+
 use super::drill;
+use super::memory::word64;
 use super::occupancy;
 use super::process::Process;
 use super::save_area::SaveArea;
@@ -171,9 +174,13 @@ impl Job {
         mut log: Option<&mut AccessLog>,
     ) -> Result<(), Stop> {
         let side = process.on(self.gpu);
+        let space = side.space.snapshot(self.slot).ok();
+        // With the queue, in memory of the program: it is saved with it, and each queue has its own.
+        let barrier = self.dispatch.queue_address.wrapping_add(RESERVED);
         let host = Interrupts {
             device: process.device,
             slot: self.slot,
+            grid_barrier: space.as_deref().and_then(|space| word64(space, barrier)),
         };
         let control = Control {
             word: self.evict,
@@ -358,6 +365,7 @@ impl Job {
 struct Interrupts<'a> {
     device: &'a Device,
     slot: usize,
+    grid_barrier: Option<&'a AtomicU64>,
 }
 
 impl Host for Interrupts<'_> {
@@ -371,5 +379,9 @@ impl Host for Interrupts<'_> {
 
     fn ticks(&self) -> u64 {
         clock::ticks()
+    }
+
+    fn grid_barrier(&self) -> Option<&AtomicU64> {
+        self.grid_barrier
     }
 }
