@@ -41,6 +41,8 @@ pub(super) struct Job {
     pub total: u64,
     /// Workgroups that are on the GPU at once, at most.
     resident: u64,
+    /// It goes on with some that were begun.
+    was_evicted: bool,
     /// Of those that were not begun.
     next: AtomicU64,
     /// Saved workgroups, which nobody has gone on with yet or which have given others their turn.
@@ -105,6 +107,7 @@ impl Job {
             .sum();
         Self {
             resident: occupancy::groups(&dispatch),
+            was_evicted: !begun.saved.is_empty(),
             dispatch,
             native,
             slot,
@@ -194,7 +197,8 @@ impl Job {
         let (dispatch, program) = (&self.dispatch, &side.program);
         let [x, y, _] = dispatch.workgroups().map(u64::from);
         unit.take_turns((self.total > 1).then_some(TURN));
-        let mut gave_way = false;
+        // However often it is evicted, all are begun.
+        let mut gave_way = self.was_evicted;
         loop {
             if control.evicts() {
                 return self.is_to_be_saved();
@@ -342,8 +346,9 @@ impl Job {
         }
         end.is_closed = true;
         let accesses = std::mem::take(&mut end.accesses);
-        let mut saved = std::mem::take(&mut end.evicted);
-        saved.extend(end.waiting.drain(..));
+        // Whoever has had no turn goes first.
+        let mut saved: Vec<Saved> = end.waiting.drain(..).collect();
+        saved.append(&mut end.evicted);
         let next = self.next.load(Ordering::Relaxed).min(self.total);
         let outcome = match end.stop.take() {
             Some(stop) => Outcome::Stopped(stop),
