@@ -62,6 +62,10 @@ const CASES: &[Case] = &[
     case("overtaken.cpp", &[]),
     case("opens.cpp", &[]),
     case("opens.cpp", &["deepbind"]),
+    Case {
+        what: What::AllButItsLastWords,
+        ..case("packets.cpp", &["good", "type", "bad_instruction", "good"])
+    },
     case("prim.cpp", &["1"]),
     case("peers.cpp", &[]),
     case("random.cpp", &["1024"]),
@@ -76,6 +80,7 @@ const CASES: &[Case] = &[
     case("sparse.cpp", &["3", "77"]),
     case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
     case("tables.cpp", &["3"]),
+    case("together.cpp", &["1", "4"]),
     case("underway.cpp", &["1000"]),
     case("unknown_launches.cpp", &["by-pointer", "2"]),
     case("unordered.cpp", &[]),

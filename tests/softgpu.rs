@@ -6,6 +6,7 @@
 //! | `driver` | memory, events and copies answer as the kernel's driver does |
 //! | `copies` | HIP's own copies and fills are known, and do as their instructions do |
 //! | `queues` | a queue that goes away takes its waves with it |
+//! | `exceptions` | what is wrong on every GPU comes to the runtime as from hardware, and what only this one cannot do ends the program |
 //! | `several` | several GPUs compute right alone and together, and reach what they may reach |
 //! | `neighbours` | programs on one device compute right, and cannot reach each other |
 //! | `stdio` | standard files are what they are without it |
@@ -23,6 +24,8 @@ mod criu;
 mod device;
 #[path = "softgpu/driver.rs"]
 mod driver;
+#[path = "softgpu/exceptions.rs"]
+mod exceptions;
 #[path = "softgpu/lifetime.rs"]
 mod lifetime;
 #[path = "softgpu/neighbours.rs"]

@@ -33,7 +33,7 @@ pub fn hip(source: &str, level: &str, folder: &Path) -> anyhow::Result<PathBuf> 
             let library = library.iter().map(|&library| library.to_owned());
             search.into_iter().chain(library).collect()
         }
-        None => vec!["-lrocrand".to_owned()],
+        None => vec!["-lrocrand".to_owned(), "-lhsa-runtime64".to_owned()],
     };
     compile(source, &format!("{level}.hip"), folder, command, &libraries)
 }

@@ -14,6 +14,19 @@ use strobe_kfd::{Request, call};
 /// Runs the ignored test `name` of this program on a software GPU.
 #[track_caller]
 pub(super) fn inside(name: &str, options: &[&str]) -> super::harness::Ended {
+    let ended = begun(name, options);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    assert!(
+        ended.stdout.contains("1 passed"),
+        "{name} did not run: {}",
+        ended.stdout
+    );
+    ended
+}
+
+/// The same, whatever its end.
+#[track_caller]
+pub(super) fn begun(name: &str, options: &[&str]) -> super::harness::Ended {
     let own = std::env::current_exe().expect("the test program");
     let mut command = super::harness::strobe().command();
     command.arg("softgpu").args(options).arg("--").arg(own);
@@ -24,14 +37,7 @@ pub(super) fn inside(name: &str, options: &[&str]) -> super::harness::Ended {
         "--nocapture",
         "--test-threads=1",
     ]);
-    let ended = super::harness::Ended::new(&command.output().expect("strobe starts"));
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
-    assert!(
-        ended.stdout.contains("1 passed"),
-        "{name} did not run: {}",
-        ended.stdout
-    );
-    ended
+    super::harness::Ended::new(&command.output().expect("strobe starts"))
 }
 
 /// The nodes of one GPU, opened by this process.

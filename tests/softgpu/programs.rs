@@ -42,6 +42,16 @@ fn streams_lds_atomics_and_pointer_tables_compute_the_same_on_both_kinds_of_vram
     assert_eq!(large, private);
 }
 
+/// There are more work-groups than threads.
+#[test]
+fn work_groups_that_wait_for_one_another_all_have_their_turn() {
+    let program = hip_program("together.cpp");
+    let ended = on_softgpu(&[], &[&program, "1", "4", "60"]).well();
+    let expected = [1, 4, 60]
+        .map(|groups| format!("groups {groups} sleep wrong 0\ngroups {groups} spin wrong 0\n"));
+    assert_eq!(ended.stdout, expected.concat());
+}
+
 #[test]
 fn a_wild_write_ends_the_program_with_the_runtime_s_own_message() {
     let program = hip_program("faults.cpp");

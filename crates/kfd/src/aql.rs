@@ -124,6 +124,8 @@ pub struct Signal {
 }
 
 /// Places in `amd_queue_t`.
+/// The last two of its words between the doorbell's lock and that, which no runtime and no firmware uses.
+pub const RESERVED: u64 = 120;
 pub const READ_DISPATCH_ID: u64 = 128;
 pub const QUEUE_INACTIVE_SIGNAL: u64 = 192;
 

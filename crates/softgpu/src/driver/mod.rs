@@ -26,7 +26,7 @@ use strobe_kfd::process::{
     AcquireVm, GetClockCounters, GetProcessApertures, GetProcessAperturesNew, GetTileConfig,
     GetVersion, RuntimeEnable, SetMemoryPolicy, SetScratchBackingVa, SetTrapHandler, SetXnackMode,
 };
-use strobe_kfd::queue::{CreateQueue, DestroyQueue, SetCuMask, UpdateQueue};
+use strobe_kfd::queue::{AllocQueueGws, CreateQueue, DestroyQueue, SetCuMask, UpdateQueue};
 
 use crate::device::fd;
 use crate::gpus::Gpus;
@@ -117,6 +117,7 @@ unsafe fn compute(caller: &Caller, number: u8, block: &mut Block) -> Result<(), 
             MapMemory => memory::map(caller, args(block)),
             UnmapMemory => memory::unmap(caller, args(block)),
             SetCuMask => queue::set_cu_mask(caller, args(block)),
+            AllocQueueGws => queue::allocate_gws(caller, args(block)),
             GetDmabufInfo => sharing::dma_buf_info(caller, args(block)),
             ImportDmabuf => sharing::import_dma_buf(caller, args(block)),
             SetXnackMode => process::xnack(caller, args(block)),

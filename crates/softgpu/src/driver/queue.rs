@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use nix::errno::Errno;
 use strobe_kfd::queue::{
-    COMPUTE_AQL, CreateQueue, DestroyQueue, MIN_RING_SIZE, SDMA, SDMA_BY_ENGINE, SDMA_XGMI,
-    SetCuMask, UpdateQueue,
+    AllocQueueGws, COMPUTE_AQL, CreateQueue, DestroyQueue, MIN_RING_SIZE, SDMA, SDMA_BY_ENGINE,
+    SDMA_XGMI, SetCuMask, UpdateQueue,
 };
 
 use super::caller::Caller;
@@ -156,4 +156,16 @@ pub(super) fn set_cu_mask(caller: &Caller, args: &mut SetCuMask) -> Result<(), E
         .queue_mut(slot, args.queue_id)
         .map(drop)
         .ok_or(Errno::EINVAL)
+}
+
+/// Global wave sync: every queue has a barrier of its own, so none is taken from another.
+pub(super) fn allocate_gws(caller: &Caller, args: &mut AllocQueueGws) -> Result<(), Errno> {
+    let slot = caller.own_slot()?;
+    let mut tables = caller.lock()?;
+    let queue = tables.queue_mut(slot, args.queue_id).ok_or(Errno::EINVAL)?;
+    if queue.kind != COMPUTE_AQL {
+        return Err(Errno::EINVAL);
+    }
+    args.first_gws = 0;
+    Ok(())
 }

@@ -262,7 +262,7 @@ fn gpu_properties(
         ("unique_id", FIRST_UNIQUE_ID + gpu as u64),
         ("num_xcc", 1),
         ("max_engine_clk_ccompute", 2400),
-        ("num_gws", 0),
+        ("num_gws", 64),
         ("local_mem_size", 0),
     ]
 }

@@ -11,6 +11,9 @@ use super::state::{Status, Wave};
 use super::step::{Handler, Outcome, Step};
 use super::stop::Stop;
 
+/// `s_trap` of `__builtin_debugtrap`.
+const DEBUG_TRAP: i32 = 3;
+
 /// Waits for the wave's memory accesses.
 pub(super) fn settle(_: &mut Wave, g: &mut Group<'_>, _: &Step) -> Outcome {
     g.memory.settle();
@@ -55,6 +58,8 @@ pub(super) fn translate(inst: &Inst, base: Step) -> Option<Step> {
         Op::s_sleep => sleep,
         Op::s_icache_inv => forget_code,
         Op::s_sendmsg if inst.imm & 15 == 1 => interrupt,
+        // A debug trap: no debugger is ever attached.
+        Op::s_trap if inst.imm & 0xff == DEBUG_TRAP => never,
         Op::s_trap => {
             return Some(Step {
                 run: trap,

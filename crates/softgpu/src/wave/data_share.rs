@@ -3,6 +3,7 @@
 use strobe_isa::{Class, Flags, Inst, Op};
 
 use super::atomics::Rmw;
+use super::grid_barrier;
 use super::group::Group;
 use super::lanes::compiled_twice;
 use super::lds::{WORDS, address};
@@ -17,7 +18,7 @@ use crate::target::LANES;
 /// Translates a data share instruction; `None` if it is not known.
 pub(super) fn translate(inst: &Inst, base: Step, uses_avx512: bool) -> Option<Step> {
     if inst.gds {
-        return None;
+        return grid_barrier::translate(inst, base);
     }
     let info = inst.op.info();
     let name = info.name.strip_prefix("ds_")?;

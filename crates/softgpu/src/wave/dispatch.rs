@@ -3,6 +3,8 @@
 use strobe_code_object::Descriptor;
 use strobe_kfd::aql::KernelDispatch;
 
+use crate::target::TARGET;
+
 /// Everything a workgroup must know of its dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
@@ -28,6 +30,12 @@ impl Dispatch {
     /// All of them.
     pub fn groups(&self) -> u64 {
         self.workgroups().map(u64::from).iter().product()
+    }
+
+    /// Vector registers that each wave has.
+    pub fn vector_registers(&self) -> usize {
+        let granules = self.descriptor.vgpr_granules();
+        (granules * usize::from(TARGET.vector_granule)).min(256)
     }
 
     /// Address of the first instruction.

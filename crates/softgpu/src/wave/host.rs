@@ -1,6 +1,6 @@
 //! What is around the waves: the device that they call, and who makes them let go.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What a wave can ask of the device around it.
 pub trait Host: Sync {
@@ -8,6 +8,10 @@ pub trait Host: Sync {
     fn interrupt(&self, m0: u32);
     /// The GPU's constant-rate counter (`s_memrealtime`), as `GET_CLOCK_COUNTERS` reports it.
     fn ticks(&self) -> u64;
+    /// The barrier of global wave sync ([`super::grid_barrier`]); none: the waves' queue has none.
+    fn grid_barrier(&self) -> Option<&AtomicU64> {
+        None
+    }
 }
 
 /// How a worker is told to let go, and who answers its waves.

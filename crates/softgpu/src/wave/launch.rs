@@ -9,7 +9,7 @@ use super::dispatch::Dispatch;
 use super::private::WINDOW;
 use super::state::Wave;
 use super::stop::Stop;
-use crate::target::{LaneMask, TARGET, WAVE};
+use crate::target::{LaneMask, WAVE};
 
 /// Work-items of workgroup `id` in each dimension: fewer at the far edge of the grid.
 pub(super) fn extent(dispatch: &Dispatch, id: [u32; 3]) -> [u32; 3] {
@@ -26,12 +26,6 @@ pub(super) fn extent(dispatch: &Dispatch, id: [u32; 3]) -> [u32; 3] {
 pub(super) fn waves(dispatch: &Dispatch, id: [u32; 3]) -> usize {
     let items: u32 = extent(dispatch, id).iter().product();
     items.div_ceil(WAVE.lanes()) as usize
-}
-
-/// Vector registers that each wave of the dispatch has.
-pub(super) fn vector_registers(dispatch: &Dispatch) -> usize {
-    let granules = dispatch.descriptor.vgpr_granules();
-    (granules * usize::from(TARGET.vector_granule)).min(256)
 }
 
 /// Refuses what no wave of the dispatch could run.
@@ -66,7 +60,7 @@ pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
 /// Prepares wave number `index` of workgroup `id`.
 pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32) {
     let (packet, descriptor) = (&dispatch.packet, &dispatch.descriptor);
-    w.reset(vector_registers(dispatch));
+    w.reset(dispatch.vector_registers());
     w.private.reset(packet.private_segment_size);
     w.pc = dispatch.entry();
     w.mode = mode(descriptor);

@@ -21,6 +21,7 @@ mod dispatch;
 mod f16;
 mod flat;
 mod float;
+mod grid_barrier;
 mod group;
 mod host;
 mod lanes;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use strobe_isa::{DecodeError, Encoding};
+
 use super::control;
 use super::memory::Memory;
 use super::source::Src;
@@ -28,6 +30,8 @@ pub(super) struct Block {
     pub is_divisible: bool,
     /// What the last instruction says if it is not known.
     pub unknown: String,
+    /// Then: whether no GPU of the target has it.
+    pub is_illegal: bool,
 }
 
 /// The cache of decoded basic blocks.
@@ -122,6 +126,7 @@ fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Bl
         instructions: 0,
         is_divisible: true,
         unknown: String::new(),
+        is_illegal: false,
     };
     let mut steps = Vec::new();
     loop {
@@ -157,7 +162,15 @@ fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Bl
                     None => inst.to_string(),
                 }
             }
-            Err(error) => format!("{error} (words {:08x?})", &words[..fetched]),
+            Err(error) => {
+                let words = &words[..fetched];
+                block.is_illegal = is_illegal(error);
+                if is_image(error) {
+                    format!("this GPU has no images and textures ({error}, words {words:08x?})")
+                } else {
+                    format!("{error} (words {words:08x?})")
+                }
+            }
         };
         block.unknown = refusal;
         steps.push(Step::new(control::unknown, pc, [Src::None; 3], 0));
@@ -165,4 +178,23 @@ fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Bl
     }
     block.steps = steps.into();
     Ok(block)
+}
+
+fn is_image(error: DecodeError) -> bool {
+    matches!(
+        error,
+        DecodeError::Graphics {
+            encoding: Encoding::Mimg,
+            ..
+        }
+    )
+}
+
+/// Whether that is no instruction of the target, or one that needs what this GPU has not and no runtime can be told
+/// so: images. The rest is refused by our decoder alone, or by what a field says, where hardware may do anything.
+fn is_illegal(error: DecodeError) -> bool {
+    matches!(
+        error,
+        DecodeError::UnknownOpcode { .. } | DecodeError::UnknownEncoding { .. }
+    ) || is_image(error)
 }

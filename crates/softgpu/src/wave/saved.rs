@@ -16,7 +16,7 @@
 //! | words | of the wave |
 //! |---|---|
 //! | 2 | address of the next instruction, low half first |
-//! | 1 | 0: it runs, 1: it lets others run first, 2: it is at a barrier, 3: it has ended |
+//! | 1 | 0: it runs, 1: it lets others run first, 2: it is at a barrier, 3: it has ended, 4 and 5: it is at a barrier of the grid until that is even, odd |
 //! | 1 | SCC |
 //! | 1 | MODE |
 //! | 1 | `D`: words of private memory that follow, at most `P`; the rest is zero |
@@ -36,18 +36,20 @@ use super::launch;
 use super::state::{Status, Wave};
 use super::unit::ComputeUnit;
 
-const STATUS: [Status; 4] = [
+const STATUS: [Status; 6] = [
     Status::Running,
     Status::Yielded,
     Status::AtBarrier,
     Status::Ended,
+    Status::AtGridBarrier { until_odd: false },
+    Status::AtGridBarrier { until_odd: true },
 ];
 
 impl ComputeUnit {
     /// The workgroup `id` of `dispatch`, which this unit has and was evicted.
     pub fn save(&self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<u8> {
         let waves = &self.waves[..launch::waves(dispatch, id)];
-        let registers = launch::vector_registers(dispatch);
+        let registers = dispatch.vector_registers();
         let private = waves.first().map_or(0, |wave| wave.private.words());
         let lds = self.lds.content();
         let mut words = vec![
@@ -81,7 +83,7 @@ impl ComputeUnit {
     /// Takes in a workgroup that was saved; none if these bytes are not of this one.
     pub(super) fn load(&mut self, dispatch: &Dispatch, id: [u32; 3], saved: &[u8]) -> Option<()> {
         let count = self.start(dispatch, id);
-        let registers = launch::vector_registers(dispatch);
+        let registers = dispatch.vector_registers();
         let (words, []) = saved.as_chunks::<4>() else {
             return None;
         };

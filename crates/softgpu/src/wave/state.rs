@@ -15,6 +15,10 @@ pub(super) enum Status {
     /// Lets the other waves run first (`s_sleep`).
     Yielded,
     AtBarrier,
+    /// The same of a barrier of the grid: until that has been passed an even, or an odd number of times.
+    AtGridBarrier {
+        until_odd: bool,
+    },
     Ended,
 }
 

@@ -9,6 +9,12 @@ pub enum Stop {
     /// It was told to let go; the compute unit has its state.
     #[error("the wave was evicted")]
     Evicted,
+    /// Others are to have their turn; the compute unit has its state.
+    #[error("the turn of the workgroup is over")]
+    TurnOver {
+        /// All of its waves wait for somebody else.
+        idle: bool,
+    },
     /// What was saved of it is not that of a workgroup of its dispatch.
     #[error("what was saved of workgroup {id:?} of the kernel at {entry:#x} is damaged")]
     Damaged { entry: u64, id: [u32; 3] },
@@ -21,7 +27,10 @@ pub enum Stop {
     /// An instruction, or a use of one, that the interpreter does not know.
     #[error("unknown instruction at {pc:#x}: {text}")]
     Unknown { pc: u64, text: String },
-    /// `s_trap`: 2 is `__builtin_trap` (a failed assertion, `abort`), 3 a debug trap.
+    /// What the target has no instruction for. An image's is one: this GPU has no units for images.
+    #[error("illegal instruction at {pc:#x}: {text}")]
+    Illegal { pc: u64, text: String },
+    /// `s_trap`: 2 is `__builtin_trap` (a failed assertion, `abort`).
     #[error("trap {id} raised by the program at {pc:#x}")]
     Trap { id: u8, pc: u64 },
 }

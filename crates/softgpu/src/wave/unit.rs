@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::access_log::AccessLog;
 use super::dispatch::Dispatch;
+use super::grid_barrier;
 use super::group::Group;
 use super::host::Control;
 use super::launch;
@@ -26,6 +27,8 @@ pub struct ComputeUnit {
     cache: BlockCache,
     /// Instructions until it lets go unasked.
     quota: u64,
+    /// Instructions of a turn.
+    turn_length: Option<u64>,
     /// Whether the AVX-512 handlers may run on this processor.
     uses_avx512: bool,
 }
@@ -45,6 +48,7 @@ impl ComputeUnit {
             turn: 0,
             cache: BlockCache::default(),
             quota: u64::MAX,
+            turn_length: None,
             uses_avx512: has_avx512(),
         }
     }
@@ -63,6 +67,12 @@ impl ComputeUnit {
         self.quota = instructions;
     }
 
+    /// Makes it let go of a workgroup after about so many instructions, with [`Stop::TurnOver`], and as soon as all of
+    /// its waves wait for somebody else; none: it takes no turns.
+    pub fn take_turns(&mut self, instructions: Option<u64>) {
+        self.turn_length = instructions;
+    }
+
     /// Whether it has let go unasked.
     pub fn is_spent(&self) -> bool {
         self.quota == 0
@@ -73,7 +83,7 @@ impl ComputeUnit {
     /// All units that share a [`WaveProgram`] must be of the same kind, portable or not.
     ///
     /// # Errors
-    /// Why it stopped before. After [`Stop::Evicted`] it can be saved, or gone on with.
+    /// Why it stopped before. After [`Stop::Evicted`] and [`Stop::TurnOver`] it can be saved, or gone on with.
     pub fn run_workgroup(
         &mut self,
         dispatch: &Dispatch,
@@ -139,6 +149,7 @@ impl ComputeUnit {
             turn: &mut self.turn,
             cache: &mut self.cache,
             quota: &mut self.quota,
+            turn_length: self.turn_length,
             uses_avx512: self.uses_avx512,
         };
         let count = launch::waves(dispatch, id);
@@ -179,6 +190,9 @@ struct BlockCache {
 
 const SLOTS: usize = 1024;
 
+/// How often all waves of a workgroup have to be asleep until others get its turn.
+const IDLE_TURNS: u32 = 2;
+
 /// Instructions a wave runs before the others get their turn.
 const SLICE: u64 = 1 << 14;
 
@@ -188,6 +202,7 @@ struct Runner<'a> {
     turn: &'a mut usize,
     cache: &'a mut BlockCache,
     quota: &'a mut u64,
+    turn_length: Option<u64>,
     uses_avx512: bool,
 }
 
@@ -195,6 +210,7 @@ impl Runner<'_> {
     /// Takes turns between the waves until all have ended.
     fn run(&mut self, waves: &mut [Wave], group: &mut Group<'_>) -> Result<(), Box<Stop>> {
         let mut idle_turns = 0_u32;
+        let began = group.memory.stats.wave_instructions;
         loop {
             if std::mem::take(&mut group.code_has_changed) {
                 self.program.invalidate();
@@ -208,8 +224,14 @@ impl Runner<'_> {
             let mut idle = true;
             let first = std::mem::take(self.turn);
             for (index, wave) in waves.iter_mut().enumerate().skip(first) {
-                if wave.status == Status::Yielded {
-                    wave.status = Status::Running;
+                match wave.status {
+                    Status::Yielded => wave.status = Status::Running,
+                    Status::AtGridBarrier { until_odd }
+                        if grid_barrier::is_open(group.host.grid_barrier(), until_odd) =>
+                    {
+                        wave.status = Status::Running;
+                    }
+                    _ => {}
                 }
                 if wave.status == Status::Running {
                     let before = group.memory.stats.wave_instructions;
@@ -236,6 +258,12 @@ impl Runner<'_> {
             }
             // Everyone sleeps, waiting for another workgroup or for the host.
             idle_turns = if idle { idle_turns + 1 } else { 0 };
+            if let Some(length) = self.turn_length {
+                let idle = idle_turns >= IDLE_TURNS;
+                if idle || group.memory.stats.wave_instructions - began >= length {
+                    return Err(Box::new(Stop::TurnOver { idle }));
+                }
+            }
             match idle_turns {
                 0 => {}
                 1..64 => std::thread::yield_now(),
@@ -306,10 +334,15 @@ fn beginning(block: &Block, instructions: u64) -> (&[Step], u64) {
 /// Names the instruction that was not known.
 #[cold]
 fn with_text(mut stop: Box<Stop>, block: &Block) -> Box<Stop> {
-    if let Stop::Unknown { text, .. } = &mut *stop
+    if let Stop::Unknown { pc, text } = &mut *stop
         && text.is_empty()
     {
-        text.clone_from(&block.unknown);
+        let (pc, text) = (*pc, block.unknown.clone());
+        *stop = if block.is_illegal {
+            Stop::Illegal { pc, text }
+        } else {
+            Stop::Unknown { pc, text }
+        };
     }
     stop
 }

@@ -8,6 +8,7 @@ use strobe_kfd::aql::KernelDispatch;
 
 use super::access::Entry;
 use super::control_stack::{Evicted, Reached};
+use super::exception;
 use super::job::{Begun, Job, Outcome};
 use super::memory::read;
 use super::offers::Offers;
@@ -45,14 +46,14 @@ impl Run<'_> {
         space: &Snapshot,
         unit: &mut ComputeUnit,
     ) -> Result<Option<Times>, Failure> {
-        let fault = |addr: u64| Stop::Fault {
-            addr,
-            write: false,
-            pc: 0,
-        };
+        exception::check_packet(&self.packet)?;
         let descriptor = read::<[u8; DESCRIPTOR_SIZE]>(space, self.packet.kernel_object)
             .and_then(|bytes| Descriptor::parse(&bytes))
-            .ok_or(fault(self.packet.kernel_object))?;
+            .ok_or(Failure::Unmapped {
+                what: "a kernel's descriptor",
+                address: self.packet.kernel_object,
+                write: false,
+            })?;
         let dispatch = Dispatch {
             packet: self.packet,
             descriptor,
@@ -60,6 +61,7 @@ impl Run<'_> {
             queue_address: self.queue_address,
             dispatch_id: self.index,
         };
+        exception::check_registers(&dispatch)?;
         let before = self.evicted()?;
         let spent_ns = before.as_ref().map_or(0, |before| before.spent_ns);
         // From the moment on that counts; whether it is for an engine that has a rate is not known yet.
@@ -139,7 +141,7 @@ impl Run<'_> {
     }
 
     fn damaged(&self) -> Failure {
-        Failure::Packet(format!(
+        Failure::Unable(format!(
             "what was saved of packet {} is damaged, or of another packet",
             self.index
         ))
@@ -206,7 +208,7 @@ impl Pending<'_> {
                     None => None,
                 };
                 let groups = places.ok_or_else(|| {
-                    Failure::Packet("the memory for saved waves is not mapped any more".into())
+                    Failure::Unable("the memory for saved waves is not mapped any more".into())
                 })?;
                 self.leave(Reached::Work {
                     begun: next,
@@ -259,7 +261,7 @@ impl Pending<'_> {
         self.state.spent_ns = time_model::now_ns().saturating_sub(self.began_ns);
         let device = run.process.device;
         if !run.queue.put_evicted(device, run.slot, &self.state) {
-            return Err(Failure::Packet(
+            return Err(Failure::Unable(
                 "how far the packet is cannot be noted".into(),
             ));
         }

@@ -1,9 +1,15 @@
 //! One dispatch's work, and how whoever is free does it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use strobe_kfd::aql::RESERVED;
 
 use super::drill;
+use super::memory::word64;
+use super::occupancy;
 use super::process::Process;
 use super::save_area::SaveArea;
 use crate::clock;
@@ -11,6 +17,11 @@ use crate::device::{Device, event, eviction};
 use crate::precedence::Precedence;
 use crate::space::View;
 use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Native, Stop};
+
+/// Instructions of a workgroup's turn: some milliseconds, which few workgroups take.
+const TURN: u64 = 1 << 20;
+/// How long one waits that has nobody to give its turn to.
+const IDLE: Duration = Duration::from_micros(50);
 
 /// A workgroup that was begun, by its number, as it was saved.
 pub(super) type Saved = (u64, Vec<u8>);
@@ -28,9 +39,13 @@ pub(super) struct Job {
     /// Where it can be saved; none: it has to run to its end, unless the queue goes.
     area: Option<SaveArea>,
     pub total: u64,
+    /// Workgroups that are on the GPU at once, at most.
+    resident: u64,
+    /// It goes on with some that were begun.
+    was_evicted: bool,
     /// Of those that were not begun.
     next: AtomicU64,
-    /// Saved workgroups that nobody has gone on with yet.
+    /// Saved workgroups, which nobody has gone on with yet or which have given others their turn.
     waiting: AtomicUsize,
     log: bool,
     end: Mutex<End>,
@@ -52,7 +67,8 @@ struct End {
     is_closed: bool,
     stop: Option<Stop>,
     accesses: AccessLog,
-    waiting: Vec<Saved>,
+    /// The next one first.
+    waiting: VecDeque<Saved>,
     evicted: Vec<Saved>,
     /// What both take of the save area.
     bytes: u64,
@@ -90,6 +106,8 @@ impl Job {
             .map(|(_, saved)| SaveArea::taken_by(saved.len()))
             .sum();
         Self {
+            resident: occupancy::groups(&dispatch),
+            was_evicted: !begun.saved.is_empty(),
             dispatch,
             native,
             slot,
@@ -101,7 +119,7 @@ impl Job {
             waiting: AtomicUsize::new(begun.saved.len()),
             log,
             end: Mutex::new(End {
-                waiting: begun.saved,
+                waiting: begun.saved.into(),
                 bytes,
                 ..End::default()
             }),
@@ -159,18 +177,18 @@ impl Job {
         mut log: Option<&mut AccessLog>,
     ) -> Result<(), Stop> {
         let side = process.on(self.gpu);
+        let space = side.space.snapshot(self.slot).ok();
+        // With the queue, in memory of the program: it is saved with it, and each queue has its own.
+        let barrier = self.dispatch.queue_address.wrapping_add(RESERVED);
         let host = Interrupts {
             device: process.device,
             slot: self.slot,
+            grid_barrier: space.as_deref().and_then(|space| word64(space, barrier)),
         };
         let control = Control {
             word: self.evict,
             reasons: self.reasons(),
             host: &host,
-        };
-        let to_the_end = Control {
-            reasons: eviction::GONE,
-            ..control
         };
         let view = View {
             space: &side.space,
@@ -178,11 +196,14 @@ impl Job {
         };
         let (dispatch, program) = (&self.dispatch, &side.program);
         let [x, y, _] = dispatch.workgroups().map(u64::from);
+        unit.take_turns((self.total > 1).then_some(TURN));
+        // However often it is evicted, all are begun.
+        let mut gave_way = self.was_evicted;
         loop {
             if control.evicts() {
                 return self.is_to_be_saved();
             }
-            let Some(work) = self.take() else {
+            let Some(work) = self.take(gave_way) else {
                 return Ok(());
             };
             let index = match &work {
@@ -193,33 +214,52 @@ impl Job {
                 continue;
             }
             let id = [index % x, index / x % y, index / (x * y)].map(|id| id as u32);
-            let mut log = log.as_deref_mut();
             let mut ended = match &work {
                 Work::Fresh(_) => {
-                    unit.run_workgroup(dispatch, program, &view, id, &control, log.as_deref_mut())
+                    let log = log.as_deref_mut();
+                    unit.run_workgroup(dispatch, program, &view, id, &control, log)
                 }
                 Work::Saved((_, saved)) => {
                     unit.restore(dispatch, id, saved)?;
-                    unit.go_on(dispatch, program, &view, id, &control, log.as_deref_mut())
+                    let log = log.as_deref_mut();
+                    unit.go_on(dispatch, program, &view, id, &control, log)
                 }
             };
-            if ended == Err(Stop::Evicted) {
-                self.is_to_be_saved()?;
-                let is_kept = self.keep(index, unit.save(dispatch, id));
-                if unit.is_spent() {
-                    if is_kept {
-                        process.device.note_drill();
-                        self.evict.fetch_or(eviction::DRILLED, Ordering::SeqCst);
+            let mut control = control;
+            gave_way = loop {
+                match ended {
+                    Err(Stop::Evicted) => {
+                        self.is_to_be_saved()?;
+                        let is_kept = self.keep(index, unit.save(dispatch, id));
+                        if unit.is_spent() {
+                            if is_kept {
+                                process.device.note_drill();
+                                self.evict.fetch_or(eviction::DRILLED, Ordering::SeqCst);
+                            }
+                            drill::go_on(process.device, unit);
+                        }
+                        if is_kept {
+                            return Ok(());
+                        }
+                        // Whoever wants it away waits.
+                        control.reasons = eviction::GONE;
                     }
-                    drill::go_on(process.device, unit);
+                    Err(Stop::TurnOver { idle }) => {
+                        if self.gives_way() && self.park(index, unit.save(dispatch, id)) {
+                            break true;
+                        }
+                        if idle {
+                            std::thread::sleep(IDLE);
+                        }
+                    }
+                    ended => {
+                        ended?;
+                        break false;
+                    }
                 }
-                if is_kept {
-                    return Ok(());
-                }
-                // Whoever wants it away waits.
-                ended = unit.go_on(dispatch, program, &view, id, &to_the_end, log);
-            }
-            ended?;
+                let log = log.as_deref_mut();
+                ended = unit.go_on(dispatch, program, &view, id, &control, log);
+            };
         }
     }
 
@@ -232,32 +272,67 @@ impl Job {
         }
     }
 
-    /// Those first that were begun.
-    fn take(&self) -> Option<Work> {
+    /// Whether somebody wants the turn of a workgroup that is under way.
+    fn gives_way(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0 || self.begins_more(&self.lock())
+    }
+
+    /// Whether there is room on the GPU for a workgroup that was not begun, beside one that is put away.
+    fn begins_more(&self, end: &End) -> bool {
+        let begun = end.waiting.len() as u64 + u64::from(end.workers);
+        self.next.load(Ordering::Relaxed) < self.total && begun < self.resident
+    }
+
+    /// Puts away a workgroup that gives others its turn, if there is room for it.
+    fn park(&self, index: u64, saved: Vec<u8>) -> bool {
+        let mut end = self.lock();
+        let is_kept = self.fits(&mut end, saved.len());
+        if is_kept {
+            end.waiting.push_back((index, saved));
+            self.waiting.store(end.waiting.len(), Ordering::Relaxed);
+        }
+        is_kept
+    }
+
+    /// Those first that were begun; unless one has just given its turn, which it may need another one for.
+    fn take(&self, gave_way: bool) -> Option<Work> {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             let mut end = self.lock();
-            if let Some(saved) = end.waiting.pop() {
+            let is_fresh = gave_way && self.begins_more(&end);
+            if !is_fresh && let Some(saved) = end.waiting.pop_front() {
                 self.waiting.store(end.waiting.len(), Ordering::Relaxed);
                 end.bytes -= SaveArea::taken_by(saved.1.len());
                 return Some(Work::Saved(saved));
             }
         }
         let index = self.next.fetch_add(1, Ordering::Relaxed);
-        (index < self.total).then_some(Work::Fresh(index))
+        if index < self.total {
+            return Some(Work::Fresh(index));
+        }
+        // Others were as fast to begin the last one.
+        let is_waiting = gave_way && self.waiting.load(Ordering::Relaxed) > 0;
+        if is_waiting { self.take(false) } else { None }
+    }
+
+    /// Takes note of the room that a workgroup needs to be saved; false if there is none.
+    fn fits(&self, end: &mut End, len: usize) -> bool {
+        let bytes = end.bytes + SaveArea::taken_by(len);
+        let groups = end.waiting.len() + end.evicted.len() + 1;
+        let fits = self.area.is_none_or(|area| area.has_room(groups, bytes));
+        if fits {
+            end.bytes = bytes;
+        }
+        fits
     }
 
     /// Keeps a workgroup that was evicted, if there is room for it.
     fn keep(&self, index: u64, saved: Vec<u8>) -> bool {
-        let Some(area) = &self.area else { return false };
         let mut end = self.lock();
-        let bytes = end.bytes + SaveArea::taken_by(saved.len());
-        let groups = end.waiting.len() + end.evicted.len() + 1;
-        let has_room = area.has_room(groups, bytes);
-        if has_room {
-            end.bytes = bytes;
+        let is_kept = self.area.is_some() && self.fits(&mut end, saved.len());
+        if is_kept {
             end.evicted.push((index, saved));
         }
-        has_room
+        is_kept
     }
 
     /// Waits for the helpers that are still inside; nobody comes in any more.
@@ -271,8 +346,9 @@ impl Job {
         }
         end.is_closed = true;
         let accesses = std::mem::take(&mut end.accesses);
-        let mut saved = std::mem::take(&mut end.evicted);
-        saved.append(&mut end.waiting);
+        // Whoever has had no turn goes first.
+        let mut saved: Vec<Saved> = end.waiting.drain(..).collect();
+        saved.append(&mut end.evicted);
         let next = self.next.load(Ordering::Relaxed).min(self.total);
         let outcome = match end.stop.take() {
             Some(stop) => Outcome::Stopped(stop),
@@ -294,6 +370,7 @@ impl Job {
 struct Interrupts<'a> {
     device: &'a Device,
     slot: usize,
+    grid_barrier: Option<&'a AtomicU64>,
 }
 
 impl Host for Interrupts<'_> {
@@ -307,5 +384,9 @@ impl Host for Interrupts<'_> {
 
     fn ticks(&self) -> u64 {
         clock::ticks()
+    }
+
+    fn grid_barrier(&self) -> Option<&AtomicU64> {
+        self.grid_barrier
     }
 }

@@ -11,6 +11,10 @@
 //! that execute nothing. Restored by CRIU onto another device, they see its generation, drop what they
 //! know of queues and read its tables.
 //!
+//! Work-groups of a dispatch may wait for one another, as many as a GPU runs at once ([`occupancy`]), and there are
+//! fewer threads than that. So they take turns: a work-group that has run for long, or whose waves all sleep, is saved as
+//! if it was evicted, and the thread goes on with another one.
+//!
 //! A dispatch that is not over is evicted, whoever wants its queue to stand still: CRIU, a percentage of 0, a fault
 //! plan. There is one way: the queue's word ([`crate::device::eviction`]) has its waves let go between two instructions;
 //! each workgroup that was begun is saved ([`crate::wave::ComputeUnit::save`]) in the queue's save area, in memory of the
@@ -25,9 +29,11 @@ mod access;
 mod control_stack;
 mod dispatch;
 mod drill;
+mod exception;
 mod given;
 mod job;
 mod memory;
+mod occupancy;
 mod offers;
 mod packet_processor;
 mod pool;

@@ -1,16 +1,17 @@
 //! The packet processor: executes packets of the architected queueing language.
 //! What they do: HSA platform system architecture specification 1.2, section 2.9.
 
-use std::sync::atomic::{Ordering, fence};
+use std::fmt;
+use std::sync::atomic::Ordering;
 
 use strobe_kfd::aql::{
     BARRIER_AND, BARRIER_OR, Barrier, BarrierValue, FORMAT_BARRIER_VALUE, FORMAT_PM4_IB, INVALID,
-    KERNEL_DISPATCH, Packet, Pm4Ib, QUEUE_INACTIVE_SIGNAL, READ_DISPATCH_ID, Signal,
-    VENDOR_SPECIFIC,
+    KERNEL_DISPATCH, Packet, Pm4Ib, READ_DISPATCH_ID, VENDOR_SPECIFIC,
 };
 use zerocopy::transmute;
 
 use super::dispatch::{self, Times};
+use super::exception::{Exception, event_of, set_event};
 use super::memory::{read, signal, word16, word64};
 use super::offers::Offers;
 use super::process::Process;
@@ -21,13 +22,18 @@ use crate::report::report;
 use crate::space::Snapshot;
 use crate::wave::{ComputeUnit, Stop, WaveProgram};
 
-/// The bit by which a queue tells ROCr's error handler that a wave raised an exception.
-const ERROR_TRAP: i64 = 1 << 31;
-
-/// What is wrong with a packet.
+/// Why a packet was not executed.
 pub(super) enum Failure {
-    Packet(String),
-    Signal(u64),
+    /// It is wrong, on every GPU: the runtime hears of it.
+    Exception(Exception, String),
+    /// It names memory that is not mapped.
+    Unmapped {
+        what: &'static str,
+        address: u64,
+        write: bool,
+    },
+    /// This GPU cannot do it, though others can.
+    Unable(String),
     Wave(Stop),
 }
 
@@ -35,6 +41,70 @@ impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         Self::Wave(stop)
     }
+}
+
+impl From<(Exception, String)> for Failure {
+    fn from((exception, text): (Exception, String)) -> Self {
+        Self::Exception(exception, text)
+    }
+}
+
+/// What becomes of a queue that failed.
+enum Consequence {
+    /// It is gone; nobody waits for this.
+    Nothing,
+    Exception(Exception),
+    MemoryFault {
+        address: u64,
+        write: bool,
+    },
+    /// The program ends: it must not go on with a result that it would have elsewhere.
+    End,
+}
+
+impl Failure {
+    fn consequence(&self) -> Consequence {
+        match *self {
+            Self::Exception(exception, _) => Consequence::Exception(exception),
+            Self::Unmapped { address, write, .. } => Consequence::MemoryFault { address, write },
+            Self::Wave(Stop::Fault { addr, write, .. }) if is_canonical(addr) => {
+                Consequence::MemoryFault {
+                    address: addr,
+                    write,
+                }
+            }
+            Self::Wave(Stop::Fault { .. }) => Consequence::Exception(Exception::Aperture),
+            Self::Wave(Stop::Illegal { .. }) => Consequence::Exception(Exception::Instruction),
+            Self::Wave(Stop::Trap { id: ABORT, .. }) => Consequence::Exception(Exception::Abort),
+            Self::Wave(Stop::Trap { .. }) => Consequence::Exception(Exception::Trap),
+            Self::Wave(Stop::Evicted) => Consequence::Nothing,
+            // A turn ends within its job.
+            Self::Unable(_)
+            | Self::Wave(Stop::Unknown { .. } | Stop::Damaged { .. } | Stop::TurnOver { .. }) => {
+                Consequence::End
+            }
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exception(_, text) | Self::Unable(text) => f.write_str(text),
+            Self::Unmapped { what, address, .. } => {
+                write!(f, "{what} at {address:#x} is not mapped")
+            }
+            Self::Wave(stop) => stop.fmt(f),
+        }
+    }
+}
+
+/// `s_trap` of `abort` and `__builtin_trap`.
+const ABORT: u8 = 2;
+
+/// Whether page tables can have the address: its upper bits are those of bit 47. No wave gets as far as these with another.
+fn is_canonical(address: u64) -> bool {
+    matches!(address.cast_signed() >> 47, 0 | -1)
 }
 
 /// The packet at the head of an AQL queue.
@@ -51,7 +121,7 @@ impl Head<'_> {
     pub(super) fn execute(&self, offers: &Offers, unit: &mut ComputeUnit) -> Progress {
         let address = self.queue.packet(self.index);
         let Some(packet) = read::<Packet>(self.space, address) else {
-            return self.stop(&Failure::Packet("its ring is not mapped".into()));
+            return self.stop(&unmapped("its ring", address));
         };
         let result = match (packet.kind, packet.format) {
             (KERNEL_DISPATCH, _) => {
@@ -94,9 +164,14 @@ impl Head<'_> {
                 transmute!(packet),
             )
             .map(|()| None),
-            (kind, format) => Err(Failure::Packet(format!(
-                "AQL packet type {kind} format {format} is not implemented"
-            ))),
+            (VENDOR_SPECIFIC, format) => Err(Failure::Exception(
+                Exception::VendorPacket,
+                format!("there is no AQL vendor packet of format {format}"),
+            )),
+            (kind, _) => Err(Failure::Exception(
+                Exception::Packet,
+                format!("no queue for kernels takes an AQL packet of type {kind}"),
+            )),
         };
         let times = match result {
             Ok(times) => times,
@@ -111,7 +186,11 @@ impl Head<'_> {
             pointer.store(self.index + 1, Ordering::Release);
         }
         if completion != 0 && !self.complete(completion, times) {
-            return self.stop(&Failure::Signal(completion));
+            return self.stop(&Failure::Unmapped {
+                what: "a completion signal",
+                address: completion,
+                write: true,
+            });
         }
         Progress::Executed
     }
@@ -136,64 +215,43 @@ impl Head<'_> {
         // Read before the value says "done": the program may free the signal after that.
         let event = event_of(signal);
         signal.value.fetch_sub(1, Ordering::AcqRel);
-        self.set(event);
+        set_event(self.process.device, self.slot, self.space, event);
         true
     }
 
-    /// Sets a signal's event, if it has one.
-    fn set(&self, (mailbox, id): (u64, u32)) {
-        if mailbox != 0 {
-            if let Some(mail) = word64(self.space, mailbox) {
-                mail.store(u64::from(id), Ordering::Release);
-            }
-            event::mark(self.process.device, self.slot, id);
-        }
-    }
-
-    /// Ends the queue and says why on stderr. Faults and traps are the program's: its runtime hears of
-    /// them as from hardware. What this GPU cannot do ends the program, never in a wrong result.
+    /// Ends the queue and says why on stderr. What is wrong on every GPU is the program's: its runtime hears of it as
+    /// from hardware. What this GPU cannot do ends the program, never in a wrong result.
     fn stop(&self, failure: &Failure) -> Progress {
         let (device, space) = (self.process.device, self.space);
-        let text = match failure {
-            Failure::Wave(stop) => stop.to_string(),
-            Failure::Packet(text) => text.clone(),
-            Failure::Signal(address) => format!("signal {address:#x} is not mapped"),
-        };
-        if matches!(failure, Failure::Wave(Stop::Evicted)) && self.queue.is_stopped() {
-            // The queue is gone; nobody waits for this.
+        let consequence = failure.consequence();
+        if matches!(consequence, Consequence::Nothing) && self.queue.is_stopped() {
             return Progress::Stopped;
         }
-        report(&format!("queue {}: {text}", self.queue.id()));
+        report(&format!("queue {}: {failure}", self.queue.id()));
         self.queue.fail(device, self.slot);
-        match failure {
-            Failure::Wave(Stop::Fault { addr, write, .. }) => {
-                let mapped = space.find(*addr).is_some();
-                event::memory_fault(device, (self.slot, self.queue.gpu()), *addr, *write, mapped);
+        match consequence {
+            Consequence::Nothing => {}
+            Consequence::Exception(exception) => {
+                let queue = (self.queue.queue(), self.amd_queue());
+                exception.raise(device, self.slot, space, queue);
             }
-            Failure::Wave(Stop::Trap { .. }) => {
-                let signal = word64(space, self.amd_queue() + QUEUE_INACTIVE_SIGNAL)
-                    .map(|word| word.load(Ordering::Relaxed))
-                    .filter(|address| *address != 0)
-                    .and_then(|address| signal(space, address));
-                if let Some(signal) = signal {
-                    signal.value.store(ERROR_TRAP, Ordering::Release);
-                    fence(Ordering::SeqCst);
-                    self.set(event_of(signal));
-                }
+            Consequence::MemoryFault { address, write } => {
+                let mapped = space.find(address).is_some();
+                let gpu = self.queue.gpu();
+                event::memory_fault(device, (self.slot, gpu), address, write, mapped);
             }
-            Failure::Wave(Stop::Evicted) => {}
-            Failure::Wave(Stop::Unknown { .. } | Stop::Damaged { .. })
-            | Failure::Packet(_)
-            | Failure::Signal(_) => std::process::abort(),
+            Consequence::End => std::process::abort(),
         }
         Progress::Stopped
     }
 }
 
-/// Mailbox and id of the event that a signal sets.
-fn event_of(signal: &Signal) -> (u64, u32) {
-    let mailbox = signal.event_mailbox_ptr.load(Ordering::Relaxed);
-    (mailbox, signal.event_id.load(Ordering::Relaxed))
+fn unmapped(what: &'static str, address: u64) -> Failure {
+    Failure::Unmapped {
+        what,
+        address,
+        write: false,
+    }
 }
 
 /// The values of a barrier's signals; absent ones are left out.
@@ -206,7 +264,7 @@ fn dependencies(space: &Snapshot, packet: Barrier) -> Result<Vec<i64>, Failure> 
 }
 
 fn value(space: &Snapshot, address: u64) -> Result<i64, Failure> {
-    let signal = signal(space, address).ok_or(Failure::Signal(address))?;
+    let signal = signal(space, address).ok_or_else(|| unmapped("a signal", address))?;
     Ok(signal.value.load(Ordering::Acquire))
 }
 
@@ -218,9 +276,10 @@ fn value_holds(space: &Snapshot, packet: BarrierValue) -> Result<bool, Failure> 
         1 => Ok(masked != reference),
         2 => Ok(masked < reference),
         3 => Ok(masked >= reference),
-        other => Err(Failure::Packet(format!(
-            "barrier condition {other} is not defined"
-        ))),
+        other => Err(Failure::Exception(
+            Exception::VendorPacket,
+            format!("barrier condition {other} is not defined"),
+        )),
     }
 }
 
@@ -231,7 +290,7 @@ fn run_pm4(program: &WaveProgram, space: &Snapshot, packet: Pm4Ib) -> Result<(),
     const ACQUIRE_MEM: u32 = 0x58;
     let [jump, low, high, size] = packet.ib_jump_cmd;
     if jump >> 30 != 3 || jump >> 8 & 0xff != INDIRECT_BUFFER {
-        return Err(Failure::Packet(format!(
+        return Err(Failure::Unable(format!(
             "PM4 jump {jump:#010x} is not implemented"
         )));
     }
@@ -239,13 +298,12 @@ fn run_pm4(program: &WaveProgram, space: &Snapshot, packet: Pm4Ib) -> Result<(),
     let end = start + u64::from(size & 0xf_ffff) * 4;
     let mut at = start;
     while at < end {
-        let header = read::<u32>(space, at)
-            .ok_or_else(|| Failure::Packet(format!("PM4 buffer at {at:#x} is not mapped")))?;
+        let header = read::<u32>(space, at).ok_or_else(|| unmapped("a PM4 buffer", at))?;
         match (header >> 30, header >> 8 & 0xff) {
             (3, ACQUIRE_MEM) => program.invalidate(),
             (3, NOP) => {}
             _ => {
-                return Err(Failure::Packet(format!(
+                return Err(Failure::Unable(format!(
                     "PM4 packet {header:#010x} is not implemented"
                 )));
             }

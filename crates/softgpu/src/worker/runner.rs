@@ -130,11 +130,18 @@ impl Runner {
             Ok(Outcome::Wait) => Progress::Waiting,
             Err(error) => {
                 report(&format!("queue {}: {error}", queue.id));
-                if let SdmaError::Fault { va, write } = error {
-                    let mapped = space.find(va).is_some();
-                    event::memory_fault(device, (slot, state.gpu()), va, write, mapped);
-                }
                 state.fail(device, slot);
+                match error {
+                    SdmaError::Fault { va, write } => {
+                        let mapped = space.find(va).is_some();
+                        event::memory_fault(device, (slot, state.gpu()), va, write, mapped);
+                    }
+                    // No queue of copies has a way to tell its runtime. Hardware hangs until it is reset, which ends
+                    // what was on it; and a packet that hardware knows must not get lost here.
+                    SdmaError::Unknown { .. } | SdmaError::UnknownAtomic(_) => {
+                        std::process::abort();
+                    }
+                }
                 Progress::Stopped
             }
         }

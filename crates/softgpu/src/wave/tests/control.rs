@@ -174,12 +174,40 @@ fn what_is_not_known_is_named_and_only_when_reached() {
         }
         stop => panic!("{stop}"),
     }
-    let garbage = Test::new(&[0xffff_ffff]).stops(|_, _| {});
-    assert!(garbage.to_string().contains("ffffffff"), "{garbage}");
-    let trap = Test::new(&[
-        0xbf92_0002, // s_trap 2
-    ]);
-    assert_eq!(trap.stops(|_, _| {}), Stop::Trap { id: 2, pc: CODE });
+}
+
+/// What no GPU of the target has, against what this one alone has not.
+#[test]
+fn illegal_instructions_and_traps_are_told_from_unknown_ones() {
+    for (words, text) in [
+        (&[0xffff_ffff][..], "ffffffff"),
+        // SOPP opcode 0x7f.
+        (&[0xbfff_0000], "Sopp"),
+        // image_sample v[0:3], v[4:5], s[0:7], s[8:11] dmask:0xf
+        (&[0xf080_0f00, 0x0040_0004], "no images and textures"),
+    ] {
+        match Test::new(words).stops(|_, _| {}) {
+            Stop::Illegal { pc: CODE, text: is } => assert!(is.contains(text), "{is}"),
+            stop => panic!("{stop}"),
+        }
+    }
+    // exp mrt0 v0, v0, v0, v0 done vm: hardware has it.
+    let stop = Test::new(&[0xc400_180f, 0]).stops(|_, _| {});
+    assert!(matches!(stop, Stop::Unknown { pc: CODE, .. }), "{stop}");
+    // s_trap 3 is passed by, s_trap 2 and 4 are not.
+    for (words, stop) in [
+        (&[0xbf92_0002][..], Stop::Trap { id: 2, pc: CODE }),
+        (
+            &[0xbf92_0003, 0xbf92_0002],
+            Stop::Trap {
+                id: 2,
+                pc: CODE + 4,
+            },
+        ),
+        (&[0xbf92_0004], Stop::Trap { id: 4, pc: CODE }),
+    ] {
+        assert_eq!(Test::new(words).stops(|_, _| {}), stop);
+    }
 }
 
 #[test]
