@@ -91,6 +91,32 @@ fn a_callback_that_waits_for_calls_is_not_waited_for() {
     goes_on("calls", &[]);
 }
 
+/// More of them than threads, at barriers of atomics and at that of a cooperative launch.
+#[test]
+fn work_groups_that_wait_for_one_another_go_on_from_the_cut() {
+    let folder = Folder::new("eviction-together");
+    let program = hip_program("together.cpp");
+    let program = [program.as_str(), "24", "24"];
+    let session = Session::start(&strobe(), &[], &program, folder.path());
+    let mut session = session.expect("the program starts");
+    // That one is over, and the next one goes on.
+    let ways = ["sleep", "spin"];
+    let stopped = ways.map(|way| {
+        let line = format!("groups 24 {way} ");
+        session.wait_for("stdout", &line, LIMIT).expect("it works");
+        take(&session, &folder, way, &["--cut", "evict"])
+    });
+    assert!(
+        stopped.iter().any(|stopped| *stopped > Some(0)),
+        "nothing was under way: {stopped:?}"
+    );
+    let ended = session.wait(LIMIT).expect("it ends");
+    assert!(ended.success(), "after the cut: {ended}");
+    for way in ways {
+        restore(&folder.join(way)).well();
+    }
+}
+
 /// Neither we nor the kernel ask the program for anything: it polls host memory until a signal comes.
 #[test]
 fn a_kernel_that_never_ends_is_in_the_checkpoint_and_goes_on() {

@@ -1,7 +1,7 @@
 // Work-groups that wait for one another in the middle of a kernel, as many as the GPU runs at once: at a barrier of atomics,
 // in sleep or not, and at that of a cooperative launch.
 //
-//   together GROUPS...      launches as many, in each way
+//   together GROUPS...      launches as many, in each way; ends with 1 where a word is wrong
 #include <vector>
 
 #include "check.h"
@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
     int cooperates = 0;
     CHECK(hipDeviceGetAttribute(&cooperates, hipDeviceAttributeCooperativeLaunch, 0));
     printf("cooperative launch %d\n", cooperates);
+    bool all_right = true;
     for (int at = 1; at < argc; ++at) {
         unsigned groups = (unsigned)atoi(argv[at]), all = groups * items;
         for (Way way : {Sleep, Spin, Grid}) {
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
                 wrong += found[i] != words[(i + rounds * items) % all] + rounds * (rounds + 1) / 2;
             printf("groups %u %s wrong %u\n", groups, way == Sleep ? "sleep" : way == Spin ? "spin" : "grid", wrong);
             fflush(stdout);
+            all_right &= wrong == 0;
             CHECK(hipFree(arrived));
             CHECK(hipFree(from));
             CHECK(hipFree(to));
@@ -79,5 +81,5 @@ int main(int argc, char** argv) {
     void* none[] = {nullptr, nullptr, nullptr, nullptr};
     hipError_t error = hipLaunchCooperativeKernel((void*)pass_on<Grid>, 100000, items, none, 0, nullptr);
     printf("too many %s\n", hipGetErrorName(error));
-    return 0;
+    return all_right ? 0 : 1;
 }

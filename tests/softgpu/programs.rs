@@ -47,9 +47,14 @@ fn streams_lds_atomics_and_pointer_tables_compute_the_same_on_both_kinds_of_vram
 fn work_groups_that_wait_for_one_another_all_have_their_turn() {
     let program = hip_program("together.cpp");
     let ended = on_softgpu(&[], &[&program, "1", "4", "60"]).well();
-    let expected = [1, 4, 60]
-        .map(|groups| format!("groups {groups} sleep wrong 0\ngroups {groups} spin wrong 0\n"));
-    assert_eq!(ended.stdout, expected.concat());
+    let right = [1, 4, 60].map(|groups| {
+        ["sleep", "spin", "grid"].map(|way| format!("groups {groups} {way} wrong 0\n"))
+    });
+    let expected = format!(
+        "cooperative launch 1\n{}too many hipErrorCooperativeLaunchTooLarge\n",
+        right.concat().concat()
+    );
+    assert_eq!(ended.stdout, expected);
 }
 
 #[test]
