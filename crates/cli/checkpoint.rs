@@ -48,7 +48,7 @@ use crate::requirements::{
     check_all_run, check_descriptors, check_file_size_limits, check_namespaces, check_network_lock,
     check_users,
 };
-use crate::results::CheckpointReport;
+use crate::results::{CheckpointReport, LostReport};
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
@@ -157,7 +157,10 @@ fn take_validated(
             continue;
         }
         let Some(MissedWrites(missed)) = error.downcast_ref() else {
-            return Err(error);
+            return Err(match patience.last() {
+                Some(begun) if error.is::<Refused>() => after_all(begun, &error),
+                _ => error,
+            });
         };
         for missed in missed {
             if let Err(error) = distrust::note(missed.pid, &missed.suspects) {
@@ -175,6 +178,15 @@ fn take_validated(
         }
         wait_until_idle(root);
         residual.everything |= attempt + 1 >= ATTEMPTS;
+    }
+}
+
+/// What to say where another attempt, after one that had begun, is refused: the checkpoint has failed.
+fn after_all(begun: &str, refused: &anyhow::Error) -> anyhow::Error {
+    // That it has ended need not be said twice.
+    match begun.starts_with(&refused.to_string()) {
+        true => anyhow!("{begun}"),
+        false => anyhow!("{begun}; tried again: {refused:#}"),
     }
 }
 
@@ -257,6 +269,7 @@ fn take_prepared(
     let begins = tree.agents.iter().zip(&snapshots);
     let begins: Vec<Begin> = begins.map(|(agent, now)| begin(agent, now)).collect();
     let mut listeners = Vec::new();
+    let mut windows = Vec::new();
     let timeline = preparation.timeline.clone();
     let arm_all = || {
         let mut links = Vec::new();
@@ -267,6 +280,7 @@ fn take_prepared(
             let call = || arming::call(agent, &listener, &known, begin);
             let (link, window) = timeline.time("call", call)?;
             launches::save(&preparation.writer.criu_dir(), pid, &window)?;
+            windows.push((pid, window));
             listeners.push(listener);
             preparation.known.push(known);
             links.push(link);
@@ -321,7 +335,11 @@ fn take_prepared(
             tracing::debug!("{error:#}");
         }
     }
-    finished
+    drop(links);
+    finished.map(|report| CheckpointReport {
+        lost: launches::lost(&windows).map(LostReport::from),
+        ..report
+    })
 }
 
 /// Whether a process has ended of which all is saved.

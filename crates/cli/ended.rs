@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A checkpoint that cost one of its processes may take a good part of that: so often it is tried in any case.
 const TRIES: u32 = 5;
 const BETWEEN: Duration = Duration::from_millis(20);
+/// What is over sooner is not worth a word.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Why an attempt failed, where another may well succeed.
 #[derive(Debug, thiserror::Error)]
@@ -126,13 +128,24 @@ fn is_of_a_process(error: &anyhow::Error) -> bool {
 pub(crate) struct Patience {
     since: Option<Instant>,
     tries: u32,
+    has_told: bool,
+    /// Of the last one that had begun.
+    begun: Option<String>,
 }
 
 impl Patience {
+    /// Why the last attempt has failed that was one.
+    pub(crate) fn last(&self) -> Option<&str> {
+        self.begun.as_deref()
+    }
+
     /// Waits until another attempt may succeed. Where none is made any more, what to say instead.
     pub(crate) fn wait(&mut self, why: &Passing, is_quiet: bool) -> Result<(), Refused> {
         let since = *self.since.get_or_insert_with(Instant::now);
         self.tries += 1;
+        if let Passing::Ended(why) = why {
+            self.begun = Some(why.clone());
+        }
         let limit = PATIENCE.as_secs();
         if since.elapsed() >= PATIENCE && self.tries >= TRIES {
             let tried = format!("{why} (tried for {} s)", since.elapsed().as_secs());
@@ -143,7 +156,8 @@ impl Patience {
                 Passing::Nobody(_) | Passing::NotNow(_) => tried,
             }));
         }
-        if self.tries == 1 && !is_quiet {
+        if since.elapsed() >= SILENCE && !self.has_told && !is_quiet {
+            self.has_told = true;
             notice(format_args!("{why}; tried again, for up to {limit} s"));
         }
         thread::sleep(BETWEEN);
@@ -226,7 +240,7 @@ mod tests {
         let long_ago = Instant::now().checked_sub(PATIENCE);
         let mut patience = Patience {
             since: long_ago,
-            tries: 0,
+            ..Patience::default()
         };
         for _ in 1..TRIES {
             patience.wait(&why, true).expect("not tried often enough");

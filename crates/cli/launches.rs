@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use strobe_graph::Window;
+use strobe_graph::{Lost, Window};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
@@ -21,6 +22,9 @@ use crate::{directory, release};
 const OPERATIONS: usize = 1 << 20;
 /// For the agent to connect. It looks every ten milliseconds.
 const CONNECT: Duration = Duration::from_secs(20);
+/// The same where nobody waits for the answer.
+const AT_ONCE: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Takes in what an agent sends, up to the last piece.
 pub(crate) fn receive(link: &mut Link) -> anyhow::Result<Window> {
@@ -48,6 +52,10 @@ pub(crate) fn receive(link: &mut Link) -> anyhow::Result<Window> {
 
 /// Of a running program, now.
 pub(crate) fn of_program(pid: u32) -> anyhow::Result<Window> {
+    ask(pid, CONNECT)
+}
+
+fn ask(pid: u32, patience: Duration) -> anyhow::Result<Window> {
     let agent = RemoteAgent::find(pid).map_err(|error| Refused(error.to_string()))?;
     let lease = Lease::take(pid).context("checkpoints cannot take turns")?;
     let _lease = lease.ok_or_else(|| release::under_way(pid))?;
@@ -55,9 +63,28 @@ pub(crate) fn of_program(pid: u32) -> anyhow::Result<Window> {
     let me = Identity::of(std::process::id())?;
     let listener = Listener::open(agent.identity(), &format!("launches-{}", me.start_time))?;
     agent.request(me, listener.name())?;
-    let mut link = listener.accept(CONNECT)?;
+    let mut link = listener.accept(patience)?;
     link.send(to_agent::Body::ShowLaunches(ShowLaunches {}))?;
     receive(&mut link)
+}
+
+/// What a checkpoint has cost the process that it has cost most, by what each had launched before and has since. Nothing
+/// depends on it: of a program that does not answer at once it is not known.
+pub(crate) fn lost(before: &[(u32, Window)]) -> Option<Lost> {
+    let of_each = before.iter().filter_map(|(pid, window)| {
+        window.period()?;
+        let deadline = Instant::now() + AT_ONCE;
+        // It may be at the end of the checkpoint still.
+        let since = loop {
+            match ask(*pid, AT_ONCE) {
+                Err(_) if Instant::now() < deadline => thread::sleep(LOOK_AGAIN),
+                since => break since,
+            }
+        };
+        let since = since.inspect_err(|error| tracing::debug!("what was lost: {error:#}"));
+        window.lost(&since.ok()?)
+    });
+    of_each.max_by_key(|lost| lost.lost_ns)
 }
 
 /// Keeps the window with a checkpoint that is being made.

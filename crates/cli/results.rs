@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use strobe_engine::{Outcome, Rounds};
+use strobe_graph::Lost;
 use strobe_proto::{HeldBack, HeldBy};
 
 use crate::missed::MissedWriteReport;
@@ -57,6 +58,8 @@ pub(crate) struct CheckpointReport {
     pub(crate) unchanged_bytes: u64,
     /// What was copied before the cut (--mode recopy).
     pub(crate) rounds: Option<RoundsReport>,
+    /// What it has cost the program up to the end of the command, where that goes round a loop and has been round once since.
+    pub(crate) lost: Option<LostReport>,
     /// Calls of the program that were held back, before the cut and after it, by what held them.
     pub(crate) held: Vec<HeldReport>,
     /// Streams of the program that were told to wait for a copy; how long each did, only the device knows.
@@ -115,6 +118,7 @@ impl CheckpointReport {
             ),
         ];
         lines.extend(self.rounds.as_ref().map(RoundsReport::line));
+        lines.extend(self.lost.as_ref().map(LostReport::line));
         lines.extend(self.held.iter().map(HeldReport::line));
         let warnings = self.warnings.iter();
         lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
@@ -163,6 +167,45 @@ impl RoundsReport {
             false => ", which the program writes as fast",
         };
         format!("  rounds         {count}: {copied} in {ms:.1} ms, the last {last}{end}")
+    }
+}
+
+/// What a program has lost that goes round a loop. Times are those at which launches were seen: they may be ten milliseconds late.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LostReport {
+    /// By how much longer it took to get as far as it has than it would have before.
+    pub(crate) ms: f64,
+    /// Of a round before, the median.
+    pub(crate) round_ms: f64,
+    /// Whole rounds since.
+    pub(crate) rounds: u64,
+    /// The longest of them.
+    pub(crate) slowest_ms: f64,
+}
+
+impl From<Lost> for LostReport {
+    fn from(lost: Lost) -> Self {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        Self {
+            ms: ms(lost.lost_ns),
+            round_ms: ms(lost.round_ns),
+            rounds: lost.rounds,
+            slowest_ms: ms(lost.slowest_ns),
+        }
+    }
+}
+
+impl LostReport {
+    fn line(&self) -> String {
+        let Self {
+            ms,
+            round_ms,
+            rounds,
+            slowest_ms,
+        } = self;
+        format!(
+            "  lost           {ms:.0} ms in {rounds} rounds of its loop, of {round_ms:.1} ms each before; the slowest took {slowest_ms:.0} ms"
+        )
     }
 }
 

@@ -416,6 +416,9 @@ pub struct LaunchedOperation {
     pub writes: ::core::option::Option<Touched>,
     #[prost(message, repeated, tag = "7")]
     pub after: ::prost::alloc::vec::Vec<Predecessor>,
+    /// When it was seen, on the program's CLOCK_MONOTONIC: up to ten milliseconds after it was enqueued.
+    #[prost(uint64, tag = "8")]
+    pub seen_ns: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Touched {

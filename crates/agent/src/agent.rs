@@ -157,6 +157,7 @@ impl Agent {
         let effect = {
             let mut trace = self.trace.lock();
             trace.reach(self.next_moment());
+            trace.see();
             trace.apply(observed)
         };
         let course = &self.device.course;
@@ -179,6 +180,7 @@ impl Agent {
     /// Applies the records that have come in. Returns how many there were.
     pub(crate) fn drain_ring(&self, most: usize) -> usize {
         let mut trace = self.trace.lock();
+        trace.see();
         let beside = self.beside_ring.load(Ordering::Acquire);
         let count = self.ring.drain(most, |position, bytes| {
             // SAFETY: only `observe` and the launch path push, and what they push is a record.

@@ -12,9 +12,10 @@ use crate::writer::{KernelId, Writer};
 use std::collections::VecDeque;
 use strobe_extent::{ChunkIndex, ChunkMap, ChunkSet, Extent, Side};
 
-/// How much is in the pool, or on its way there, to be copied out next: so many chunks of full size, and no more than this
-/// part of the pool.
-const STAGED: u64 = 16;
+/// How much is in the pool, or on its way there, to be copied out next: so many chunks of full size by the part of what is
+/// tracked, and no more than this part of the pool.
+const STAGED: (u64, u64) = (4, 16);
+const STAGED_OF_ALL: u64 = 8;
 const STAGED_PART: u64 = 4;
 /// The pool that everything may go through has room for so many chunks.
 const LEAST_POOL: u64 = 16;
@@ -446,8 +447,10 @@ impl Engine {
     }
 
     fn most_staged(&self) -> u64 {
-        let chunks = self.map.chunk_bytes().saturating_mul(STAGED);
-        chunks.min(self.pool.capacity() / STAGED_PART)
+        let [least, most] =
+            <[u64; 2]>::from(STAGED).map(|n| self.map.chunk_bytes().saturating_mul(n));
+        let part = (self.map.bytes() / STAGED_OF_ALL).clamp(least, most);
+        part.min(self.pool.capacity() / STAGED_PART)
     }
 
     /// Whether another copy over the link is of use now. Where writers wait for the link they wait for little; where

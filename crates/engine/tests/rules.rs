@@ -225,13 +225,13 @@ fn stopping_holds_every_write_until_all_is_saved() {
     assert_eq!(engine.before_write(A, &write(0x10000)).proceed, waits(0, 0));
 }
 
-/// How many copies are ordered at once, of eight small regions and then eight whole chunks.
-fn at_once(change: impl FnOnce(&mut Config)) -> usize {
+/// How many copies are ordered at once, of eight small regions and then so many whole chunks.
+fn at_once(chunks: u64, change: impl FnOnce(&mut Config)) -> usize {
     let small = (0..8).map(|at| e(0x10000 + at * 2 * CHUNK, 0x100));
-    let whole = (0..8).map(|at| e(0x80000 + at * CHUNK, CHUNK));
+    let whole = (0..chunks).map(|at| e(0x80000 + at * CHUNK, CHUNK));
     let mut engine = begin(|config| {
         config.tracked = small.chain(whole).collect();
-        config.ring_slots = 16;
+        config.ring_slots = 32;
         change(config);
     });
     while let Some((_, ticket)) = engine.stage() {
@@ -242,16 +242,14 @@ fn at_once(change: impl FnOnce(&mut Config)) -> usize {
 
 #[test]
 fn the_link_has_as_much_to_do_as_nobody_waits_for_and_small_copies_are_little() {
-    let bytes_that_writers_wait_for = at_once(|config| config.aside_bytes = 0);
+    let bytes_that_writers_wait_for = at_once(8, |config| config.aside_bytes = 0);
     assert_eq!(bytes_that_writers_wait_for, 8 + 3);
-    assert_eq!(at_once(|config| config.mode = Mode::Stop), 16);
-    // A quarter of the pool is on its way.
-    assert_eq!(
-        at_once(|config| config.aside_bytes = 16 * CHUNK),
-        8 + 4,
-        "through the pool"
-    );
-    assert_eq!(at_once(|config| config.aside_bytes = 64 * CHUNK), 16);
+    assert_eq!(at_once(8, |config| config.mode = Mode::Stop), 16);
+    // Through the pool: by how much there is to copy, and a quarter of the pool.
+    let pool = |chunks: u64| move |config: &mut Config| config.aside_bytes = chunks * CHUNK;
+    assert_eq!(at_once(8, pool(64)), 8 + 4);
+    assert_eq!(at_once(128, pool(64)), 8 + 16);
+    assert_eq!(at_once(128, pool(24)), 8 + 6);
 }
 
 #[test]

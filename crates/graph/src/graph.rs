@@ -41,6 +41,8 @@ pub struct LaunchGraph {
     now: Moment,
     /// When the last operation that is not in the window was.
     forgotten: Moment,
+    /// When what is pushed was seen; see [`LaunchGraph::see`].
+    seen_ns: u64,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,7 @@ struct Node {
     /// The operation before it in its stream.
     before: Option<Sequence>,
     announced: Moment,
+    seen_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -77,12 +80,18 @@ impl LaunchGraph {
             order: Order::default(),
             now: Moment::default(),
             forgotten: Moment::default(),
+            seen_ns: 0,
         }
     }
 
     /// What comes next was announced then.
     pub fn reach(&mut self, now: Moment) {
         self.now = now;
+    }
+
+    /// What comes next is seen at this time, in nanoseconds of a clock of the caller's.
+    pub fn see(&mut self, ns: u64) {
+        self.seen_ns = ns;
     }
 
     /// A buffer was allocated; whatever lay there is gone.
@@ -100,9 +109,9 @@ impl LaunchGraph {
     /// Calls were missed: all that is known is which buffers live.
     pub fn resume(&mut self, live: &[Extent]) {
         let (next, limit, changes) = (self.next, self.limit, self.changes);
-        let now = self.now;
+        let (now, seen_ns) = (self.now, self.seen_ns);
         *self = LaunchGraph::new(limit);
-        (self.now, self.forgotten) = (now, now);
+        (self.now, self.forgotten, self.seen_ns) = (now, now, seen_ns);
         (self.next, self.changes) = (next, changes + 1);
         self.order = Order::after_loss(next);
         live.iter().for_each(|extent| self.allocate(*extent));
@@ -164,6 +173,7 @@ impl LaunchGraph {
             operation,
             before: before_it.flatten(),
             announced: self.now,
+            seen_ns: self.seen_ns,
         });
         self.window.push_back(node);
         let mut sources = HashSet::new();
@@ -284,6 +294,11 @@ impl LaunchGraph {
     pub fn operations(&self) -> impl Iterator<Item = (Sequence, &Operation)> + '_ {
         let nodes = self.window.iter().map(|node| &self.graph[*node]);
         nodes.map(|node| (node.sequence, &node.operation))
+    }
+
+    /// When an operation was seen, where it is remembered.
+    pub fn seen_ns(&self, sequence: Sequence) -> Option<u64> {
+        Some(self.graph[self.node(sequence)?].seen_ns)
     }
 
     /// The direct predecessors of an operation, and why they are.

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod graph;
+mod lost;
 mod operation;
 mod order;
 mod period;
@@ -16,6 +17,7 @@ mod prediction;
 mod window;
 
 pub use graph::LaunchGraph;
+pub use lost::Lost;
 pub use operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
 pub use prediction::Prediction;
 pub use window::{Race, Window, WindowError};

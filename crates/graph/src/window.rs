@@ -32,6 +32,7 @@ impl LaunchGraph {
                         by: OrderedBy::from(edge).into(),
                     })
                     .collect(),
+                seen_ns: self.seen_ns(sequence).unwrap_or_default(),
             })
             .collect();
         let mut pieces: Vec<LaunchWindow> = operations

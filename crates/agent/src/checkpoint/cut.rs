@@ -142,15 +142,17 @@ impl Cut {
         let resources = spare.as_ref().ok_or(Refusal::QueuesAreGone)?;
         let (pool, scratch) = (resources.pool(), resources.fingerprints.memory());
         drop(spare);
+        let tracked = without(&promised, &unchanged);
+        let bytes = tracked.iter().map(|extent| extent.len()).sum();
         let config = Config {
             mode: match begin.mode() {
                 CheckpointMode::Cow => strobe_engine::Mode::Cow,
                 _ => strobe_engine::Mode::Stop,
             },
             chunk_bytes: begin.chunk_bytes,
-            ring_slots: ring_slots(begin.chunk_bytes),
+            ring_slots: ring_slots(begin.chunk_bytes, bytes),
             aside_bytes: pool.map_or(0, Extent::len),
-            tracked: without(&promised, &unchanged),
+            tracked,
             set_aside: Vec::new(),
             copy_order: agent.trace.lock().copy_order(),
         };
@@ -172,6 +174,11 @@ impl Cut {
             max_hold: Duration::from_millis(begin.max_hold_ms.into()),
             rest,
         })
+    }
+
+    /// Of the ring that what is promised is copied into.
+    pub(crate) fn ring_slots(&self) -> u32 {
+        self.config.ring_slots
     }
 
     /// What is expected to be written next, in this order.

@@ -9,7 +9,6 @@ use crate::checkpoint::refusal::{Refusal, lost, unreachable};
 use crate::checkpoint::rest::Rest;
 use crate::checkpoint::saving::{Saving, Witnesses};
 use crate::checkpoint::watch::Watch;
-use crate::device::link::ring_slots;
 use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
 use crate::wire::page::{begin_copying, end_copying, note_last, now_ns, set_phase};
@@ -172,7 +171,7 @@ fn deliver(
         });
         connection.send(unchanged).map_err(lost)?;
     }
-    let slots = ring_slots(begin.chunk_bytes);
+    let slots = cut.ring_slots();
     let ring = |saving: &mut Saving| {
         let out = &mut saving.resources.out;
         out.open(&agent.device.handle, slots, begin.chunk_bytes)

@@ -40,6 +40,7 @@ pub(super) fn run(
     let mut copying = Copying {
         agent,
         chunk_bytes: begin.chunk_bytes,
+        slots: ring_slots(begin.chunk_bytes, agent.device.registry.totals().1),
         is_wanted: !begin.all_residual,
         known,
         connection,
@@ -56,6 +57,8 @@ pub(super) fn run(
 struct Copying<'a> {
     agent: &'static Agent,
     chunk_bytes: u64,
+    /// Of the ring.
+    slots: u32,
     /// Anything is to be promised at the cut.
     is_wanted: bool,
     known: &'a mut Known,
@@ -165,8 +168,7 @@ impl Copying<'_> {
             self.agent.page,
             chunks.iter().map(|chunk| chunk.len()).sum(),
         );
-        let slots = ring_slots(self.chunk_bytes);
-        let mut round = CopyRound::new(chunks, slots, self.last);
+        let mut round = CopyRound::new(chunks, self.slots, self.last);
         while !round.is_over() {
             self.look()?;
             self.start(&mut round)?;
@@ -203,7 +205,7 @@ impl Copying<'_> {
         if self.has_ring {
             return Ok(());
         }
-        let (slots, slot_bytes) = (ring_slots(self.chunk_bytes), self.chunk_bytes);
+        let (slots, slot_bytes) = (self.slots, self.chunk_bytes);
         let handle = &self.agent.device.handle;
         let open = |resources: &mut Resources| Ok(resources.out.open(handle, slots, slot_bytes)?);
         let address = self.with_resources(open)?;

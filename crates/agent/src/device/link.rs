@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 use strobe_engine::{RingSlot, Ticket};
 use strobe_hip::Stream;
 
-/// Bytes of the pinned ring, about; it is never less than this many slots.
+/// Bytes of the pinned ring, about, and the part of what is copied that it has room for: host memory for all of a small state
+/// would be no gain. It is never less than this many slots.
 const RING_BYTES: u64 = 32 << 20;
+const RING_PART: u64 = 4;
 const RING_SLOTS: (u64, u64) = (4, 128);
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
@@ -37,9 +39,10 @@ struct Open {
     slot_bytes: u64,
 }
 
-/// Slots of the pinned ring.
-pub(crate) fn ring_slots(chunk_bytes: u64) -> u32 {
-    (RING_BYTES / chunk_bytes).clamp(RING_SLOTS.0, RING_SLOTS.1) as u32
+/// Slots of the pinned ring where so many bytes are copied.
+pub(crate) fn ring_slots(chunk_bytes: u64, bytes: u64) -> u32 {
+    let ring_bytes = RING_BYTES.min(bytes / RING_PART);
+    (ring_bytes / chunk_bytes).clamp(RING_SLOTS.0, RING_SLOTS.1) as u32
 }
 
 impl Link {

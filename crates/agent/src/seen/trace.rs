@@ -10,6 +10,7 @@ use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Tra
 use crate::seen::reach;
 use crate::seen::relied::{Relied, Relying};
 use crate::seen::tables::{LeftBy, Look, Tables};
+use crate::wire::page::now_ns;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -161,6 +162,11 @@ impl Trace {
     /// What is applied next was announced then.
     pub(crate) fn reach(&mut self, now: Moment) {
         self.graph.reach(now);
+    }
+
+    /// What is applied next is seen now.
+    pub(crate) fn see(&mut self) {
+        self.graph.see(now_ns());
     }
 
     /// Applies one observation.

@@ -19,7 +19,7 @@ use crate::space::View;
 use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Native, Stop};
 
 /// Instructions of a workgroup's turn: some milliseconds, which few workgroups take.
-const TURN: u64 = 1 << 20;
+const TURN: u64 = 1 << 17;
 /// How long one waits that has nobody to give its turn to.
 const IDLE: Duration = Duration::from_micros(50);
 
@@ -274,12 +274,16 @@ impl Job {
 
     /// Whether somebody wants the turn of a workgroup that is under way.
     fn gives_way(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0 || self.begins_more(&self.lock())
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            return true;
+        }
+        let end = self.lock();
+        self.begins_more(&end, end.workers)
     }
 
-    /// Whether there is room on the GPU for a workgroup that was not begun, beside one that is put away.
-    fn begins_more(&self, end: &End) -> bool {
-        let begun = end.waiting.len() as u64 + u64::from(end.workers);
+    /// Whether there is room on the GPU for a workgroup that was not begun, where so many workers have one in their hands.
+    fn begins_more(&self, end: &End, workers: u32) -> bool {
+        let begun = end.waiting.len() as u64 + u64::from(workers);
         self.next.load(Ordering::Relaxed) < self.total && begun < self.resident
     }
 
@@ -298,7 +302,8 @@ impl Job {
     fn take(&self, gave_way: bool) -> Option<Work> {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             let mut end = self.lock();
-            let is_fresh = gave_way && self.begins_more(&end);
+            // Its own is put away already.
+            let is_fresh = gave_way && self.begins_more(&end, end.workers.saturating_sub(1));
             if !is_fresh && let Some(saved) = end.waiting.pop_front() {
                 self.waiting.store(end.waiting.len(), Ordering::Relaxed);
                 end.bytes -= SaveArea::taken_by(saved.1.len());
