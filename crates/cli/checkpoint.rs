@@ -207,11 +207,9 @@ fn take(
 ) -> anyhow::Result<CheckpointReport> {
     let _whole = tracing::debug_span!("checkpoint", pid).entered();
     let before = Before::of(pid);
-    let look = || {
-        threads_are_whole(pid)?;
-        Ok(Tree::of(pid)?)
-    };
-    let tree = look().map_err(|error| match before.not_begun(None, error) {
+    // Of such a process everything else says that it has ended.
+    threads_are_whole(pid)?;
+    let tree = Tree::of(pid).map_err(|error| match before.not_begun(None, error.into()) {
         error if error.is::<TreeError>() => refused(error),
         error => error,
     })?;

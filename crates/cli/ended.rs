@@ -89,6 +89,11 @@ impl Before {
         if let Some(TreeError::Between(_)) = error.downcast_ref() {
             return Passing::Nobody(error.to_string()).into();
         }
+        // It becomes another program while its memory is looked at.
+        let is_becoming = |error: &AgentError| matches!(error, AgentError::Access { error, .. } if error.raw_os_error() == Some(libc::EFAULT));
+        if error.chain().filter_map(of_agent).any(is_becoming) {
+            return Passing::Nobody(error.to_string()).into();
+        }
         let others = agents
             .iter()
             .any(|agent| Some(agent.identity()) != self.root);
@@ -109,6 +114,13 @@ impl Before {
     }
 }
 
+fn of_agent<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Option<&'a AgentError> {
+    match cause.downcast_ref() {
+        Some(TreeError::Agent(error)) => Some(error),
+        _ => cause.downcast_ref(),
+    }
+}
+
 /// Whether a failure may be that a process is not there.
 fn is_of_a_process(error: &anyhow::Error) -> bool {
     let has_own_cure = error.is::<MissedWrites>() || error.is::<DamagedBase>();
@@ -117,8 +129,9 @@ fn is_of_a_process(error: &anyhow::Error) -> bool {
     !has_own_cure
         && error.chain().any(|cause| {
             cause.is::<RunError>()
-                || cause.is::<AgentError>()
-                || matches!(cause.downcast_ref(), Some(TreeError::Agent(_)))
+                || of_agent(cause).is_some_and(|error| {
+                    matches!(error, AgentError::Gone(_) | AgentError::Access { .. })
+                })
                 || cause.downcast_ref().is_some_and(is_not_there)
         })
 }
@@ -215,6 +228,12 @@ mod tests {
         assert!(passes(AgentError::Gone(program.pid).into()));
         assert!(passes(RunError::Failed("CRIU".into()).into()));
         assert!(passes(TreeError::Between(1).into()));
+        let replaced = AgentError::Access {
+            pid: 1,
+            error: io::Error::from_raw_os_error(libc::EFAULT),
+        };
+        assert!(passes(TreeError::Agent(replaced).into()));
+        assert!(!passes(AgentError::NoAgent(1).into()));
         let idle = TreeError::Idle {
             root: 1,
             processes: 2,

@@ -29,7 +29,12 @@ pub(crate) fn run(arguments: &ReportArguments) -> Outcome {
         true => page::of(&directory::open(directory)?),
         false => match series() {
             none if none.is_empty() => {
-                let no_series = || format!("{} is no series of checkpoints", directory.display());
+                let no_series = || {
+                    format!(
+                        "{} is no checkpoint, and no series of them",
+                        directory.display()
+                    )
+                };
                 page::of(&directory::open(directory).with_context(no_series)?)
             }
             of_series => {

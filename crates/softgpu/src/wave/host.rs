@@ -8,7 +8,7 @@ pub trait Host: Sync {
     fn interrupt(&self, m0: u32);
     /// The GPU's constant-rate counter (`s_memrealtime`), as `GET_CLOCK_COUNTERS` reports it.
     fn ticks(&self) -> u64;
-    /// The barrier of global wave sync ([`super::grid_barrier`]); none: the waves' queue has none.
+    /// The barrier of global wave sync (`grid_barrier.rs`); none: the waves' queue has none.
     fn grid_barrier(&self) -> Option<&AtomicU64> {
         None
     }

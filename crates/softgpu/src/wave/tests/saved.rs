@@ -85,7 +85,7 @@ fn what_is_not_of_this_workgroup_is_refused() {
         (8, 0, "private memory"),
         (12, 0, "LDS"),
         (16, 3, "the turn of none"),
-        (first_wave + 8, 4, "a state that there is not"),
+        (first_wave + 8, 6, "a state that there is not"),
         (first_wave + 12, 2, "SCC"),
         (first_wave + 16, 1, "a mode that is not known"),
         (
