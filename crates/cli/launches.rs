@@ -84,7 +84,7 @@ pub(crate) fn lost(before: &[(u32, Window)]) -> Option<Lost> {
         let since = since.inspect_err(|error| tracing::debug!("what was lost: {error:#}"));
         window.lost(&since.ok()?)
     });
-    of_each.max_by_key(|lost| lost.lost_ns)
+    of_each.max_by_key(Lost::ns)
 }
 
 /// Keeps the window with a checkpoint that is being made.

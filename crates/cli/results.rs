@@ -58,7 +58,7 @@ pub(crate) struct CheckpointReport {
     pub(crate) unchanged_bytes: u64,
     /// What was copied before the cut (--mode recopy).
     pub(crate) rounds: Option<RoundsReport>,
-    /// What it has cost the program up to the end of the command, where that goes round a loop and has been round once since.
+    /// What it has cost the program up to the end of the command, where that goes round a loop.
     pub(crate) lost: Option<LostReport>,
     /// Calls of the program that were held back, before the cut and after it, by what held them.
     pub(crate) held: Vec<HeldReport>,
@@ -173,39 +173,25 @@ impl RoundsReport {
 /// What a program has lost that goes round a loop. Times are those at which launches were seen: they may be ten milliseconds late.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LostReport {
-    /// By how much longer it took to get as far as it has than it would have before.
+    /// By how much longer it took to get as far as it has than in rounds before.
     pub(crate) ms: f64,
-    /// Of a round before, the median.
-    pub(crate) round_ms: f64,
-    /// Whole rounds since.
-    pub(crate) rounds: u64,
-    /// The longest of them.
-    pub(crate) slowest_ms: f64,
+    /// How long that took.
+    pub(crate) took_ms: f64,
 }
 
 impl From<Lost> for LostReport {
     fn from(lost: Lost) -> Self {
-        let ms = |ns: u64| ns as f64 / 1e6;
         Self {
-            ms: ms(lost.lost_ns),
-            round_ms: ms(lost.round_ns),
-            rounds: lost.rounds,
-            slowest_ms: ms(lost.slowest_ns),
+            ms: lost.ns() as f64 / 1e6,
+            took_ms: lost.took_ns as f64 / 1e6,
         }
     }
 }
 
 impl LostReport {
     fn line(&self) -> String {
-        let Self {
-            ms,
-            round_ms,
-            rounds,
-            slowest_ms,
-        } = self;
-        format!(
-            "  lost           {ms:.0} ms in {rounds} rounds of its loop, of {round_ms:.1} ms each before; the slowest took {slowest_ms:.0} ms"
-        )
+        let Self { ms, took_ms } = self;
+        format!("  lost           {ms:.0} ms of the {took_ms:.0} ms since")
     }
 }
 

@@ -3,26 +3,28 @@
 use crate::window::Window;
 use strobe_proto::{LaunchedOperation, OperationKind};
 
-/// Of the rounds before, by which it is judged.
-const LEAST_ROUNDS: usize = 3;
-const MOST_ROUNDS: usize = 32;
+/// Of the rounds before it is judged by so many at the most.
+const ROUNDS: usize = 32;
 
 /// What a program has lost. All in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Of a round before, the median.
-    pub round_ns: u64,
-    /// Whole rounds since, at least one.
-    pub rounds: u64,
-    /// The longest of them.
-    pub slowest_ns: u64,
-    /// By how much longer it took to get as far as it has than it would have before.
-    pub lost_ns: u64,
+    /// What it has done since took so long.
+    pub took_ns: u64,
+    /// The same in rounds before: the median.
+    pub before_ns: u64,
+}
+
+impl Lost {
+    /// By how much longer it took.
+    pub fn ns(&self) -> u64 {
+        self.took_ns.saturating_sub(self.before_ns)
+    }
 }
 
 impl Window {
     /// What the program has lost between this window of it and a later one. `None` where it was in no loop, has left it, or
-    /// has been round less than once; and where it has done more than is remembered.
+    /// has done nothing since; and where it has done more than is remembered.
     pub fn lost(&self, later: &Window) -> Option<Lost> {
         let last = self.operations().last()?.sequence;
         let news = later
@@ -34,32 +36,23 @@ impl Window {
         let period = self.period().filter(|period| *period > 0)?;
         let cut = before.len().checked_sub(1)?;
         let all: Vec<_> = before.into_iter().chain(news.filter(is_work)).collect();
-        let since = all.len() - 1 - cut;
-        let goes_on =
-            || (cut + 1..all.len()).all(|at| at >= period && same(all[at], all[at - period]));
-        if !is_complete || since < period || !goes_on() {
+        let end = all.len() - 1;
+        let goes_on = || (cut + 1..=end).all(|at| at >= period && same(all[at], all[at - period]));
+        if !is_complete || end == cut || !goes_on() {
             return None;
         }
         let took = |from: usize, to: usize| all[to].seen_ns.saturating_sub(all[from].seen_ns);
-        let starts = (1..=MOST_ROUNDS).map_while(|round| cut.checked_sub(round * period));
-        let mut rounds: Vec<u64> = starts.map(|start| took(start, start + period)).collect();
-        if rounds.len() < LEAST_ROUNDS {
-            return None;
-        }
+        // What was over at the cut.
+        let first = (end - cut).div_ceil(period);
+        let starts = (first..).map_while(|round| cut.checked_sub(round.checked_mul(period)?));
+        let mut rounds: Vec<u64> = starts
+            .take(ROUNDS)
+            .map(|start| took(start, start + (end - cut)))
+            .collect();
         rounds.sort_unstable();
-        let round_ns = rounds[rounds.len() / 2];
-        let (whole, rest) = (since / period, since % period);
-        let last_round = cut - period;
-        let expected = round_ns
-            .saturating_mul(whole as u64)
-            .saturating_add(took(last_round, last_round + rest));
-        let each = (0..whole).map(|round| cut + round * period);
-        let slowest = each.map(|start| took(start, start + period)).max();
         Some(Lost {
-            round_ns,
-            rounds: whole as u64,
-            slowest_ns: slowest?,
-            lost_ns: took(cut, cut + since).saturating_sub(expected),
+            took_ns: took(cut, end),
+            before_ns: *rounds.get(rounds.len() / 2)?,
         })
     }
 }
@@ -107,47 +100,38 @@ mod tests {
     }
 
     #[test]
-    fn what_rounds_took_longer_is_lost() {
+    fn what_took_longer_than_in_rounds_before_is_lost() {
         let before = window(0, &[7, 10, 10, 11, 10], Some(3));
         let after = window(3, &[7, 10, 10, 11, 10, 210, 15, 10], None);
-        let lost = Lost {
-            round_ns: 10 * MS,
-            rounds: 3,
-            slowest_ns: 210 * MS,
-            lost_ns: 205 * MS,
-        };
-        assert_eq!(before.lost(&after), Some(lost));
-        // Of a round that is not over the part that is.
+        let lost = before.lost(&after).expect("a loop");
+        // Three rounds before took 31 ms once.
+        assert_eq!((lost.took_ns, lost.before_ns), (235 * MS, 31 * MS));
+        assert_eq!(lost.ns(), 204 * MS);
+        // Of a round that is not over the part that is, beside the same part of each.
         let mut part = after.message().clone();
-        part.operations.truncate(part.operations.len() - 2);
+        part.operations.truncate(part.operations.len() - 3 * 2 - 2);
         let part = before.lost(&Window::join([part]).expect("a window"));
-        assert_eq!(
-            part.map(|lost| (lost.rounds, lost.lost_ns)),
-            Some((2, 205 * MS))
-        );
+        assert_eq!(part.map(|lost| lost.ns()), Some(200 * MS));
     }
 
     #[test]
     fn where_nothing_is_known_nothing_is_said() {
         let before = window(0, &[10; 5], Some(3));
-        assert_eq!(before.lost(&before), None, "no round since");
+        assert_eq!(before.lost(&before), None, "nothing since");
         assert_eq!(before.lost(&Window::default()), None);
         assert_eq!(Window::default().lost(&before), None);
         let no_loop = window(0, &[10; 5], None);
         let after = window(0, &[10; 8], None);
         assert_eq!(no_loop.lost(&after), None);
-        assert_eq!(
-            window(0, &[10; 3], Some(3)).lost(&after),
-            None,
-            "two rounds"
-        );
+        let short = window(0, &[10; 2], Some(3));
+        assert_eq!(short.lost(&after), None, "more than all before");
         assert_eq!(before.lost(&window(18, &[10; 8], None)), None, "a gap");
         let mut other = after.message().clone();
         other.operations[19].name = "another".into();
         let other = Window::join([other]).expect("a window");
         assert_eq!(before.lost(&other), None, "it has left the loop");
-        assert!(before.lost(&after).is_some());
+        assert!(before.lost(&after).is_some_and(|lost| lost.ns() == 0));
         let absurd = window(0, &[10; 8], Some(u64::MAX));
-        assert_eq!(absurd.lost(&after), None);
+        assert_eq!(absurd.lost(&window(0, &[10; 9], None)), None);
     }
 }
