@@ -48,7 +48,7 @@ use crate::requirements::{
     check_all_run, check_descriptors, check_file_size_limits, check_namespaces, check_network_lock,
     check_users,
 };
-use crate::results::{CheckpointReport, LostReport};
+use crate::results::{CheckpointReport, LostWorkReport};
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
@@ -335,7 +335,7 @@ fn take_prepared(
     }
     drop(links);
     finished.map(|report| CheckpointReport {
-        lost: launches::lost(&windows).map(LostReport::from),
+        lost: launches::lost(&windows).map(LostWorkReport::from),
         ..report
     })
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use strobe_graph::{Lost, Window};
+use strobe_graph::{LostWork, Window};
 use strobe_program::agent::RemoteAgent;
 use strobe_program::lease::Lease;
 use strobe_program::process::{self, Identity};
@@ -70,7 +70,7 @@ fn ask(pid: u32, patience: Duration) -> anyhow::Result<Window> {
 
 /// What a checkpoint has cost the process that it has cost most, by what each had launched before and has since. Nothing
 /// depends on it: of a program that does not answer at once it is not known.
-pub(crate) fn lost(before: &[(u32, Window)]) -> Option<Lost> {
+pub(crate) fn lost(before: &[(u32, Window)]) -> Option<LostWork> {
     let of_each = before.iter().filter_map(|(pid, window)| {
         window.period()?;
         let deadline = Instant::now() + AT_ONCE;
@@ -84,7 +84,7 @@ pub(crate) fn lost(before: &[(u32, Window)]) -> Option<Lost> {
         let since = since.inspect_err(|error| tracing::debug!("what was lost: {error:#}"));
         window.lost(&since.ok()?)
     });
-    of_each.max_by_key(Lost::ns)
+    of_each.max_by_key(LostWork::ns)
 }
 
 /// Keeps the window with a checkpoint that is being made.

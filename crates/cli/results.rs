@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use strobe_engine::{Outcome, Rounds};
-use strobe_graph::Lost;
+use strobe_graph::LostWork;
 use strobe_proto::{HeldBack, HeldBy};
 
 use crate::missed::MissedWriteReport;
@@ -59,7 +59,7 @@ pub(crate) struct CheckpointReport {
     /// What was copied before the cut (--mode recopy).
     pub(crate) rounds: Option<RoundsReport>,
     /// What it has cost the program up to the end of the command, where that goes round a loop.
-    pub(crate) lost: Option<LostReport>,
+    pub(crate) lost: Option<LostWorkReport>,
     /// Calls of the program that were held back, before the cut and after it, by what held them.
     pub(crate) held: Vec<HeldReport>,
     /// Streams of the program that were told to wait for a copy; how long each did, only the device knows.
@@ -118,7 +118,7 @@ impl CheckpointReport {
             ),
         ];
         lines.extend(self.rounds.as_ref().map(RoundsReport::line));
-        lines.extend(self.lost.as_ref().map(LostReport::line));
+        lines.extend(self.lost.as_ref().map(LostWorkReport::line));
         lines.extend(self.held.iter().map(HeldReport::line));
         let warnings = self.warnings.iter();
         lines.extend(warnings.map(|warning| format!("  warning        {warning}")));
@@ -172,15 +172,15 @@ impl RoundsReport {
 
 /// What a program has lost that goes round a loop. Times are those at which launches were seen: they may be ten milliseconds late.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct LostReport {
+pub(crate) struct LostWorkReport {
     /// By how much longer it took to get as far as it has than in rounds before.
     pub(crate) ms: f64,
     /// How long that took.
     pub(crate) took_ms: f64,
 }
 
-impl From<Lost> for LostReport {
-    fn from(lost: Lost) -> Self {
+impl From<LostWork> for LostWorkReport {
+    fn from(lost: LostWork) -> Self {
         Self {
             ms: lost.ns() as f64 / 1e6,
             took_ms: lost.took_ns as f64 / 1e6,
@@ -188,7 +188,7 @@ impl From<Lost> for LostReport {
     }
 }
 
-impl LostReport {
+impl LostWorkReport {
     fn line(&self) -> String {
         let Self { ms, took_ms } = self;
         format!("  lost           {ms:.0} ms of the {took_ms:.0} ms since")

@@ -155,7 +155,8 @@ fn between_two_programs_of_a_script_a_checkpoint_waits_for_the_next() {
     }
     assert!(refused.stdout.contains(sentence), "{}", refused.stdout);
     let opens = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        // After a second of it a word is said.
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
         fs::write(gate, "").expect("the shell opens it, too");
     });
     let images = folder.join("images");

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod graph;
-mod lost;
+mod lost_work;
 mod operation;
 mod order;
 mod period;
@@ -17,7 +17,7 @@ mod prediction;
 mod window;
 
 pub use graph::LaunchGraph;
-pub use lost::Lost;
+pub use lost_work::LostWork;
 pub use operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
 pub use prediction::Prediction;
 pub use window::{Race, Window, WindowError};

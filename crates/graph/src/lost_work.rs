@@ -8,14 +8,14 @@ const ROUNDS: usize = 32;
 
 /// What a program has lost. All in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostWork {
     /// What it has done since took so long.
     pub took_ns: u64,
     /// The same in rounds before: the median.
     pub before_ns: u64,
 }
 
-impl Lost {
+impl LostWork {
     /// By how much longer it took.
     pub fn ns(&self) -> u64 {
         self.took_ns.saturating_sub(self.before_ns)
@@ -25,7 +25,7 @@ impl Lost {
 impl Window {
     /// What the program has lost between this window of it and a later one. `None` where it was in no loop, has left it, or
     /// has done nothing since; and where it has done more than is remembered.
-    pub fn lost(&self, later: &Window) -> Option<Lost> {
+    pub fn lost(&self, later: &Window) -> Option<LostWork> {
         let last = self.operations().last()?.sequence;
         let news = later
             .operations()
@@ -50,7 +50,7 @@ impl Window {
             .map(|start| took(start, start + (end - cut)))
             .collect();
         rounds.sort_unstable();
-        Some(Lost {
+        Some(LostWork {
             took_ns: took(cut, end),
             before_ns: *rounds.get(rounds.len() / 2)?,
         })
