@@ -1,7 +1,7 @@
 //! A tree changes under whoever looks at it or saves it: its processes end, begin and become others at any moment.
 //! Here alone is decided what a failure says then, which of them pass, and how long they are waited for.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -169,7 +169,9 @@ impl Patience {
                 Passing::Nobody(_) | Passing::NotNow(_) => tried,
             }));
         }
-        if since.elapsed() >= SILENCE && !self.has_told && !is_quiet {
+        // Who reads a file gets one sentence, at the end.
+        let is_told = !is_quiet && io::stderr().is_terminal();
+        if since.elapsed() >= SILENCE && !self.has_told && is_told {
             self.has_told = true;
             notice(format_args!("{why}; tried again, for up to {limit} s"));
         }

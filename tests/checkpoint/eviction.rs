@@ -96,13 +96,13 @@ fn a_callback_that_waits_for_calls_is_not_waited_for() {
 fn work_groups_that_wait_for_one_another_go_on_from_the_cut() {
     let folder = Folder::new("eviction-together");
     let program = hip_program("together.cpp");
-    let program = [program.as_str(), "24", "24"];
+    let program = [program.as_str(), "120", "120"];
     let session = Session::start(&strobe(), &[], &program, folder.path());
     let mut session = session.expect("the program starts");
     // That one is over, and the next one goes on.
     let ways = ["sleep", "spin"];
     let stopped = ways.map(|way| {
-        let line = format!("groups 24 {way} ");
+        let line = format!("groups 120 {way} ");
         session.wait_for("stdout", &line, LIMIT).expect("it works");
         take(&session, &folder, way, &["--cut", "evict"])
     });
