@@ -1,14 +1,17 @@
 // Work-groups that wait for one another in the middle of a kernel, as many as the GPU runs at once: at a barrier of atomics,
 // in sleep or not, and at that of a cooperative launch.
 //
-//   together GROUPS...      launches as many, in each way; ends with 1 where a word is wrong
+//   together GROUPS[xLDS]...      launches as many, with so many bytes of LDS each, in each way; ends with 1 where a
+//                                 word is wrong
 #include <vector>
 
 #include "check.h"
 
 #include <hip/hip_cooperative_groups.h>
 
-enum Way { Sleep, Spin, Grid };
+// The last with private memory, of which runtimes save nothing with the registers.
+enum Way { Sleep, Spin, Grid, Private };
+static const char* const names[] = {"sleep", "spin", "grid", "private"};
 
 // All work-items have come before any goes on: `round` counts from 1.
 template <Way way>
@@ -27,12 +30,16 @@ __device__ void wait_for_all(unsigned* arrived, unsigned round) {
 template <Way way>
 __global__ void pass_on(unsigned* arrived, unsigned* from, unsigned* to, unsigned rounds) {
     __shared__ unsigned last;
+    volatile unsigned own_rounds[way == Private ? 150 : 1];
     for (unsigned round = 1; round <= rounds; ++round) {
         unsigned own = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * blockDim.x;
         if (threadIdx.x == 0) last = round;
         __syncthreads();
-        to[own] = from[(own + blockDim.x) % all] + last;
-        wait_for_all<way>(arrived, round);
+        unsigned place = way == Private ? (threadIdx.x + round) % 150 : 0;
+        own_rounds[place] = last;
+        wait_for_all<way>(arrived, 2 * round - 1);
+        to[own] = from[(own + blockDim.x) % all] + own_rounds[place];
+        wait_for_all<way>(arrived, 2 * round);
         unsigned* spare = from;
         from = to;
         to = spare;
@@ -46,8 +53,10 @@ int main(int argc, char** argv) {
     printf("cooperative launch %d\n", cooperates);
     bool all_right = true;
     for (int at = 1; at < argc; ++at) {
-        unsigned groups = (unsigned)atoi(argv[at]), all = groups * items;
-        for (Way way : {Sleep, Spin, Grid}) {
+        char* rest;
+        unsigned groups = (unsigned)strtoul(argv[at], &rest, 10), all = groups * items;
+        unsigned lds = *rest == 'x' ? (unsigned)strtoul(rest + 1, nullptr, 10) : 0;
+        for (Way way : {Sleep, Spin, Grid, Private}) {
             std::vector<unsigned> words(all);
             for (unsigned i = 0; i < all; ++i) words[i] = i * 7 + groups;
             unsigned *arrived, *from, *to;
@@ -59,10 +68,10 @@ int main(int argc, char** argv) {
             if (way == Grid) {
                 unsigned told = rounds;
                 void* arguments[] = {&arrived, &from, &to, &told};
-                CHECK(hipLaunchCooperativeKernel((void*)pass_on<Grid>, groups, items, arguments, 0, nullptr));
+                CHECK(hipLaunchCooperativeKernel((void*)pass_on<Grid>, groups, items, arguments, lds, nullptr));
             } else {
-                auto kernel = way == Sleep ? pass_on<Sleep> : pass_on<Spin>;
-                kernel<<<groups, items>>>(arrived, from, to, rounds);
+                auto kernel = way == Sleep ? pass_on<Sleep> : way == Spin ? pass_on<Spin> : pass_on<Private>;
+                kernel<<<groups, items, lds>>>(arrived, from, to, rounds);
             }
             CHECK(hipDeviceSynchronize());
             std::vector<unsigned> found(all);
@@ -70,7 +79,7 @@ int main(int argc, char** argv) {
             unsigned wrong = 0;
             for (unsigned i = 0; i < all; ++i)
                 wrong += found[i] != words[(i + rounds * items) % all] + rounds * (rounds + 1) / 2;
-            printf("groups %u %s wrong %u\n", groups, way == Sleep ? "sleep" : way == Spin ? "spin" : "grid", wrong);
+            printf("groups %u %s wrong %u\n", groups, names[way], wrong);
             fflush(stdout);
             all_right &= wrong == 0;
             CHECK(hipFree(arrived));

@@ -18,8 +18,11 @@ use crate::precedence::Precedence;
 use crate::space::View;
 use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Native, Stop};
 
-/// Instructions of a workgroup's turn: some milliseconds, which few workgroups take.
+/// Instructions of a workgroup's turn, which few workgroups take. Those that spin for one another come round the sooner, the
+/// shorter it is; each turn that is given away costs a save.
 const TURN: u64 = 1 << 17;
+/// Bytes of workgroups that are put away, where they need not fit into the save area.
+const MOST_PUT_AWAY: u64 = 1 << 30;
 /// How long one waits that has nobody to give its turn to.
 const IDLE: Duration = Duration::from_micros(50);
 
@@ -201,7 +204,10 @@ impl Job {
         let mut gave_way = self.was_evicted;
         loop {
             if control.evicts() {
-                return self.is_to_be_saved();
+                self.is_to_be_saved()?;
+                if self.has_room_for_all() {
+                    return Ok(());
+                }
             }
             let Some(work) = self.take(gave_way) else {
                 return Ok(());
@@ -245,7 +251,8 @@ impl Job {
                         control.reasons = eviction::GONE;
                     }
                     Err(Stop::TurnOver { idle }) => {
-                        if self.gives_way() && self.park(index, unit.save(dispatch, id)) {
+                        let saved = || unit.save(dispatch, id);
+                        if self.gives_way() && self.park(index, saved(), control.evicts()) {
                             break true;
                         }
                         if idle {
@@ -287,15 +294,28 @@ impl Job {
         self.next.load(Ordering::Relaxed) < self.total && begun < self.resident
     }
 
-    /// Puts away a workgroup that gives others its turn, if there is room for it.
-    fn park(&self, index: u64, saved: Vec<u8>) -> bool {
+    /// Puts away a workgroup that gives others its turn. Room in the save area it needs only where the queue is to be
+    /// evicted: the runtime's is for registers and LDS, and private memory lies elsewhere on hardware.
+    fn park(&self, index: u64, saved: Vec<u8>, is_to_go: bool) -> bool {
         let mut end = self.lock();
-        let is_kept = self.fits(&mut end, saved.len());
-        if is_kept {
-            end.waiting.push_back((index, saved));
-            self.waiting.store(end.waiting.len(), Ordering::Relaxed);
+        if !self.fits(&mut end, saved.len()) {
+            let bytes = end.bytes + SaveArea::taken_by(saved.len());
+            if is_to_go || bytes > MOST_PUT_AWAY {
+                return false;
+            }
+            end.bytes = bytes;
         }
-        is_kept
+        end.waiting.push_back((index, saved));
+        self.waiting.store(end.waiting.len(), Ordering::Relaxed);
+        true
+    }
+
+    /// Whether all that is put away can be saved.
+    fn has_room_for_all(&self) -> bool {
+        let end = self.lock();
+        let groups = end.waiting.len() + end.evicted.len();
+        let area = self.area.as_ref();
+        area.is_none_or(|area| area.has_room(groups, end.bytes))
     }
 
     /// Those first that were begun; unless one has just given its turn, which it may need another one for.
