@@ -13,6 +13,7 @@
 //! | `gem` | what a program holds at render nodes itself comes back, or is refused by its handle |
 //! | `graph` | what was launched is shown, and what orders it |
 //! | `containers` | a program in a container is saved from the host, or refused by name |
+//! | `instances` | many programs of one checkpoint run at once, each with what it writes for itself |
 //! | `moved` | what has another path now is found there where that is said |
 //! | `namespaces` | a program in namespaces of its own is saved from outside |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
@@ -62,6 +63,8 @@ mod graph;
 mod held;
 #[path = "checkpoint/hostile.rs"]
 mod hostile;
+#[path = "checkpoint/instances.rs"]
+mod instances;
 #[path = "checkpoint/interruptions.rs"]
 mod interruptions;
 #[path = "checkpoint/killed_command.rs"]

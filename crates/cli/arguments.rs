@@ -372,6 +372,7 @@ Examples:
   strobe restore monday --demand    it runs at once, and its GPU memory comes as it is used
   strobe restore monday --map /home/ann/run=/data/run     its folder was moved since; with --check, too
   strobe restore monday --root /srv/image                 a copy of another machine's files
+  strobe restore monday --demand --instance one           and --instance two, at the same time
   strobe softgpu -- strobe restore monday --wait
 Environment, for GPUs that are not quite those of the checkpoint (1, YES: compared; 0, NO: not):
   KFD_FW_VER_CHECK, KFD_SDMA_FW_VER_CHECK, KFD_CACHES_COUNT_CHECK, KFD_NUM_GWS_CHECK,
@@ -409,6 +410,10 @@ pub(crate) struct RestoreArguments {
     /// system that it ran on, with /dev, /proc and /sys mounted there (mount --rbind /dev DIR/dev).
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// Bring it back as one of many that run at once: in a PID namespace of its own, with a view of the files in which
+    /// what it writes goes to DIR, which is made. Outside nothing changes.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "root"])]
+    pub(crate) instance: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -38,6 +38,7 @@ mod import;
 mod info;
 mod inside;
 mod inspect;
+mod instance;
 mod interrupt;
 mod journal;
 mod launches;

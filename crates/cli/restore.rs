@@ -34,11 +34,12 @@ use strobe_store::Checkpoint;
 use crate::arguments::RestoreArguments;
 use crate::deferred::Deferred;
 use crate::entrusted::{Entrusted, Journals};
+use crate::instance::{self, Inside};
 use crate::loading::{Loaded, Loading};
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{answer_whether, notice, pass_on, tell};
 use crate::readiness::{self, Ready, Tools};
-use crate::results::{ReadinessReport, RestoreReport};
+use crate::results::{InstanceReport, ReadinessReport, RestoreReport};
 use crate::spool::Spool;
 use crate::{capabilities, directory, host_memory, progress, signals};
 
@@ -57,6 +58,16 @@ const NOTHING_TO_WAIT_FOR: &str = "all memory was loaded before the program ran:
 const ENDING: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
+    match &arguments.instance {
+        Some(folder) => instance::run(arguments, folder, |inside| {
+            bring_back(arguments, Some(inside))
+        }),
+        None => bring_back(arguments, None),
+    }
+}
+
+/// Restores it, here or in an instance.
+fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcome {
     let started = Instant::now();
     let _whole = tracing::debug_span!("restore").entered();
     limits::raise().map_err(refused)?;
@@ -108,6 +119,10 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let (back, files) = attempt.bring_back(files)?;
     let pid = back.pid;
     remarks.extend(back.remarks);
+    let outside = instance.and_then(|inside| {
+        inside.is_restored();
+        inside.number_outside(pid)
+    });
     if arguments.demand
         && manifest
             .processes
@@ -119,7 +134,11 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let restore_ms = started.elapsed().as_secs_f64() * 1e3;
     let report = RestoreReport {
         directory: arguments.directory.display().to_string(),
-        pid,
+        pid: outside.unwrap_or(pid),
+        instance: instance.map(|inside| InstanceReport {
+            directory: inside.folder().to_path_buf(),
+            pid,
+        }),
         restore_ms,
         on_demand: back.loading.is_some(),
         loaded_ms: Some(restore_ms),
@@ -135,7 +154,8 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
             true => "; its memory is loaded while it runs",
             false => "",
         };
-        notice(format_args!("restored {pid} in {restore_ms:.0} ms{and}"));
+        let number = report.pid;
+        notice(format_args!("restored {number} in {restore_ms:.0} ms{and}"));
     }
     let json = arguments.json;
     // The program's output is passed on meanwhile.

@@ -2,6 +2,8 @@
 //!
 //! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use strobe_engine::{Outcome, Rounds};
 use strobe_graph::LostWork;
@@ -247,7 +249,10 @@ pub(crate) fn cause_name(by: HeldBy) -> &'static str {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct RestoreReport {
     pub(crate) directory: String,
+    /// As the command's PID namespace has it.
     pub(crate) pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instance: Option<InstanceReport>,
     /// Until the program runs again.
     pub(crate) restore_ms: f64,
     /// It ran before all its memory was loaded.
@@ -258,6 +263,15 @@ pub(crate) struct RestoreReport {
     pub(crate) files: Vec<FileReport>,
     /// What was not undone, a sentence each.
     pub(crate) remarks: Vec<String>,
+}
+
+/// An instance, as the report of its restore names it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct InstanceReport {
+    /// Where it is.
+    pub(crate) directory: PathBuf,
+    /// The number of its first process in there.
+    pub(crate) pid: u32,
 }
 
 /// Whether a restore would be refused.

@@ -9,6 +9,7 @@
 //! | [`release`] | free a program that a dead dump has left paused |
 //! | [`failure`] | one clear sentence from CRIU's log |
 //! | [`said`] | what the plugin says there for the command |
+//! | [`fork`] | a copy of this process |
 //! | [`guard`] | a process that puts in order what a killed command has left |
 //! | [`left_over`] | what a killed restore has left |
 //! | [`point_of_no_return`] | who decides whether a restored program runs |
@@ -28,6 +29,7 @@
 
 pub mod capabilities;
 pub mod failure;
+pub mod fork;
 pub mod ghosts;
 pub mod guard;
 pub mod image_folder;

@@ -135,7 +135,13 @@ pub fn check_user(pid: u32) -> Result<(), NamespaceError> {
 pub fn check_seen(pid: u32, path: &Path) -> Result<(), NamespaceError> {
     let theirs =
         Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path));
-    let identity = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino()));
+    // Through an overlay a file is on another device. Who has its inode number and has changed at the same nanosecond is it.
+    let identity = |path: &Path| {
+        fs::metadata(path).map(|m| match m.is_file() {
+            true => (0, m.ino(), m.ctime(), m.ctime_nsec()),
+            false => (m.dev(), m.ino(), 0, 0),
+        })
+    };
     match (identity(path), identity(&theirs)) {
         (Ok(ours), Ok(theirs)) if ours == theirs => Ok(()),
         _ => Err(NamespaceError::Unseen {

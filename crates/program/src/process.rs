@@ -1,7 +1,7 @@
 //! Facts of a process from `/proc/PID`.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 use strobe_proto::kernel_text;
@@ -129,6 +129,26 @@ pub fn number_inside(pid: u32) -> io::Result<(u64, u32)> {
     let status = kernel_text::read(format!("/proc/{pid}/status"))?;
     let number = innermost_number(&status).ok_or(io::ErrorKind::InvalidData)?;
     Ok((namespace, number))
+}
+
+/// The number of a process of our PID namespace that another one's /proc, mounted there, has for it.
+pub fn number_elsewhere(proc: &Path, inside: u32) -> io::Result<Option<u32>> {
+    let ours = fs::read_link("/proc/self/ns/pid")?;
+    for entry in fs::read_dir(proc)? {
+        let name = entry?.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let process = proc.join(number.to_string());
+        // Others end meanwhile.
+        let is_it = fs::read_link(process.join("ns/pid")).is_ok_and(|theirs| theirs == ours)
+            && kernel_text::read(process.join("status"))
+                .is_ok_and(|status| innermost_number(&status) == Some(inside));
+        if is_it {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 /// The session of a process as its own PID namespace knows it; 0 if that was begun outside.

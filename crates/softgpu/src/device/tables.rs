@@ -108,7 +108,8 @@ pub(crate) struct Live {
     /// Futex: changes with every event that is set.
     pub(crate) event_sequence: AtomicU32,
     pub(crate) padding: u32,
-    /// Whose slot it is: another number each time that it is given to a process, and on every device; 0: nobody's.
+    /// Whose slot it is: another number each time that it is given to a process, after each checkpoint of that, and on
+    /// every device; 0: nobody's.
     pub(crate) tenancy: AtomicU64,
     /// Whose thread it is that freezes the process, as in [`State::lock`]; 0: nobody's.
     pub(super) freezer: AtomicU64,

@@ -164,11 +164,8 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
         let mut processes = tables.processes.iter();
         processes.position(|process| process.id.is_nobody())
     };
-    // A process that comes back on the same device remembers the slot of the one that was killed: that is nobody's
-    // from now on, and its workers look for the new one.
     reap(device, tables);
     let slot = free(tables).ok_or(Errno::EMFILE)?;
-    tables.tenancies += 1;
     tables.processes[slot] = Process {
         id: own,
         image: image_token(),
@@ -181,9 +178,17 @@ pub(crate) fn own_process(device: &Device, tables: &mut Tables) -> Result<usize,
     let live = &device.state().live[slot];
     live.begin();
     live.resident.store(0, Ordering::Relaxed);
-    let tenancy = device.header().generation.wrapping_add(tables.tenancies);
-    live.tenancy.store(tenancy.max(1), Ordering::Release);
+    begin_tenancy(device, tables, slot);
     Ok(slot)
+}
+
+/// What the threads of a process remember of the slot is out of date from now on: they look for it anew.
+pub(super) fn begin_tenancy(device: &Device, tables: &mut Tables, slot: usize) {
+    tables.tenancies += 1;
+    let tenancy = device.header().generation.wrapping_add(tables.tenancies);
+    device.state().live[slot]
+        .tenancy
+        .store(tenancy.max(1), Ordering::Release);
 }
 
 /// Frees what dead processes left, of those whose numbers mean something to the calling process. The keeper of

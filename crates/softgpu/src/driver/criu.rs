@@ -17,7 +17,7 @@ use strobe_kfd::criu::{
 use strobe_kfd::memory::{GTT, INVALID_FD, USERPTR, VRAM};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::caller::{Caller, render_file};
+use super::caller::{Caller, begin_tenancy, render_file};
 use super::memory::{NewBuffer, create, map_buffer};
 use super::queue;
 use super::sharing::share;
@@ -201,7 +201,9 @@ fn events(device: &Device, slot: usize) -> impl Iterator<Item = (usize, &Event)>
 fn process_info(caller: &Caller, args: &mut CriuOp) -> Result<(), Errno> {
     let (slot, id) = target(caller)?;
     pause(caller, slot, &id)?;
-    let tables = caller.lock()?;
+    let mut tables = caller.lock()?;
+    // A copy of the process remembers the slot, and may run beside it.
+    begin_tenancy(caller.device, &mut tables, slot);
     let counts = Counts::of(caller.device, &tables, slot);
     args.num_devices = counts.devices as u32;
     args.num_bos = counts.buffers as u32;

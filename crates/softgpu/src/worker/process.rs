@@ -51,8 +51,8 @@ impl Process {
         &self.sides[gpu]
     }
 
-    /// Its slot, and its tenancy there. None right after a restore, on this device or another, until the poller
-    /// has found the new one.
+    /// Its slot, and its tenancy there. None right after a checkpoint or a restore, on this device or another, until the
+    /// poller has found it.
     pub(super) fn slot(&self) -> Option<(usize, u64)> {
         let tenancy = self.tenancy.load(Ordering::Acquire);
         let slot = self.slot.load(Ordering::Acquire) as usize;

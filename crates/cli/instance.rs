@@ -1,0 +1,166 @@
+//! `strobe restore --instance DIR`: one of many that run at once from one checkpoint.
+//!
+//! Processes come back by their old numbers and write to their old files, so each instance has PID and IPC namespaces of
+//! its own, and a view of all file systems in which what it changes is its own (`view.rs`). Three processes take part,
+//! each a copy of the one before: this command; the first process of the instance (`first.rs`), which lives as long as
+//! anything in there; and an ordinary restore, which finds everything under the names that it knows.
+
+mod first;
+mod folder;
+mod view;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+
+use anyhow::Context;
+use nix::fcntl::{OFlag, open};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use strobe_criu::fork::{ForkResult, fork};
+use strobe_criu::wrapper::{self, Held};
+use strobe_program::process;
+
+use crate::arguments::RestoreArguments;
+use crate::guard_link::{receive, send};
+use crate::outcome::{Outcome, Refused, of_program};
+use crate::output::notice;
+use crate::{capabilities, directory, signals};
+use folder::Folder;
+
+/// What the instance tells the command.
+#[derive(Debug, Serialize, Deserialize)]
+enum Told {
+    /// The program runs.
+    Restored,
+    /// The restore has ended, with this status as wait(2) has it.
+    Ended(i32),
+}
+
+/// A restore in an instance: what it has of the world outside.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    /// /proc of the command's PID namespace.
+    numbers: File,
+    command: UnixStream,
+    folder: PathBuf,
+}
+
+impl Inside {
+    /// The number of a process outside.
+    pub(crate) fn number_outside(&self, pid: u32) -> Option<u32> {
+        let numbers = format!("/proc/self/fd/{}", self.numbers.as_raw_fd());
+        process::number_elsewhere(Path::new(&numbers), pid).ok()?
+    }
+
+    /// The instance's folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Tells the command that the program runs.
+    pub(crate) fn is_restored(&self) {
+        // A command that is gone needs no word.
+        let _ = send(&self.command, &Told::Restored);
+    }
+}
+
+/// Makes an instance in this folder, and sees to its end what brings the program back in there.
+pub(crate) fn run(
+    arguments: &RestoreArguments,
+    folder: &Path,
+    bring_back: impl FnOnce(&Inside) -> Outcome,
+) -> Outcome {
+    let refused = |error: &dyn std::fmt::Display| Refused(error.to_string());
+    capabilities::check(capabilities::RESTORE).map_err(|error| refused(&error))?;
+    // What is no checkpoint makes no folder.
+    drop(directory::open(&arguments.directory).map_err(|error| refused(&error))?);
+    let folder = Folder::make(folder).map_err(|error| refused(&error))?;
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let numbers = open("/proc", flags, Mode::empty()).context("/proc cannot be opened")?;
+    let own = open("/proc/self/ns/pid", OFlag::O_CLOEXEC, Mode::empty())?;
+    let (ours, theirs) = UnixStream::pair()?;
+    // The next child is the first process in there.
+    unshare(CloneFlags::CLONE_NEWPID).context("no PID namespace for the instance")?;
+    let first = match fork()? {
+        ForkResult::Child => {
+            drop(ours);
+            let inside = Inside {
+                numbers: numbers.into(),
+                command: theirs,
+                folder: folder.path().to_path_buf(),
+            };
+            return first::run(&folder, inside, bring_back);
+        }
+        ForkResult::Parent { child } => child,
+    };
+    drop((theirs, numbers));
+    // Threads are made only where children would be of the same namespace.
+    setns(own, CloneFlags::CLONE_NEWPID)?;
+    let (is_restored, status) = see_to_the_end(ours, first)?;
+    if !is_restored {
+        // All in there has ended, and nothing of the program has run.
+        let _ = waitpid(first, None);
+        folder.remove();
+    } else if !arguments.json {
+        let files = folder.files();
+        notice(format_args!("what it writes is in {}", files.display()));
+    }
+    if let Some(signal) = status.signal() {
+        wrapper::end_by(signal);
+    }
+    Ok(of_program(status))
+}
+
+/// Whether the program was restored, and how the restore has ended.
+fn see_to_the_end(link: UnixStream, first: Pid) -> anyhow::Result<(bool, ExitStatus)> {
+    let held = Held::hold()?;
+    let told = listen(link);
+    let mut is_restored = false;
+    let status = signals::forward(&held, first.as_raw().cast_unsigned(), || {
+        loop {
+            match told.try_recv() {
+                Ok(Told::Restored) => is_restored = true,
+                Ok(Told::Ended(status)) => return Ok(Some(Some(status))),
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Disconnected) => return Ok(Some(None)),
+            }
+        }
+    })?;
+    let status = match status {
+        Some(status) => status,
+        // It has said itself why it could not begin.
+        None => match waitpid(first, None)? {
+            WaitStatus::Signaled(_, signal, _) => signal as i32,
+            WaitStatus::Exited(_, code) => code << 8,
+            _ => 1 << 8,
+        },
+    };
+    Ok((is_restored, ExitStatus::from_raw(status)))
+}
+
+/// What the instance tells; each time, and when it has nothing more to tell, who waits for signals is woken.
+fn listen(link: UnixStream) -> mpsc::Receiver<Told> {
+    let (sender, told) = mpsc::channel();
+    thread::spawn(move || {
+        let wake = || kill(Pid::this(), Signal::SIGCHLD);
+        let mut link = BufReader::new(link);
+        while let Ok(Some(word)) = receive(&mut link) {
+            let _ = sender.send(word);
+            let _ = wake();
+        }
+        drop(sender);
+        let _ = wake();
+    });
+    told
+}
