@@ -108,8 +108,8 @@ pub(crate) fn run(
     // Threads are made only where children would be of the same namespace.
     setns(own, CloneFlags::CLONE_NEWPID)?;
     let (is_restored, status) = see_to_the_end(ours, first)?;
-    if !is_restored {
-        // All in there has ended, and nothing of the program has run.
+    if !is_restored && status.signal().is_none() {
+        // By its own word. All in there has ended, or does so, and nothing of the program has run.
         let _ = waitpid(first, None);
         folder.remove();
     } else if !arguments.json {

@@ -5,8 +5,6 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
-
 /// `files` has what the instance has written, as a tree from the root on; `checkpoints` is the only folder that it and
 /// others share. `root` is where its files are mounted, in its own namespace, and `work` the kernel's.
 #[derive(Debug)]
@@ -89,9 +87,4 @@ impl Folder {
             let _ = fs::remove_dir(&self.path);
         }
     }
-}
-
-/// For errors of nix.
-pub(super) fn io(error: Errno) -> io::Error {
-    error.into()
 }

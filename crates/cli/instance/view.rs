@@ -11,10 +11,11 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 
-use super::folder::{Folder, io};
+use super::folder::Folder;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ViewError {
@@ -48,9 +49,9 @@ pub(super) fn enter(folder: &Folder) -> Result<(), ViewError> {
     let nothing: Option<&Path> = None;
     let at = |path: &Path| {
         let path = path.to_path_buf();
-        move |error| ViewError::Mount {
+        move |error: Errno| ViewError::Mount {
             path,
-            error: io(error),
+            error: error.into(),
         }
     };
     let root = Path::new("/");
@@ -127,9 +128,9 @@ impl Mounted {
     /// Mounts it below the root of the instance.
     fn show(&self, folder: &Folder, number: usize) -> Result<(), ViewError> {
         let root = folder.root();
-        let failed = |error| ViewError::Mount {
+        let failed = |error: Errno| ViewError::Mount {
             path: self.at.clone(),
-            error: io(error),
+            error: error.into(),
         };
         let is_at_or_below = |path: &str| self.at.starts_with(path);
         if is_at_or_below("/proc") || LEFT_OUT.contains(&self.kind.as_str()) {
@@ -169,7 +170,13 @@ impl Mounted {
         );
         let overlay = Some(Path::new("overlay"));
         let at = below(&folder.root(), &self.at);
-        mount(overlay, &at, overlay, self.options, Some(layers.as_str())).map_err(io)
+        Ok(mount(
+            overlay,
+            &at,
+            overlay,
+            self.options,
+            Some(layers.as_str()),
+        )?)
     }
 
     fn show_unchangeable(&self, root: &Path) -> nix::Result<()> {
