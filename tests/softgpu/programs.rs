@@ -58,6 +58,19 @@ fn work_groups_that_wait_for_one_another_all_have_their_turn() {
     assert_eq!(ended.stdout, expected);
 }
 
+/// Of 40 with private memory some fit into the save area, and wait for those that do not.
+#[test]
+fn work_groups_that_wait_for_one_another_are_evicted_all_or_go_on_all() {
+    let program = hip_program("together.cpp");
+    // In the middle of a turn, and not before its end.
+    for plan in ["evict@3=50000", "evict@3=300000"] {
+        let options = ["--faults", plan];
+        let ended = on_softgpu(&options, &["timeout", "100", &program, "40"]).well();
+        let expected = "groups 40 private wrong 0\n";
+        assert!(ended.stdout.contains(expected), "{plan}: {}", ended.stdout);
+    }
+}
+
 #[test]
 fn a_wild_write_ends_the_program_with_the_runtime_s_own_message() {
     let program = hip_program("faults.cpp");

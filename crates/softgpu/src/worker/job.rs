@@ -48,7 +48,7 @@ pub(super) struct Job {
     was_evicted: bool,
     /// Of those that were not begun.
     next: AtomicU64,
-    /// Saved workgroups, which nobody has gone on with yet or which have given others their turn.
+    /// Saved workgroups: which nobody has gone on with yet, which have given others their turn, or which were evicted.
     waiting: AtomicUsize,
     log: bool,
     end: Mutex<End>,
@@ -70,10 +70,10 @@ struct End {
     is_closed: bool,
     stop: Option<Stop>,
     accesses: AccessLog,
-    /// The next one first.
+    /// The next one first. Whoever does not fit into the save area goes on, and may wait for any of the others, those
+    /// that were evicted included.
     waiting: VecDeque<Saved>,
-    evicted: Vec<Saved>,
-    /// What both take of the save area.
+    /// What they take of the save area.
     bytes: u64,
 }
 
@@ -236,16 +236,24 @@ impl Job {
                 match ended {
                     Err(Stop::Evicted) => {
                         self.is_to_be_saved()?;
-                        let is_kept = self.keep(index, unit.save(dispatch, id));
-                        if unit.is_spent() {
-                            if is_kept {
-                                process.device.note_drill();
-                                self.evict.fetch_or(eviction::DRILLED, Ordering::SeqCst);
+                        let is_spent = unit.is_spent();
+                        match self.keep(index, unit.save(dispatch, id)) {
+                            Ok(()) => {
+                                if is_spent {
+                                    process.device.note_drill();
+                                    self.evict.fetch_or(eviction::DRILLED, Ordering::SeqCst);
+                                    drill::go_on(process.device, unit);
+                                }
+                                return Ok(());
                             }
-                            drill::go_on(process.device, unit);
-                        }
-                        if is_kept {
-                            return Ok(());
+                            Err(saved) if is_spent => {
+                                drill::go_on(process.device, unit);
+                                // It may come to this before its turn is ever over.
+                                if self.gives_way() && self.park(index, saved, false) {
+                                    break true;
+                                }
+                            }
+                            Err(_) => {}
                         }
                         // Whoever wants it away waits.
                         control.reasons = eviction::GONE;
@@ -305,17 +313,20 @@ impl Job {
             }
             end.bytes = bytes;
         }
-        end.waiting.push_back((index, saved));
-        self.waiting.store(end.waiting.len(), Ordering::Relaxed);
+        self.put_away(&mut end, (index, saved));
         true
+    }
+
+    fn put_away(&self, end: &mut End, saved: Saved) {
+        end.waiting.push_back(saved);
+        self.waiting.store(end.waiting.len(), Ordering::Relaxed);
     }
 
     /// Whether all that is put away can be saved.
     fn has_room_for_all(&self) -> bool {
         let end = self.lock();
-        let groups = end.waiting.len() + end.evicted.len();
         let area = self.area.as_ref();
-        area.is_none_or(|area| area.has_room(groups, end.bytes))
+        area.is_none_or(|area| area.has_room(end.waiting.len(), end.bytes))
     }
 
     /// Those first that were begun; unless one has just given its turn, which it may need another one for.
@@ -342,7 +353,7 @@ impl Job {
     /// Takes note of the room that a workgroup needs to be saved; false if there is none.
     fn fits(&self, end: &mut End, len: usize) -> bool {
         let bytes = end.bytes + SaveArea::taken_by(len);
-        let groups = end.waiting.len() + end.evicted.len() + 1;
+        let groups = end.waiting.len() + 1;
         let fits = self.area.is_none_or(|area| area.has_room(groups, bytes));
         if fits {
             end.bytes = bytes;
@@ -350,14 +361,14 @@ impl Job {
         fits
     }
 
-    /// Keeps a workgroup that was evicted, if there is room for it.
-    fn keep(&self, index: u64, saved: Vec<u8>) -> bool {
+    /// Keeps a workgroup that was evicted; gives it back where there is no room for it.
+    fn keep(&self, index: u64, saved: Vec<u8>) -> Result<(), Vec<u8>> {
         let mut end = self.lock();
-        let is_kept = self.area.is_some() && self.fits(&mut end, saved.len());
-        if is_kept {
-            end.evicted.push((index, saved));
+        if self.area.is_none() || !self.fits(&mut end, saved.len()) {
+            return Err(saved);
         }
-        is_kept
+        self.put_away(&mut end, (index, saved));
+        Ok(())
     }
 
     /// Waits for the helpers that are still inside; nobody comes in any more.
@@ -372,8 +383,7 @@ impl Job {
         end.is_closed = true;
         let accesses = std::mem::take(&mut end.accesses);
         // Whoever has had no turn goes first.
-        let mut saved: Vec<Saved> = end.waiting.drain(..).collect();
-        saved.append(&mut end.evicted);
+        let saved: Vec<Saved> = end.waiting.drain(..).collect();
         let next = self.next.load(Ordering::Relaxed).min(self.total);
         let outcome = match end.stop.take() {
             Some(stop) => Outcome::Stopped(stop),
