@@ -95,7 +95,6 @@ fn a_program_that_looks_for_functions_finds_those_of_its_hip() {
         "hiprtcCompileProgram",
         "hipTomorrow",
     ];
-    let folder = Folder::new("probes");
     let probes = compile::host("probes.c", &programs()).expect("it compiles");
     let probes = probes.to_str().expect("UTF-8");
     let newer = ROCM_72.libraries();
@@ -124,6 +123,7 @@ fn a_program_that_looks_for_functions_finds_those_of_its_hip() {
             (is_new, NAMES.len()),
             "{plain}"
         );
+        let folder = Folder::new("probes");
         let session = start(&folder, &words);
         let status = session.wait(LIMIT).expect("it ends");
         assert!(status.success(), "{status}");

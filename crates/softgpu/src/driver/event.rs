@@ -176,11 +176,10 @@ unsafe fn poll(
         };
         if !waiter.activated {
             let is_signal = event.kind.load(Ordering::Relaxed) == SIGNAL + 1;
-            // SAFETY: as above.
-            let known = if is_signal {
-                unsafe { age_at(index).read_unaligned() }
-            } else {
-                0
+            let known = match is_signal {
+                // SAFETY: as above.
+                true => unsafe { age_at(index).read_unaligned() },
+                false => 0,
             };
             waiter.look(event, known);
         }
