@@ -92,7 +92,7 @@ const COOPERATIVE: [&str; 3] = [
 fn writing() -> BTreeSet<&'static str> {
     let modelled = Api::ALL
         .iter()
-        .filter(|api| api.class() == FunctionClass::Modelled);
+        .filter(|api| api.class() == FunctionClass::Modelled && api.is_in("5.2"));
     let writes = modelled.filter(|api| {
         let effect = api.effect().expect("modelled functions have an effect");
         !WRITE_NOTHING.contains(&effect)

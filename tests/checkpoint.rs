@@ -7,6 +7,7 @@
 //! | `unseen` | what passes by the wrappers is refused by its name, and what is not known waits |
 //! | `round_trip` | what comes back goes on as if nothing had been |
 //! | `faults` | a driver that refuses costs one sentence, and nothing else |
+//! | `newer_rocm` | programs of ROCm 7.2 come back, too |
 //! | `hostile` | hundreds of checkpoints of kernels that lie are right |
 //! | `missed_writes` | who writes unannounced spoils no image |
 //! | `files` | what comes back works on its files as they were, or not at all |
@@ -81,6 +82,8 @@ mod moved;
 mod namespaces;
 #[path = "checkpoint/neighbours.rs"]
 mod neighbours;
+#[path = "checkpoint/newer_rocm.rs"]
+mod newer_rocm;
 #[path = "checkpoint/output.rs"]
 mod output;
 #[path = "checkpoint/podman.rs"]

@@ -6,10 +6,10 @@
 use crate::glibc::{DLOPEN, DLSYM, DLVSYM, resolve};
 use crate::{glibc, lookup, objects, real, unlisted};
 use std::arch::naked_asm;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use strobe_hip::Status;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use strobe_hip::{ConstPtr, Status, next};
 
 /// `void *dlsym(void *handle, const char *name)`
 #[unsafe(no_mangle)]
@@ -17,14 +17,19 @@ use strobe_hip::Status;
 extern "C" fn dlsym() {
     naked_asm!(
         "push rdi", "push rsi", "push rdx",
-        "mov rdx, [rsp + 24]",
+        "mov rcx, [rsp + 24]",
+        "xor edx, edx",
         "call {ours}",
         "pop rdx", "pop rsi", "pop rdi",
         "test rax, rax",
         "jz 2f",
-        "ret",
+        "cmp rax, {absent}",
+        "jne 3f",
+        "xor eax, eax",
+        "3: ret",
         "2: jmp qword ptr [rip + {real}]",
         ours = sym ours,
+        absent = const ABSENT,
         real = sym DLSYM,
     )
 }
@@ -35,14 +40,18 @@ extern "C" fn dlsym() {
 extern "C" fn dlvsym() {
     naked_asm!(
         "push rdi", "push rsi", "push rdx",
-        "mov rdx, [rsp + 24]",
+        "mov rcx, [rsp + 24]",
         "call {ours}",
         "pop rdx", "pop rsi", "pop rdi",
         "test rax, rax",
         "jz 2f",
-        "ret",
+        "cmp rax, {absent}",
+        "jne 3f",
+        "xor eax, eax",
+        "3: ret",
         "2: jmp qword ptr [rip + {real}]",
         ours = sym ours,
+        absent = const ABSENT,
         real = sym DLVSYM,
     )
 }
@@ -64,33 +73,44 @@ extern "C" fn dlopen() {
     )
 }
 
-/// What we answer instead of glibc; null leaves it to glibc.
-extern "C" fn ours(handle: *mut c_void, name: *const c_char, caller: usize) -> *const () {
+/// What [`ours`] answers of a function that is not there: no address.
+const ABSENT: usize = 1;
+
+/// What we answer instead of glibc; null leaves it to glibc. Without a version it is null.
+extern "C" fn ours(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+    caller: usize,
+) -> *const () {
     resolve();
     if name.is_null() || handle == libc::RTLD_NEXT {
         return std::ptr::null();
     }
-    // SAFETY: glibc reads the same string.
-    let name = unsafe { CStr::from_ptr(name) };
+    // SAFETY: glibc reads the same strings.
+    let (name, version) = unsafe {
+        let version = (!version.is_null()).then(|| CStr::from_ptr(version));
+        (CStr::from_ptr(name), version)
+    };
     if !lookup::is_interesting(name) || is_own(caller) {
         return std::ptr::null();
     }
-    let wrapper = match name.to_bytes() {
-        b"hipGetProcAddress" => Some(get_proc_address as *const ()),
-        _ => lookup::wrapper(name),
+    let seen_by = |handle| match version {
+        Some(version) => glibc::dlvsym(handle, name, version),
+        None => glibc::dlsym(handle, name),
     };
     // What is not there stays not there, with glibc's error.
-    let Some(found) = glibc::dlsym(handle, name) else {
+    let Some(found) = seen_by(handle) else {
         return std::ptr::null();
     };
-    let Some(wrapper) = wrapper else {
+    let Some(wrapper) = lookup::wrapper(name) else {
         return unlisted::instead_of(name, found).unwrap_or(std::ptr::null());
     };
-    if name.to_bytes() == b"hipGetProcAddress" {
-        GET_PROC_ADDRESS.store(found, Ordering::Release);
-    }
     if found.cast_const() != wrapper {
         real::found_by(handle);
+    } else if seen_by(libc::RTLD_NEXT).is_none() {
+        // Whoever looks through all libraries comes to us first, and we have what any release has.
+        return std::ptr::without_provenance(ABSENT);
     }
     wrapper
 }
@@ -113,42 +133,77 @@ pub(crate) fn is_own(address: usize) -> bool {
     (START.load(Ordering::Relaxed)..END.load(Ordering::Acquire)).contains(&address)
 }
 
-static GET_PROC_ADDRESS: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
-
-/// `hipGetProcAddress` of HIP 5.7 and later. Not exported: HIP 5.2 has none, and a program that asks
-/// must see that.
-unsafe extern "C-unwind" fn get_proc_address(
+/// `hipGetProcAddress`: of functions that are wrapped it hands out the wrappers.
+#[allow(non_snake_case, reason = "the name is HIP's")]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn hipGetProcAddress(
     name: *const c_char,
-    function: *mut *const (),
+    function: *mut ConstPtr,
     version: c_int,
     flags: u64,
-    found: *mut c_uint,
+    found: *mut c_int,
 ) -> Status {
-    let real = GET_PROC_ADDRESS.load(Ordering::Acquire);
-    if real.is_null() {
-        return Status::NOT_SUPPORTED;
-    }
-    type Real = unsafe extern "C-unwind" fn(
-        *const c_char,
-        *mut *const (),
-        c_int,
-        u64,
-        *mut c_uint,
-    ) -> Status;
-    // SAFETY: HIP's function of this name.
-    let real: Real = unsafe { std::mem::transmute(real) };
+    real::ensure();
     // SAFETY: the program's call.
-    let status = unsafe { real(name, function, version, flags, found) };
-    if status == Status::SUCCESS && !name.is_null() && !function.is_null() {
-        // SAFETY: HIP has read the name and filled in the function.
-        unsafe {
-            let (name, found) = (CStr::from_ptr(name), *function);
-            if !found.is_null() {
-                let wrapper = lookup::of_mode(name, flags);
-                let instead = wrapper.or_else(|| unlisted::instead_of_hips(name, found.cast_mut()));
-                *function = instead.unwrap_or(found);
-            }
-        }
-    }
+    let status = unsafe { next::hipGetProcAddress(name, function, version, flags, found) };
+    // SAFETY: HIP has succeeded.
+    unsafe { wrapped(status, name, function, flags) };
     status
+}
+
+/// `hipGetDriverEntryPoint`, likewise.
+#[allow(non_snake_case, reason = "the name is HIP's")]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn hipGetDriverEntryPoint(
+    name: *const c_char,
+    function: *mut ConstPtr,
+    flags: u64,
+    found: *mut c_int,
+) -> Status {
+    real::ensure();
+    // SAFETY: the program's call.
+    let status = unsafe { next::hipGetDriverEntryPoint(name, function, flags, found) };
+    // SAFETY: HIP has succeeded.
+    unsafe { wrapped(status, name, function, flags) };
+    status
+}
+
+/// The same where the default stream is each thread's own, unless the flags say otherwise.
+#[allow(non_snake_case, reason = "the name is HIP's")]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn hipGetDriverEntryPoint_spt(
+    name: *const c_char,
+    function: *mut ConstPtr,
+    flags: u64,
+    found: *mut c_int,
+) -> Status {
+    real::ensure();
+    // SAFETY: the program's call.
+    let status = unsafe { next::hipGetDriverEntryPoint_spt(name, function, flags, found) };
+    let flags = if flags == 0 {
+        lookup::PER_THREAD_DEFAULT_STREAM
+    } else {
+        flags
+    };
+    // SAFETY: HIP has succeeded.
+    unsafe { wrapped(status, name, function, flags) };
+    status
+}
+
+/// Puts our wrapper where HIP has put the function of a name.
+///
+/// # Safety
+/// Where the call has succeeded HIP has read the name, and may have filled in the function.
+unsafe fn wrapped(status: Status, name: *const c_char, function: *mut ConstPtr, flags: u64) {
+    if status != Status::SUCCESS || name.is_null() || function.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let (name, place) = unsafe { (CStr::from_ptr(name), &mut *function) };
+    if place.is_null() {
+        return;
+    }
+    let wrapper = lookup::of_mode(name, flags);
+    let instead = wrapper.or_else(|| unlisted::instead_of_hips(name, place.cast_mut().cast()));
+    *place = instead.map_or(*place, <*const ()>::cast);
 }

@@ -49,6 +49,20 @@ pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<*mut ()> {
     (!found.is_null()).then_some(found)
 }
 
+/// The same in this version.
+pub(crate) fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) -> Option<*mut ()> {
+    resolve();
+    let address = DLVSYM.load(Ordering::Acquire);
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: glibc's dlvsym has this signature.
+    let dlvsym: extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut () =
+        unsafe { std::mem::transmute(address) };
+    let found = dlvsym(handle, name.as_ptr(), version.as_ptr());
+    (!found.is_null()).then_some(found)
+}
+
 /// Opens a library.
 pub(crate) fn dlopen(path: &CStr, flags: c_int) -> Option<*mut c_void> {
     resolve();

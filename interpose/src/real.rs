@@ -25,6 +25,8 @@ pub(crate) fn ensure() {
 #[cold]
 fn find() {
     refused::watch();
+    // SAFETY: `search` gives functions of these names.
+    unsafe { next::search_with(search) };
     if glibc::dlsym(libc::RTLD_NEXT, Api::hipMalloc.symbol()).is_some() {
         fill(libc::RTLD_NEXT);
     } else if let Some(handle) = loaded() {
@@ -42,10 +44,38 @@ pub(crate) fn found_by(handle: *mut c_void) {
 
 /// The real function.
 pub(crate) fn address(api: Api) -> Option<*mut ()> {
-    if !FOUND.load(Ordering::Acquire) {
+    let of_hip = if FOUND.load(Ordering::Acquire) {
+        glibc::dlsym(HANDLE.load(Ordering::Acquire), api.symbol())
+    } else {
+        None
+    };
+    of_hip.or_else(|| of_compiler(api.symbol()))
+}
+
+/// hiprtc has been a library of its own since ROCm 6, which may be loaded without HIP, and is not in it since 7.
+fn of_compiler(name: &CStr) -> Option<*mut ()> {
+    if !name.to_bytes().starts_with(b"hiprtc") {
         return None;
     }
-    glibc::dlsym(HANDLE.load(Ordering::Acquire), api.symbol())
+    let next = glibc::dlsym(libc::RTLD_NEXT, name);
+    next.or_else(|| {
+        let mut found = None;
+        objects::each(|object| {
+            if object.is("libhiprtc.so") {
+                found = object.function(name);
+            }
+            match found {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
+            }
+        });
+        found
+    })
+}
+
+/// See [`next::search_with`]. What this HIP does not have it is not asked for twice.
+fn search(api: Api) -> *mut () {
+    of_compiler(api.symbol()).unwrap_or_default()
 }
 
 fn fill(handle: *mut c_void) {

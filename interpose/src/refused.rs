@@ -36,7 +36,7 @@ macro_rules! thunks {
     (
         modelled { $($modelled:tt)* }
         called { $($called:tt)* }
-        refused { $($since:literal $name:ident;)* }
+        refused { $($releases:literal $since:literal $name:ident;)* }
         pure { $($pure:tt)* }
     ) => {
         $(

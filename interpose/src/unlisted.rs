@@ -61,9 +61,33 @@ pub(crate) fn used() -> Option<String> {
     overflowed.then(|| format!("more than {COUNT} functions of a newer HIP"))
 }
 
+/// The paths of two libraries that are both HIP: wrappers lead to one of them.
+fn two_of_hip() -> Option<String> {
+    let mut first: Option<String> = None;
+    let mut both = None;
+    objects::each(|object| {
+        if !object.is(HIP) || object.function(Api::hipMalloc.symbol()).is_none() {
+            return ControlFlow::Continue(());
+        }
+        let path = object.path().to_string_lossy().into_owned();
+        match &first {
+            None => first = Some(path),
+            Some(first) => both = Some(format!("two copies of HIP ({first} and {path})")),
+        }
+        match both {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    });
+    both
+}
+
 /// A function that one of the loaded objects refers to.
 pub(crate) fn linked() -> Option<String> {
-    let mut found = None;
+    let mut found = two_of_hip();
+    if found.is_some() {
+        return found;
+    }
     objects::each(|object| {
         if !LIBRARIES.iter().any(|library| object.is(library)) {
             object.references(|name| match library_of(name) {

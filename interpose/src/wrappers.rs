@@ -8,14 +8,15 @@ use crate::real;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort};
 use strobe_agent::{effect, enter, gives_way, leave, left_out};
 use strobe_hip::{
-    CaptureMode, ConstPtr, CopyKind, Dim3, DriverMemcpy3D, Event, Extent3, FatBinaryWrapper, Graph,
-    GraphExec, GraphNode, IpcMemHandle, JitOption, Kernel, MemPool, Memcpy2D, Memcpy3D, Module,
-    PitchedPtr, Ptr, Status, Stream, StreamCallback, for_each_function, next,
+    CaptureMode, ConstPtr, CopyKind, Dim3, DriverLaunchConfig, DriverMemcpy3D, Event, Extent3,
+    FatBinaryWrapper, Graph, GraphExec, GraphNode, IpcMemHandle, JitOption, Kernel, LaunchConfig,
+    MemLocation, MemPool, Memcpy2D, Memcpy3D, Memcpy3DPeer, Module, PitchedPtr, Ptr, Status,
+    Stream, StreamCallback, for_each_function, next,
 };
 
 macro_rules! wrap {
     (
-        modelled { $($since:literal $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $effect:ident($($given:expr),*) })* }
+        modelled { $($releases:literal $since:literal $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $effect:ident($($given:expr),*) })* }
         called { $($called:tt)* }
         refused { $($refused:tt)* }
         pure { $($pure:tt)* }

@@ -3,6 +3,7 @@
 
 pub(crate) mod environment;
 pub(crate) mod lethal;
+pub(crate) mod rocm;
 pub(crate) mod streamer;
 
 use std::ffi::OsStr;

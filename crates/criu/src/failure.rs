@@ -31,7 +31,14 @@ const DISK_FULL: &str = "No space left on the disk of the checkpoint";
 
 type Rewrite = fn(&str) -> Option<String>;
 
-const KNOWN: [Rewrite; 20] = [
+const KNOWN: [Rewrite; 21] = [
+    |m| {
+        m.contains("Can't splice all pages to pipe").then(|| {
+            "this CRIU cannot read the program's stacks, if its C library is glibc 2.42 or newer, which guards them in \
+             a new way: take CRIU 4.2 or newer (STROBE_CRIU)"
+                .into()
+        })
+    },
     |m| {
         let map = between(m, "Can't handle non-regular mapping on ", "'s map ")
             .and(after(m, "'s map "))?;
@@ -299,6 +306,13 @@ mod tests {
             "CRIU says: BUG at criu",
         );
         assert_eq!(explain("(00.0) all well\n"), None);
+    }
+
+    #[test]
+    fn stacks_that_are_guarded_in_the_new_way_need_a_newer_criu() {
+        let log = "pie: 3119: Error (criu/pie/parasite.c:104): Can't splice all pages to pipe (69632/256)";
+        let said = explain(log).expect("an error");
+        assert!(said.contains("CRIU 4.2 or newer"), "{said}");
     }
 
     #[test]

@@ -22,10 +22,10 @@ pub struct Signature {
 
 macro_rules! define {
     (
-        modelled { $($m_since:literal $m:ident($($m_arg:ident: $m_ty:ty),*) -> $m_ret:ty { $effect:ident($($given:expr),*) })* }
-        called { $($c_since:literal $c:ident($($c_arg:ident: $c_ty:ty),*) -> $c_ret:ty;)* }
-        refused { $($r_since:literal $r:ident;)* }
-        pure { $($p_since:literal $p:ident;)* }
+        modelled { $($m_in:literal $m_since:literal $m:ident($($m_arg:ident: $m_ty:ty),*) -> $m_ret:ty { $effect:ident($($given:expr),*) })* }
+        called { $($c_in:literal $c_since:literal $c:ident($($c_arg:ident: $c_ty:ty),*) -> $c_ret:ty;)* }
+        refused { $($r_in:literal $r_since:literal $r:ident;)* }
+        pure { $($p_in:literal $p_since:literal $p:ident;)* }
     ) => {
         /// A function of HIP, named by its symbol. Those that the table of next pointers holds come
         /// first.
@@ -57,7 +57,14 @@ macro_rules! define {
                     .expect("names hold no NUL")
             }
 
-            /// The version of `libamdhip64`'s interface that it came with.
+            /// The releases that have it, as the list says it.
+            #[must_use]
+            pub fn releases(self) -> &'static str {
+                const RELEASES: &[&str] = &[$($m_in,)* $($c_in,)* $($r_in,)* $($p_in,)*];
+                RELEASES[self as usize]
+            }
+
+            /// The version of its symbol.
             #[must_use]
             pub fn since(self) -> &'static str {
                 const SINCE: &[&str] = &[$($m_since,)* $($c_since,)* $($r_since,)* $($p_since,)*];
@@ -91,7 +98,19 @@ macro_rules! define {
 }
 for_each_function!(define);
 
+/// The releases of ROCm that the list is of.
+pub const RELEASES: [&str; 4] = ["5.2", "5.7", "6.4", "7.2"];
+
 impl Api {
+    /// Whether a release has it: one of [`RELEASES`].
+    #[must_use]
+    pub fn is_in(self, release: &str) -> bool {
+        let place = |of: &str| RELEASES.iter().position(|known| *known == of);
+        let (first, last) = self.releases().split_once("..").unwrap_or_default();
+        let is_after = place(first) <= place(release);
+        is_after && (last.is_empty() || place(release) <= place(last))
+    }
+
     /// How it is dealt with.
     #[must_use]
     pub fn class(self) -> FunctionClass {
@@ -142,6 +161,23 @@ mod tests {
         assert_eq!(Api::hipGetDevice.class(), FunctionClass::Pure);
         assert_eq!(Api::hipMallocArray.class(), FunctionClass::Refused);
         assert_eq!(Api::hipInit.class(), FunctionClass::Pure);
+    }
+
+    #[test]
+    fn each_function_is_in_some_of_the_releases() {
+        for api in Api::ALL {
+            let (first, last) = api.releases().split_once("..").expect("a range");
+            assert!(RELEASES.contains(&first), "{api:?}");
+            assert!(last.is_empty() || RELEASES.contains(&last), "{api:?}");
+            assert!(api.is_in(first), "{api:?}");
+        }
+        let in_which = |api: Api| RELEASES.map(|release| api.is_in(release));
+        assert_eq!(in_which(Api::hipMalloc), [true; 4]);
+        assert_eq!(
+            in_which(Api::hipLaunchKernelExC),
+            [false, false, false, true]
+        );
+        assert_eq!(in_which(Api::hiprtcVersion), [true, true, true, false]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The one list of the functions of the HSA runtime below HIP, as `libhsa-runtime64.so.1` of ROCm 5.2.3
-//! exports them: what a program may call beside HIP, and what it may not.
+//! and 7.2.4 exports them: what a program may call beside HIP, and what it may not.
 //!
 //! - `refused`: it submits work to the device or makes what does; it writes, frees or shares memory
 //!   whose content is ours to deliver; or it hands out functions that do. HIP itself uses some of them.
@@ -13,6 +13,7 @@ use std::ffi::CStr;
 macro_rules! for_each_hsa_function {
     ($callback:ident) => { $callback! {
         refused {
+            hsa_amd_ais_file_read;
             hsa_amd_async_function;
             hsa_amd_interop_map_buffer;
             hsa_amd_ipc_memory_attach;
@@ -20,12 +21,25 @@ macro_rules! for_each_hsa_function {
             hsa_amd_ipc_signal_attach;
             hsa_amd_ipc_signal_create;
             hsa_amd_memory_async_copy;
+            hsa_amd_memory_async_copy_on_engine;
             hsa_amd_memory_async_copy_rect;
             hsa_amd_memory_fill;
             hsa_amd_memory_migrate;
             hsa_amd_memory_pool_free;
+            hsa_amd_portable_export_dmabuf;
+            hsa_amd_portable_export_dmabuf_v2;
+            hsa_amd_spm_acquire;
+            hsa_amd_spm_set_dest_buffer;
             hsa_amd_svm_attributes_set;
             hsa_amd_svm_prefetch_async;
+            hsa_amd_vmem_address_free;
+            hsa_amd_vmem_export_shareable_handle;
+            hsa_amd_vmem_handle_create;
+            hsa_amd_vmem_handle_release;
+            hsa_amd_vmem_import_shareable_handle;
+            hsa_amd_vmem_map;
+            hsa_amd_vmem_set_access;
+            hsa_amd_vmem_unmap;
             hsa_ext_image_clear;
             hsa_ext_image_copy;
             hsa_ext_image_import;
@@ -36,6 +50,9 @@ macro_rules! for_each_hsa_function {
             hsa_soft_queue_create;
             hsa_system_get_extension_table;
             hsa_system_get_major_extension_table;
+            hsa_ven_amd_pcs_create;
+            hsa_ven_amd_pcs_create_from_id;
+            hsa_ven_amd_pcs_start;
         }
         pure {
             hsa_agent_extension_supported;
@@ -47,14 +64,19 @@ macro_rules! for_each_hsa_function {
             hsa_agent_major_extension_supported;
             hsa_amd_agent_iterate_memory_pools;
             hsa_amd_agent_memory_pool_get_info;
+            hsa_amd_agent_set_async_scratch_limit;
             hsa_amd_agents_allow_access;
+            hsa_amd_ais_file_write;
             hsa_amd_coherency_get_type;
             hsa_amd_coherency_set_type;
             hsa_amd_deregister_deallocation_callback;
+            hsa_amd_enable_logging;
             hsa_amd_image_create;
             hsa_amd_image_get_info_max_dim;
             hsa_amd_interop_unmap_buffer;
             hsa_amd_ipc_memory_detach;
+            hsa_amd_memory_copy_engine_status;
+            hsa_amd_memory_get_preferred_copy_engine;
             hsa_amd_memory_lock;
             hsa_amd_memory_lock_to_pool;
             hsa_amd_memory_pool_allocate;
@@ -63,6 +85,7 @@ macro_rules! for_each_hsa_function {
             hsa_amd_memory_unlock;
             hsa_amd_pointer_info;
             hsa_amd_pointer_info_set_userdata;
+            hsa_amd_portable_close_dmabuf;
             hsa_amd_profiling_async_copy_enable;
             hsa_amd_profiling_convert_tick_to_system_domain;
             hsa_amd_profiling_get_async_copy_time;
@@ -70,14 +93,22 @@ macro_rules! for_each_hsa_function {
             hsa_amd_profiling_set_profiler_enabled;
             hsa_amd_queue_cu_get_mask;
             hsa_amd_queue_cu_set_mask;
+            hsa_amd_queue_get_info;
             hsa_amd_queue_set_priority;
             hsa_amd_register_deallocation_callback;
             hsa_amd_register_system_event_handler;
             hsa_amd_signal_async_handler;
             hsa_amd_signal_create;
             hsa_amd_signal_value_pointer;
+            hsa_amd_signal_wait_all;
             hsa_amd_signal_wait_any;
+            hsa_amd_spm_release;
             hsa_amd_svm_attributes_get;
+            hsa_amd_vmem_address_reserve;
+            hsa_amd_vmem_address_reserve_align;
+            hsa_amd_vmem_get_access;
+            hsa_amd_vmem_get_alloc_properties_from_handle;
+            hsa_amd_vmem_retain_alloc_handle;
             hsa_cache_get_info;
             hsa_code_object_deserialize;
             hsa_code_object_destroy;
@@ -124,6 +155,7 @@ macro_rules! for_each_hsa_function {
             hsa_ext_program_get_info;
             hsa_ext_program_iterate_modules;
             hsa_ext_sampler_create;
+            hsa_ext_sampler_create_v2;
             hsa_ext_sampler_destroy;
             hsa_extension_get_name;
             hsa_init;
@@ -238,6 +270,10 @@ macro_rules! for_each_hsa_function {
             hsa_system_extension_supported;
             hsa_system_get_info;
             hsa_system_major_extension_supported;
+            hsa_ven_amd_pcs_destroy;
+            hsa_ven_amd_pcs_flush;
+            hsa_ven_amd_pcs_iterate_configuration;
+            hsa_ven_amd_pcs_stop;
             hsa_wavefront_get_info;
         }
     } };

@@ -22,6 +22,31 @@ pub unsafe fn set(api: Api, address: *mut ()) {
     }
 }
 
+/// Who is asked for a function that the table does not hold, at each call of it.
+static SEARCH: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Has `search` look for what the table does not hold: a library that has it may be loaded later.
+///
+/// # Safety
+/// What `search` gives is null or that function, with the signature of the list.
+pub unsafe fn search_with(search: fn(Api) -> *mut ()) {
+    SEARCH.store(search as *mut (), Ordering::Release);
+}
+
+#[cold]
+fn search(api: Api) -> Option<*mut ()> {
+    let search = SEARCH.load(Ordering::Acquire);
+    if search.is_null() {
+        return None;
+    }
+    // SAFETY: `search_with` has stored a function of this type.
+    let search: fn(Api) -> *mut () = unsafe { std::mem::transmute(search) };
+    let found = search(api);
+    // SAFETY: the promise made to `search_with`.
+    unsafe { set(api, found) };
+    (!found.is_null()).then_some(found)
+}
+
 /// Where `api` is, if it is known.
 pub fn get(api: Api) -> Option<*mut ()> {
     let address = TABLE.get(api as usize)?.load(Ordering::Acquire);
@@ -47,8 +72,8 @@ impl<T> Missing for *const T {
 
 macro_rules! calls {
     (
-        modelled { $($m_since:literal $m:ident($($m_arg:ident: $m_ty:ty),*) -> $m_ret:ty { $effect:ident($($given:expr),*) })* }
-        called { $($c_since:literal $c:ident($($c_arg:ident: $c_ty:ty),*) -> $c_ret:ty;)* }
+        modelled { $($m_in:literal $m_since:literal $m:ident($($m_arg:ident: $m_ty:ty),*) -> $m_ret:ty { $effect:ident($($given:expr),*) })* }
+        called { $($c_in:literal $c_since:literal $c:ident($($c_arg:ident: $c_ty:ty),*) -> $c_ret:ty;)* }
         refused { $($r:tt)* }
         pure { $($p:tt)* }
     ) => {
@@ -63,7 +88,7 @@ macro_rules! calls {
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "name and arguments are HIP's")]
         #[inline]
         pub unsafe fn $name($($arg: $ty),*) -> $ret {
-            let Some(address) = get(Api::$name) else {
+            let Some(address) = get(Api::$name).or_else(|| search(Api::$name)) else {
                 return <$ret as Missing>::ANSWER;
             };
             type Real = unsafe extern "C-unwind" fn($($ty),*) -> $ret;

@@ -1,5 +1,5 @@
 //! HIP's C types as far as modelled functions take them (`hip/hip_runtime_api.h`,
-//! `hip/driver_types.h` of ROCm 5.2.3). Handles are opaque, so they are numbers here.
+//! `hip/driver_types.h` of ROCm 5.2.3; what that has not, of 7.2.4). Handles are opaque, so they are numbers here.
 
 #![expect(
     missing_docs,
@@ -172,6 +172,53 @@ pub struct Memcpy3D {
     pub dst_ptr: PitchedPtr,
     pub extent: Extent3,
     pub kind: CopyKind,
+}
+
+/// `hipMemcpy3DPeerParms`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Memcpy3DPeer {
+    pub src_array: Ptr,
+    pub src_pos: Position,
+    pub src_ptr: PitchedPtr,
+    pub src_device: c_int,
+    pub dst_array: Ptr,
+    pub dst_pos: Position,
+    pub dst_ptr: PitchedPtr,
+    pub dst_device: c_int,
+    pub extent: Extent3,
+}
+
+/// `hipMemLocation`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MemLocation {
+    pub kind: c_int,
+    pub id: c_int,
+}
+
+/// `hipLaunchConfig_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct LaunchConfig {
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub lds: usize,
+    pub stream: Stream,
+    pub attributes: Ptr,
+    pub attribute_count: c_uint,
+}
+
+/// `HIP_LAUNCH_CONFIG`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DriverLaunchConfig {
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub lds: c_uint,
+    pub stream: Stream,
+    pub attributes: Ptr,
+    pub attribute_count: c_uint,
 }
 
 /// `hip_Memcpy2D`.

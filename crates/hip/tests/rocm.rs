@@ -1,15 +1,41 @@
-//! The list against the installed ROCm 5.2.3: the library's exports and the headers' declarations.
+//! The list against the installed ROCm 5.2.3: the library's exports and the headers' declarations; and against the exports
+//! of the other releases, which `cargo xtask setup --tests` unpacks.
 
 use goblin::elf::Elf;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
-use strobe_hip::{Api, hsa};
+use strobe_hip::{Api, RELEASES, hsa};
 
-const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5";
+/// Where a release's libraries are.
+fn libraries(release: &str) -> PathBuf {
+    let root = match release {
+        "5.2" => PathBuf::from("/"),
+        other => strobe_data().join(format!("rocm-{other}")),
+    };
+    root.join("usr/lib/x86_64-linux-gnu")
+}
+
+/// As `cargo xtask setup` finds it.
+fn strobe_data() -> PathBuf {
+    let data = match std::env::var_os("XDG_DATA_HOME").map(PathBuf::from) {
+        Some(data) if data.is_absolute() => data,
+        _ => std::env::home_dir().expect("a home").join(".local/share"),
+    };
+    data.join("strobe")
+}
+
+fn hip_of(release: &str) -> PathBuf {
+    let major = release.split('.').next().expect("a number");
+    libraries(release).join(format!("libamdhip64.so.{major}"))
+}
 
 /// Functions of HIP that the library exports, with their symbol versions.
-fn exports() -> BTreeMap<String, String> {
-    let bytes = std::fs::read(LIBRARY).expect("ROCm 5.2.3 is installed");
+fn exports(release: &str) -> BTreeMap<String, String> {
+    let library = hip_of(release);
+    let bytes = std::fs::read(&library).unwrap_or_else(|error| {
+        panic!("{}: {error}; cargo xtask setup --tests", library.display())
+    });
     let elf = Elf::parse(&bytes).expect("an ELF file");
     let definitions = elf.verdef.as_ref().expect("versioned symbols");
     let names: BTreeMap<u16, &str> = definitions
@@ -37,45 +63,53 @@ fn exports() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_list_is_what_the_library_exports() {
-    let listed: BTreeMap<String, String> = Api::ALL
-        .iter()
-        .map(|api| (format!("{api:?}"), api.since().to_owned()))
-        .collect();
-    let exported = exports();
-    let names = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<BTreeSet<_>>();
-    let missing: Vec<_> = names(&exported)
-        .difference(&names(&listed))
-        .cloned()
-        .collect();
-    assert!(missing.is_empty(), "exported but not listed: {missing:?}");
-    let extra: Vec<_> = names(&listed)
-        .difference(&names(&exported))
-        .cloned()
-        .collect();
-    assert!(extra.is_empty(), "listed but not exported: {extra:?}");
-    assert_eq!(listed, exported, "symbol versions differ");
-    let c = exported
-        .keys()
-        .filter(|name| !name.starts_with("_Z"))
-        .count();
-    assert_eq!(c, 399);
+fn the_list_is_what_the_library_of_each_release_exports() {
+    for release in RELEASES {
+        let listed: BTreeMap<String, String> = Api::ALL
+            .iter()
+            .filter(|api| api.is_in(release))
+            .map(|api| (format!("{api:?}"), api.since().to_owned()))
+            .collect();
+        let exported = exports(release);
+        let names = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<BTreeSet<_>>();
+        let (ours, its) = (names(&listed), names(&exported));
+        let missing: Vec<_> = its.difference(&ours).collect();
+        assert!(
+            missing.is_empty(),
+            "{release} exports what is not listed: {missing:?}"
+        );
+        let extra: Vec<_> = ours.difference(&its).collect();
+        assert!(
+            extra.is_empty(),
+            "{release} does not export what is listed: {extra:?}"
+        );
+        assert_eq!(listed, exported, "symbol versions of {release} differ");
+    }
+    let c = exports("5.2")
+        .into_keys()
+        .filter(|name| !name.starts_with("_Z"));
+    assert_eq!(c.count(), 399);
 }
 
 #[test]
 fn the_list_of_the_runtime_below_is_what_that_library_exports() {
-    const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1";
-    let bytes = std::fs::read(LIBRARY).expect("ROCm 5.2.3 is installed");
-    let elf = Elf::parse(&bytes).expect("an ELF file");
-    let exported: BTreeSet<&str> = elf
-        .dynsyms
-        .iter()
-        .filter(|symbol| symbol.is_function() && !symbol.is_import())
-        .filter_map(|symbol| elf.dynstrtab.get_at(symbol.st_name))
-        .filter(|name| name.starts_with("hsa_"))
-        .collect();
+    let mut exported = BTreeSet::new();
+    for release in ["5.2", "7.2"] {
+        let library = libraries(release).join("libhsa-runtime64.so.1");
+        let bytes = std::fs::read(library).expect("it is there: cargo xtask setup --tests");
+        let elf = Elf::parse(&bytes).expect("an ELF file");
+        let functions = elf
+            .dynsyms
+            .iter()
+            .filter(|symbol| symbol.is_function() && !symbol.is_import())
+            .filter_map(|symbol| elf.dynstrtab.get_at(symbol.st_name))
+            .filter(|name| name.starts_with("hsa_"));
+        exported.extend(functions.map(str::to_owned));
+    }
     let listed = hsa::REFUSED.iter().chain(hsa::PURE);
-    let names: BTreeSet<&str> = listed.map(|name| name.to_str().expect("ASCII")).collect();
+    let names: BTreeSet<String> = listed
+        .map(|name| name.to_str().expect("ASCII").to_owned())
+        .collect();
     assert_eq!(names, exported);
     assert_eq!(
         names.len(),
@@ -86,7 +120,9 @@ fn the_list_of_the_runtime_below_is_what_that_library_exports() {
 }
 
 /// The headers' declarations as the C preprocessor leaves them: result and parameter types.
-fn declarations() -> BTreeMap<String, (String, Vec<String>)> {
+fn declarations(release: &str) -> BTreeMap<String, (String, Vec<String>)> {
+    let libraries = libraries(release);
+    let headers = libraries.ancestors().nth(2).expect("usr").join("include");
     let output = Command::new("cc")
         .args([
             "-E",
@@ -95,10 +131,12 @@ fn declarations() -> BTreeMap<String, (String, Vec<String>)> {
             "c",
             "-D__HIP_PLATFORM_AMD__=1",
             "-D__attribute__(x)=",
-            "-include",
-            "/usr/include/hip/hiprtc.h",
+            "-isystem",
         ])
-        .arg("/usr/include/hip/hip_runtime_api.h")
+        .arg(&headers)
+        .arg("-include")
+        .arg(headers.join("hip/hiprtc.h"))
+        .arg(headers.join("hip/hip_runtime_api.h"))
         .output()
         .expect("a C compiler");
     let text = String::from_utf8_lossy(&output.stdout).replace(['\n', '\t'], " ");
@@ -145,6 +183,10 @@ fn passed_in_c(parameter: &str) -> Passed {
         || has("hiprtcProgram")
         || has("hipDeviceptr_t")
         || has("hipStreamCallback_t")
+        || has("hipHostFn_t")
+        || has("hipCtx_t")
+        || has("hipLinkState_t")
+        || has("hiprtcLinkState")
     {
         return Passed::Pointer;
     }
@@ -167,6 +209,7 @@ fn passed_in_c(parameter: &str) -> Passed {
         ("hipExtent", "Extent3"),
         ("hipPitchedPtr", "PitchedPtr"),
         ("hipIpcMemHandle_t", "IpcMemHandle"),
+        ("hipMemLocation", "MemLocation"),
     ] {
         if has(c) {
             return Passed::Struct(rust);
@@ -188,7 +231,7 @@ fn passed_in_rust(ty: &'static str) -> Passed {
     match ty {
         "Stream" | "Event" | "Module" | "Kernel" | "Graph" | "GraphExec" | "GraphNode"
         | "MemPool" | "Ptr" | "ConstPtr" | "StreamCallback" => Passed::Pointer,
-        "Dim3" | "Extent3" | "PitchedPtr" | "IpcMemHandle" => Passed::Struct(ty),
+        "Dim3" | "Extent3" | "PitchedPtr" | "IpcMemHandle" | "MemLocation" => Passed::Struct(ty),
         "usize" | "u64" => Passed::Eight,
         "c_ushort" => Passed::Two,
         "c_uchar" => Passed::One,
@@ -200,32 +243,45 @@ fn passed_in_rust(ty: &'static str) -> Passed {
 
 #[test]
 fn signatures_are_those_of_the_headers() {
-    let declared = declarations();
-    let mut checked = 0;
+    let declared = ["5.2", "7.2"].map(declarations);
     let mut missing = Vec::new();
     for api in Api::ALL {
         let Some(signature) = api.signature() else {
             continue;
         };
-        let Some((result, parameters)) = declared.get(&format!("{api:?}")) else {
+        let name = format!("{api:?}");
+        let known: Vec<_> = declared.iter().filter_map(|d| d.get(&name)).collect();
+        if known.is_empty() {
             missing.push(api);
-            continue;
-        };
-        let want: Vec<Passed> = parameters.iter().map(|p| passed_in_c(p)).collect();
-        let have: Vec<Passed> = signature
-            .parameters
-            .iter()
-            .map(|(_, ty)| passed_in_rust(ty))
-            .collect();
-        assert_eq!(have, want, "{api:?}({parameters:?})");
-        if result.ends_with("hipError_t") {
-            assert_eq!(signature.result, "Status", "{api:?}");
         }
-        checked += 1;
+        for (result, parameters) in known {
+            let want: Vec<Passed> = parameters.iter().map(|p| passed_in_c(p)).collect();
+            let have: Vec<Passed> = signature
+                .parameters
+                .iter()
+                .map(|(_, ty)| passed_in_rust(ty))
+                .collect();
+            assert_eq!(have, want, "{api:?}({parameters:?})");
+            if result.ends_with("hipError_t") {
+                assert_eq!(signature.result, "Status", "{api:?}");
+            }
+        }
     }
-    // Not in this header: three C++ functions and hipcc's registration functions.
-    assert!(
-        missing.len() <= 7,
-        "{checked} checked; not found: {missing:?}"
-    );
+    // C since 6.4, and C++ before: what they take is what those took.
+    missing.retain(|api| {
+        let same = |other: &&Api| other.name() == api.name() && **other != **api;
+        let is_c = !format!("{api:?}").starts_with("_Z");
+        let before = if is_c {
+            Api::ALL.iter().find(same)
+        } else {
+            None
+        };
+        before.is_none_or(|before| {
+            let parameters = |api: Api| api.signature().map(|signature| signature.parameters);
+            assert_eq!(parameters(**api), parameters(*before), "{api:?}");
+            false
+        })
+    });
+    // Not in these headers: three C++ functions and hipcc's registration functions.
+    assert!(missing.len() <= 7, "not found: {missing:?}");
 }

@@ -9,7 +9,8 @@ fn the_published_table_is_fresh() {
     let mut text = String::from(
         "# What Strobe does with each function of HIP\n\n\
          Generated from `crates/hip/src/list.rs` (`UPDATE_EXPECT=1 cargo test -p strobe-hip`). The \
-         list is that of\n`libamdhip64.so.5`, ROCm 5.2.3.\n\n\
+         list is that of\n`libamdhip64` of ROCm 5.2.3, 5.7.1, 6.4.3 and 7.2.4. A function that none of \
+         them has is refused by its name; so is HIP\nthat is there twice in one process.\n\n\
          - **modelled**: wrapped; what it does to GPU memory is known.\n\
          - **pure**: changes nothing that a checkpoint would have to know.\n\
          - **refused**: passed on, but a program that has used it is not checkpointed; the refusal \
@@ -25,7 +26,9 @@ fn the_published_table_is_fresh() {
         count(FunctionClass::Refused)
     )
     .unwrap();
-    text.push_str("| function | since | class | effect |\n|---|---|---|---|\n");
+    text.push_str(
+        "| function | releases | symbol version | class | effect |\n|---|---|---|---|---|\n",
+    );
     let mut all: Vec<&Api> = Api::ALL.iter().collect();
     all.sort_by_key(|api| (api.name().trim_start_matches('_'), api.symbol()));
     for api in all {
@@ -37,8 +40,9 @@ fn the_published_table_is_fresh() {
         let effect = api.effect().unwrap_or_default().replace('_', " ");
         writeln!(
             text,
-            "| `{}` | {} | {class} | {effect} |",
+            "| `{}` | {} | {} | {class} | {effect} |",
             api.name(),
+            api.releases(),
             api.since()
         )
         .unwrap();
@@ -46,7 +50,7 @@ fn the_published_table_is_fresh() {
     text.push_str(
         "\n# The HSA runtime beside HIP\n\n\
          A program that calls one of these itself is not checkpointed; HIP may. All other functions \
-         of\n`libhsa-runtime64.so.1`, ROCm 5.2.3, are pure. Functions of either library that are not \
+         of\n`libhsa-runtime64.so.1`, ROCm 5.2.3 and 7.2.4, are pure. Functions of either library that are not \
          known, because they\nare newer, are refused by name once they are called or linked to.\n\n",
     );
     for name in hsa::REFUSED {

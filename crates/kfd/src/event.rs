@@ -74,6 +74,8 @@ pub struct MemoryException {
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct EventData {
+    /// Of a signal event the first eight bytes are its age when the waiter looked last, and in the reply its age now
+    /// (from 1.14 on). Who says 0 does not ask for it.
     pub memory: MemoryException,
     pub ext: u64,
     pub event_id: u32,

@@ -29,7 +29,7 @@ pub enum ContentsError {
     Unknown(Extent),
     #[error(
         "the program uses a buffer object of {size} bytes without an address (virtual memory \
-         management), which cannot be saved"
+         management, as hipMallocAsync does since ROCm 7; hipMalloc does not), which cannot be saved"
     )]
     NoAddress { size: u64 },
     #[error("the driver reports a buffer object of {size} bytes at {addr:#x}")]

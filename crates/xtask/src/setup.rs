@@ -1,9 +1,10 @@
 //! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
-//! suite needs, with `--tests`: runc and podman, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
+//! suite needs, with `--tests`: runc and podman, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that, and other releases of ROCm.
 
 pub(crate) mod apt;
 pub(crate) mod archive;
 mod criu;
+mod rocm;
 mod upstream;
 
 use std::path::Path;
@@ -88,14 +89,23 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
             plugins.push(release);
         }
     }
+    let mut rocms = Vec::new();
+    for release in &rocm::RELEASES {
+        if !release.is_there()? {
+            rocms.push(release);
+        }
+    }
     let packages = missing_of(&FOR_TESTS);
-    if missing.is_empty() && plugins.is_empty() && packages.is_empty() {
-        println!("setup: runc, podman, the other CRIUs and CRIU's own plugins are here");
+    let is_all = missing.is_empty() && plugins.is_empty() && rocms.is_empty();
+    if is_all && packages.is_empty() {
+        println!(
+            "setup: runc, podman, the other CRIUs, CRIU's own plugins and other ROCms are here"
+        );
         return Ok(());
     }
     let Some(source) = Source::of_this_machine() else {
         bail!(
-            "this is not Debian 12 (bookworm): the test suite needs runc, podman and other versions of CRIU"
+            "this is not Debian 12 (bookworm): the test suite needs runc, podman, and other versions of CRIU and ROCm"
         );
     };
     install(&packages)?;
@@ -104,6 +114,9 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
     }
     if !plugins.is_empty() {
         upstream::build(&source, &plugins)?;
+    }
+    for release in rocms {
+        release.install(&source)?;
     }
     Ok(())
 }

@@ -93,6 +93,10 @@ pub(crate) enum After {
     BeganCapture {
         stream: RawStream,
     },
+    BeganCaptureInto {
+        stream: RawStream,
+        graph: Graph,
+    },
     EndedCapture {
         stream: RawStream,
         graph: *const Graph,
@@ -175,6 +179,12 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
         After::BeganCapture { stream } => {
             if succeeded {
                 agent.graphs.began(stream);
+                agent.captures.began(stream, thread_id());
+            }
+        }
+        After::BeganCaptureInto { stream, graph } => {
+            if succeeded {
+                agent.graphs.changed(graph);
                 agent.captures.began(stream, thread_id());
             }
         }

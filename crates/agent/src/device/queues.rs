@@ -13,8 +13,8 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use strobe_kfd::Request;
 use strobe_kfd::queue::{COMPUTE_AQL, CreateQueue, DestroyQueue, UpdateQueue};
+use strobe_kfd::{Request, number_parts};
 
 const PACKET_BYTES: u64 = 64;
 /// Of a queue's percentage, what is one; the rest is for other things.
@@ -51,12 +51,17 @@ struct Queue {
 /// Whether a request of the driver is one that [`request`] has to see.
 #[inline]
 pub fn concerns(number: c_ulong) -> bool {
-    [
-        CreateQueue::NUMBER,
-        UpdateQueue::NUMBER,
-        DestroyQueue::NUMBER,
-    ]
-    .contains(&(number as u32))
+    is::<CreateQueue>(number) || is::<UpdateQueue>(number) || is::<DestroyQueue>(number)
+}
+
+/// Whether the number is that of a request, as this or a later driver has it: what is added to a request's block goes to
+/// its end, and changes the size in the number (`CreateQueue` has got eight bytes in Linux 6.12, which ROCm 6.4 sends).
+fn is<R: Request>(number: c_ulong) -> bool {
+    const fn bytes(number: u32) -> u32 {
+        number >> 16 & 0x3fff
+    }
+    let number = number as u32;
+    number_parts(number) == number_parts(R::NUMBER) && bytes(number) >= bytes(R::NUMBER)
 }
 
 /// A request of the driver that [`concerns`]: `real` makes it, with these arguments or others, and answers what
@@ -69,7 +74,7 @@ pub unsafe fn request(
     argument: *mut c_void,
     real: impl Fn(*mut c_void) -> c_int,
 ) -> c_int {
-    let updates = number as u32 == UpdateQueue::NUMBER;
+    let updates = is::<UpdateQueue>(number);
     let is_ours = updates && ASKS_FOR_US.get();
     // A forked child has none, and who held the lock when it was forked is not there.
     if argument.is_null() || is_ours || page::state() == page::State::Forked {
@@ -91,7 +96,7 @@ pub unsafe fn request(
         return result;
     }
     let result = real(argument);
-    if result == 0 && number as u32 == CreateQueue::NUMBER {
+    if result == 0 && is::<CreateQueue>(number) {
         // SAFETY: as above; the driver has written it.
         queues.create(&unsafe { argument.cast::<CreateQueue>().read_unaligned() });
         if queues.stopped && !ASKS_FOR_US.get() {
@@ -251,5 +256,21 @@ impl Queues {
 
     fn all_of_the_program(&self) -> Vec<UpdateQueue> {
         self.of_the_program().map(|queue| queue.asked).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe_kfd::number;
+
+    #[test]
+    fn requests_of_later_drivers_are_known_by_their_beginning() {
+        let create = |bytes| concerns(number(3, b'K', 2, bytes).into());
+        assert!(create(88));
+        assert!(create(96), "ROCm 6.4 sends this");
+        assert!(!create(80), "a block that does not hold what is read");
+        assert!(!concerns(number(3, b'K', 4, 96).into()));
+        assert!(!concerns(number(3, b'd', 2, 96).into()));
     }
 }

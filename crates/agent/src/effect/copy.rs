@@ -7,7 +7,9 @@ use crate::call::{After, Call, raw_stream};
 use crate::seen::observed::{Observed, RawStream, Span, Transfer};
 use crate::seen::tables::LONGEST_COPY;
 use strobe_extent::Extent;
-use strobe_hip::{ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, PitchedPtr, Ptr, Stream};
+use strobe_hip::{
+    ConstPtr, DriverMemcpy3D, Extent3, Memcpy2D, Memcpy3D, Memcpy3DPeer, PitchedPtr, Ptr, Stream,
+};
 
 /// A copy that is over when the call returns.
 pub unsafe fn copy(to: Ptr, from: ConstPtr, bytes: usize, stream: Stream) -> Call {
@@ -110,6 +112,44 @@ pub unsafe fn copy_3d(copy: *const Memcpy3D, stream: Stream) -> Call {
             by_host = Some(rows_moved(agent, &to, reads, stream, true, Moves::COPY));
         }
         (After::Nothing, by_host)
+    })
+}
+
+/// `hipMemcpy3DPeer`.
+pub unsafe fn copy_3d_peer(copy: *const Memcpy3DPeer, stream: Stream) -> Call {
+    // SAFETY: HIP reads the same.
+    let copy = unsafe { copy.as_ref() }.map(|copy| Memcpy3D {
+        src_array: copy.src_array,
+        src_pos: copy.src_pos,
+        src_ptr: copy.src_ptr,
+        dst_array: copy.dst_array,
+        dst_pos: copy.dst_pos,
+        dst_ptr: copy.dst_ptr,
+        extent: copy.extent,
+        kind: 0,
+    });
+    let copy = copy.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: it is read before this returns.
+    unsafe { copy_3d(copy, stream) }
+}
+
+/// `hipMemcpyBatchAsync`: copies in no order; the host may do some of them during the call.
+pub unsafe fn copy_batch(
+    to: *const Ptr,
+    from: *const Ptr,
+    bytes: *const usize,
+    count: usize,
+    stream: Stream,
+) -> Call {
+    with_agent(|agent| {
+        let is_there = !to.is_null() && !from.is_null() && !bytes.is_null();
+        for at in 0..if is_there { count } else { 0 } {
+            // SAFETY: HIP reads the same three lists.
+            let (to, from, bytes) = unsafe { (*to.add(at), *from.add(at), *bytes.add(at)) };
+            let (writes, reads) = (span(to as u64, bytes), span(from as u64, bytes));
+            moved(agent, writes, reads, stream, true, Moves::COPY);
+        }
+        After::Nothing
     })
 }
 

@@ -11,7 +11,7 @@ use crate::seen::observed::{HEADER, Launch, Observed, UNKNOWN_ARGUMENTS, write_l
 use crate::seen::registration::REGISTRATIONS;
 use std::ffi::CStr;
 use std::sync::OnceLock;
-use strobe_hip::{ConstPtr, Dim3, Event, Ptr, Stream};
+use strobe_hip::{ConstPtr, Dim3, DriverLaunchConfig, Event, LaunchConfig, Ptr, Stream};
 
 /// `hipLaunchKernel` and its kin: by the address of the host stub, grid in work-groups.
 #[inline]
@@ -48,6 +48,37 @@ pub unsafe fn launch_stub(
         };
         After::Nothing
     })
+}
+
+/// `hipLaunchKernelExC`. Of its attributes none changes what is written.
+pub unsafe fn launch_stub_configured(
+    config: *const LaunchConfig,
+    stub: ConstPtr,
+    args: *mut Ptr,
+) -> Call {
+    // SAFETY: HIP reads the same.
+    let Some(to) = (unsafe { config.as_ref() }) else {
+        // HIP says that this is wrong, and launches nothing.
+        return with_agent(|_| After::Nothing);
+    };
+    // SAFETY: handed through.
+    unsafe { launch_stub(stub, to.grid, to.block, args, to.lds, to.stream) }
+}
+
+/// `hipDrvLaunchKernelEx`.
+pub unsafe fn launch_function_configured(
+    config: *const DriverLaunchConfig,
+    kernel: strobe_hip::Kernel,
+    args: *mut Ptr,
+    extra: *mut Ptr,
+) -> Call {
+    // SAFETY: HIP reads the same.
+    let Some(to) = (unsafe { config.as_ref() }) else {
+        return with_agent(|_| After::Nothing);
+    };
+    let lds = to.lds as usize;
+    // SAFETY: handed through.
+    unsafe { launch_function(kernel, to.grid, to.block, args, extra, lds, to.stream) }
 }
 
 /// `hipExtLaunchKernel`: `stop` is recorded behind the kernel.

@@ -67,7 +67,7 @@ pub unsafe fn destroy_event(event: Event) -> Call {
     })
 }
 
-/// `hipStreamAddCallback`.
+/// `hipStreamAddCallback`, `hipLaunchHostFunc`.
 pub unsafe fn callback(stream: Stream) -> Call {
     with_agent(|agent| {
         let stream = raw_stream(stream);
@@ -115,6 +115,15 @@ pub unsafe fn destroy_stream(stream: Stream) -> Call {
 pub unsafe fn begin_capture(stream: Stream) -> Call {
     let after = After::BeganCapture {
         stream: raw_stream(stream),
+    };
+    with_agent(|_| after)
+}
+
+/// `hipStreamBeginCaptureToGraph`: what is in the graph already is not known, so neither is what it becomes.
+pub unsafe fn begin_capture_into(stream: Stream, graph: Graph) -> Call {
+    let after = After::BeganCaptureInto {
+        stream: raw_stream(stream),
+        graph,
     };
     with_agent(|_| after)
 }

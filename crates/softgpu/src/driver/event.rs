@@ -129,8 +129,16 @@ struct Waiter {
     activated: bool,
 }
 
+/// How old an event is, as its waiters are told: another number whenever it is set, and never 0.
+fn age(event: &Event) -> u64 {
+    u64::from(event.sets.load(Ordering::Acquire)) + 1
+}
+
 impl Waiter {
-    fn look(&mut self, event: &Event) {
+    /// `known`: the event's age when its waiter looked last, 0 from one that does not know. What was set since then it
+    /// has not seen, also where another has taken the signal.
+    fn look(&mut self, event: &Event, known: u64) {
+        self.activated |= known != 0 && known != age(event);
         let sets = event.sets.load(Ordering::Acquire);
         let woken = sets != *self.sets.get_or_insert(sets);
         let signaled = if event.auto_reset.load(Ordering::Relaxed) != 0 {
@@ -158,12 +166,22 @@ unsafe fn poll(
         // SAFETY: inside the array.
         unsafe { (&raw const (*data.add(index)).event_id).read_unaligned() }
     };
+    let age_at = |index: usize| {
+        // SAFETY: inside the array; it begins with this, of signal events.
+        unsafe { &raw mut (*data.add(index)).memory }.cast::<u64>()
+    };
     for (index, waiter) in waiters.iter_mut().enumerate() {
         let Some(event) = lookup(live, id_at(index)) else {
             return Ok(Some(WAIT_FAIL));
         };
         if !waiter.activated {
-            waiter.look(event);
+            let is_signal = event.kind.load(Ordering::Relaxed) == SIGNAL + 1;
+            let known = match is_signal {
+                // SAFETY: as above.
+                true => unsafe { age_at(index).read_unaligned() },
+                false => 0,
+            };
+            waiter.look(event, known);
         }
     }
     let ready = waiters.iter().filter(|waiter| waiter.activated).count();
@@ -175,6 +193,14 @@ unsafe fn poll(
         let Some(event) = lookup(live, id_at(index)).filter(|_| waiter.activated) else {
             continue;
         };
+        if event.kind.load(Ordering::Relaxed) == SIGNAL + 1 {
+            // SAFETY: inside the array.
+            unsafe {
+                if age_at(index).read_unaligned() != 0 {
+                    age_at(index).write_unaligned(age(event));
+                }
+            }
+        }
         if event.kind.load(Ordering::Relaxed) == MEMORY + 1 {
             let flags = event.fault_flags.load(Ordering::Relaxed);
             let gpu = event.fault_gpu.load(Ordering::Relaxed) as usize % GPUS;

@@ -10,9 +10,9 @@ use super::caller::{Caller, render_file};
 use crate::device::fd;
 use crate::{clock, wave};
 
-/// From 1.14 on current runtimes find all they ask for.
+/// From 1.14 on current runtimes find all they ask for; from 1.15 on they map buffer objects at the render node, too.
 const MAJOR: u32 = 1;
-const MINOR: u32 = 14;
+const MINOR: u32 = 15;
 
 /// GPU addresses that a process may use.
 const GPUVM_BASE: u64 = 0x4000;
