@@ -1,5 +1,5 @@
 //! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
-//! suite needs, with `--tests`: runc and podman, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
+//! suite needs, with `--tests`: runc, podman and LLVM 19, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that.
 
 pub(crate) mod apt;
 pub(crate) mod archive;
@@ -30,10 +30,13 @@ const NEEDED: [(&str, &str); 7] = [
     ("/usr/bin/llvm-objdump-15", "llvm-15"),
 ];
 /// For the test suite. Podman brings its own needs: conmon, and iptables, which CRIU wants for networks.
-const FOR_TESTS: [(&str, &str); 3] = [
+const FOR_TESTS: [(&str, &str); 5] = [
     ("/usr/sbin/runc", "runc"),
     ("/usr/bin/podman", "podman"),
     ("/usr/sbin/mkfs.ext4", "e2fsprogs"),
+    // Judges and compiles for gfx90a and gfx942, which LLVM 15 does not know well enough.
+    ("/usr/bin/llvm-objdump-19", "llvm-19"),
+    ("/usr/bin/clang-19", "clang-19"),
 ];
 const ROCM: &str = "5.2.3";
 
@@ -90,12 +93,12 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
     }
     let packages = missing_of(&FOR_TESTS);
     if missing.is_empty() && plugins.is_empty() && packages.is_empty() {
-        println!("setup: runc, podman, the other CRIUs and CRIU's own plugins are here");
+        println!("setup: runc, podman, LLVM 19, the other CRIUs and CRIU's own plugins are here");
         return Ok(());
     }
     let Some(source) = Source::of_this_machine() else {
         bail!(
-            "this is not Debian 12 (bookworm): the test suite needs runc, podman and other versions of CRIU"
+            "this is not Debian 12 (bookworm): the test suite needs runc, podman, LLVM 19 and other versions of CRIU"
         );
     };
     install(&packages)?;
