@@ -118,13 +118,13 @@ impl Descriptor {
         self.rsrc2 >> 10 & 1 != 0
     }
 
-    /// Whether the wave's scratch offset follows in an SGPR.
+    /// Whether there is scratch. Where its place is not architected, the wave's offset follows in an SGPR.
     #[must_use]
     pub fn private_segment(&self) -> bool {
         self.rsrc2 & 1 != 0
     }
 
-    /// VGPRs that hold work-item ids at the start: 1 to 3 (before packing in gfx90a).
+    /// Dimensions of which the work-item id is given at the start: 1 to 3. Each in a VGPR, or packed in the first.
     #[must_use]
     pub fn workitem_ids(&self) -> usize {
         (self.rsrc2 >> 11 & 3) as usize + 1
@@ -134,6 +134,12 @@ impl Descriptor {
     #[must_use]
     pub fn rounds_to_nearest(&self) -> bool {
         self.rsrc1 >> 12 & 0xf == 0
+    }
+
+    /// `ACCUM_OFFSET`: vector registers before the first accumulation register, where both are one file.
+    #[must_use]
+    pub fn accumulator_offset(&self) -> usize {
+        4 * ((self.rsrc3 & 0x3f) as usize + 1)
     }
 
     /// `GRANULATED_WORKITEM_VGPR_COUNT`; registers per granule depend on the target.

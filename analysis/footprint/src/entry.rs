@@ -61,7 +61,7 @@ impl Walk<'_> {
             }
         }
         next += usize::from(descriptor.workgroup_info());
-        if descriptor.private_segment() {
+        if descriptor.private_segment() && !self.machine.has_architected_scratch() {
             let value = self.arena.intern(Node::ScratchWave);
             self.set_scalar(&mut state, next, value);
             next += 1;
@@ -73,9 +73,15 @@ impl Walk<'_> {
                 self.set_scalar(&mut state, register, value);
             }
         }
-        for dimension in 0..descriptor.workitem_ids().min(3) {
-            let value: Id = self.arena.intern(Node::Item(dimension as u8));
-            self.set_vector(&mut state, dimension, value);
+        let dimensions = descriptor.workitem_ids().min(3) as u8;
+        if self.machine.target.packed_work_item_ids && dimensions > 1 {
+            let value: Id = self.arena.intern(Node::Items(dimensions));
+            self.set_vector(&mut state, 0, value);
+        } else {
+            for dimension in 0..dimensions {
+                let value: Id = self.arena.intern(Node::Item(dimension));
+                self.set_vector(&mut state, dimension.into(), value);
+            }
         }
         // Nobody but work-items is on, until lanes are switched on that need not be theirs.
         if !Rule::LanesMayBeVacant.is_broken() {

@@ -13,6 +13,7 @@ use crate::evaluate::Evaluation;
 use crate::expr::{FactId, Id, Map, Node};
 use crate::facts::NOTHING;
 use crate::launch::Launch;
+use crate::packed_ids::{ID, ID_BITS};
 use crate::words;
 
 /// An expression's word for each item; truth values are 0 and 1.
@@ -192,6 +193,10 @@ impl<'e, 'a> Items<'e, 'a> {
                 self.evaluation.launch.has_vacant_lanes().into(),
             )),
             Node::Item(d) => self.each(|item| item.item[usize::from(d % 3)]),
+            Node::Items(count) => self.each(|item| {
+                let ids = item.item.iter().take(count.into());
+                ids.rev().fold(0, |all, id| all << ID_BITS | id & ID)
+            }),
             Node::Group(d) => self.each(|item| item.group[usize::from(d % 3)]),
             Node::Load { load, dword } => self.load(load, dword, 4),
             Node::Load64 { load, dword } => self.load(load, dword, 8),

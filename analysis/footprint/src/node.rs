@@ -105,6 +105,8 @@ pub(crate) enum Node {
     Vacant,
     /// Work-item id in its group.
     Item(u8),
+    /// The ids of the first so many dimensions, 10 bits each from the lowest on.
+    Items(u8),
     /// Work-group id.
     Group(u8),
     /// Anything; the number makes it one of a kind.

@@ -27,7 +27,7 @@ use crate::machine::Machine;
 use crate::merge::Merges;
 use crate::paths::Paths;
 use crate::premises::{Elsewhere, Premises};
-use crate::registers::VCC;
+use crate::registers::{VCC, vector_number};
 use crate::rounding::Rounding;
 use crate::site::{Load, Visit};
 use crate::state::{ParkedLists, Snapshot, State};
@@ -36,7 +36,7 @@ use crate::whole::Changes;
 pub(crate) struct Walk<'a> {
     pub(crate) object: &'a CodeObject,
     pub(crate) kernel: &'a Kernel,
-    machine: Machine,
+    pub(crate) machine: Machine,
     limits: AnalysisLimits,
     pub(crate) arena: Arena,
     pub(crate) facts: Facts,
@@ -209,10 +209,12 @@ impl<'a> Walk<'a> {
         self.arena
             .reserve(NODES_PER_INSTRUCTION * function.instructions.len());
         for inst in function.instructions.iter().map(|located| &located.inst) {
-            if inst.op == Op::v_writelane_b32
-                && let Operand::Vector(register) = inst.dsts[0]
+            // Matrices are multiplied in all lanes, be they active or not.
+            if (inst.op == Op::v_writelane_b32 || inst.op.info().class == Class::Matrix)
+                && let Some(register) = vector_number(inst.dsts[0])
             {
-                self.note_lanes_written(register.into()..usize::from(register) + 1);
+                let count = usize::from(inst.dst_dwords(0));
+                self.note_lanes_written(register..register + count);
             }
         }
         let function = Rc::new(function);

@@ -237,10 +237,12 @@ fn buffer(subject: Subject<'_>, inst: &mut Inst, word: u32, high: u32) -> Result
     let acc = subject.is_unified() && bit(high, 23);
     inst.tfe = !subject.is_unified() && bit(high, 23) && !inst.lds && info.class != Class::Atomic;
     if info.srcs[1].role == Role::None {
-        // Cache control. From gfx942 on it has a scope.
-        let is_scoped = inst.generation == Generation::Cdna3
-            && matches!(inst.op, Op::buffer_wbl2 | Op::buffer_inv);
+        // Cache control. From gfx942 on it has a scope, where gfx90a does not look at the bits.
+        let is_scoped = matches!(inst.op, Op::buffer_wbl2 | Op::buffer_inv);
         let unused = if is_scoped { 0x13 } else { 0x1f };
+        if inst.generation == Generation::Cdna2 {
+            (inst.glc, inst.scc) = (false, false);
+        }
         subject.check(word >> 12 & unused == 0, "modifiers")?;
         subject.check(!acc, "acc")?;
         inst.slc = false;

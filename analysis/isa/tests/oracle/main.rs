@@ -154,10 +154,11 @@ fn check_library(library: &Path, target: &'static Target, most: u64) -> Tally {
 
 /// Targets that Debian's libraries are built for, and how many instructions of a library are checked:
 /// for the other targets there are the same kernels again. None is built for gfx904.
-const OF_LIBRARIES: [(&Target, u64); 3] = [
+const OF_LIBRARIES: [(&Target, u64); 4] = [
     (&Target::GFX900, 2_000_000),
     (&Target::GFX906, u64::MAX),
     (&Target::GFX908, 2_000_000),
+    (&Target::GFX90A, 2_000_000),
 ];
 
 #[test]
