@@ -100,6 +100,27 @@ impl Descriptor {
         self.properties & (1 << 10) != 0
     }
 
+    /// The first of the two SGPRs with the address of the kernarg segment.
+    #[must_use]
+    pub fn kernarg_segment_sgpr(&self) -> Option<u8> {
+        let before = 4 * u8::from(self.private_segment_buffer())
+            + 2 * u8::from(self.dispatch_ptr())
+            + 2 * u8::from(self.queue_ptr());
+        self.kernarg_segment_ptr().then_some(before)
+    }
+
+    /// The first SGPR with a preloaded dword of the kernarg segment, if there are some: behind all that the packet sets.
+    #[must_use]
+    pub fn first_preloaded_sgpr(&self) -> usize {
+        4 * usize::from(self.private_segment_buffer())
+            + 2 * usize::from(self.dispatch_ptr())
+            + 2 * usize::from(self.queue_ptr())
+            + 2 * usize::from(self.kernarg_segment_ptr())
+            + 2 * usize::from(self.dispatch_id())
+            + 2 * usize::from(self.flat_scratch_init())
+            + usize::from(self.private_segment_size_sgpr())
+    }
+
     /// SGPRs set up by the packet, before the work-group ids.
     #[must_use]
     pub fn user_sgprs(&self) -> usize {

@@ -87,6 +87,7 @@ mod packed_ids;
 mod paths;
 mod place;
 mod plan;
+mod preload;
 mod premises;
 mod questions;
 mod quotients;

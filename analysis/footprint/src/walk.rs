@@ -26,6 +26,7 @@ use crate::loop_run::LoopRun;
 use crate::machine::Machine;
 use crate::merge::Merges;
 use crate::paths::Paths;
+use crate::preload;
 use crate::premises::{Elsewhere, Premises};
 use crate::registers::{VCC, vector_number};
 use crate::rounding::Rounding;
@@ -157,7 +158,8 @@ impl<'a> Walk<'a> {
     pub(crate) fn run(&mut self) -> Result<(), Reason> {
         for _ in 0..MAX_WALKS {
             let state = self.initial();
-            self.function(self.kernel.code.start, state, 0, None)?;
+            let entry = preload::entry(self.object, self.kernel, self.machine)?;
+            self.function(entry, state, 0, None)?;
             if self.premises.held() && !self.late && !self.new_jumps {
                 self.fill_parked();
                 self.check_parked();
