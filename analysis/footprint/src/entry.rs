@@ -6,8 +6,19 @@ use crate::state::{Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
+    /// Arguments stand at the end of the user registers.
+    pub(crate) fn preload(&mut self, state: &mut State) {
+        let descriptor = self.kernel.descriptor;
+        let first = descriptor.first_preloaded_sgpr();
+        for dword in 0..usize::from(descriptor.preload_length) {
+            let offset = 4 * (dword as u32 + u32::from(descriptor.preload_offset));
+            let value = self.arena.intern(Node::Kernarg(offset));
+            self.set_scalar(state, first + dword, value);
+        }
+    }
+
     /// The state in which the command processor starts a wave.
-    pub(crate) fn initial(&mut self) -> State {
+    pub(crate) fn initial(&mut self, is_preloaded: bool) -> State {
         let descriptor = self.kernel.descriptor;
         let mut state = State::new(self.vectors);
         state.scc = self.arena.unknown();
@@ -46,11 +57,8 @@ impl Walk<'_> {
             }
         }
         next += usize::from(descriptor.private_segment_size_sgpr());
-        // Preloaded arguments stand at the end of the user registers.
-        for dword in 0..usize::from(descriptor.preload_length) {
-            let offset = 4 * (dword as u32 + u32::from(descriptor.preload_offset));
-            let value = self.arena.intern(Node::Kernarg(offset));
-            self.set_scalar(&mut state, next + dword, value);
+        if is_preloaded {
+            self.preload(&mut state);
         }
         next = next.max(descriptor.user_sgprs());
         for dimension in 0..3_u8 {

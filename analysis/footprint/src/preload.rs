@@ -1,29 +1,37 @@
 //! Where kernels begin whose arguments stand in registers.
 //!
-//! Firmware that sets such registers begins 256 bytes behind the entry; older firmware begins at the entry, where the
-//! compiler has put loads of the same registers (LLVM's AMDGPU guide, "Preloaded Kernel Arguments"). Both are one
-//! program if those loads bring what firmware would have set, and nothing else is done.
+//! Firmware that sets such registers begins 256 bytes behind the entry; older firmware begins at the entry, where
+//! compilers put loads of the same registers (LLVM's AMDGPU guide, "Preloaded Kernel Arguments"). Where those bring what
+//! firmware would have set, and nothing else is done, both are one program. Else a launch does either.
 
 use strobe_code_object::{CodeObject, Kernel};
-use strobe_extent::Reason;
 use strobe_isa::{Class, Op, Operand};
 
 use crate::machine::Machine;
 
 /// Bytes from one entry to the other.
 const TO_OTHER_ENTRY: u64 = 256;
-const NO_PROLOGUE: Reason = Reason::Other("arguments in registers that are loaded otherwise");
 
-/// Where the walk begins.
-pub(crate) fn entry(object: &CodeObject, kernel: &Kernel, machine: Machine) -> Result<u64, Reason> {
+/// Where a walk begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entries {
+    pub(crate) first: u64,
+    /// Whether arguments stand in registers there.
+    pub(crate) is_preloaded: bool,
+    /// Where they do, if a launch may begin there as well.
+    pub(crate) other: Option<u64>,
+}
+
+pub(crate) fn entries(object: &CodeObject, kernel: &Kernel, machine: Machine) -> Entries {
     let start = kernel.code.start;
-    if kernel.descriptor.preload_length == 0 {
-        return Ok(start);
+    let behind = start.saturating_add(TO_OTHER_ENTRY);
+    let is_preloading = kernel.descriptor.preload_length > 0;
+    let is_preloaded = is_preloading && loads_the_same(object, kernel, machine) == Some(true);
+    Entries {
+        first: if is_preloaded { behind } else { start },
+        is_preloaded,
+        other: (is_preloading && !is_preloaded).then_some(behind),
     }
-    let other = start
-        .checked_add(TO_OTHER_ENTRY)
-        .filter(|_| loads_the_same(object, kernel, machine) == Some(true));
-    other.ok_or(NO_PROLOGUE)
 }
 
 /// Whether what stands between the entries sets the registers of arguments, and does nothing else. `None`: it is no
