@@ -25,11 +25,13 @@ impl Line<'_> {
     /// Whether a source is neither a vector, nor an accumulation register, nor a number.
     pub(crate) fn has_scalar_source(&self) -> bool {
         let sources = self.text.split(", ").skip(1);
-        let is_scalar = |text: &str| match text.as_bytes() {
-            [b'v' | b'a', b'[' | b'0'..=b'9', ..] | [b'-' | b'0'..=b'9', ..] => false,
-            _ => true,
+        let is_other = |text: &str| {
+            matches!(
+                text.as_bytes(),
+                [b'v' | b'a', b'[' | b'0'..=b'9', ..] | [b'-' | b'0'..=b'9', ..]
+            )
         };
-        sources.into_iter().any(is_scalar)
+        !sources.into_iter().all(is_other)
     }
 
     /// Whether `name` is one of the operands.
