@@ -7,12 +7,13 @@
 //! are in [`crate::merge`].
 
 mod division;
+mod packed;
 mod truth;
 mod wide;
 
 use crate::float::{Double, Root};
 use crate::interner::{Interner, Vacant};
-use crate::packed_ids::ID;
+use crate::node::ID;
 use crate::words;
 
 pub(crate) use crate::node::{

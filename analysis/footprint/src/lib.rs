@@ -83,7 +83,6 @@ mod merge;
 mod narrowing;
 mod node;
 mod operations;
-mod packed_ids;
 mod paths;
 mod place;
 mod plan;

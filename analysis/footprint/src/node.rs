@@ -69,6 +69,11 @@ pub(crate) enum Compare {
     LeS,
 }
 
+/// Bits of a work-item id where those of all dimensions are packed.
+pub(crate) const ID_BITS: u32 = 10;
+/// All of them.
+pub(crate) const ID: u32 = (1 << ID_BITS) - 1;
+
 /// Addresses that are no numbers before the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Symbolic {

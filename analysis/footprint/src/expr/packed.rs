@@ -1,14 +1,7 @@
 //! Work-item ids of all dimensions in one register, 10 bits each: what gfx90a and later targets begin with.
 
-use crate::evaluate::{Evaluation, MAX_ITEMS};
-use crate::expr::{Arena, Binary, Id, Node, ZERO};
-use crate::range::Range;
-use crate::value::{Alternative, Value};
-
-/// Bits of an id.
-pub(crate) const ID_BITS: u32 = 10;
-/// All of them.
-pub(crate) const ID: u32 = (1 << ID_BITS) - 1;
+use super::{Arena, Binary, Id, Node, ZERO};
+use crate::node::{ID, ID_BITS};
 
 impl Arena {
     /// Bits of packed work-item ids that are all of one dimension.
@@ -50,20 +43,6 @@ impl Arena {
                 self.binary(Binary::Shr, own, by)
             }
         })
-    }
-}
-
-impl Evaluation<'_> {
-    /// Work-item ids of the first so many dimensions, in one word.
-    pub(crate) fn packed_ids(&self, count: u8) -> Value {
-        let most = |dimension: u8| match self.any_launch {
-            true => MAX_ITEMS - 1,
-            false => self.launch.block[usize::from(dimension % 3)].saturating_sub(1),
-        };
-        let last = (0..count).fold(0, |all, dimension| {
-            all | i128::from(most(dimension) & ID) << (ID_BITS * u32::from(dimension))
-        });
-        Value::One(Alternative::number(Range::span(0, last)))
     }
 }
 
