@@ -12,10 +12,9 @@ use crate::flow::Loop;
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::{Holder, Place};
 use crate::premises::{Premise, Where, Which};
-use crate::registers::{ACCUMULATORS, Defined, SCALARS};
-use crate::state::{Parked, ParkedId, Slots, Snapshot, State};
+use crate::registers::{Defined, SCALARS};
+use crate::state::{Parked, ParkedId, Slots, State};
 use crate::walk::Walk;
-use crate::whole::Changes;
 
 /// One walk through a loop.
 #[derive(Debug)]
@@ -351,16 +350,6 @@ impl Walk<'_> {
                 vectors[register] = self.arena.anything(head.bit);
                 continue;
             }
-            // Compilers keep there what calls in the loop leave as it is, as in scratch.
-            if head.shape.calls && !head.loose && register >= ACCUMULATORS {
-                let place = Place::Vector(register);
-                let of = |s: &State| s.vectors.get(register).copied();
-                if let Some(known) = self.is_kept(head, place, of) {
-                    vectors[register] = known;
-                    head.kept.push((place, known));
-                    continue;
-                }
-            }
             let inputs = head.states.iter().map(|s| match s.vectors[register] {
                 // With no lane active, lane 0 is read: it is parked, and holds something.
                 BOTTOM if s.idle => head.parked,
@@ -601,23 +590,14 @@ impl Walk<'_> {
             } = &self.loops[run];
             self.charge(kept_parked.len() * (snapshots.len() + changes.len()));
             for (&place, value) in kept_parked {
-                if matches!(place, Place::Scalar(_) | Place::Spill(..)) {
-                    continue;
-                }
-                let has = |snapshot: &Snapshot| match place {
-                    Place::Slot(slot) => snapshot.scratch.get(&slot) == Some(value),
-                    Place::Vector(register) => snapshot.vectors.get(register) == Some(value),
-                    Place::Scalar(_) | Place::Spill(..) => false,
-                };
-                let is_changed = |changes: &Changes| match place {
-                    Place::Slot(slot) => changes.scratch.contains_key(&slot),
-                    Place::Vector(register) => changes.has(register),
-                    Place::Scalar(_) | Place::Spill(..) => false,
-                };
-                let mut changes = changes.iter().map(|&one| &self.changes[one as usize]);
+                let Place::Slot(slot) = place else { continue };
                 let is_kept = !vacant
-                    && snapshots.iter().all(|&s| has(&self.snapshots[s]))
-                    && !changes.any(is_changed);
+                    && snapshots
+                        .iter()
+                        .all(|&s| self.snapshots[s].scratch.get(&slot) == Some(value))
+                    && !changes
+                        .iter()
+                        .any(|&changes| self.changes[changes as usize].scratch.contains_key(&slot));
                 if !is_kept {
                     self.premises.refute(*which, Premise::Kept(place));
                 }
