@@ -100,6 +100,27 @@ impl Descriptor {
         self.properties & (1 << 10) != 0
     }
 
+    /// The first of the two SGPRs with the address of the kernarg segment.
+    #[must_use]
+    pub fn kernarg_segment_sgpr(&self) -> Option<u8> {
+        let before = 4 * u8::from(self.private_segment_buffer())
+            + 2 * u8::from(self.dispatch_ptr())
+            + 2 * u8::from(self.queue_ptr());
+        self.kernarg_segment_ptr().then_some(before)
+    }
+
+    /// The first SGPR with a preloaded dword of the kernarg segment, if there are some: behind all that the packet sets.
+    #[must_use]
+    pub fn first_preloaded_sgpr(&self) -> usize {
+        4 * usize::from(self.private_segment_buffer())
+            + 2 * usize::from(self.dispatch_ptr())
+            + 2 * usize::from(self.queue_ptr())
+            + 2 * usize::from(self.kernarg_segment_ptr())
+            + 2 * usize::from(self.dispatch_id())
+            + 2 * usize::from(self.flat_scratch_init())
+            + usize::from(self.private_segment_size_sgpr())
+    }
+
     /// SGPRs set up by the packet, before the work-group ids.
     #[must_use]
     pub fn user_sgprs(&self) -> usize {
@@ -118,13 +139,13 @@ impl Descriptor {
         self.rsrc2 >> 10 & 1 != 0
     }
 
-    /// Whether the wave's scratch offset follows in an SGPR.
+    /// Whether there is scratch. Where its place is not architected, the wave's offset follows in an SGPR.
     #[must_use]
     pub fn private_segment(&self) -> bool {
         self.rsrc2 & 1 != 0
     }
 
-    /// VGPRs that hold work-item ids at the start: 1 to 3 (before packing in gfx90a).
+    /// Dimensions of which the work-item id is given at the start: 1 to 3. Each in a VGPR, or packed in the first.
     #[must_use]
     pub fn workitem_ids(&self) -> usize {
         (self.rsrc2 >> 11 & 3) as usize + 1
@@ -134,6 +155,12 @@ impl Descriptor {
     #[must_use]
     pub fn rounds_to_nearest(&self) -> bool {
         self.rsrc1 >> 12 & 0xf == 0
+    }
+
+    /// `ACCUM_OFFSET`: vector registers before the first accumulation register, where both are one file.
+    #[must_use]
+    pub fn accumulator_offset(&self) -> usize {
+        4 * ((self.rsrc3 & 0x3f) as usize + 1)
     }
 
     /// `GRANULATED_WORKITEM_VGPR_COUNT`; registers per granule depend on the target.

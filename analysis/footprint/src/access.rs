@@ -10,7 +10,7 @@ use crate::buffer::Checked;
 use crate::expr::{BOTTOM, Binary, Id, Lost, Node, Symbolic};
 use crate::host_calls::Structure;
 use crate::indexed::Reach;
-use crate::registers::{M0, VCC};
+use crate::registers::{M0, VCC, vector_number};
 use crate::site::{Load, Site, Visit};
 use crate::state::State;
 use crate::stored::may_be_pointer;
@@ -85,8 +85,10 @@ impl Walk<'_> {
         value: Id,
     ) {
         match dst {
-            Operand::Vector(first) => {
-                self.set_vector(state, usize::from(first) + register, value);
+            Operand::Vector(_) | Operand::Accumulator(_) => {
+                if let Some(first) = vector_number(dst) {
+                    self.set_vector(state, first + register, value);
+                }
             }
             Operand::Scalar(first) if first < EXEC => {
                 self.set_scalar(state, usize::from(first) + register, value);
@@ -183,18 +185,12 @@ impl Walk<'_> {
             Op::global_store_dwordx4 | Op::flat_store_dwordx4 => 2,
             _ => return None,
         };
-        let Operand::Vector(first) = inst.srcs[1] else {
-            return None;
-        };
+        let first = vector_number(inst.srcs[1])?;
         if !self.is_certain(state) {
             return None;
         }
         let mut words = [BOTTOM; 2];
-        for (word, first) in words
-            .iter_mut()
-            .zip((first.into()..).step_by(2))
-            .take(count)
-        {
+        for (word, first) in words.iter_mut().zip((first..).step_by(2)).take(count) {
             let (low, high) = (self.vector(state, first), self.vector(state, first + 1));
             if ![low, high]
                 .iter()
@@ -380,7 +376,7 @@ impl Walk<'_> {
         let inst = &located.inst;
         let info = inst.op.info();
         match info.space {
-            Space::Scratch => Target::Scratch(Reach::Anywhere),
+            Space::Scratch => Target::Scratch(self.scratch_target(state, located)),
             Space::Buffer => self.buffer_target(state, located),
             Space::Global if inst.srcs[2] != Operand::None => {
                 let base = self.scalar64(state, inst.srcs[2]);

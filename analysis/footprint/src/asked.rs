@@ -11,14 +11,14 @@ use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand};
 
 use crate::block::{Block, Exit, Located};
 use crate::operations;
-use crate::registers::{M0, VCC, VECTORS};
+use crate::registers::{M0, VCC, VECTORS, vector_number};
 
 /// A set of registers of one kind, a bit for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Set<const WORDS: usize>([u64; WORDS]);
 
 type Scalars = Set<2>;
-type Vectors = Set<4>;
+type Vectors = Set<{ VECTORS / 64 }>;
 
 impl<const WORDS: usize> Set<WORDS> {
     const NONE: Self = Self([0; WORDS]);
@@ -153,13 +153,12 @@ impl Effect {
         }
         for (index, dst) in inst.dsts.iter().enumerate() {
             match *dst {
-                Operand::Vector(first) => self.set_vectors(first, inst.dst_dwords(index).into()),
                 Operand::Scalar(first) => self.set_scalars(first, inst.dst_dwords(index).into()),
-                _ => {}
+                dst => self.set_vectors(dst, inst.dst_dwords(index).into()),
             }
         }
         if inst.op == Op::v_swap_b32
-            && let Operand::Vector(other) = inst.srcs[0]
+            && let other @ Operand::Vector(_) = inst.srcs[0]
         {
             self.set_vectors(other, 1);
             self.ask_dst(inst);
@@ -180,9 +179,7 @@ impl Effect {
         for (index, src) in inst.srcs.iter().enumerate() {
             match *src {
                 Operand::Scalar(first) => self.ask_scalars(first, inst.src_dwords(index).into()),
-                Operand::Vector(first) if follows => {
-                    self.ask_vectors(first, inst.src_dwords(index).into());
-                }
+                src if follows => self.ask_vectors(src, inst.src_dwords(index).into()),
                 _ => {}
             }
         }
@@ -197,14 +194,13 @@ impl Effect {
     fn ask_dst(&mut self, inst: &Inst) {
         let count = inst.dst_dwords(0).into();
         match inst.dsts[0] {
-            Operand::Vector(first) => self.ask_vectors(first, count),
             Operand::Scalar(first) => self.ask_scalars(first, count),
-            _ => {}
+            dst => self.ask_vectors(dst, count),
         }
     }
 
-    fn ask_vectors(&mut self, first: u8, count: usize) {
-        for register in (first.into()..VECTORS).take(count) {
+    fn ask_vectors(&mut self, of: Operand, count: usize) {
+        for register in vectors(of, count) {
             self.own.active.add(register);
         }
     }
@@ -216,8 +212,8 @@ impl Effect {
         }
     }
 
-    fn set_vectors(&mut self, first: u8, count: usize) {
-        for register in (first.into()..VECTORS).take(count) {
+    fn set_vectors(&mut self, of: Operand, count: usize) {
+        for register in vectors(of, count) {
             self.own.active.remove(register);
             self.active.remove(register);
             self.parks.remove(register);
@@ -230,6 +226,12 @@ impl Effect {
             self.scalars.remove(register);
         }
     }
+}
+
+/// The vector registers of an operand, if it names some.
+fn vectors(of: Operand, count: usize) -> impl Iterator<Item = usize> {
+    let first = vector_number(of).into_iter();
+    first.flat_map(move |first| (first..VECTORS).take(count))
 }
 
 /// What is asked for at the points of a function where something may meet.

@@ -35,6 +35,7 @@ impl Computed {
             | Node::Packet(_)
             | Node::Vacant
             | Node::Item(_)
+            | Node::Items(_)
             | Node::Group(_) => true,
             Node::Load { load, .. } | Node::Load64 { load, .. } => {
                 let load = plan.loads[load as usize];

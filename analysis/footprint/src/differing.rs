@@ -75,7 +75,7 @@ mod tests {
         let others = [changed(&[3, 199]), changed(&[]), changed(&[64, 3])];
         let mut found = Differing::between(&first, others.iter().map(Vec::as_slice));
         assert!(found.iter().eq([3, 64, 199]));
-        found.add_all(&[1 << 5, 0, 0, 0]);
+        found.add_all(&[1 << 5, 0, 0, 0, 0, 0, 0, 0]);
         assert!(found.iter().eq([3, 5, 64, 199]));
     }
 }

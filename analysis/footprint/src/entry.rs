@@ -6,8 +6,19 @@ use crate::state::{Parked, State};
 use crate::walk::Walk;
 
 impl Walk<'_> {
+    /// Arguments stand at the end of the user registers.
+    pub(crate) fn preload(&mut self, state: &mut State) {
+        let descriptor = self.kernel.descriptor;
+        let first = descriptor.first_preloaded_sgpr();
+        for dword in 0..usize::from(descriptor.preload_length) {
+            let offset = 4 * (dword as u32 + u32::from(descriptor.preload_offset));
+            let value = self.arena.intern(Node::Kernarg(offset));
+            self.set_scalar(state, first + dword, value);
+        }
+    }
+
     /// The state in which the command processor starts a wave.
-    pub(crate) fn initial(&mut self) -> State {
+    pub(crate) fn initial(&mut self, is_preloaded: bool) -> State {
         let descriptor = self.kernel.descriptor;
         let mut state = State::new(self.vectors);
         state.scc = self.arena.unknown();
@@ -46,11 +57,8 @@ impl Walk<'_> {
             }
         }
         next += usize::from(descriptor.private_segment_size_sgpr());
-        // Preloaded arguments stand at the end of the user registers.
-        for dword in 0..usize::from(descriptor.preload_length) {
-            let offset = 4 * (dword as u32 + u32::from(descriptor.preload_offset));
-            let value = self.arena.intern(Node::Kernarg(offset));
-            self.set_scalar(&mut state, next + dword, value);
+        if is_preloaded {
+            self.preload(&mut state);
         }
         next = next.max(descriptor.user_sgprs());
         for dimension in 0..3_u8 {
@@ -61,7 +69,7 @@ impl Walk<'_> {
             }
         }
         next += usize::from(descriptor.workgroup_info());
-        if descriptor.private_segment() {
+        if descriptor.private_segment() && !self.machine.has_architected_scratch() {
             let value = self.arena.intern(Node::ScratchWave);
             self.set_scalar(&mut state, next, value);
             next += 1;
@@ -73,9 +81,15 @@ impl Walk<'_> {
                 self.set_scalar(&mut state, register, value);
             }
         }
-        for dimension in 0..descriptor.workitem_ids().min(3) {
-            let value: Id = self.arena.intern(Node::Item(dimension as u8));
-            self.set_vector(&mut state, dimension, value);
+        let dimensions = descriptor.workitem_ids().min(3) as u8;
+        if self.machine.target.packed_work_item_ids && dimensions > 1 {
+            let value: Id = self.arena.intern(Node::Items(dimensions));
+            self.set_vector(&mut state, 0, value);
+        } else {
+            for dimension in 0..dimensions {
+                let value: Id = self.arena.intern(Node::Item(dimension));
+                self.set_vector(&mut state, dimension.into(), value);
+            }
         }
         // Nobody but work-items is on, until lanes are switched on that need not be theirs.
         if !Rule::LanesMayBeVacant.is_broken() {

@@ -96,7 +96,7 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) words: Vec<Word>,
     nesting: u32,
     pub(crate) work: Work,
-    any_launch: bool,
+    pub(crate) any_launch: bool,
 }
 
 /// What [`Evaluation::of_any_launch`] does not look at.
@@ -108,7 +108,7 @@ const ANY_LAUNCH: Launch<'static> = Launch {
 };
 
 /// Work-items of a work-group in one dimension.
-const MAX_ITEMS: u32 = 1024;
+pub(crate) const MAX_ITEMS: u32 = 1024;
 
 struct NoMemory;
 
@@ -255,6 +255,7 @@ impl<'a> Evaluation<'a> {
             Node::Vacant if self.any_launch => self.up_to(2),
             Node::Vacant => self.number(self.launch.has_vacant_lanes().into()),
             Node::Item(_) if self.any_launch => self.up_to(MAX_ITEMS),
+            Node::Items(count) => self.packed_ids(count),
             Node::Group(_) if self.any_launch => self.up_to(u32::MAX),
             Node::Item(dimension) => self.up_to(self.launch.block[usize::from(dimension % 3)]),
             Node::Group(dimension) => {

@@ -7,11 +7,13 @@
 //! are in [`crate::merge`].
 
 mod division;
+mod packed;
 mod truth;
 mod wide;
 
 use crate::float::{Double, Root};
 use crate::interner::{Interner, Vacant};
+use crate::node::ID;
 use crate::words;
 
 pub(crate) use crate::node::{
@@ -127,7 +129,7 @@ impl Arena {
             traits.divergent |= of.divergent;
             traits.depth = traits.depth.max(of.depth + 1);
         }
-        if matches!(node, Node::Item(_)) {
+        if matches!(node, Node::Item(_) | Node::Items(_)) {
             traits.divergent = true;
         }
         if matches!(node, Node::Lane(..) | Node::Lane64(..) | Node::PartOf(..)) {
@@ -402,6 +404,12 @@ impl Arena {
                 (Mul | And | MinU | MulHighU, 0) => return ZERO,
                 (Mul, 1) | (And | MinU, u32::MAX) => return a,
                 (Or, u32::MAX) => return ONES,
+                (And, _) if y & ID == ID && matches!(self.node(a), Node::Item(_)) => return a,
+                (And | Shr, _) => {
+                    if let Some(part) = self.part_of_items(op, a, y) {
+                        return part;
+                    }
+                }
                 (Add, _) => {
                     if let Node::Binary(Add, x, z) = self.node(a)
                         && let Some(z) = self.as_const(z)

@@ -98,7 +98,8 @@ impl Function {
         Ok(function)
     }
 
-    fn at(&self, pc: u64) -> Option<usize> {
+    /// The block that begins there.
+    pub(crate) fn at(&self, pc: u64) -> Option<usize> {
         let after = self
             .blocks
             .partition_point(|block| self.instructions[block.instructions.start].pc <= pc);

@@ -9,10 +9,13 @@ use std::rc::Rc;
 use strobe_extent::Extent;
 
 use crate::computed::MAX_LOADS;
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, MAX_ITEMS};
 use crate::expr::{FactId, Id, Map, Node};
 use crate::facts::NOTHING;
 use crate::launch::Launch;
+use crate::node::{ID, ID_BITS};
+use crate::range::Range;
+use crate::value::{Alternative, Value};
 use crate::words;
 
 /// An expression's word for each item; truth values are 0 and 1.
@@ -37,6 +40,20 @@ impl Column {
 pub(crate) struct Item {
     group: [u32; 3],
     item: [u32; 3],
+}
+
+impl Evaluation<'_> {
+    /// Work-item ids of the first so many dimensions, in one word.
+    pub(crate) fn packed_ids(&self, count: u8) -> Value {
+        let most = |dimension: u8| match self.any_launch {
+            true => MAX_ITEMS - 1,
+            false => self.launch.block[usize::from(dimension % 3)].saturating_sub(1),
+        };
+        let last = (0..count).fold(0, |all, dimension| {
+            all | i128::from(most(dimension) & ID) << (ID_BITS * u32::from(dimension))
+        });
+        Value::One(Alternative::number(Range::span(0, last)))
+    }
 }
 
 /// The work-items of a launch; `None` if there are more than `most`.
@@ -192,6 +209,10 @@ impl<'e, 'a> Items<'e, 'a> {
                 self.evaluation.launch.has_vacant_lanes().into(),
             )),
             Node::Item(d) => self.each(|item| item.item[usize::from(d % 3)]),
+            Node::Items(count) => self.each(|item| {
+                let ids = item.item.iter().take(count.into());
+                ids.rev().fold(0, |all, id| all << ID_BITS | id & ID)
+            }),
             Node::Group(d) => self.each(|item| item.group[usize::from(d % 3)]),
             Node::Load { load, dword } => self.load(load, dword, 4),
             Node::Load64 { load, dword } => self.load(load, dword, 8),

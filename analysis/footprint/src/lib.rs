@@ -86,6 +86,7 @@ mod operations;
 mod paths;
 mod place;
 mod plan;
+mod preload;
 mod premises;
 mod questions;
 mod quotients;

@@ -137,6 +137,24 @@ impl Merges {
         &self.inputs[first as usize..][..ways as usize]
     }
 
+    /// The halves that two phis of one place where ways meet have on each way; none of a loop's, which are not all known
+    /// while the walk goes on.
+    pub(crate) fn whole_inputs(&self, low: u32, high: u32) -> Vec<(Id, Id)> {
+        let [l, h] = [low, high].map(|phi| self.phis[phi as usize]);
+        let point = &self.points[l.point as usize];
+        let is_whole = l.point == h.point
+            && !point.is_loop()
+            && point.ways.iter().all(|way| !way.back)
+            && [l, h]
+                .iter()
+                .all(|phi| phi.ways as usize == point.ways.len());
+        if !is_whole {
+            return Vec::new();
+        }
+        let (lows, highs) = (self.inputs(low).iter(), self.inputs(high).iter());
+        lows.copied().zip(highs.copied()).collect()
+    }
+
     /// One input of a phi, now that it is known.
     pub(crate) fn bring(&mut self, phi: u32, way: usize, input: Id) {
         let Phi { first, ways, .. } = self.phis[phi as usize];

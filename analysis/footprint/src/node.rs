@@ -69,6 +69,11 @@ pub(crate) enum Compare {
     LeS,
 }
 
+/// Bits of a work-item id where those of all dimensions are packed.
+pub(crate) const ID_BITS: u32 = 10;
+/// All of them.
+pub(crate) const ID: u32 = (1 << ID_BITS) - 1;
+
 /// Addresses that are no numbers before the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Symbolic {
@@ -105,6 +110,8 @@ pub(crate) enum Node {
     Vacant,
     /// Work-item id in its group.
     Item(u8),
+    /// The ids of the first so many dimensions, 10 bits each from the lowest on.
+    Items(u8),
     /// Work-group id.
     Group(u8),
     /// Anything; the number makes it one of a kind.

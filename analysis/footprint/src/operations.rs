@@ -79,6 +79,7 @@ pub(crate) fn reads_vectors(inst: &Inst) -> bool {
     }
     match inst.op {
         v_readfirstlane_b32 | v_readlane_b32 | v_writelane_b32 | v_swap_b32 => true,
+        v_accvgpr_read_b32 | v_accvgpr_write_b32 | v_accvgpr_mov_b32 => true,
         op => is_followed(inst) || vector_comparison(op).is_some(),
     }
 }
@@ -104,6 +105,9 @@ pub(crate) fn is_followed(inst: &Inst) -> bool {
             | v_mad_i64_i32
             | v_mad_u32_u16
             | v_lshlrev_b64
+            | v_lshl_add_u64
+            | v_mov_b64
+            | v_pk_mov_b32
             | v_lshrrev_b64
             | v_ashrrev_i64
             | v_mov_b32

@@ -6,7 +6,8 @@ use crate::state::State;
 /// What has lanes in which scalars are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Holder {
-    Vector(u8),
+    /// By [`crate::registers::vector_number`].
+    Vector(u16),
     /// The dword of scratch at this byte offset, of all lanes.
     Slot(i64),
 }

@@ -7,7 +7,10 @@ use strobe_isa::{Class, Flags, Inst, Op, Operand};
 
 /// Scalar registers by operand code; `exec` is not among them.
 pub(crate) const SCALARS: usize = EXEC as usize;
-pub(crate) const VECTORS: usize = 256;
+/// Vector registers, and behind them accumulation registers: two files, or parts of one that do not overlap.
+pub(crate) const VECTORS: usize = 512;
+/// The number of the first accumulation register among them.
+pub(crate) const ACCUMULATORS: usize = 256;
 pub(crate) const VCC: usize = scalar_register::VCC as usize;
 pub(crate) const M0: usize = scalar_register::M0 as usize;
 
@@ -48,20 +51,15 @@ impl Defined {
         let info = inst.op.info();
         for (dst, place) in inst.dsts.iter().zip(info.dsts) {
             let count = usize::from(place.dwords(inst.wave)) + usize::from(inst.tfe);
-            match first_register(*dst) {
-                Some((true, first)) => {
-                    for register in usize::from(first)..(usize::from(first) + count).min(VECTORS) {
-                        self.vectors[register / 64] |= 1 << (register % 64);
-                    }
+            if let Some(first) = vector_number(*dst) {
+                for register in first..(first + count).min(VECTORS) {
+                    self.vectors[register / 64] |= 1 << (register % 64);
                 }
-                Some((false, first)) => {
-                    for register in
-                        usize::from(first)..(usize::from(first) + count).min(scalar_register::CODES)
-                    {
-                        self.scalars[register / 64] |= 1 << (register % 64);
-                    }
+            } else if let Operand::Scalar(first) = *dst {
+                let first = usize::from(first);
+                for register in first..(first + count).min(scalar_register::CODES) {
+                    self.scalars[register / 64] |= 1 << (register % 64);
                 }
-                None => {}
             }
         }
         if info.flags.contains(Flags::WRITES_VCC) {
@@ -89,11 +87,11 @@ impl Defined {
     }
 }
 
-/// Registers named by an operand: the first one and whether it is a vector register.
-fn first_register(operand: Operand) -> Option<(bool, u8)> {
+/// The number of the first vector register, or accumulation register, that an operand names.
+pub(crate) fn vector_number(operand: Operand) -> Option<usize> {
     match operand {
-        Operand::Scalar(register) => Some((false, register)),
-        Operand::Vector(register) => Some((true, register)),
+        Operand::Vector(register) => Some(register.into()),
+        Operand::Accumulator(register) => Some(ACCUMULATORS + usize::from(register)),
         _ => None,
     }
 }

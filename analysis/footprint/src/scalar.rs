@@ -39,12 +39,12 @@ impl Walk<'_> {
     pub(crate) fn word(&mut self, state: &State, operand: Operand) -> Id {
         match operand {
             Operand::Scalar(register) => self.scalar(state, register.into()),
-            Operand::Vector(register) => self.vector(state, register.into()),
+            Operand::Vector(_) | Operand::Accumulator(_) => self.vector_word(state, operand, 0),
             Operand::Int(value) => self.arena.constant(i32::from(value) as u32),
             Operand::Literal(value) => self.arena.constant(value),
             Operand::Float(value) => self.arena.constant(value.single()),
             Operand::Special(special) => self.aperture(special),
-            Operand::Accumulator(_) | Operand::None => self.arena.opaque(Lost::Arithmetic),
+            Operand::None => self.arena.opaque(Lost::Arithmetic),
         }
     }
 
@@ -80,9 +80,9 @@ impl Walk<'_> {
                 let high = self.word(state, operand);
                 self.arena.pair(ZERO, high)
             }
-            Operand::Vector(first) => {
-                let low = self.vector(state, first.into());
-                let high = self.vector(state, usize::from(first) + 1);
+            Operand::Vector(_) | Operand::Accumulator(_) => {
+                let low = self.vector_word(state, operand, 0);
+                let high = self.vector_word(state, operand, 1);
                 self.arena.pair(low, high)
             }
             _ => {

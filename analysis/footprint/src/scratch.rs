@@ -13,11 +13,13 @@ use std::rc::Rc;
 use strobe_isa::scalar_register::FLAT_SCRATCH;
 use strobe_isa::{Class, Inst, Operand};
 
-use crate::expr::{FactId, Id, Lost, Node};
+use crate::block::Located;
+use crate::expr::{FactId, Id, Lost, Node, ZERO};
 use crate::indexed::{Indexed, Reach};
 use crate::merge::{Point, PointPhis, Way};
 use crate::place::Holder;
 use crate::range::Range;
+use crate::registers::vector_number;
 use crate::state::{State, is_in};
 use crate::walk::Walk;
 
@@ -35,6 +37,9 @@ impl Walk<'_> {
 
     /// Whether flat addresses of scratch lead to what that descriptor leads to.
     pub(crate) fn is_wave_flat(&mut self, state: &State) -> bool {
+        if self.machine.has_architected_scratch() {
+            return true;
+        }
         let base = self.scalar64(state, Operand::Scalar(FLAT_SCRATCH));
         self.is_wave_scratch(base, Node::FlatScratch)
     }
@@ -46,6 +51,22 @@ impl Walk<'_> {
         let wave = self.arena.intern(Node::ScratchWave);
         let wave = self.arena.zero64(wave);
         base == self.arena.add64(given, wave)
+    }
+
+    /// The slots of an instruction for scratch: offsets by registers of either kind, or none.
+    pub(crate) fn scratch_target(&mut self, state: &State, located: &Located) -> Reach {
+        if !self.is_wave_flat(state) {
+            return Reach::Anywhere;
+        }
+        let inst = &located.inst;
+        let mut offset = ZERO;
+        for part in [inst.srcs[0], inst.srcs[2]] {
+            if part != Operand::None {
+                let part = self.word(state, part);
+                offset = self.arena.add(offset, part);
+            }
+        }
+        self.reach(state, located.pc, offset, inst.imm.into())
     }
 
     /// The slots at an offset plus a constant.
@@ -87,11 +108,11 @@ impl Walk<'_> {
             (Class::Load, Some(first)) => {
                 for register in 0..usize::from(bytes / 4) {
                     let value = self.slot(state, first, register);
-                    let (Operand::Vector(to), Some(lanes)) = (inst.dsts[0], lanes) else {
+                    let (Some(to), Some(lanes)) = (vector_number(inst.dsts[0]), lanes) else {
                         self.set_result(state, inst.dsts[0], register, value);
                         continue;
                     };
-                    let to = Holder::Vector(to.wrapping_add(register as u8));
+                    let to = Holder::Vector((to + register) as u16);
                     let mut kept = state.kept_in(to, !lanes);
                     if let Some(slot) = slot_of(first, register) {
                         kept.extend(state.kept_in(Holder::Slot(slot), lanes));
@@ -102,10 +123,7 @@ impl Walk<'_> {
             }
             (Class::Store, Some(first)) => {
                 for register in 0..usize::from(bytes / 4) {
-                    let value = match data {
-                        Operand::Vector(first) => self.vector(state, usize::from(first) + register),
-                        _ => self.arena.opaque(Lost::Scratch),
-                    };
+                    let value = self.vector_word(state, data, register);
                     self.set_slot(state, first, register, value);
                     let written = lanes.unwrap_or(u64::MAX);
                     state.forget_lanes(|holder, lane| {
@@ -113,10 +131,10 @@ impl Walk<'_> {
                         is_in(written, lane)
                             && matches!(holder, Holder::Slot(slot) if reached.any(|other| other == slot))
                     });
-                    if let (Operand::Vector(from), Some(slot), Some(lanes)) =
-                        (data, slot_of(first, register), lanes)
+                    if let (Some(from), Some(slot), Some(lanes)) =
+                        (vector_number(data), slot_of(first, register), lanes)
                     {
-                        let from = Holder::Vector(from.wrapping_add(register as u8));
+                        let from = Holder::Vector((from + register) as u16);
                         let stored = state.kept_in(from, lanes);
                         state.keep(Holder::Slot(slot), stored);
                     }

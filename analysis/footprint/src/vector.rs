@@ -9,6 +9,7 @@ use crate::broken::Rule;
 use crate::expr::{BOTTOM, Binary, FactId, Id, Inverse, Lost, Node, ONES};
 use crate::operations;
 use crate::place::Holder;
+use crate::registers::vector_number;
 use crate::state::{NONE_PARKED, Parked, State, Switched, is_in};
 use crate::walk::Walk;
 
@@ -23,6 +24,14 @@ impl Walk<'_> {
         }
     }
 
+    /// A dword of a vector operand; what is in no such register is not known.
+    pub(crate) fn vector_word(&mut self, state: &State, operand: Operand, dword: usize) -> Id {
+        match vector_number(operand) {
+            Some(first) => self.vector(state, first + dword),
+            None => self.arena.opaque(Lost::Arithmetic),
+        }
+    }
+
     pub(crate) fn set_vector(&mut self, state: &mut State, register: usize, value: Id) {
         if state.idle {
             return;
@@ -33,7 +42,7 @@ impl Walk<'_> {
         if let Some(slot) = Rc::make_mut(&mut state.vectors).get_mut(register) {
             *slot = value;
         }
-        state.forget_lanes_of(Holder::Vector(register as u8));
+        state.forget_lanes_of(Holder::Vector(register as u16));
     }
 
     /// Any register from this one on may be meant: what is in its lanes now is not known.
@@ -85,6 +94,9 @@ impl Walk<'_> {
                 return self.read_lane(state, inst, Some(lane));
             }
             v_writelane_b32 => return self.write_lane(state, inst),
+            v_accvgpr_read_b32 | v_accvgpr_write_b32 | v_accvgpr_mov_b32 => {
+                return self.move_between_files(state, inst);
+            }
             v_swap_b32 => {
                 if let (Operand::Vector(a), Operand::Vector(b)) = (inst.dsts[0], inst.srcs[0]) {
                     let (x, y) = (self.vector(state, a.into()), self.vector(state, b.into()));
@@ -116,8 +128,7 @@ impl Walk<'_> {
         } else {
             (None, None)
         };
-        if let Operand::Vector(first) = inst.dsts[0] {
-            let first = usize::from(first);
+        if let Some(first) = vector_number(inst.dsts[0]) {
             match (info.dsts[0].dwords(inst.wave), value) {
                 (1, Some(value)) => self.set_vector(state, first, value),
                 (2, Some(value)) => {
@@ -172,6 +183,9 @@ impl Walk<'_> {
             v_mul_u32_u24 | v_mad_u32_u24 | v_mul_i32_i24 | v_mad_i32_i24 | v_mul_hi_u32_u24
             | v_mad_u64_u32 | v_mad_i64_i32 | v_mad_u32_u16 => self.vector_product(state, inst)?,
             v_lshlrev_b64 | v_lshrrev_b64 | v_ashrrev_i64 => self.vector_shift64(state, inst),
+            v_lshl_add_u64 => self.shifted_sum64(state, inst),
+            v_mov_b64 => self.source64(state, inst, 0),
+            v_pk_mov_b32 => self.pair_of_halves(state, inst)?,
             _ if operations::half_words(inst.op).is_some() => self.half_words(state, inst)?,
             _ => self.vector_bits(state, inst)?,
         };
@@ -280,6 +294,60 @@ impl Walk<'_> {
             _ => Node::Sar64,
         };
         self.arena.shift64(make, value, by)
+    }
+
+    /// `v_lshl_add_u64`: shifts by 7 at most.
+    fn shifted_sum64(&mut self, state: &State, inst: &Inst) -> Id {
+        let (value, by) = (self.source64(state, inst, 0), self.source(state, inst, 1));
+        let by = self.arena.and(by, 7);
+        let shifted = self.arena.shift64(Node::Shl64, value, by);
+        let more = self.source64(state, inst, 2);
+        self.arena.add64(shifted, more)
+    }
+
+    /// `v_pk_mov_b32`: half of a pair, and half of another.
+    fn pair_of_halves(&mut self, state: &State, inst: &Inst) -> Option<Id> {
+        if inst.clamp || inst.neg_hi != 0 {
+            return None;
+        }
+        let mut half = |source: usize| {
+            let upper = inst.op_sel >> source & 1;
+            match inst.srcs[source] {
+                Operand::Scalar(first) => {
+                    Some(self.word(state, Operand::Scalar(first.checked_add(upper)?)))
+                }
+                operand @ Operand::Vector(_) => {
+                    Some(self.vector_word(state, operand, upper.into()))
+                }
+                // What the upper half of a constant is depends on its kind.
+                operand @ Operand::Int(_) if upper == 0 => Some(self.word(state, operand)),
+                _ => None,
+            }
+        };
+        let (low, high) = (half(0)?, half(1)?);
+        Some(self.arena.pair(low, high))
+    }
+
+    /// Moves from and to accumulation registers: compilers keep there what finds no room, also registers whose lanes keep
+    /// scalars.
+    fn move_between_files(&mut self, state: &mut State, inst: &Inst) {
+        let value = self.word(state, inst.srcs[0]);
+        let Some(to) = vector_number(inst.dsts[0]) else {
+            return;
+        };
+        let from = vector_number(inst.srcs[0]).filter(|_| !state.indexed);
+        let kept = match (from, state.lanes()) {
+            (Some(from), Some(lanes)) => {
+                let mut kept = state.kept_in(Holder::Vector(to as u16), !lanes);
+                kept.extend(state.kept_in(Holder::Vector(from as u16), lanes));
+                kept
+            }
+            _ => Vec::new(),
+        };
+        self.set_vector(state, to, value);
+        if !state.indexed {
+            state.keep(Holder::Vector(to as u16), kept);
+        }
     }
 
     /// Moves, choices, and parts of words.
@@ -432,9 +500,11 @@ impl Walk<'_> {
         let value = match (inst.srcs[0], lane) {
             (Operand::Vector(register), Some(Some(lane)))
                 if !state.indexed
-                    && state.spills.contains_key(&(Holder::Vector(register), lane)) =>
+                    && state
+                        .spills
+                        .contains_key(&(Holder::Vector(register.into()), lane)) =>
             {
-                state.spills[&(Holder::Vector(register), lane)]
+                state.spills[&(Holder::Vector(register.into()), lane)]
             }
             (Operand::Vector(register), None) if !state.idle && !state.indexed => {
                 let value = self.vector(state, register.into());
@@ -503,7 +573,7 @@ impl Walk<'_> {
         {
             *slot = lost;
         }
-        let holder = Holder::Vector(register);
+        let holder = Holder::Vector(register.into());
         // Of a lane that is not active it is not known any more that nothing has changed.
         let may_be_off = match state.widened.as_ref().map(|widened| widened.lanes) {
             Some(Switched::Numbered(on)) => lane.map_or(on != u64::MAX, |lane| !is_in(on, lane)),

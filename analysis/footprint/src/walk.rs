@@ -17,7 +17,7 @@ use crate::asked::Asked;
 use crate::block::{Exit, FlowError, Located, target};
 use crate::epoch::Epochs;
 use crate::exec_values::ExecValues;
-use crate::expr::{Arena, FALSE, FactId, Id, Map, Node, TRUE};
+use crate::expr::{Arena, BOTTOM, FALSE, FactId, Id, Map, Node, TRUE};
 use crate::facts::Facts;
 use crate::flow::{Function, Jumps};
 use crate::indexed::{Indexed, Reaches};
@@ -26,8 +26,9 @@ use crate::loop_run::LoopRun;
 use crate::machine::Machine;
 use crate::merge::Merges;
 use crate::paths::Paths;
+use crate::preload;
 use crate::premises::{Elsewhere, Premises};
-use crate::registers::VCC;
+use crate::registers::{VCC, vector_number};
 use crate::rounding::Rounding;
 use crate::site::{Load, Visit};
 use crate::state::{ParkedLists, Snapshot, State};
@@ -36,7 +37,7 @@ use crate::whole::Changes;
 pub(crate) struct Walk<'a> {
     pub(crate) object: &'a CodeObject,
     pub(crate) kernel: &'a Kernel,
-    machine: Machine,
+    pub(crate) machine: Machine,
     limits: AnalysisLimits,
     pub(crate) arena: Arena,
     pub(crate) facts: Facts,
@@ -89,7 +90,7 @@ struct Left {
 }
 
 /// Functions that one call may lead to.
-const MAX_TARGETS: usize = 8;
+const MAX_TARGETS: usize = 16;
 
 const NO_CODE: Reason = Reason::Other("code that cannot be decoded");
 const ROUNDED_OTHERWISE: Reason = Reason::Other("floats that are rounded otherwise");
@@ -156,8 +157,14 @@ impl<'a> Walk<'a> {
     /// Walks the kernel from its entry point.
     pub(crate) fn run(&mut self) -> Result<(), Reason> {
         for _ in 0..MAX_WALKS {
-            let state = self.initial();
-            self.function(self.kernel.code.start, state, 0, None)?;
+            let entries = preload::entries(self.object, self.kernel, self.machine);
+            let state = self.initial(entries.is_preloaded);
+            let other = entries.other.map(|other| {
+                let mut state = state.clone();
+                self.preload(&mut state);
+                (other, state)
+            });
+            self.function(entries.first, state, other, 0, None)?;
             if self.premises.held() && !self.late && !self.new_jumps {
                 self.fill_parked();
                 self.check_parked();
@@ -209,10 +216,12 @@ impl<'a> Walk<'a> {
         self.arena
             .reserve(NODES_PER_INSTRUCTION * function.instructions.len());
         for inst in function.instructions.iter().map(|located| &located.inst) {
-            if inst.op == Op::v_writelane_b32
-                && let Operand::Vector(register) = inst.dsts[0]
+            // Matrices are multiplied in all lanes, be they active or not.
+            if (inst.op == Op::v_writelane_b32 || inst.op.info().class == Class::Matrix)
+                && let Some(register) = vector_number(inst.dsts[0])
             {
-                self.note_lanes_written(register.into()..usize::from(register) + 1);
+                let count = usize::from(inst.dst_dwords(0));
+                self.note_lanes_written(register..register + count);
             }
         }
         let function = Rc::new(function);
@@ -229,11 +238,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks one function; the states in which it returns to `back`.
+    /// Walks one function, be it with another entry in it; the states in which it returns to `back`.
     fn function(
         &mut self,
         entry: u64,
         state: State,
+        other: Option<(u64, State)>,
         depth: usize,
         back: Option<Id>,
     ) -> Result<Vec<State>, Reason> {
@@ -243,6 +253,13 @@ impl<'a> Walk<'a> {
         let mut runs: Vec<Option<u32>> = vec![None; function.loops.len()];
         let mut returns = Vec::new();
         waiting[function.order[0]].push(state);
+        if let Some((entry, state)) = other {
+            let block = function.at(entry).filter(|&block| {
+                let place = function.position.get(block);
+                place.is_some_and(|&place| place < function.order.len())
+            });
+            waiting[block.ok_or(NOT_FOLLOWED)?].push(state);
+        }
         for &index in &function.order {
             let states = std::mem::take(&mut waiting[index]);
             if states.is_empty() {
@@ -422,7 +439,7 @@ impl<'a> Walk<'a> {
         }
         let mut returns = Vec::new();
         for entry in entries {
-            returns.extend(self.function(entry, state.clone(), depth + 1, Some(back))?);
+            returns.extend(self.function(entry, state.clone(), None, depth + 1, Some(back))?);
         }
         if returns.is_empty() {
             // It ends the program.
@@ -434,8 +451,17 @@ impl<'a> Walk<'a> {
     }
 
     /// Every function that a pointer may point to; `false` if they are not all known.
-    fn targets(&self, address: Id, found: &mut Vec<u64>) -> bool {
+    fn targets(&mut self, address: Id, found: &mut Vec<u64>) -> bool {
         match self.arena.node(address) {
+            Node::Phi64(low, high) => {
+                let pairs = self.merges.whole_inputs(low, high);
+                let pairs = pairs
+                    .into_iter()
+                    .map(|(low, high)| self.arena.pair(low, high));
+                let mut wholes: Vec<Id> = pairs.collect();
+                wholes.retain(|whole| *whole != BOTTOM);
+                !wholes.is_empty() && wholes.into_iter().all(|whole| self.targets(whole, found))
+            }
             Node::Image(entry) => {
                 if !found.contains(&entry) {
                     found.push(entry);

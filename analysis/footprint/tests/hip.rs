@@ -27,6 +27,7 @@ use std::process::Command;
 use strobe_code_object::{CodeObject, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
 use strobe_footprint::{Launch, LaunchMemory, SideSummary, StoredPointers, analyse};
+use strobe_isa::{Accumulators, Target};
 
 #[derive(Default)]
 struct Device {
@@ -202,25 +203,37 @@ fn sizes(word: &str) -> [u32; 3] {
     sizes
 }
 
-fn compile(source: &Path, level: u32) -> CodeObject {
+/// What is compiled for, and whose code it is taken for: HIP's compiler is older than gfx942, but encodes for gfx940 what
+/// gfx942 has, too.
+const TARGETS: [(&str, &Target); 4] = [
+    ("gfx906", &Target::GFX906),
+    ("gfx908", &Target::GFX908),
+    ("gfx90a", &Target::GFX90A),
+    ("gfx940", &Target::GFX942),
+];
+
+/// Kernels that are known less exactly for gfx90a and gfx942: what they touch is found there, and more.
+const WIDER: [&str; 2] = ["early", "rows_in_turn"];
+
+/// Offset of `e_flags` in an ELF file, whose low byte is the machine.
+const MACHINE: usize = 48;
+
+fn compile(source: &Path, level: u32, (processor, target): (&str, &Target)) -> CodeObject {
     let output = std::env::temp_dir().join(format!(
-        "strobe-{}-{}-O{level}.co",
+        "strobe-{}-{}-{processor}-O{level}.co",
         std::process::id(),
         source.file_stem().unwrap().to_str().unwrap()
     ));
     let status = Command::new("hipcc")
-        .args([
-            "--offload-arch=gfx906",
-            "--cuda-device-only",
-            "--no-gpu-bundle-output",
-            "-c",
-        ])
+        .arg(format!("--offload-arch={processor}"))
+        .args(["--cuda-device-only", "--no-gpu-bundle-output", "-c"])
         .arg(format!("-O{level}"))
         .args([source.as_os_str(), "-o".as_ref(), output.as_os_str()])
         .status()
         .expect("hipcc runs");
     assert!(status.success(), "hipcc -O{level} {}", source.display());
-    let bytes = std::fs::read(&output).expect("an object");
+    let mut bytes = std::fs::read(&output).expect("an object");
+    bytes[MACHINE] = target.machine;
     let _ = std::fs::remove_file(&output);
     CodeObject::parse(&bytes, &ObjectLimits::default()).expect("a code object")
 }
@@ -296,6 +309,11 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
     let access = footprint.evaluate(&launch, &device);
     let Access { reads, writes } = &access;
     let mut wrong = Vec::new();
+    let target = object.target.target().expect("a known target");
+    let is_unified = target.accumulators == Accumulators::Unified;
+    let may_be_wide = is_unified && WIDER.contains(&kernel.name.as_str());
+    // What stands in accumulation registers over calls in a loop is not followed without optimisation.
+    let may_be_unknown = is_unified && level == 0;
     let (about_content, about_access): (Vec<_>, Vec<_>) = case
         .expected
         .iter()
@@ -338,10 +356,10 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
         let most = set.contains_side(side) || set.is_unknown();
         let right = match what {
             "reads" | "writes" if set.is_unknown() => side.is_unknown(),
-            "reads" | "writes" => least && (most || level == 0),
-            "exactly-reads" | "exactly-writes" => least && most,
-            "known-reads" | "known-writes" => most,
-            "within-reads" | "within-writes" => most || level == 0,
+            "reads" | "writes" => least && (most || level == 0 || may_be_wide),
+            "exactly-reads" | "exactly-writes" => least && (most || may_be_unknown),
+            "known-reads" | "known-writes" => most || may_be_unknown,
+            "within-reads" | "within-writes" => most || level == 0 || may_be_wide,
             "reads-at-least" | "writes-at-least" => least,
             _ => panic!("what is {what}?"),
         };
@@ -364,10 +382,13 @@ fn check_file(name: &str) {
     let path = folder().join(name).with_extension("hip");
     let source = std::fs::read_to_string(&path).expect("a filetest");
     let mut wrong = Vec::new();
-    for level in 0..4 {
-        let object = compile(&path, level);
-        for case in cases(&source) {
-            wrong.extend(check(&case, &object, level));
+    for target in TARGETS {
+        for level in 0..4 {
+            let object = compile(&path, level, target);
+            for case in cases(&source) {
+                let found = check(&case, &object, level);
+                wrong.extend(found.iter().map(|one| format!("{}: {one}", target.0)));
+            }
         }
     }
     assert!(
@@ -382,13 +403,15 @@ fn check_file(name: &str) {
 #[test]
 fn calls_of_code_that_is_not_optimised_are_followed() {
     let source = folder().join("../../programs/kernels/litmus.hip");
-    let object = compile(&source, 0);
-    assert!(!object.kernels.is_empty());
-    for kernel in &object.kernels {
-        let summary = analyse(&object, kernel, &Default::default()).summary();
-        for side in [summary.reads, summary.writes] {
-            let unresolved = SideSummary::Unknown(Reason::UnresolvedCall);
-            assert_ne!(side, unresolved, "{}", kernel.name);
+    for target in TARGETS {
+        let object = compile(&source, 0, target);
+        assert!(!object.kernels.is_empty());
+        for kernel in &object.kernels {
+            let summary = analyse(&object, kernel, &Default::default()).summary();
+            for side in [summary.reads, summary.writes] {
+                let unresolved = SideSummary::Unknown(Reason::UnresolvedCall);
+                assert_ne!(side, unresolved, "{} for {}", kernel.name, target.0);
+            }
         }
     }
 }

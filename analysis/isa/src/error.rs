@@ -14,8 +14,6 @@ pub enum DecodeError {
     UnknownOpcode { encoding: Encoding, opcode: u16 },
     /// An image, export or interpolation instruction, which this crate does not decode.
     Graphics { encoding: Encoding, opcode: u16 },
-    /// A matrix instruction (MFMA), which this crate does not decode.
-    Matrix { opcode: u16 },
     /// A field holds a value that the operation does not allow.
     Field {
         encoding: Encoding,
@@ -43,9 +41,6 @@ impl fmt::Display for DecodeError {
                     f,
                     "{encoding:?} opcode {opcode:#x} is a graphics instruction"
                 )
-            }
-            Self::Matrix { opcode } => {
-                write!(f, "Vop3pMai opcode {opcode:#x} is a matrix instruction")
             }
             Self::Field {
                 encoding,

@@ -30,6 +30,8 @@ pub struct OpInfo {
 pub enum Class {
     /// Registers to registers; also the data-share operations that only exchange lanes.
     Alu,
+    /// Multiplies matrices: in all lanes, whatever EXEC holds.
+    Matrix,
     /// Of memory.
     Load,
     /// To memory.
@@ -102,6 +104,10 @@ pub enum Role {
     Vector,
     /// Accumulation registers.
     Accumulator,
+    /// Of a matrix instruction: vector or accumulation registers, as a bit of it says.
+    Matrix,
+    /// The same, or a constant.
+    Addend,
     /// A source: scalar, vector or constant.
     Any,
     /// A literal, always.
@@ -127,6 +133,9 @@ pub enum OperandType {
     PackedU16,
     PackedI16,
     PackedF16,
+    /// Two packed singles, in two registers.
+    PackedF32,
+    PackedB32,
     B64,
     U64,
     I64,
@@ -135,6 +144,7 @@ pub enum OperandType {
     B128,
     B256,
     B512,
+    B1024,
     /// One bit for each lane of the wave.
     LaneMask,
 }
@@ -147,17 +157,22 @@ impl OperandType {
             Self::B32 | Self::U32 | Self::I32 | Self::F32 => 1,
             Self::PackedU16 | Self::PackedI16 | Self::PackedF16 => 1,
             Self::B64 | Self::U64 | Self::I64 | Self::F64 => 2,
+            Self::PackedF32 | Self::PackedB32 => 2,
             Self::B96 => 3,
             Self::B128 => 4,
             Self::B256 => 8,
             Self::B512 => 16,
+            Self::B1024 => 32,
             Self::LaneMask => wave.mask_dwords(),
         }
     }
 
     /// Whether sign and magnitude modifiers make sense.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::F32 | Self::F64 | Self::PackedF16)
+        matches!(
+            self,
+            Self::F16 | Self::F32 | Self::F64 | Self::PackedF16 | Self::PackedF32
+        )
     }
 }
 

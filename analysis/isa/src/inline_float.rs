@@ -39,6 +39,12 @@ impl InlineFloat {
         Some(Self(index as u8))
     }
 
+    /// The constant of these bits.
+    pub(crate) fn from_double(bits: u64) -> Option<Self> {
+        let index = VALUES.iter().position(|value| value.3 == bits)?;
+        Some(Self(index as u8))
+    }
+
     fn value(self) -> &'static (&'static str, u16, u32, u64) {
         &VALUES[usize::from(self.0)]
     }

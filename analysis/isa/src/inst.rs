@@ -21,7 +21,7 @@ pub enum Encoding {
     Vop3b,
     /// Packed mathematics, and mixed-precision mad.
     Vop3p,
-    /// Moves between vector and accumulation registers.
+    /// Matrix instructions, and moves between vector and accumulation registers.
     Vop3pMai,
     Ds,
     Flat,
@@ -157,6 +157,8 @@ pub struct Inst {
     pub op: crate::op::Op,
     /// In which form.
     pub encoding: Encoding,
+    /// Of the target: fields are named after it.
+    pub generation: crate::isa::Generation,
     /// Of the kernel: lane masks are as wide.
     pub wave: crate::wave::WaveSize,
     /// Bytes: 4 or 8.
@@ -186,11 +188,13 @@ pub struct Inst {
     pub omod: u8,
     /// The result is clamped to its range.
     pub clamp: bool,
-    /// Coherent across the device; of an atomic: the old value is returned.
+    /// Coherent across the device; of an atomic: the old value is returned. (`sc0` on gfx942.)
     pub glc: bool,
-    /// Streamed: not kept in the caches.
+    /// Streamed: not kept in the caches. (`nt` on gfx942.)
     pub slc: bool,
-    /// MUBUF: data goes to LDS. FLAT: the `lds` bit.
+    /// Coherent across the system. (`sc1` on gfx942.)
+    pub scc: bool,
+    /// Data goes to LDS.
     pub lds: bool,
     /// Texture fail: a status word is written, too.
     pub tfe: bool,
@@ -205,4 +209,17 @@ pub struct Inst {
     pub sdwa: Option<Sdwa>,
     /// In the DPP form.
     pub dpp: Option<Dpp>,
+    /// Of a matrix instruction.
+    pub matrix: Blocks,
+}
+
+/// How a matrix instruction takes its blocks from lanes: the fields as encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Blocks {
+    /// Of the first matrix: how many blocks one is broadcast to.
+    pub cbsz: u8,
+    /// ... and which one.
+    pub abid: u8,
+    /// Of the second: which lanes; of doubles since gfx942: signs of all three.
+    pub blgp: u8,
 }

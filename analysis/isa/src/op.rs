@@ -6,7 +6,9 @@ use crate::table::{
     sop1::sop1, sop2::sop2, sopc::sopc, sopk::sopk, sopp::sopp, vop1::vop1, vop2::vop2, vop3::vop3,
     vop3p::vop3p, vopc::vopc,
 };
-use crate::table::{gfx900::gfx900, gfx904::gfx904, gfx906::gfx906, gfx908::gfx908};
+use crate::table::{
+    gfx90a::gfx90a, gfx900::gfx900, gfx904::gfx904, gfx906::gfx906, gfx908::gfx908, gfx942::gfx942,
+};
 
 /// Hands the lines of all tables to one macro: each table's macro calls back with its groups of
 /// lines, one an encoding family.
@@ -65,11 +67,13 @@ pub(crate) enum Origin {
     gfx904,
     gfx906,
     gfx908,
+    gfx90a,
+    gfx942,
 }
 
 sop1! { gather { operations
     [sop2 sopk sopc sopp smem vop1 vop2 vopc vop3 vop3p ds flat global scratch mubuf mtbuf
-        gfx900 gfx904 gfx906 gfx908] {}
+        gfx900 gfx904 gfx906 gfx908 gfx90a gfx942] {}
 } }
 
 impl Op {
@@ -185,6 +189,21 @@ mod place {
         v_pf16 Vector         PackedF16;
         a_pf16 Any            PackedF16;
         c_b32  Accumulator    B32;
+        v_pf32 Vector         PackedF32;
+        a_pf32 Any            PackedF32;
+        v_pb32 Vector         PackedB32;
+        a_pb32 Any            PackedB32;
+        m_b32  Matrix         B32;
+        m_b64  Matrix         B64;
+        m_b128 Matrix         B128;
+        m_b256 Matrix         B256;
+        m_b512 Matrix         B512;
+        m_b1024 Matrix        B1024;
+        n_b64  Addend         F64;
+        n_b128 Addend         B128;
+        n_b256 Addend         B256;
+        n_b512 Addend         B512;
+        n_b1024 Addend        B1024;
         s_mask Scalar         LaneMask;
         r_mask ScalarRegister LaneMask;
         s_b64  Scalar         B64;

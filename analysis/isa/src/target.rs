@@ -32,6 +32,8 @@ pub struct Target {
     pub packed_work_item_ids: bool,
     /// Those that it has.
     pub features: TargetFeatures,
+    /// Whether waves find their scratch memory by themselves: no register has its address.
+    pub architected_scratch: bool,
     /// Its instructions.
     pub isa: &'static Isa,
 }
@@ -43,6 +45,8 @@ pub enum Accumulators {
     None,
     /// In a file of their own, as large as that of the vector registers.
     Separate,
+    /// Behind the vector registers, in one file: the kernel's descriptor says where they begin.
+    Unified,
 }
 
 bitflags! {
@@ -115,6 +119,27 @@ impl Target {
         features: TargetFeatures::all(),
         ..Self::gcn5("gfx908", 0x30, 8, &isa::GFX908)
     };
+    /// Aldebaran: the MI200 series.
+    pub const GFX90A: Self = Self {
+        vector_granule: 8,
+        accumulators: Accumulators::Unified,
+        packed_work_item_ids: true,
+        features: TargetFeatures::all(),
+        ..Self::gcn5("gfx90a", 0x3f, 10, &isa::GFX90A)
+    };
+    /// Aqua Vanjaram: the MI300 series.
+    pub const GFX942: Self = Self {
+        version: GfxVersion {
+            major: 9,
+            minor: 4,
+            stepping: 2,
+        },
+        architected_scratch: true,
+        isa: &isa::GFX942,
+        name: "gfx942",
+        machine: 0x4c,
+        ..Self::GFX90A
+    };
 
     /// What the processors of the first generation of GFX9 have in common.
     pub const GFX9_GENERIC: Self = Self {
@@ -132,6 +157,8 @@ impl Target {
         &Self::GFX904,
         &Self::GFX906,
         &Self::GFX908,
+        &Self::GFX90A,
+        &Self::GFX942,
         &Self::GFX9_GENERIC,
     ];
 
@@ -149,6 +176,7 @@ impl Target {
             vector_granule: 4,
             accumulators: Accumulators::None,
             packed_work_item_ids: false,
+            architected_scratch: false,
             features: TargetFeatures::XNACK,
             isa,
         }

@@ -1,5 +1,5 @@
 //! `cargo xtask setup`: ROCm from Debian bookworm, system-wide; CRIU in a private prefix. What only the test
-//! suite needs, with `--tests`: runc and podman, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that, and other releases of ROCm.
+//! suite needs, with `--tests`: runc, podman and LLVM 19, system-wide; other versions of CRIU and its own amdgpu plugin, in prefixes beside that, and other releases of ROCm.
 
 pub(crate) mod apt;
 pub(crate) mod archive;
@@ -31,10 +31,13 @@ const NEEDED: [(&str, &str); 7] = [
     ("/usr/bin/llvm-objdump-15", "llvm-15"),
 ];
 /// For the test suite. Podman brings its own needs: conmon, and iptables, which CRIU wants for networks.
-const FOR_TESTS: [(&str, &str); 3] = [
+const FOR_TESTS: [(&str, &str); 5] = [
     ("/usr/sbin/runc", "runc"),
     ("/usr/bin/podman", "podman"),
     ("/usr/sbin/mkfs.ext4", "e2fsprogs"),
+    // Judges and compiles for gfx90a and gfx942, which LLVM 15 does not know well enough.
+    ("/usr/bin/llvm-objdump-19", "llvm-19"),
+    ("/usr/bin/clang-19", "clang-19"),
 ];
 const ROCM: &str = "5.2.3";
 
@@ -99,13 +102,13 @@ pub(crate) fn for_tests() -> anyhow::Result<()> {
     let is_all = missing.is_empty() && plugins.is_empty() && rocms.is_empty();
     if is_all && packages.is_empty() {
         println!(
-            "setup: runc, podman, the other CRIUs, CRIU's own plugins and other ROCms are here"
+            "setup: runc, podman, LLVM 19, the other CRIUs, CRIU's own plugins and other ROCms are here"
         );
         return Ok(());
     }
     let Some(source) = Source::of_this_machine() else {
         bail!(
-            "this is not Debian 12 (bookworm): the test suite needs runc, podman, and other versions of CRIU and ROCm"
+            "this is not Debian 12 (bookworm): the test suite needs runc, podman, LLVM 19, and other versions of CRIU and ROCm"
         );
     };
     install(&packages)?;

@@ -21,6 +21,9 @@ pub(crate) struct KernelSource {
     pub(crate) kernarg_size: u32,
     pub(crate) rsrc1: u32,
     pub(crate) rsrc2: u32,
+    pub(crate) rsrc3: u32,
+    /// Dwords of the kernarg segment that stand in registers, and the first of them.
+    pub(crate) preload: u16,
     pub(crate) properties: u16,
 }
 
@@ -38,6 +41,8 @@ impl KernelSource {
             kernarg_size: 64,
             rsrc1: 0x3f,
             rsrc2: 2 << 1 | 1 << 7,
+            rsrc3: 0,
+            preload: 0,
             properties: 8,
         }
     }
@@ -77,9 +82,11 @@ pub(crate) fn write(kernels: &[KernelSource], data: &[u8], one_note_each: bool) 
         let mut descriptor = [0_u8; 64];
         descriptor[8..12].copy_from_slice(&kernel.kernarg_size.to_le_bytes());
         descriptor[16..24].copy_from_slice(&entry.wrapping_sub(address).to_le_bytes());
+        descriptor[44..48].copy_from_slice(&kernel.rsrc3.to_le_bytes());
         descriptor[48..52].copy_from_slice(&kernel.rsrc1.to_le_bytes());
         descriptor[52..56].copy_from_slice(&kernel.rsrc2.to_le_bytes());
         descriptor[56..58].copy_from_slice(&kernel.properties.to_le_bytes());
+        descriptor[58..60].copy_from_slice(&kernel.preload.to_le_bytes());
         file.extend(descriptor);
         symbols.push((format!("{}.kd", kernel.name), address, 64, 1));
         let size = kernel.symbol_size.unwrap_or(4 * kernel.code.len() as u64);

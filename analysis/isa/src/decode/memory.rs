@@ -1,11 +1,13 @@
 //! SMEM, DS, FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF.
 
-use super::operand::{scalar, scalar_source, vector};
+use super::operand::{accumulator, scalar, scalar_source, vector};
 use super::subject::{Code, Subject, bit, sign_extend};
 use crate::error::DecodeError;
 use crate::info::{Class, Flags, Place, Role};
 use crate::inst::{Encoding, Inst, Operand};
+use crate::isa::Generation;
 use crate::op::{Op, family};
+use crate::scalar_register::{EXEC, M0};
 
 pub(super) fn smem(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let subject = Subject {
@@ -20,6 +22,10 @@ pub(super) fn smem(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     inst.glc = bit(word, 16) && info.class != Class::Cache;
 
     let data = word >> 6 & 0x7f;
+    // A load into EXEC would come at any time.
+    let to_exec = matches!(data as u8, M0 | EXEC..);
+    let has_data = info.dsts[0].role != Role::None || info.srcs[2].role != Role::None;
+    subject.check(!(subject.is_unified() && has_data && to_exec), "sdata")?;
     if info.srcs[0].role == Role::None {
         // Cache control and clocks take no address.
         subject.check(!bit(word, 17), "imm")?;
@@ -57,7 +63,23 @@ pub(super) fn smem(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
 /// that others ignore.
 fn check_return(subject: Subject<'_>, inst: &Inst, word: u32) -> Result<(), DecodeError> {
     let info = inst.op.info();
-    if info.class == Class::Atomic && info.dsts[0].role == Role::None {
+    // gfx908 had atomics of floats before they returned anything.
+    let is_first = inst.generation == Generation::Cdna1
+        && matches!(
+            inst.op,
+            Op::global_atomic_add_f32
+                | Op::global_atomic_pk_add_f16
+                | Op::buffer_atomic_add_f32
+                | Op::buffer_atomic_pk_add_f16
+        );
+    let is_atomic = info.class == Class::Atomic;
+    if subject.is_unified() {
+        // Those of floats know no system on gfx90a.
+        let is_refused =
+            inst.generation == Generation::Cdna2 && is_atomic && info.dsts[0].ty.is_float();
+        return subject.check(!is_refused || !inst.scc, "scc");
+    }
+    if is_atomic && (info.dsts[0].role == Role::None || is_first) {
         subject.check(!inst.glc, "glc")?;
         let is_buffer = inst.encoding == Encoding::Mubuf;
         subject.check(is_buffer || !bit(word, 25), "reserved bit 25")?;
@@ -77,14 +99,30 @@ fn optional_vector(
     place: Place,
     number: u32,
     field: &'static str,
+    accumulates: bool,
 ) -> Result<Operand, DecodeError> {
     match place.role {
         Role::None => {
             subject.check(number == 0, field)?;
             Ok(Operand::None)
         }
-        _ => subject.require(vector(number, subject.dwords(place)), field),
+        _ => data(subject, place, number, field, accumulates),
     }
+}
+
+/// What is stored or loaded: vector or accumulation registers.
+fn data(
+    subject: Subject<'_>,
+    place: Place,
+    number: u32,
+    field: &'static str,
+    accumulates: bool,
+) -> Result<Operand, DecodeError> {
+    let registers = match accumulates {
+        true => accumulator(number, subject.dwords(place)),
+        false => vector(number, subject.dwords(place)),
+    };
+    subject.require(registers, field)
 }
 
 pub(super) fn ds(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
@@ -97,9 +135,12 @@ pub(super) fn ds(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let info = op.info();
     let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
-    inst.gds = bit(word, 16);
-    subject.check(inst.gds || !info.flags.contains(Flags::GDS_ONLY), "gds")?;
-    subject.check(!inst.gds || !info.flags.contains(Flags::LDS_ONLY), "gds")?;
+    let is_of_gds = info.flags.contains(Flags::GDS_ONLY);
+    subject.check(bit(word, 16) || !is_of_gds, "gds")?;
+    // There is no global data share any more, and the bit has no meaning.
+    inst.gds = bit(word, 16) && (is_of_gds || !subject.is_unified());
+    let is_of_lds = info.flags.contains(Flags::LDS_ONLY);
+    subject.check(!bit(word, 16) || !is_of_lds, "gds")?;
     if info.flags.contains(Flags::TWO_ADDRESSES) {
         inst.imm = (word & 0xff) as i32;
         inst.offset1 = (word >> 8) as u8;
@@ -113,10 +154,11 @@ pub(super) fn ds(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     if op == Op::ds_nop {
         subject.check(word & 0x1_ffff == 0, "offset and gds")?;
     }
-    inst.srcs[0] = optional_vector(subject, info.srcs[0], high & 0xff, "addr")?;
-    inst.srcs[1] = optional_vector(subject, info.srcs[1], high >> 8 & 0xff, "data0")?;
-    inst.srcs[2] = optional_vector(subject, info.srcs[2], high >> 16 & 0xff, "data1")?;
-    inst.dsts[0] = optional_vector(subject, info.dsts[0], high >> 24, "vdst")?;
+    let acc = subject.is_unified() && bit(word, 25);
+    inst.srcs[0] = optional_vector(subject, info.srcs[0], high & 0xff, "addr", acc && is_of_gds)?;
+    inst.srcs[1] = optional_vector(subject, info.srcs[1], high >> 8 & 0xff, "data0", acc)?;
+    inst.srcs[2] = optional_vector(subject, info.srcs[2], high >> 16 & 0xff, "data1", acc)?;
+    inst.dsts[0] = optional_vector(subject, info.dsts[0], high >> 24, "vdst", acc)?;
     Ok(inst)
 }
 
@@ -144,13 +186,23 @@ pub(super) fn flat(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
         _ => sign_extend(word & 0x1fff, 13),
     };
     subject.check(encoding != Encoding::Flat || !bit(word, 12), "offset")?;
-    inst.lds = bit(word, 13);
-    subject.check(!inst.lds || info.flags.contains(Flags::LDS_FORM), "lds")?;
+    let is_scoped = subject.code.isa.generation == Generation::Cdna3;
+    // A scratch access may have both addresses then, or none.
+    let has_both = is_scoped && encoding == Encoding::Scratch;
+    inst.lds = match has_both {
+        true => false,
+        false => bit(word, 13),
+    };
+    let has_form = info.flags.contains(Flags::LDS_FORM) && !is_scoped;
+    subject.check(!inst.lds || has_form, "lds")?;
+    inst.lds |= info.flags.contains(Flags::LDS_ONLY);
     inst.glc = bit(word, 16);
     inst.slc = bit(word, 17);
+    inst.scc = subject.is_unified() && bit(word, 25);
     check_return(subject, &inst, word)?;
+    let acc = subject.is_unified() && bit(high, 23);
 
-    let (addr, data, saddr) = (high & 0xff, high >> 8 & 0xff, high >> 16 & 0x7f);
+    let (addr, from, saddr) = (high & 0xff, high >> 8 & 0xff, high >> 16 & 0x7f);
     subject.check(encoding != Encoding::Flat || saddr == 0, "saddr")?;
     subject.check(!inst.lds || !bit(high, 23), "nv")?;
     let has_saddr = encoding != Encoding::Flat && saddr != OFF;
@@ -159,16 +211,17 @@ pub(super) fn flat(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
         inst.srcs[2] = subject.require(scalar(saddr, dwords), "saddr")?;
     }
     inst.srcs[0] = match (encoding, has_saddr) {
+        (Encoding::Scratch, _) if has_both && !bit(word, 13) => Operand::None,
         // A scalar address is all the address a scratch access has.
-        (Encoding::Scratch, true) => Operand::None,
+        (Encoding::Scratch, true) if !has_both => Operand::None,
         (Encoding::Global, true) => Operand::Vector(addr as u8),
         _ => subject.require(vector(addr, subject.dwords(info.srcs[0])), "addr")?,
     };
     if info.srcs[1].role != Role::None {
-        inst.srcs[1] = subject.require(vector(data, subject.dwords(info.srcs[1])), "data")?;
+        inst.srcs[1] = data(subject, info.srcs[1], from, "data", acc)?;
     }
     if returns(&inst) && !inst.lds {
-        inst.dsts[0] = subject.require(vector(high >> 24, subject.dwords(info.dsts[0])), "vdst")?;
+        inst.dsts[0] = data(subject, info.dsts[0], high >> 24, "vdst", acc)?;
     }
     Ok(inst)
 }
@@ -181,25 +234,35 @@ fn buffer(subject: Subject<'_>, inst: &mut Inst, word: u32, high: u32) -> Result
     inst.idxen = bit(word, 13);
     inst.glc = bit(word, 14);
     check_return(subject, inst, word)?;
-    inst.tfe = bit(high, 23) && !inst.lds && info.class != Class::Atomic;
+    let acc = subject.is_unified() && bit(high, 23);
+    inst.tfe = !subject.is_unified() && bit(high, 23) && !inst.lds && info.class != Class::Atomic;
     if info.srcs[1].role == Role::None {
-        // Cache control.
-        subject.check(word >> 12 & 0x1f == 0, "modifiers")?;
+        // Cache control. From gfx942 on it has a scope, where gfx90a does not look at the bits.
+        let is_scoped = matches!(inst.op, Op::buffer_wbl2 | Op::buffer_inv);
+        let unused = if is_scoped { 0x13 } else { 0x1f };
+        if inst.generation == Generation::Cdna2 {
+            (inst.glc, inst.scc) = (false, false);
+        }
+        subject.check(word >> 12 & unused == 0, "modifiers")?;
+        subject.check(!acc, "acc")?;
+        inst.slc = false;
         return Ok(());
     }
     let address_dwords = u8::from(inst.offen) + u8::from(inst.idxen);
+    subject.check(!(acc && inst.lds), "acc")?;
     if address_dwords > 0 {
         inst.srcs[0] = subject.require(vector(high & 0xff, address_dwords), "vaddr")?;
     }
     let resource = (high >> 16 & 0x1f) * 4;
     inst.srcs[1] = subject.require(scalar(resource, 4), "srsrc")?;
-    inst.srcs[2] = subject.require(scalar_source(high >> 24, 1, None), "soffset")?;
-    let data = high >> 8 & 0xff;
+    let offset = scalar_source(high >> 24, 1, None).filter(|source| subject.is_there(source));
+    inst.srcs[2] = subject.require(offset, "soffset")?;
+    let number = high >> 8 & 0xff;
     if info.srcs[3].role != Role::None {
-        inst.srcs[3] = subject.require(vector(data, subject.dwords(info.srcs[3])), "vdata")?;
+        inst.srcs[3] = data(subject, info.srcs[3], number, "vdata", acc)?;
     }
     if returns(inst) && !inst.lds {
-        inst.dsts[0] = subject.require(vector(data, subject.dwords(info.dsts[0])), "vdata")?;
+        inst.dsts[0] = data(subject, info.dsts[0], number, "vdata", acc)?;
     }
     Ok(())
 }
@@ -216,6 +279,7 @@ pub(super) fn mubuf(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let mut inst = subject.inst(op, 8);
     inst.lds = bit(word, 16);
     inst.slc = bit(word, 17);
+    inst.scc = subject.is_unified() && bit(word, 15);
     subject.check(
         if inst.lds {
             flags.intersects(Flags::LDS_FORM | Flags::LDS_ONLY)
@@ -243,6 +307,7 @@ pub(super) fn mtbuf(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
     inst.slc = bit(high, 22);
+    inst.scc = subject.is_unified() && bit(high, 21);
     inst.offset1 = (word >> 19 & 0x7f) as u8;
     buffer(subject, &mut inst, word, high)?;
     Ok(inst)

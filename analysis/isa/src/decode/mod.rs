@@ -1,11 +1,10 @@
 //! Words to instructions.
 //!
-//! What LLVM 15 refuses is refused: unknown opcodes, operand codes that name nothing, modifiers an
+//! What LLVM 15 refuses, and of gfx90a and gfx942 LLVM 19, is refused: unknown opcodes, operand codes that name nothing, modifiers an
 //! operation does not have. Fields that LLVM does not look at are not looked at here either.
 //!
 //! Refused here although LLVM shows something:
 //! - graphics: image, export and interpolation instructions;
-//! - matrix instructions;
 //! - operand code 125 (`null`), which came with gfx10, and values as destinations (`src_scc`);
 //! - the pairs `flat_scratch`, `xnack_mask`, `vcc`, `exec` as an operand of four registers;
 //! - vector registers as a carry-in, selection mask or lane number, scalar ones in `v_swap_b32` and
@@ -24,10 +23,12 @@ mod vop3;
 use crate::error::DecodeError;
 use crate::inst::{Encoding, Inst};
 use crate::isa::Isa;
+use crate::op::family;
 use crate::wave::WaveSize;
 use subject::{Code, refuse_graphics};
 
 pub(crate) use scalar::takes_immediate;
+pub(crate) use vector::is_of_bytes;
 pub(crate) use vop3::is_mix;
 
 impl Isa {
@@ -59,10 +60,12 @@ impl Isa {
             },
             0b11_0000 => memory::smem(word, code),
             0b11_0001 => refuse_graphics(Encoding::Exp, 0),
-            0b11_0100 if word >> 23 & 7 == 7 => match word >> 16 & 0x7f {
-                0x40.. if self.matrix => matrix::vop3p_mai(word, code),
-                _ => vop3::vop3p(word, code),
-            },
+            0b11_0100 if word >> 23 & 7 == 7 => {
+                match self.op(&family::vop3p_mai, word >> 16 & 0x7f) {
+                    Some(_) => matrix::vop3p_mai(word, code),
+                    None => vop3::vop3p(word, code),
+                }
+            }
             0b11_0100 => vop3::vop3(word, code),
             0b11_0101 => refuse_graphics(Encoding::Vintrp, word >> 16 & 3),
             0b11_0110 => memory::ds(word, code),

@@ -36,6 +36,7 @@ fn sources(
         let place = info.srcs[i];
         if place.role != Role::None {
             let source = scalar_source(code, subject.dwords(place), literal)
+                .filter(|source| subject.is_there(source))
                 .filter(|source| place.role != Role::ScalarRegister || is_register(source));
             inst.srcs[i] = subject.require(source, ["ssrc0", "ssrc1"][i])?;
         }

@@ -2,8 +2,8 @@
 
 use crate::error::DecodeError;
 use crate::info::Place;
-use crate::inst::{Encoding, Inst, Operand};
-use crate::isa::Isa;
+use crate::inst::{Blocks, Encoding, Inst, Operand, Special};
+use crate::isa::{Generation, Isa};
 use crate::op::{Family, Op};
 use crate::wave::WaveSize;
 
@@ -64,6 +64,16 @@ impl Subject<'_> {
         }
     }
 
+    /// Whether vector and accumulation registers are one file: memory and matrix instructions name either.
+    pub(super) fn is_unified(self) -> bool {
+        self.code.isa.generation >= Generation::Cdna2
+    }
+
+    /// Whether a scalar instruction has this source: from gfx90a on none has local data share.
+    pub(super) fn is_there(self, source: &Operand) -> bool {
+        !self.is_unified() || *source != Operand::Special(Special::LdsDirect)
+    }
+
     pub(super) fn second_word(self) -> Result<u32, DecodeError> {
         self.code
             .words
@@ -78,6 +88,7 @@ impl Subject<'_> {
         Inst {
             op,
             encoding: self.encoding,
+            generation: self.code.isa.generation,
             wave: self.code.wave,
             size,
             dsts: [Operand::None; 2],
@@ -93,6 +104,7 @@ impl Subject<'_> {
             clamp: false,
             glc: false,
             slc: false,
+            scc: false,
             lds: false,
             tfe: false,
             offen: false,
@@ -100,6 +112,7 @@ impl Subject<'_> {
             gds: false,
             sdwa: None,
             dpp: None,
+            matrix: Blocks::default(),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! VOP1, VOP2, VOPC: plain, with sub-dword addressing (SDWA), with data-parallel primitives (DPP).
 
-use super::operand::{DPP, LITERAL, SDWA, is_register, scalar, scalar_source, source, vector};
+use super::operand::{
+    DPP, LITERAL, SDWA, accumulator, is_register, scalar, scalar_source, source, vector,
+};
 use super::subject::{Code, Subject, bit};
 use crate::error::DecodeError;
-use crate::info::{Flags, Role};
+use crate::info::{Flags, OperandType, Role};
 use crate::inst::{Dpp, Encoding, Inst, Operand, Sdwa, SdwaSelect};
 use crate::op::{Op, family};
 use crate::scalar_register;
@@ -28,7 +30,16 @@ pub(super) fn vop1(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     match op {
         Op::v_readfirstlane_b32 => {
             inst.dsts[0] = subject.require(scalar_dst(dst), "vdst")?;
-            subject.check(is_register(&inst.srcs[0]), "src0")?;
+            let is_there = match subject.is_unified() {
+                true => matches!(inst.srcs[0], Operand::Vector(_)),
+                false => is_register(&inst.srcs[0]),
+            };
+            subject.check(is_there, "src0")?;
+        }
+        Op::v_accvgpr_mov_b32 => {
+            inst.dsts[0] = subject.require(accumulator(dst, 1), "vdst")?;
+            let from = (src0 >= 256).then_some(Operand::Accumulator(src0 as u8));
+            inst.srcs[0] = subject.require(from, "src0")?;
         }
         Op::v_swap_b32 => {
             subject.check(matches!(inst.srcs[0], Operand::Vector(_)), "src0")?;
@@ -100,7 +111,7 @@ fn form(subject: Subject<'_>, op: Op, src0: u32, src1: Option<u32>) -> Result<In
         SDWA if info.flags.contains(Flags::SDWA) => {
             return sdwa(subject, op, subject.second_word()?, src1);
         }
-        DPP if info.flags.contains(Flags::DPP) => {
+        DPP if info.flags.contains(Flags::DPP) || is_broadcast(subject, op) => {
             return dpp(subject, op, subject.second_word()?, src1);
         }
         _ => {}
@@ -115,6 +126,12 @@ fn form(subject: Subject<'_>, op: Op, src0: u32, src1: Option<u32>) -> Result<In
         inst.srcs[1] = subject.require(vector(src1, subject.dwords(info.srcs[1])), "vsrc1")?;
     }
     Ok(inst)
+}
+
+/// Whether sign and magnitude of a source can be changed: since gfx90a also of what is chosen by a mask.
+fn takes_magnitude(subject: Subject<'_>, op: Op, i: usize) -> bool {
+    let is_choice = op == Op::v_cndmask_b32 && subject.is_unified();
+    op.info().srcs[i].ty.is_float() || is_choice
 }
 
 fn select(code: u32) -> Option<SdwaSelect> {
@@ -166,7 +183,7 @@ fn sdwa(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<In
         };
         inst.srcs[i] = subject.require(operand, ["src0", "src1"][i])?;
         sdwa.src_sel[i] = subject.require(select(field & 7), ["src0_sel", "src1_sel"][i])?;
-        if place.ty.is_float() {
+        if takes_magnitude(subject, op, i) {
             subject.check(!bit(field, 3), "sext")?;
             inst.neg |= (field >> 4 & 1) as u8 * (1 << i);
             inst.abs |= (field >> 5 & 1) as u8 * (1 << i);
@@ -175,8 +192,29 @@ fn sdwa(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<In
             sdwa.sext |= (field >> 3 & 1) as u8 * (1 << i);
         }
     }
+    // Conversions of bytes have no choice of the destination's part.
+    if is_of_bytes(op) {
+        subject.check(sdwa.dst_sel == SdwaSelect::Dword, "dst_sel")?;
+    }
     inst.sdwa = Some(sdwa);
     Ok(inst)
+}
+
+/// Whether the lane-swizzled form of an operation is one lane to a row, at most.
+fn is_broadcast(subject: Subject<'_>, op: Op) -> bool {
+    let is_short = matches!(subject.encoding, Encoding::Vop1 | Encoding::Vop2);
+    let info = op.info();
+    let places = info.dsts.iter().chain(&info.srcs);
+    let mut wide = places.filter(|place| place.ty != OperandType::LaneMask);
+    subject.is_unified() && is_short && wide.any(|place| subject.dwords(*place) == 2)
+}
+
+/// Conversions from numbers of 8 bits.
+pub(crate) fn is_of_bytes(op: Op) -> bool {
+    matches!(
+        op,
+        Op::v_cvt_f32_fp8 | Op::v_cvt_f32_bf8 | Op::v_cvt_pk_f32_fp8 | Op::v_cvt_pk_f32_bf8
+    )
 }
 
 fn dpp(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<Inst, DecodeError> {
@@ -184,6 +222,9 @@ fn dpp(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<Ins
     let mut inst = subject.inst(op, 8);
     let ctrl = (word >> 8 & 0x1ff) as u16;
     let exists = match ctrl {
+        // Of two registers, there is no other.
+        0x150..=0x15f => subject.is_unified(),
+        _ if is_broadcast(subject, op) => false,
         0..=0xff | 0x130 | 0x134 | 0x138 | 0x13c | 0x140..=0x143 => true,
         0x101..=0x12f => ctrl & 0xf != 0,
         _ => false,
@@ -197,7 +238,7 @@ fn dpp(subject: Subject<'_>, op: Op, word: u32, src1: Option<u32>) -> Result<Ins
             continue;
         };
         inst.srcs[i] = subject.require(vector(code, subject.dwords(place)), ["src0", "src1"][i])?;
-        if place.ty.is_float() {
+        if takes_magnitude(subject, op, i) {
             inst.neg |= (neg as u8) << i;
             inst.abs |= (abs as u8) << i;
         } else if info.flags.contains(Flags::READS_DST) {

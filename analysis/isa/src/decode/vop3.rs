@@ -6,6 +6,7 @@ use crate::error::DecodeError;
 use crate::info::{Flags, OperandType, Place, Role};
 use crate::inst::{Encoding, Inst, Operand};
 use crate::op::{Op, family};
+use crate::scalar_register::EXEC;
 
 pub(super) fn vop3(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let mut subject = Subject {
@@ -71,11 +72,18 @@ fn vop3_source(subject: Subject<'_>, place: Place, code: u32) -> Option<Operand>
     match (place.role, code) {
         (Role::Vector, 256..) => source(code, subject.dwords(place), None),
         // Constants are at most 64 bits wide.
-        (Role::Any, _) => source(code, subject.dwords(place), None)
-            .filter(|source| subject.dwords(place) <= 2 || is_register(source)),
+        (Role::Any, _) => {
+            source(code, subject.dwords(place), None).filter(|source| match subject.dwords(place) {
+                ..=2 => true,
+                _ if subject.is_unified() => matches!(source, Operand::Vector(_)),
+                _ => is_register(source),
+            })
+        }
         (Role::Scalar, ..256) => scalar_source(code, subject.dwords(place), None),
         (Role::ScalarRegister, ..256) => {
-            scalar_source(code, subject.dwords(place), None).filter(is_register)
+            let is_exec = code == u32::from(EXEC) && subject.is_unified();
+            scalar_source(code, subject.dwords(place), None)
+                .filter(|source| is_register(source) && !is_exec)
         }
         _ => None,
     }
@@ -86,7 +94,22 @@ fn modifiers(subject: Subject<'_>, inst: &mut Inst, given: u8) -> Result<(), Dec
     let info = inst.op.info();
     let has = |flag| info.flags.contains(flag);
     subject.check(!inst.clamp || has(Flags::CLAMP), "clamp")?;
-    subject.check(inst.omod == 0 || has(Flags::OMOD), "omod")?;
+    // Halves have it since gfx90a.
+    let is_half = subject.is_unified()
+        && has(Flags::MODS.union(Flags::OP_SEL))
+        && info.dsts[0].ty == OperandType::F16;
+    subject.check(inst.omod == 0 || has(Flags::OMOD) || is_half, "omod")?;
+    let rounds_bytes = matches!(inst.op, Op::v_cvt_sr_fp8_f32 | Op::v_cvt_sr_bf8_f32);
+    // LLVM has fields of these that mean nothing.
+    if matches!(
+        inst.op,
+        Op::v_dot2c_i32_i16 | Op::v_dot4c_i32_i8 | Op::v_dot8c_i32_i4
+    ) {
+        subject.check((inst.neg | inst.abs) & !given == 0, "neg and abs")?;
+        (inst.neg, inst.abs) = (0, 0);
+    } else if rounds_bytes {
+        (inst.neg, inst.abs) = (inst.neg & 1, inst.abs & 1);
+    }
     let modified = inst.neg | inst.abs;
     if has(Flags::MODS) {
         subject.check(modified & !given == 0, "neg and abs")?;
@@ -106,6 +129,7 @@ fn modifiers(subject: Subject<'_>, inst: &mut Inst, given: u8) -> Result<(), Dec
         subject.check(modified == 0, "neg and abs")?;
     }
     if has(Flags::OP_SEL) {
+        let given = given | if rounds_bytes { 4 } else { 0 };
         subject.check(inst.op_sel & 7 & !given == 0, "op_sel")?;
     } else {
         inst.op_sel = 0;
@@ -123,7 +147,8 @@ pub(super) fn vop3p(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     let info = op.info();
     let high = subject.second_word()?;
     let mut inst = subject.inst(op, 8);
-    inst.dsts[0] = Operand::Vector(word as u8);
+    let dwords = subject.dwords(info.dsts[0]);
+    inst.dsts[0] = subject.require(vector(word & 0xff, dwords), "vdst")?;
     inst.neg_hi = (word >> 8 & 7) as u8;
     inst.op_sel = (word >> 11 & 7) as u8;
     inst.op_sel_hi = ((high >> 27 & 3) | (word >> 12 & 4)) as u8;
@@ -133,7 +158,7 @@ pub(super) fn vop3p(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     for (i, place) in info.srcs[..3].iter().enumerate() {
         let code = high >> (9 * i) & 0x1ff;
         if place.role != Role::None {
-            inst.srcs[i] = subject.require(source(code, 1, None), "source")?;
+            inst.srcs[i] = subject.require(source(code, subject.dwords(*place), None), "source")?;
             given |= 1 << i;
         } else {
             subject.check(code == 0, "source")?;
@@ -143,6 +168,7 @@ pub(super) fn vop3p(word: u32, code: Code<'_>) -> Result<Inst, DecodeError> {
     subject.check(absent == 0, "modifiers of a source that is not there")?;
     // Integers have no sign to flip, but LLVM fixes only some of the bits to zero.
     let negatable = match info.srcs[0].ty {
+        _ if subject.is_unified() => 0b111,
         _ if matches!(
             info.dsts[0].ty,
             OperandType::PackedU16 | OperandType::PackedI16

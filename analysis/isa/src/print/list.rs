@@ -5,28 +5,27 @@ use core::fmt;
 use super::operand;
 use crate::info::Place;
 use crate::inst::{Inst, Operand};
-use crate::wave::WaveSize;
 
 /// Writes operands with `, ` between them, after the mnemonic.
 pub(super) struct List<'a, 'f> {
     pub(super) f: &'a mut fmt::Formatter<'f>,
-    wave: WaveSize,
+    inst: &'a Inst,
     first: bool,
 }
 
 impl<'a, 'f> List<'a, 'f> {
-    pub(super) fn new(f: &'a mut fmt::Formatter<'f>, inst: &Inst) -> Self {
+    pub(super) fn new(f: &'a mut fmt::Formatter<'f>, inst: &'a Inst) -> Self {
         Self {
             f,
-            wave: inst.wave,
+            inst,
             first: true,
         }
     }
 
     /// The separator and an operand in a place of the tables.
     pub(super) fn operand(&mut self, operand: Operand, place: Place) -> fmt::Result {
-        let wave = self.wave;
-        operand::at(self.next()?, operand, place, wave)
+        let inst = self.inst;
+        operand::at(self.next()?, operand, place, inst)
     }
 
     /// The formatter, after the separator.

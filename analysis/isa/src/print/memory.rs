@@ -6,6 +6,7 @@ use super::list::List;
 use super::operand;
 use crate::info::{Flags, Role};
 use crate::inst::{Encoding, Inst, Operand};
+use crate::isa::Generation;
 use crate::op::Op;
 
 pub(super) fn smem(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
@@ -132,6 +133,7 @@ pub(super) fn flat(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
         inst.srcs[0],
         inst.src_dwords(0),
         info.srcs[0].ty,
+        inst.generation,
     )?;
     if info.srcs[1].role != Role::None {
         list.operand(inst.srcs[1], info.srcs[1])?;
@@ -142,16 +144,26 @@ pub(super) fn flat(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     if inst.imm != 0 {
         write!(f, " offset:{}", inst.imm)?;
     }
-    flag(f, " glc", inst.glc)?;
-    flag(f, " slc", inst.slc)?;
-    flag(f, " lds", inst.lds)
+    cache(f, inst)?;
+    flag(f, " lds", inst.lds && !info.flags.contains(Flags::LDS_ONLY))
+}
+
+/// How an access goes through the caches.
+fn cache(f: &mut Formatter<'_>, inst: &Inst) -> fmt::Result {
+    let [device, streamed, system] = match inst.generation {
+        Generation::Cdna3 => [" sc0", " nt", " sc1"],
+        _ => [" glc", " slc", " scc"],
+    };
+    flag(f, device, inst.glc)?;
+    flag(f, streamed, inst.slc)?;
+    flag(f, system, inst.scc)
 }
 
 pub(super) fn buffer(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;
     let info = inst.op.info();
     if info.srcs[1].role == Role::None {
-        return Ok(());
+        return cache(f, inst);
     }
     let list = &mut List::new(f, inst);
     if inst.srcs[3] != Operand::None {
@@ -165,6 +177,7 @@ pub(super) fn buffer(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
             inst.srcs[0],
             inst.src_dwords(0),
             info.srcs[0].ty,
+            inst.generation,
         )?;
     }
     list.operand(inst.srcs[1], info.srcs[1])?;
@@ -179,8 +192,7 @@ pub(super) fn buffer(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     }
     let is_lds_store = info.flags.contains(Flags::LDS_ONLY);
     flag(f, " lds", inst.lds && is_lds_store)?;
-    flag(f, " glc", inst.glc)?;
-    flag(f, " slc", inst.slc)?;
+    cache(f, inst)?;
     flag(f, " tfe", inst.tfe)?;
     flag(f, " lds", inst.lds && !is_lds_store)
 }

@@ -21,7 +21,7 @@ impl fmt::Display for Inst {
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => vector::short(self, f),
             Encoding::Vop3 | Encoding::Vop3b => vector::vop3(self, f),
             Encoding::Vop3p => vector::vop3p(self, f),
-            Encoding::Vop3pMai => vector::plain(self, f),
+            Encoding::Vop3pMai => vector::matrix(self, f),
             Encoding::Smem => memory::smem(self, f),
             Encoding::Ds => memory::ds(self, f),
             Encoding::Flat | Encoding::Global | Encoding::Scratch => memory::flat(self, f),

@@ -4,12 +4,12 @@ use core::fmt::{self, Formatter};
 
 use crate::info::{OperandType, Place, Role};
 use crate::inline_float::InlineFloat;
-use crate::inst::{Operand, Special};
+use crate::inst::{Inst, Operand, Special};
+use crate::isa::Generation;
 use crate::scalar_register::{
     EXEC, EXEC_HIGH, FLAT_SCRATCH, FLAT_SCRATCH_HIGH, LAST_TTMP, M0, TTMP, VCC, VCC_HIGH,
     XNACK_MASK, XNACK_MASK_HIGH,
 };
-use crate::wave::WaveSize;
 
 /// `prefix` and the number of one register, or the range of several.
 pub(super) fn range(f: &mut Formatter<'_>, prefix: &str, first: u8, dwords: u8) -> fmt::Result {
@@ -51,15 +51,19 @@ pub(super) fn any(
     operand: Operand,
     dwords: u8,
     ty: OperandType,
+    generation: Generation,
 ) -> fmt::Result {
+    let is_old = generation < Generation::Cdna2;
     match operand {
         Operand::None => f.write_str("off"),
         Operand::Scalar(code) => scalar(f, code, dwords),
         Operand::Vector(first) => range(f, "v", first, dwords),
         Operand::Accumulator(first) => range(f, "a", first, dwords),
         Operand::Int(value) => write!(f, "{value}"),
-        Operand::Float(value) => float(f, value, dwords, ty),
-        Operand::Literal(bits) => literal(f, bits, dwords, ty),
+        Operand::Float(value) if is_old => float(f, value, dwords, ty),
+        Operand::Float(value) => later_float(f, value, dwords, ty),
+        Operand::Literal(bits) if is_old => literal(f, bits, dwords, ty),
+        Operand::Literal(bits) => later_literal(f, bits, dwords, ty),
         Operand::Special(special) => f.write_str(match special {
             Special::SharedBase => "src_shared_base",
             Special::SharedLimit => "src_shared_limit",
@@ -79,12 +83,18 @@ pub(super) fn at(
     f: &mut Formatter<'_>,
     operand: Operand,
     place: Place,
-    wave: WaveSize,
+    inst: &Inst,
 ) -> fmt::Result {
     if let (Role::Literal, Operand::Literal(bits)) = (place.role, operand) {
         return write!(f, "{bits:#x}");
     }
-    any(f, operand, place.dwords(wave), place.ty)
+    any(
+        f,
+        operand,
+        place.dwords(inst.wave),
+        place.ty,
+        inst.generation,
+    )
 }
 
 /// An inline constant.
@@ -113,6 +123,52 @@ fn literal(f: &mut Formatter<'_>, bits: u32, dwords: u8, ty: OperandType) -> fmt
         _ if bits <= 64 => write!(f, "{bits}"),
         _ => write!(f, "{bits:#x}"),
     }
+}
+
+/// An inline constant, as LLVM 19 shows it.
+fn later_float(
+    f: &mut Formatter<'_>,
+    value: InlineFloat,
+    dwords: u8,
+    ty: OperandType,
+) -> fmt::Result {
+    match ty {
+        OperandType::B16 | OperandType::U16 | OperandType::I16 => {
+            write!(f, "{:#x}", value.half())
+        }
+        OperandType::PackedF32 | OperandType::PackedB32 => f.write_str(value.text(1)),
+        // Of a matrix of doubles.
+        OperandType::B256 => f.write_str(value.text(2)),
+        _ => f.write_str(value.text(dwords)),
+    }
+}
+
+/// A literal, as LLVM 19 shows it.
+fn later_literal(f: &mut Formatter<'_>, bits: u32, dwords: u8, ty: OperandType) -> fmt::Result {
+    match ty {
+        OperandType::F16 => half(f, bits as u16, true),
+        OperandType::B16 | OperandType::U16 | OperandType::I16 => match is_constant(bits) {
+            true => single(f, bits),
+            false => write!(f, "{:#x}", bits as u16),
+        },
+        OperandType::PackedF16 => match (bits as i32, u16::try_from(bits)) {
+            (-16..=64, _) => single(f, bits),
+            (_, Ok(low)) if InlineFloat::from_half(low).is_some() => half(f, low, true),
+            _ => write!(f, "{bits:#x}"),
+        },
+        // The upper half.
+        OperandType::F64 => match (bits, InlineFloat::from_double(u64::from(bits) << 32)) {
+            (0, _) => f.write_str("0"),
+            (_, Some(value)) => f.write_str(value.text(2)),
+            _ => write!(f, "{bits:#x}"),
+        },
+        _ => literal(f, bits, dwords, ty),
+    }
+}
+
+/// Whether an operand code stands for these bits.
+fn is_constant(bits: u32) -> bool {
+    matches!(bits as i32, -16..=64) || InlineFloat::from_single(bits).is_some()
 }
 
 fn half(f: &mut Formatter<'_>, bits: u16, is_float: bool) -> fmt::Result {

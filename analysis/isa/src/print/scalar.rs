@@ -6,6 +6,7 @@ use super::list::List;
 use crate::decode::takes_immediate;
 use crate::info::{Class, Role};
 use crate::inst::Inst;
+use crate::isa::Generation;
 use crate::op::Op;
 
 fn destinations(inst: &Inst, list: &mut List<'_, '_>) -> fmt::Result {
@@ -42,12 +43,12 @@ pub(super) fn sopk(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let list = &mut List::new(f, inst);
     match inst.op {
         Op::s_setreg_b32 | Op::s_setreg_imm32_b32 => {
-            hardware_register(list.next()?, imm)?;
+            hardware_register(list.next()?, imm, inst.generation)?;
             sources(inst, list)
         }
         Op::s_getreg_b32 => {
             destinations(inst, list)?;
-            hardware_register(list.next()?, imm)
+            hardware_register(list.next()?, imm, inst.generation)
         }
         _ => {
             destinations(inst, list)?;
@@ -72,7 +73,7 @@ pub(super) fn sopp(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
         (_, Class::Wait) => wait(f, imm),
         (_, Class::Message) => {
             f.write_str(" ")?;
-            message(f, imm)
+            message(f, imm, inst.generation)
         }
         (Op::s_set_gpr_idx_mode, _) => {
             f.write_str(" ")?;
@@ -101,7 +102,7 @@ fn wait(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
     Ok(())
 }
 
-fn message(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
+fn message(f: &mut Formatter<'_>, imm: u16, generation: Generation) -> fmt::Result {
     let (id, op, stream) = (imm & 0xf, imm >> 4 & 7, imm >> 8 & 3);
     let geometry = ["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"];
     let system = [
@@ -126,7 +127,8 @@ fn message(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
                 geometry[usize::from(op)]
             )
         }
-        (15, 1..=4) if stream == 0 => {
+        // LLVM 19 knows that GFX9 has no answer of the host.
+        (15, 1..=4) if stream == 0 && (op != 3 || generation < Generation::Cdna2) => {
             write!(f, "sendmsg(MSG_SYSMSG, {})", system[usize::from(op) - 1])
         }
         (1 | 4..=10, 0) if stream == 0 => {
@@ -149,7 +151,7 @@ fn message(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
     }
 }
 
-fn hardware_register(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
+fn hardware_register(f: &mut Formatter<'_>, imm: u16, generation: Generation) -> fmt::Result {
     let (id, offset, width) = (imm & 0x3f, imm >> 6 & 0x1f, (imm >> 11) + 1);
     f.write_str("hwreg(")?;
     let name = match id {
@@ -165,6 +167,11 @@ fn hardware_register(f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
         17 => "TBA_HI",
         18 => "TMA_LO",
         19 => "TMA_HI",
+        20 if generation == Generation::Cdna3 => "XCC_ID",
+        21 if generation == Generation::Cdna3 => "SQ_PERF_SNAPSHOT_DATA",
+        22 if generation == Generation::Cdna3 => "SQ_PERF_SNAPSHOT_DATA1",
+        23 if generation == Generation::Cdna3 => "SQ_PERF_SNAPSHOT_PC_LO",
+        24 if generation == Generation::Cdna3 => "SQ_PERF_SNAPSHOT_PC_HI",
         _ => "",
     };
     if name.is_empty() {

@@ -4,9 +4,10 @@ use core::fmt::{self, Formatter};
 
 use super::list::List;
 use super::operand;
-use crate::decode::is_mix;
+use crate::decode::{is_mix, is_of_bytes};
 use crate::info::{Flags, OperandType, Place, Role};
-use crate::inst::{Dpp, Encoding, Inst, Operand, SdwaSelect};
+use crate::inst::{Blocks, Dpp, Encoding, Inst, Operand, SdwaSelect};
+use crate::isa::Generation;
 use crate::op::Op;
 
 /// A 32-bit encoding, plain or with SDWA or DPP.
@@ -27,7 +28,7 @@ pub(super) fn short(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     operands(inst, f)?;
     if let Some(sdwa) = inst.sdwa {
         output(inst, f)?;
-        if inst.encoding != Encoding::Vopc {
+        if inst.encoding != Encoding::Vopc && !is_of_bytes(inst.op) {
             let unused = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
             let unused = unused.get(usize::from(sdwa.dst_unused)).ok_or(fmt::Error)?;
             write!(f, " dst_sel:{} dst_unused:{unused}", select(sdwa.dst_sel))?;
@@ -45,15 +46,17 @@ pub(super) fn short(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
 
 pub(super) fn vop3(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     let info = inst.op.info();
-    let promoted = info.flags.contains(Flags::VOP3) && info.dsts[0].role != Role::None;
+    let promoted = info.flags.contains(Flags::VOP3)
+        && info.dsts[0].role != Role::None
+        && !(inst.op == Op::v_mul_legacy_f32 && inst.generation >= Generation::Cdna2);
     write!(f, "{}{}", inst.op, if promoted { "_e64" } else { "" })?;
     operands(inst, f)?;
     if info.flags.contains(Flags::OP_SEL) && inst.op_sel != 0 {
-        let count = inst
-            .srcs
-            .iter()
-            .filter(|source| **source != Operand::None)
-            .count();
+        let sources = inst.srcs.iter();
+        let count = sources.filter(|source| **source != Operand::None).count();
+        // LLVM has them with a third source.
+        let more = matches!(inst.op, Op::v_cvt_sr_fp8_f32 | Op::v_cvt_sr_bf8_f32);
+        let count = count + usize::from(more);
         f.write_str(" op_sel:[")?;
         for i in 0..count {
             write!(f, "{},", inst.op_sel >> i & 1)?;
@@ -63,9 +66,25 @@ pub(super) fn vop3(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     output(inst, f)
 }
 
-pub(super) fn plain(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn matrix(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", inst.op)?;
-    plain_operands(inst, f)
+    plain_operands(inst, f)?;
+    let Blocks { cbsz, abid, blgp } = inst.matrix;
+    let is_of_doubles = matches!(
+        inst.op,
+        Op::v_mfma_f64_16x16x4_f64 | Op::v_mfma_f64_4x4x4_4b_f64
+    );
+    if cbsz != 0 {
+        write!(f, " cbsz:{cbsz}")?;
+    }
+    if abid != 0 {
+        write!(f, " abid:{abid}")?;
+    }
+    match (blgp, is_of_doubles) {
+        (0, _) => Ok(()),
+        (_, true) => write!(f, " neg:[{},{},{}]", blgp & 1, blgp >> 1 & 1, blgp >> 2),
+        (_, false) => write!(f, " blgp:{blgp}"),
+    }
 }
 
 pub(super) fn vop3p(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
@@ -141,7 +160,7 @@ fn operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
         if abs {
             f.write_str("|")?;
         }
-        operand::at(f, source, shown(inst, i, place), inst.wave)?;
+        operand::at(f, source, shown(inst, i, place), inst)?;
         if abs {
             f.write_str("|")?;
         }
@@ -152,10 +171,13 @@ fn operands(inst: &Inst, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Two half-precision sources LLVM shows as another type.
+/// Sources that LLVM shows as another type.
 fn shown(inst: &Inst, i: usize, place: Place) -> Place {
+    let is_literal = matches!(inst.srcs[i], Operand::Literal(_));
+    let is_old = inst.generation < Generation::Cdna2;
     let ty = match (inst.op, i) {
-        (Op::v_madmk_f16, 0) if matches!(inst.srcs[0], Operand::Literal(_)) => OperandType::F32,
+        (Op::v_madmk_f16, 0) if is_literal && is_old => OperandType::F32,
+        (Op::v_cmp_class_f16 | Op::v_cmpx_class_f16, 0) if is_literal => OperandType::F16,
         (Op::v_ldexp_f16, 1) => OperandType::F16,
         _ => place.ty,
     };
@@ -229,6 +251,7 @@ fn swizzle(f: &mut Formatter<'_>, dpp: Dpp) -> fmt::Result {
         0x141 => f.write_str(" row_half_mirror")?,
         0x142 => f.write_str(" row_bcast:15")?,
         0x143 => f.write_str(" row_bcast:31")?,
+        0x150..=0x15f => write!(f, " row_newbcast:{}", ctrl & 0xf)?,
         _ => return Err(fmt::Error),
     }
     write!(

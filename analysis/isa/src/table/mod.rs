@@ -6,7 +6,8 @@
 //! of the 64-bit form.
 //!
 //! Places are named `s_` scalar (as a source also a constant), `r_` scalar register only, `v_`
-//! vector, `a_` any of these, `c_` accumulation register, `l_` a literal in any case, then the type
+//! vector, `a_` any of these, `c_` accumulation register, `m_` vector or accumulation register, `n_` these or a
+//! constant, `l_` a literal in any case, then the type
 //! (`pf16` is two packed halves, `mask` a bit for each lane). They describe the 64-bit form of a vector operation: the second source of VOP2 and
 //! VOPC proper is a vector register.
 //!
@@ -18,6 +19,8 @@ pub(crate) mod gfx900;
 pub(crate) mod gfx904;
 pub(crate) mod gfx906;
 pub(crate) mod gfx908;
+pub(crate) mod gfx90a;
+pub(crate) mod gfx942;
 pub(crate) mod global;
 pub(crate) mod mtbuf;
 pub(crate) mod mubuf;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use strobe_isa::Target;
+use strobe_isa::{Generation, Target};
 
 /// One line of disassembly.
 pub(crate) struct Line<'a> {
@@ -22,6 +22,18 @@ impl Line<'_> {
         !self.text.starts_with(".long") && !self.text.contains("/*")
     }
 
+    /// Whether a source is neither a vector, nor an accumulation register, nor a number.
+    pub(crate) fn has_scalar_source(&self) -> bool {
+        let sources = self.text.split(", ").skip(1);
+        let is_other = |text: &str| {
+            matches!(
+                text.as_bytes(),
+                [b'v' | b'a', b'[' | b'0'..=b'9', ..] | [b'-' | b'0'..=b'9', ..]
+            )
+        };
+        !sources.into_iter().all(is_other)
+    }
+
     /// Whether `name` is one of the operands.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         self.text
@@ -30,21 +42,35 @@ impl Line<'_> {
     }
 }
 
-fn program() -> PathBuf {
+/// The version that judges a target. Each knows some fields better than the one before: all older targets are judged by
+/// one, so that they have the same text.
+fn version(target: &Target) -> u32 {
+    match target.isa.generation() {
+        Generation::Gcn5 | Generation::Cdna1 => 15,
+        // LLVM 15 takes the operands of matrix instructions for others.
+        Generation::Cdna2 | Generation::Cdna3 => 19,
+    }
+}
+
+fn program(target: &Target) -> PathBuf {
+    let version = version(target);
     let candidates = [
-        "llvm-objdump-15",
-        "/usr/lib/llvm-15/bin/llvm-objdump",
-        "llvm-objdump",
+        format!("llvm-objdump-{version}"),
+        format!("/usr/lib/llvm-{version}/bin/llvm-objdump"),
+        "llvm-objdump".into(),
     ];
-    for candidate in candidates {
+    for candidate in &candidates {
         let output = Command::new(candidate).arg("--version").output();
         if let Ok(output) = output
-            && String::from_utf8_lossy(&output.stdout).contains("version 15.")
+            && String::from_utf8_lossy(&output.stdout).contains(&format!("version {version}."))
         {
             return candidate.into();
         }
     }
-    panic!("no llvm-objdump of LLVM 15 among {candidates:?}: text differs between versions");
+    panic!(
+        "no llvm-objdump of LLVM {version} among {candidates:?}: text differs between versions. \
+         `cargo xtask setup --tests` installs it"
+    );
 }
 
 /// Calls `check` with each line of the disassembly of `elf` for `target`.
@@ -54,7 +80,7 @@ pub(crate) fn disassemble(elf: &[u8], target: &Target, mut check: impl FnMut(&Li
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("oracle-{}-{number}.elf", std::process::id()));
     std::fs::write(&path, elf).expect("the code object cannot be written");
-    let mut child = Command::new(program())
+    let mut child = Command::new(program(target))
         .args(["-d", "-z", &format!("--mcpu={target}")])
         .arg(&path)
         .stdout(Stdio::piped())

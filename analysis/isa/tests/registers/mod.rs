@@ -3,7 +3,7 @@
 use std::fmt;
 
 use strobe_isa::scalar_register::{EXEC, FLAT_SCRATCH, LAST_TTMP, M0, TTMP, VCC, XNACK_MASK};
-use strobe_isa::{Encoding, Flags, Inst, Operand, Special};
+use strobe_isa::{Encoding, Flags, Generation, Inst, Operand, Special};
 
 /// Consecutive registers of one file: the first, and how many.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,12 @@ pub(crate) fn reads(inst: &Inst) -> Vec<Registers> {
     for (i, &source) in inst.srcs.iter().enumerate() {
         found.extend(registers(inst, source, inst.src_dwords(i)));
     }
-    let flags = flags(inst);
+    let mut flags = flags(inst);
+    // Waves of later targets find their scratch by themselves.
+    flags.set(
+        Flags::READS_FLAT_SCRATCH,
+        flags.contains(Flags::READS_FLAT_SCRATCH) && inst.generation < Generation::Cdna3,
+    );
     if flags.contains(Flags::READS_DST) {
         found.extend(registers(inst, inst.dsts[0], inst.dst_dwords(0)));
     }

@@ -1,4 +1,4 @@
-//! Packages that hold code for gfx906 which nobody here has written.
+//! Packages that hold code for gfx906, or for gfx90a and gfx942, which nobody here has written.
 
 /// Where a package comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,16 +39,16 @@ const fn wheel(name: &'static str, version: &'static str, download: u64, unpacke
 /// The Python that wheels are for: the last that all of them have been built for.
 pub(super) const PYTHON: &str = "3.11";
 
-/// Smaller ones first. Left out, for they have no code for gfx906: hipBLASLt, hipSPARSELt, rocWMMA, rocSOLVER 6.4
-/// (which has some for all of gfx9),
-/// newer CuPy; and because they compile it when they run: MIOpen, rocFFT, PyTorch's Triton.
-pub(super) const PACKAGES: [Package; 20] = [
+/// Smaller ones first. hipSPARSELt, rocBLAS 7.2 and CuPy 14 have code for later targets alone, or most of it. Left out: rocSOLVER 6.4 (which has
+/// some for all of gfx9), hipBLASLt and rocWMMA, for their size; and because they compile it when they run: MIOpen, rocFFT, PyTorch's Triton.
+pub(super) const PACKAGES: [Package; 22] = [
     wheel("jax-rocm7-plugin", "0.10.2", 4, 18),
     debian("librocrand1", "bookworm", 9, 24),
     wheel("ftllm-rocm", "0.1.5.1", 12, 36),
     debian("libmagma-sparse2-rocm", "sid", 16, 80),
     debian("librocrand1-tests", "sid", 34, 145),
     debian("librocrand1", "sid", 42, 137),
+    debian("libhipsparselt0", "experimental", 44, 1100),
     debian("librpp2-hip", "experimental", 56, 524),
     wheel("cupy-rocm-5-0", "13.3.0", 61, 250),
     debian("librocsparse0", "bookworm", 95, 1280),
@@ -58,6 +58,7 @@ pub(super) const PACKAGES: [Package; 20] = [
     wheel("jax-rocm7-pjrt", "0.12.0", 134, 600),
     debian("librocblas4", "sid", 281, 4023),
     debian("libmagma2-rocm", "sid", 311, 1238),
+    debian("librocblas5", "experimental", 319, 1500),
     debian("librocsparse1", "sid", 363, 1631),
     debian("libhipcub-tests", "sid", 497, 1421),
     debian("librocsolver0", "experimental", 630, 691),
