@@ -66,6 +66,13 @@ pub(crate) fn rests() -> Option<Signal> {
     }
 }
 
+/// Call before an error is said: what an interrupt is removing fails here and there, and then it is the interrupt that
+/// ends the command.
+pub(crate) fn goes_first() {
+    // Whoever takes one never lets go of it.
+    drop(STAGED.lock());
+}
+
 fn set(to: Staged) {
     *STAGED.lock().unwrap_or_else(PoisonError::into_inner) = to;
 }
@@ -95,5 +102,21 @@ fn remove(path: &Path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => thread::sleep(BETWEEN_TURNS),
             _ => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_not_said_while_an_interrupt_removes_what_is_staged() {
+        // As `take` does.
+        let staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+        let says = thread::spawn(goes_first);
+        thread::sleep(Duration::from_millis(50));
+        assert!(!says.is_finished());
+        drop(staged);
+        says.join().expect("it does not panic");
     }
 }

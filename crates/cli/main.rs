@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         return outcome::exit(criu::run(&arguments));
     }
     let mut arguments = Arguments::parse();
-    outcome::exit(match arguments.number_inside {
+    let outcome = match arguments.number_inside {
         Some(number) => {
             arguments.action.set_program(number);
             // The sentence has numbers of that namespace, and is of what is seen in there.
@@ -103,7 +103,11 @@ fn main() -> ExitCode {
             Ok(Some(code)) => Ok(code),
             Err(error) => Err(error),
         },
-    })
+    };
+    if outcome.is_err() {
+        interrupt::goes_first();
+    }
+    outcome::exit(outcome)
 }
 
 fn act(action: Action) -> Outcome {

@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &CheckpointArguments, every: Duration) -> Outcome {
             // It was why.
             Err(_) if !program.is_alive() => break,
             Err(error) => {
+                interrupt::goes_first();
                 let wait = humantime::format_duration(every);
                 let why = sentence(&error);
                 notice(format_args!("{why}; the next one in {wait}"));
