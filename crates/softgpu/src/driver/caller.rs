@@ -244,6 +244,11 @@ fn clear(device: &Device, tables: &mut Tables, slot: usize) {
 
 fn close_render_file(device: &Device, tables: &mut Tables, file: usize) {
     let owner = file as u32 + 1;
+    // Whoever is found dead only later must not take along what is another's by then.
+    let devices = tables.processes.iter_mut().flat_map(|p| &mut p.devices);
+    for device in devices.filter(|device| device.vm == owner) {
+        device.vm = 0;
+    }
     while let Some(mapping) = tables.mappings.take(|mapping| mapping.file == owner) {
         release(device, tables, mapping.object as usize);
     }
@@ -251,4 +256,47 @@ fn close_render_file(device: &Device, tables: &mut Tables, file: usize) {
         release(device, tables, handle.object as usize);
     }
     tables.render_files[file] = RenderFile::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::device::Mapping;
+
+    #[test]
+    fn who_is_found_dead_later_takes_nothing_of_what_another_has_by_then() {
+        let device = Device::anonymous();
+        let mut tables = device.lock().expect("the lock");
+        let tables = &mut *tables;
+        let [dying, new] = [1, 2].map(|pid| {
+            let mut id = ProcessId::own().expect("it runs");
+            id.pid = pid;
+            id
+        });
+        let of = |tables: &mut Tables, slot: usize, id| {
+            tables.processes[slot].id = id;
+            tables.processes[slot].devices[0].vm = 1;
+            tables.render_files[0].id = id;
+        };
+        of(tables, 0, dying);
+        // It ends after a look at its slot, before the one at its file.
+        let looks = Cell::new(0);
+        reap_those(&device, tables, |id| {
+            *id == dying && looks.replace(looks.get() + 1) > 0
+        });
+        assert!(tables.render_files[0].id.is_nobody() && tables.processes[0].id == dying);
+        of(tables, 1, new);
+        let mapping = Mapping {
+            file: 1,
+            size: 0x1000,
+            ..Mapping::default()
+        };
+        tables.mappings.insert(mapping).expect("there is room");
+        reap_those(&device, tables, |id| *id == dying);
+        assert!(tables.processes[0].id.is_nobody());
+        assert_eq!(tables.mappings.iter().count(), 1);
+        assert_eq!(tables.render_files[0].id, new);
+    }
 }
