@@ -157,6 +157,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("leaves.cpp", "goes on until it is told otherwise"),
     ("newer.c", "wants a HIP that is not installed"),
     ("newer_hip.c", "is that HIP"),
+    ("probes.c", "asks what a HIP has that is not installed"),
     (
         "rewritten.cpp",
         "its CPU writes device memory, which is not mapped everywhere",
