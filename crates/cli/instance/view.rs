@@ -72,7 +72,13 @@ pub(super) fn enter(folder: &Folder) -> Result<(), ViewError> {
         mount(tmpfs, &shared_memory, tmpfs, apart, Some("mode=1777"))
             .map_err(at(&shared_memory))?;
     }
-    bind(&folder.checkpoints(), &new, MsFlags::empty()).map_err(at(&folder.checkpoints()))?;
+    let checkpoints = folder.checkpoints();
+    // It is there, unless it lies in /dev/shm.
+    fs::create_dir_all(below(&new, &checkpoints)).map_err(|error| ViewError::Mount {
+        path: checkpoints.clone(),
+        error,
+    })?;
+    bind(&checkpoints, &new, MsFlags::empty()).map_err(at(&checkpoints))?;
     // The old root is stacked on the new one, and taken off it.
     chdir(&new).map_err(at(&new))?;
     pivot_root(".", ".").map_err(at(&new))?;
