@@ -52,6 +52,8 @@ pub(crate) struct Inet {
 struct Options {
     #[prost(string, tag = "15")]
     device: String,
+    #[prost(bool, tag = "17")]
+    reuse_port: bool,
 }
 
 /// A port that a restore could not bind.
@@ -107,9 +109,9 @@ pub(crate) fn sockets(images: &Path) -> io::Result<Vec<Inet>> {
 }
 
 impl Inet {
-    /// Tried as CRIU does (`open_inet_sk` and `inet_bind` of criu/sk-inet.c), which lets sockets of one program
-    /// share a port, and those of IPv6 have addresses that are not there yet. Where it looks at devices, it is
-    /// not tried.
+    /// Tried as CRIU does (`open_inet_sk` and `inet_bind` of criu/sk-inet.c), which lets those of IPv6 have addresses that
+    /// are not there yet. It lets all sockets share a port, too, so that those of one program can: what it has restored
+    /// it would bind over. Here only those share one that did. Where CRIU looks at devices, it is not tried.
     fn unbindable(&self) -> Option<Unbindable> {
         let (kind, name) = match self.protocol as i32 {
             libc::IPPROTO_TCP => (SockType::Stream, "TCP"),
@@ -128,7 +130,8 @@ impl Inet {
         let tried = || {
             let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
             setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-            setsockopt(&socket, sockopt::ReusePort, &true)?;
+            let shares = self.options.as_ref().is_some_and(|o| o.reuse_port);
+            setsockopt(&socket, sockopt::ReusePort, &shares)?;
             if family == AddressFamily::Inet6 {
                 setsockopt(&socket, sockopt::IpFreebind, &true)?;
             }
@@ -217,6 +220,40 @@ mod tests {
     }
 
     #[test]
+    fn what_listens_after_a_restore_shares_its_port_only_if_both_wanted_that() {
+        for wanted in [false, true] {
+            let listener = socket(
+                AddressFamily::Inet,
+                SockType::Stream,
+                SockFlag::empty(),
+                None,
+            )
+            .expect("a socket");
+            // As CRIU does.
+            setsockopt(&listener, sockopt::ReuseAddr, &true).expect("set");
+            setsockopt(&listener, sockopt::ReusePort, &true).expect("set");
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            bind(listener.as_raw_fd(), &SockaddrStorage::from(any)).expect("a port");
+            setsockopt(&listener, sockopt::ReusePort, &wanted).expect("set");
+            let listener = TcpListener::from(listener);
+            nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXCONN)
+                .expect("it listens");
+            let asked = inet(libc::IPPROTO_TCP, 0, listener.local_addr().expect("bound"));
+            for wants in [false, true] {
+                let options = Options {
+                    reuse_port: wants,
+                    ..Options::default()
+                };
+                let asked = Inet {
+                    options: Some(options),
+                    ..asked.clone()
+                };
+                assert_eq!(said_of(asked).is_empty(), wanted && wants);
+            }
+        }
+    }
+
+    #[test]
     fn an_address_that_is_not_here_is_told_unless_it_is_of_a_device() {
         // For documentation (RFC 5737).
         let elsewhere = "192.0.2.1:4711".parse().expect("an address");
@@ -225,6 +262,7 @@ mod tests {
         assert!(said[0].ends_with("that this machine has not"), "{said:?}");
         let options = Options {
             device: "eth0".into(),
+            ..Options::default()
         };
         let of_device = Inet {
             options: Some(options),
