@@ -108,13 +108,15 @@ pub(crate) fn run(
     // Threads are made only where children would be of the same namespace.
     setns(own, CloneFlags::CLONE_NEWPID)?;
     let (is_restored, status) = see_to_the_end(ours, first)?;
-    if !is_restored && status.signal().is_none() {
-        // By its own word. All in there has ended, or does so, and nothing of the program has run.
+    if is_restored {
+        if !arguments.json {
+            let files = folder.files();
+            notice(format_args!("what it writes is in {}", files.display()));
+        }
+    } else if status.signal().is_none() {
+        // By its own word nothing of the program has run, and all in there has ended, or does so. What was killed says nothing.
         let _ = waitpid(first, None);
         folder.remove();
-    } else if !arguments.json {
-        let files = folder.files();
-        notice(format_args!("what it writes is in {}", files.display()));
     }
     if let Some(signal) = status.signal() {
         wrapper::end_by(signal);
