@@ -157,7 +157,8 @@ impl Mounted {
                 path: folder.path().to_path_buf(),
                 error,
             }),
-            // Not every kind of file system can be a layer (FAT cannot). What is not the instance's own it may not change.
+            // Not every file system can be a layer (an overlay of overlays cannot). What is not the instance's own it may not
+            // change.
             (Err(_), false) => self.show_unchangeable(&root).map_err(failed),
         }
     }
