@@ -18,6 +18,7 @@ use crate::summary::FootprintSummary;
 use crate::touch::Touch;
 use crate::unseen::{Unseen, unseen};
 use crate::walk::Walk;
+use crate::walked::Walked;
 
 /// What a kernel may touch, as a function of the launch. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -86,8 +87,9 @@ fn walk(
         // what comes next, and so does the walk.
         walk.run().map_err(|reason| (reason, Some(walk.pc)))?;
         steps += walk.spent();
-        let indexed = std::mem::take(&mut walk.indexed);
-        Ok((Plan::new(walk, limits), indexed, steps > limits.steps))
+        let (walked, indexed) = Walked::of(walk);
+        let plan = Plan::new(walked, object, kernel, limits);
+        Ok((plan, indexed, steps > limits.steps))
     };
     let mut taken = Reaches::nowhere();
     for walks in 0..MAX_WALKS {

@@ -545,7 +545,7 @@ impl<'a> Evaluation<'a> {
     pub(crate) fn narrow(&mut self, id: Id, facts: FactId, bits: u32, value: Value) -> Value {
         let mut value = value;
         let mut at = facts;
-        let own = crate::expr::part(id);
+        let own = self.plan.arena.part(id);
         while at != NOTHING {
             let fact = *self.plan.facts.get(at);
             if fact.parts & own == 0 {

@@ -13,6 +13,7 @@ mod wide;
 
 use crate::float::{Double, Root};
 use crate::interner::{Interner, Vacant};
+use crate::live::Live;
 use crate::node::ID;
 use crate::words;
 
@@ -29,6 +30,8 @@ pub(crate) struct Traits {
     pub(crate) parts: u64,
     /// May differ between lanes.
     pub(crate) divergent: bool,
+    /// The number of its own bit in `parts`, which stays when the node gets another number.
+    bit: u8,
     depth: u16,
 }
 
@@ -53,6 +56,14 @@ pub(crate) struct Arena {
     pub(crate) inside: u64,
 }
 
+/// What every arena begins with.
+const ALWAYS: [Node; 5] = [
+    Node::Bottom,
+    Node::True,
+    Node::False,
+    Node::Const(0),
+    Node::Const(u32::MAX),
+];
 pub(crate) const BOTTOM: Id = Id(0);
 pub(crate) const TRUE: Id = Id(1);
 pub(crate) const FALSE: Id = Id(2);
@@ -74,13 +85,7 @@ impl Arena {
             unique: 0,
             inside: 0,
         };
-        for node in [
-            Node::Bottom,
-            Node::True,
-            Node::False,
-            Node::Const(0),
-            Node::Const(u32::MAX),
-        ] {
+        for node in ALWAYS {
             arena.intern(node);
         }
         arena
@@ -105,6 +110,11 @@ impl Arena {
         self.traits[id.0 as usize]
     }
 
+    /// The bit of a node in [`Traits::parts`].
+    pub(crate) fn part(&self, id: Id) -> u64 {
+        1 << self.traits(id).bit
+    }
+
     pub(crate) fn unique(&mut self) -> u32 {
         self.unique += 1;
         self.unique
@@ -120,6 +130,7 @@ impl Arena {
             loops: 0,
             parts: 0,
             divergent: false,
+            bit: 0,
             depth: 0,
         };
         for child in children(&node).into_iter().flatten() {
@@ -166,6 +177,7 @@ impl Arena {
             loops: self.inside,
             parts: 0,
             divergent: true,
+            bit: 0,
             depth: 0,
         };
         self.append(node, traits)
@@ -177,26 +189,48 @@ impl Arena {
         id
     }
 
-    /// Nothing is added any more: what is only for that goes.
-    pub(crate) fn finish(&mut self) {
-        self.interner = Interner::new();
-        let compared = self.nodes.iter().filter_map(|node| match node {
-            Node::Compare(_, a, b) => Some([*a, *b]),
+    /// Those that there always are.
+    pub(crate) fn always(&self) -> impl Iterator<Item = Id> + use<> {
+        (0..ALWAYS.len() as u32).map(Id)
+    }
+
+    /// What is kept of it; nothing is added any more.
+    pub(crate) fn keep(&self, live: &Live) -> Self {
+        let kept = || live.nodes.kept().map(Id);
+        let compared = kept().filter_map(|id| match self.node(id) {
+            Node::Compare(_, a, b) => Some([a, b]),
             _ => None,
         });
         let lows = compared.flatten();
-        self.lows = lows
-            .filter_map(|whole| Some((whole, self.known_low(whole)?)))
-            .collect();
-        (self.highs, self.pairs) = Default::default();
-        self.doubles = Vec::new();
-        self.nodes.shrink_to_fit();
-        self.traits.shrink_to_fit();
+        let lows = lows.filter_map(|whole| {
+            let low = self.known_low(whole)?;
+            Some((live.node(whole), live.node(low)))
+        });
+        let roots = live.roots.kept();
+        let roots = roots.map(|root| self.roots[root as usize].keep(live));
+        Self {
+            nodes: kept().map(|id| live.renumbered(self.node(id))).collect(),
+            traits: kept().map(|id| self.traits(id)).collect(),
+            interner: Interner::empty(),
+            lows: lows.collect(),
+            highs: Map::default(),
+            pairs: Map::default(),
+            phis: live
+                .phis
+                .kept()
+                .map(|phi| live.node(self.phi(phi)))
+                .collect(),
+            doubles: Vec::new(),
+            roots: roots.collect(),
+            unique: self.unique,
+            inside: self.inside,
+        }
     }
 
     fn append(&mut self, node: Node, mut traits: Traits) -> Id {
         let id = Id(self.nodes.len() as u32);
-        traits.parts |= part(id);
+        traits.bit = bit(id);
+        traits.parts |= 1 << traits.bit;
         self.nodes.push(node);
         self.traits.push(traits);
         id
@@ -208,6 +242,7 @@ impl Arena {
             loops,
             parts: 0,
             divergent,
+            bit: 0,
             depth: 0,
         };
         let id = self.append(Node::Phi(self.phis.len() as u32), traits);
@@ -225,6 +260,7 @@ impl Arena {
             loops,
             parts: 0,
             divergent,
+            bit: 0,
             depth: 0,
         };
         match self.interner.find(&self.nodes, &node) {
@@ -302,7 +338,7 @@ impl Arena {
             self.append(
                 high,
                 Traits {
-                    parts: traits.parts & !part(low),
+                    parts: traits.parts & !self.part(low),
                     ..traits
                 },
             );
@@ -486,7 +522,7 @@ impl Arena {
     }
 }
 
-/// The bit of a node in [`Traits::parts`].
-pub(crate) fn part(id: Id) -> u64 {
-    1 << (u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+/// The number of a new node's bit in [`Traits::parts`].
+fn bit(id: Id) -> u8 {
+    (u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u8
 }

@@ -4,7 +4,8 @@
 //! held where they parted: the common tail. So a condition on a loop's phi, which speaks of one
 //! iteration, never reaches the loop's head again.
 
-use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node, part};
+use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+use crate::live::Live;
 use crate::terms;
 
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +66,7 @@ impl Facts {
         if let Some(known) = self.known(parent, condition) {
             return known;
         }
-        let own = part(a) | part(b) | terms::parts(arena, a) | terms::parts(arena, b);
+        let own = arena.part(a) | arena.part(b) | terms::parts(arena, a) | terms::parts(arena, b);
         self.push_of(parent, condition, own)
     }
 
@@ -129,10 +130,26 @@ impl Facts {
         a + b - 2 * common
     }
 
-    /// Nothing is added any more: what is only for that goes.
-    pub(crate) fn finish(&mut self) {
-        (self.ids, self.both) = Default::default();
-        self.facts.shrink_to_fit();
+    pub(crate) fn len(&self) -> usize {
+        self.facts.len()
+    }
+
+    /// What is kept of them; nothing is added any more.
+    pub(crate) fn keep(&self, live: &Live) -> Self {
+        let kept = live.facts.kept().map(FactId).map(|id| {
+            let fact = *self.get(id);
+            Fact {
+                parent: live.fact(fact.parent),
+                condition: live.node(fact.condition),
+                jump: live.fact(fact.jump),
+                ..fact
+            }
+        });
+        Self {
+            facts: kept.collect(),
+            ids: Map::default(),
+            both: Map::default(),
+        }
     }
 
     /// What two chains have in common.

@@ -1,5 +1,6 @@
 //! Floats of 64 bits, as far as it is known what they are made of: [`crate::floats`] follows them.
 
+use crate::live::Live;
 use crate::node::Id;
 
 /// What an instruction rounds by at most, of its result.
@@ -142,4 +143,16 @@ pub(crate) struct Root {
     /// The integer is a sum of these words of 64 bits, with the low halves of each.
     pub(crate) terms: Vec<(Id, Id, i128)>,
     pub(crate) constant: i128,
+}
+
+impl Root {
+    pub(crate) fn keep(&self, live: &Live) -> Self {
+        let terms = self.terms.iter();
+        let terms = terms.map(|(whole, low, factor)| (live.node(*whole), live.node(*low), *factor));
+        Self {
+            of: live.node(self.of),
+            terms: terms.collect(),
+            ..*self
+        }
+    }
 }

@@ -34,6 +34,14 @@ pub(crate) struct Vacant {
 }
 
 impl Interner {
+    /// For an arena to which nothing is added.
+    pub(crate) fn empty() -> Self {
+        Self {
+            slots: Vec::new(),
+            used: 0,
+        }
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             slots: vec![EMPTY; SLOTS],

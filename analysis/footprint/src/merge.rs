@@ -4,7 +4,8 @@
 //! pair up to a 64-bit phi input by input. Each way carries the facts that hold on it: an input is
 //! evaluated under those and under no others.
 
-use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node, part};
+use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+use crate::live::Live;
 
 /// A way into a point.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,21 @@ pub(crate) struct PointPhis {
 }
 
 impl Point {
+    fn keep(&self, live: &Live) -> Self {
+        let ways = self.ways.iter().map(|way| Way {
+            facts: live.fact(way.facts),
+            wave: live.fact(way.wave),
+            ..*way
+        });
+        Self {
+            ways: ways.collect(),
+            facts: live.fact(self.facts),
+            wave: live.fact(self.wave),
+            phis: PointPhis::default(),
+            loops: self.loops,
+        }
+    }
+
     pub(crate) fn is_loop(&self) -> bool {
         self.loops != 0
     }
@@ -119,7 +135,7 @@ impl Merges {
         let of_point = &mut self.points[point as usize].phis;
         if (of_point.first + of_point.count) as usize == self.phis.len() {
             of_point.count += 1;
-            of_point.parts |= part(id);
+            of_point.parts |= arena.part(id);
         }
         self.phis.push(Phi {
             point,
@@ -193,6 +209,52 @@ impl Merges {
             let pairs = lows.into_iter().zip(highs);
             let inputs = pairs.map(|(low, high)| arena.pair(low, high)).collect();
             self.wide.insert((low, high), inputs);
+        }
+    }
+
+    /// What is kept of them; nothing is added any more.
+    pub(crate) fn keep(&self, live: &Live) -> Self {
+        let mut inputs = Vec::new();
+        let phis = live.phis.kept().map(|number| {
+            let phi = self.phis[number as usize];
+            let first = inputs.len() as u32;
+            inputs.extend(self.inputs(number).iter().map(|input| live.node(*input)));
+            Phi {
+                point: live.points.of(phi.point),
+                first,
+                ..phi
+            }
+        });
+        let phis = phis.collect();
+        let points = live.points.kept();
+        let points = points.map(|point| self.points[point as usize].keep(live));
+        let node = |id: Id| live.nodes.get(id.0).map(Id);
+        let wide = self.wide.iter().filter_map(|((low, high), inputs)| {
+            let key = (live.phis.get(*low)?, live.phis.get(*high)?);
+            let inputs = inputs.iter().map(|input| node(*input));
+            Some((key, inputs.collect::<Option<_>>()?))
+        });
+        // Of masks that are no conditions nobody asks.
+        let gathered = self.gathered.iter().filter_map(|(mask, gathered)| {
+            let fact = |id: FactId| live.facts.get(id.0).map(FactId);
+            let ways = gathered.ways.iter().map(|way| match way {
+                Some([lane, wave]) => Some(Some([fact(*lane)?, fact(*wave)?])),
+                None => Some(None),
+            });
+            let gathered = Gathered {
+                point: live.points.get(gathered.point)?,
+                ways: ways.collect::<Option<_>>()?,
+                only: None,
+            };
+            Some((node(*mask)?, gathered))
+        });
+        Self {
+            points: points.collect(),
+            phis,
+            wide: wide.collect(),
+            gathered: gathered.collect(),
+            brought: self.brought,
+            inputs,
         }
     }
 

@@ -4,7 +4,7 @@
 //! other, whatever wraps. Products are only taken apart where nothing can have wrapped.
 
 use crate::evaluate::{Evaluation, clip};
-use crate::expr::{Binary, Compare, FactId, Id, Node, part};
+use crate::expr::{Binary, Compare, FactId, Id, Node};
 use crate::range::Range;
 use crate::terms::{DEPTH, operands};
 use crate::value::{Alternative, Value};
@@ -30,7 +30,7 @@ impl Evaluation<'_> {
         facts: FactId,
     ) -> Value {
         let arena = &self.plan.arena;
-        let has_term = |of: Id| arena.traits(of).parts & part(term) != 0;
+        let has_term = |of: Id| arena.traits(of).parts & arena.part(term) != 0;
         if !has_term(whole) && !arena.known_low(whole).is_some_and(has_term) {
             return value;
         }
@@ -86,7 +86,7 @@ impl Evaluation<'_> {
         if bits == 64
             && own.hi < 1 << 32
             && let Some(low) = self.plan.arena.known_low(whole)
-            && self.plan.arena.traits(low).parts & part(term) != 0
+            && self.plan.arena.traits(low).parts & self.plan.arena.part(term) != 0
         {
             let left = self.carried(term, low, own.reduce(32), facts, depth - 1);
             if left.is_some() {
@@ -97,7 +97,7 @@ impl Evaluation<'_> {
         let found = operands(&self.plan.arena, &node);
         let [first, second] = found;
         for operand in found.into_iter().flatten() {
-            if self.plan.arena.traits(operand).parts & part(term) == 0 {
+            if self.plan.arena.traits(operand).parts & self.plan.arena.part(term) == 0 {
                 continue;
             }
             let other = if Some(operand) == first {

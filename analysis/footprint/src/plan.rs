@@ -1,9 +1,9 @@
-//! What is kept of a walk: everything that evaluation needs.
+//! Everything that evaluation needs.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use strobe_code_object::{Arg, ArgKind, SymbolKind};
+use strobe_code_object::{Arg, ArgKind, CodeObject, Kernel, SymbolKind};
 
 use crate::computed::Computed;
 use crate::expr::{Arena, BOTTOM, Binary, Id, Map, Node, Symbolic};
@@ -14,7 +14,7 @@ use crate::merge::Merges;
 use crate::site::{Load, Site, Store};
 use crate::sums::Sums;
 use crate::triangles::{self, Triangle};
-use crate::walk::Walk;
+use crate::walked::Walked;
 
 /// Marks keys of 64-bit phis.
 pub(crate) const WIDE: u64 = 1 << 63;
@@ -70,34 +70,21 @@ pub(crate) struct Counter {
 }
 
 impl Plan {
-    pub(crate) fn new(walk: Walk<'_>, limits: &AnalysisLimits) -> Self {
-        let Walk {
-            object,
-            kernel,
-            mut arena,
-            mut facts,
+    pub(crate) fn new(
+        walked: Walked,
+        object: &CodeObject,
+        kernel: &Kernel,
+        limits: &AnalysisLimits,
+    ) -> Self {
+        let Walked {
+            arena,
+            facts,
             merges,
             loads,
-            mut visits,
-            ..
-        } = walk;
-        arena.finish();
-        facts.finish();
-        let key = |s: &Site| (s.address, s.facts.0, s.bytes, s.reads, s.writes, s.scalar);
-        visits.sort_unstable_by_key(|visit| (key(&visit.site), visit.pc, visit.words));
-        visits.dedup();
-        let mut sites: Vec<Site> = Vec::new();
-        let mut places = Vec::with_capacity(visits.len());
-        let mut stores = Vec::new();
-        for visits in visits.chunk_by(|a, b| key(&a.site) == key(&b.site)) {
-            let site = sites.len() as u32;
-            sites.push(visits[0].site);
-            places.extend(visits.iter().map(|visit| (site, visit.pc)));
-            let words: Option<Vec<[Id; 2]>> = visits.iter().map(|visit| visit.words).collect();
-            let words = words.into_iter().flatten();
-            stores.extend(words.map(|words| Store { site, words }));
-        }
-        places.dedup();
+            sites,
+            places,
+            stores,
+        } = walked;
         let names = (0..arena.len()).filter_map(|index| match arena.node(Id(index as u32)) {
             Node::Image(address) => {
                 let symbol = object.symbol_at(address)?;

@@ -3,7 +3,7 @@
 //! Where `128 * group + item` is below `n`, so is each term, less the least that the others can be
 //! ([`crate::narrowing`]). Addresses are often made of the terms in another way.
 
-use crate::expr::{Arena, Binary, Id, Node, part};
+use crate::expr::{Arena, Binary, Id, Node};
 
 /// Operations between a whole and its terms.
 pub(crate) const DEPTH: u32 = 8;
@@ -49,13 +49,13 @@ pub(crate) fn parts(arena: &Arena, whole: Id) -> u64 {
             );
             if !is_fixed {
                 *left = left.saturating_sub(1);
-                bits |= part(operand) | gather(arena, operand, depth - 1, left);
+                bits |= arena.part(operand) | gather(arena, operand, depth - 1, left);
             }
         }
         bits
     }
     let left = &mut NODES.clone();
     let low = arena.known_low(whole);
-    let of_low = low.map(|low| part(low) | gather(arena, low, DEPTH, left));
+    let of_low = low.map(|low| arena.part(low) | gather(arena, low, DEPTH, left));
     of_low.unwrap_or(0) | gather(arena, whole, DEPTH, left)
 }
