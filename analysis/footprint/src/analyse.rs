@@ -50,12 +50,7 @@ enum Inner {
 #[must_use]
 pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) -> KernelFootprint {
     let inner = match walk(object, kernel, limits) {
-        Ok(plan) => Inner::Known {
-            unseen: unseen(&plan, kernel),
-            pointers: roots::pointers(&plan, kernel),
-            plan: Box::new(plan),
-            kernel: Box::new(kernel.clone()),
-        },
+        Ok(plan) => Inner::of(plan, kernel),
         Err((reason, at)) => Inner::Unknown {
             reason,
             at,
@@ -64,6 +59,17 @@ pub fn analyse(object: &CodeObject, kernel: &Kernel, limits: &AnalysisLimits) ->
     };
     KernelFootprint {
         inner: Arc::new(inner),
+    }
+}
+
+impl Inner {
+    fn of(plan: Plan, kernel: &Kernel) -> Self {
+        Self::Known {
+            unseen: unseen(&plan, kernel),
+            pointers: roots::pointers(&plan, kernel),
+            plan: Box::new(plan),
+            kernel: Box::new(kernel.clone()),
+        }
     }
 }
 
@@ -192,6 +198,36 @@ impl KernelFootprint {
         ]
         .map(|side| side.unwrap_or(Side::Unknown(Reason::Budget)));
         (Access { reads, writes }, words)
+    }
+
+    /// What was learned of the kernel's code, as [`KernelFootprint::from_bytes`] takes it. `None` where that is not known: it
+    /// has to be looked for again.
+    #[must_use]
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        match &*self.inner {
+            Inner::Known { plan, .. } => postcard::to_extend(&plan.walked(), Vec::new()).ok(),
+            Inner::Unknown { .. } => None,
+        }
+    }
+
+    /// The footprint of a kernel of which this was learned, by an analysis of this version ([`crate::VERSION`]) within the
+    /// same limits. `None` where no analysis can have said that. What it says of another kernel, or where somebody else has
+    /// made it up, is wrong, but evaluation ends as ever.
+    #[must_use]
+    pub fn from_bytes(
+        bytes: &[u8],
+        object: &CodeObject,
+        kernel: &Kernel,
+        limits: &AnalysisLimits,
+    ) -> Option<Self> {
+        let (walked, rest) = postcard::take_from_bytes::<Walked>(bytes).ok()?;
+        if !rest.is_empty() {
+            return None;
+        }
+        let plan = Plan::new(walked.checked()?, object, kernel, limits);
+        Some(Self {
+            inner: Arc::new(Inner::of(plan, kernel)),
+        })
     }
 
     /// What any launch may touch, where nothing of it is known.

@@ -8,8 +8,11 @@
 
 mod division;
 mod packed;
+mod sound;
 mod truth;
 mod wide;
+
+use serde::{Deserialize, Serialize};
 
 use crate::float::{Double, Root};
 use crate::interner::{Interner, Vacant};
@@ -22,37 +25,45 @@ pub(crate) use crate::node::{
 };
 
 /// What is known of every node without evaluation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Traits {
     /// Which loops' phis it is made of, one bit a loop, modulo 64.
     pub(crate) loops: u64,
     /// Which nodes it is made of, phis and loads not entered; one bit a node by hash.
+    #[serde(skip)]
     pub(crate) parts: u64,
     /// May differ between lanes.
     pub(crate) divergent: bool,
     /// The number of its own bit in `parts`, which stays when the node gets another number.
     bit: u8,
+    #[serde(skip)]
     depth: u16,
 }
 
 /// Expressions deeper than that are cut, so that recursion over them is bounded.
 const MAX_DEPTH: u16 = 200;
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Arena {
     nodes: Vec<Node>,
     traits: Vec<Traits>,
+    #[serde(skip)]
     interner: Interner,
     /// Halves and pairs made of those of other nodes: what is shared is gone through once.
     lows: Map<Id, Id>,
+    #[serde(skip)]
     highs: Map<Id, Id>,
+    #[serde(skip)]
     pairs: Map<(Id, Id), Id>,
     /// The node of each phi.
     phis: Vec<Id>,
+    #[serde(skip)]
     pub(crate) doubles: Vec<Double>,
     pub(crate) roots: Vec<Root>,
+    #[serde(skip)]
     unique: u32,
     /// Bits of the loops that the walk is in: what is made anew in each round depends on them.
+    #[serde(skip)]
     pub(crate) inside: u64,
 }
 
@@ -208,10 +219,10 @@ impl Arena {
         });
         let roots = live.roots.kept();
         let roots = roots.map(|root| self.roots[root as usize].keep(live));
-        Self {
+        let mut kept = Self {
             nodes: kept().map(|id| live.renumbered(self.node(id))).collect(),
             traits: kept().map(|id| self.traits(id)).collect(),
-            interner: Interner::empty(),
+            interner: Interner::default(),
             lows: lows.collect(),
             highs: Map::default(),
             pairs: Map::default(),
@@ -224,7 +235,9 @@ impl Arena {
             roots: roots.collect(),
             unique: self.unique,
             inside: self.inside,
-        }
+        };
+        kept.derive_traits();
+        kept
     }
 
     fn append(&mut self, node: Node, mut traits: Traits) -> Id {

@@ -4,11 +4,13 @@
 //! held where they parted: the common tail. So a condition on a loop's phi, which speaks of one
 //! iteration, never reaches the loop's head again.
 
+use serde::{Deserialize, Serialize};
+
 use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
 use crate::live::Live;
 use crate::terms;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Fact {
     pub(crate) parent: FactId,
     /// A comparison, or a mask that a lane is in ([`crate::gathered`]).
@@ -17,18 +19,22 @@ pub(crate) struct Fact {
     pub(crate) own: u64,
     /// The same of this and older conditions.
     pub(crate) parts: u64,
+    #[serde(skip)]
     depth: u32,
     /// A chain further down: from each one the jumps lead to any depth in a logarithm of steps, and of two chains that
     /// are equally deep they are equally far.
+    #[serde(skip)]
     jump: FactId,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Facts {
     facts: Vec<Fact>,
     /// Each chain is there once: ways that went apart and hold the same again have the same one.
+    #[serde(skip)]
     ids: Map<(FactId, Id), FactId>,
     /// What [`Facts::with_all`] has made of two chains, and its steps.
+    #[serde(skip)]
     both: Map<(FactId, FactId), (FactId, usize)>,
 }
 
@@ -134,15 +140,29 @@ impl Facts {
         self.facts.len()
     }
 
+    /// Whether all refer to what there is, chains to older ones.
+    pub(crate) fn are_sound(&self, arena: &Arena) -> bool {
+        let older = |(fact, id): (&Fact, u32)| fact.parent.0 < id && arena.is_truth(fact.condition);
+        let first = self.facts.first();
+        first.is_some_and(|fact| fact.parent == NOTHING && fact.condition == BOTTOM)
+            && self.facts.iter().zip(0..).skip(1).all(older)
+    }
+
+    pub(crate) fn has(&self, id: FactId) -> bool {
+        (id.0 as usize) < self.facts.len()
+    }
+
     /// What is kept of them; nothing is added any more.
     pub(crate) fn keep(&self, live: &Live) -> Self {
         let kept = live.facts.kept().map(FactId).map(|id| {
-            let fact = *self.get(id);
+            let fact = self.get(id);
             Fact {
                 parent: live.fact(fact.parent),
                 condition: live.node(fact.condition),
-                jump: live.fact(fact.jump),
-                ..fact
+                own: fact.own,
+                parts: fact.parts,
+                depth: 0,
+                jump: NOTHING,
             }
         });
         Self {

@@ -1,5 +1,7 @@
 //! Floats of 64 bits, as far as it is known what they are made of: [`crate::floats`] follows them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::live::Live;
 use crate::node::Id;
 
@@ -13,7 +15,7 @@ const FAR: f64 = (1u64 << 63) as f64;
 const NEAR: f64 = 1.0 / (1 << 16) as f64;
 
 /// Numbers, with both bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
     pub(crate) lo: f64,
     pub(crate) hi: f64,
@@ -133,7 +135,7 @@ impl Power {
 }
 
 /// Half of the root of an integer, which is so many times the root for all that is known, less 1.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Root {
     /// The float: another one of the same integer, as near to its root, may be rounded otherwise.
     pub(crate) of: Id,

@@ -24,12 +24,13 @@
 //! counts only while those words are what the runtime has set: a launch that may write one itself may touch
 //! anything.
 
+use serde::{Deserialize, Serialize};
 use strobe_code_object::ArgKind;
 
 use crate::range::Range;
 
 /// What the runtime has for calls of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Structure {
     /// The buffer that the packets are in.
     Buffer,

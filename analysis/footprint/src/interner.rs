@@ -20,7 +20,8 @@ struct Slot {
     id: u32,
 }
 
-#[derive(Debug)]
+/// (The default is for an arena to which nothing is added.)
+#[derive(Debug, Default)]
 pub(crate) struct Interner {
     /// At most half of them are in use.
     slots: Vec<Slot>,
@@ -34,14 +35,6 @@ pub(crate) struct Vacant {
 }
 
 impl Interner {
-    /// For an arena to which nothing is added.
-    pub(crate) fn empty() -> Self {
-        Self {
-            slots: Vec::new(),
-            used: 0,
-        }
-    }
-
     pub(crate) fn new() -> Self {
         Self {
             slots: vec![EMPTY; SLOTS],

@@ -124,6 +124,9 @@ mod whole;
 mod words;
 mod work;
 
+/// What was learned of a kernel by another version is not what this one learns: a hash of the sources.
+pub const VERSION: &str = env!("STROBE_ANALYSIS_VERSION");
+
 pub use analyse::{KernelFootprint, analyse};
 pub use contradiction::Contradiction;
 pub use instructions::Instruction;

@@ -4,11 +4,14 @@
 //! pair up to a 64-bit phi input by input. Each way carries the facts that hold on it: an input is
 //! evaluated under those and under no others.
 
+use serde::{Deserialize, Serialize};
+
 use crate::expr::{Arena, BOTTOM, FactId, Id, Map, Node};
+use crate::facts::Facts;
 use crate::live::Live;
 
 /// A way into a point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Way {
     /// For values of lanes.
     pub(crate) facts: FactId,
@@ -22,12 +25,13 @@ pub(crate) struct Way {
     pub(crate) occupied: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) ways: Vec<Way>,
     /// The facts that hold at the point.
     pub(crate) facts: FactId,
     pub(crate) wave: FactId,
+    #[serde(skip)]
     pub(crate) phis: PointPhis,
     /// The bit of the loop that it heads ([`crate::expr::Traits::loops`]), or none.
     pub(crate) loops: u64,
@@ -65,7 +69,7 @@ impl Point {
 }
 
 /// Where a phi's inputs come from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Phi {
     pub(crate) point: u32,
     /// Of all inputs: [`Merges::inputs`].
@@ -76,26 +80,28 @@ pub(crate) struct Phi {
 }
 
 /// The ways that bring lanes of a mask ([`crate::gathered`]).
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Gathered {
     /// Where they meet.
     pub(crate) point: u32,
     /// What holds for a lane of the mask, and for its wave, on each way; `None` where it brings none.
     pub(crate) ways: Vec<Option<[FactId; 2]>>,
     /// The mask on the only way that brings lanes, and the epoch at its end.
+    #[serde(skip)]
     pub(crate) only: Option<(Id, u32)>,
 }
 
 /// Of most phis.
 const WAYS: usize = 3;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Merges {
     pub(crate) points: Vec<Point>,
     pub(crate) phis: Vec<Phi>,
     /// Of all phis together.
     inputs: Vec<Id>,
     /// How many have come up while the walk went on.
+    #[serde(skip)]
     pub(crate) brought: usize,
     /// Inputs of 64-bit phis, made when the walk is over.
     pub(crate) wide: Map<(u32, u32), Vec<Id>>,
@@ -256,6 +262,38 @@ impl Merges {
             brought: self.brought,
             inputs,
         }
+    }
+
+    /// Whether all refer to what there is, and each phi has an input for each way.
+    pub(crate) fn are_sound(&self, arena: &Arena, facts: &Facts) -> bool {
+        let is_input = |input: Id, bits| input == BOTTOM || arena.is_of(input, bits);
+        let has_point = |point: u32| (point as usize) < self.points.len();
+        let phi = |phi: &Phi| {
+            let end = phi.first.checked_add(phi.ways);
+            has_point(phi.point)
+                && phi.ways as usize == self.points[phi.point as usize].ways.len()
+                && end.is_some_and(|end| end as usize <= self.inputs.len())
+        };
+        let wide = |((low, high), inputs): (&(u32, u32), &Vec<Id>)| {
+            [low, high]
+                .iter()
+                .all(|half| (**half as usize) < self.phis.len())
+                && inputs.iter().all(|input| is_input(*input, 64))
+                && inputs.len() == self.phis[self.later(*low, *high) as usize].ways as usize
+        };
+        let way = |way: &Way| facts.has(way.facts) && facts.has(way.wave);
+        let point = |point: &Point| {
+            facts.has(point.facts) && facts.has(point.wave) && point.ways.iter().all(way)
+        };
+        let gathered = |(mask, gathered): (&Id, &Gathered)| {
+            let mut chains = gathered.ways.iter().flatten().flatten();
+            arena.is_truth(*mask) && has_point(gathered.point) && chains.all(|id| facts.has(*id))
+        };
+        self.points.iter().all(point)
+            && self.phis.iter().all(phi)
+            && self.inputs.iter().all(|input| is_input(*input, 32))
+            && self.wide.iter().all(wide)
+            && self.gathered.iter().all(gathered)
     }
 
     /// The phi whose ways the inputs of a 64-bit phi follow.

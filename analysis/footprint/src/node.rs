@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use serde::{Deserialize, Serialize};
+
 use crate::host_calls::Structure;
 
 /// A node of the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Id(pub(crate) u32);
 
 /// A chain of conditions that hold; see [`crate::facts`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FactId(pub(crate) u32);
 
 /// Why a value has no expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Lost {
     /// Arithmetic that is not modelled, floating point, lane exchange.
     Arithmetic,
@@ -26,7 +28,7 @@ pub(crate) enum Lost {
     Memory,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Binary {
     Add,
     Sub,
@@ -49,7 +51,7 @@ pub(crate) enum Binary {
 }
 
 /// How far the inverse of a divisor has been made; see [`crate::expr`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Inverse {
     /// The divisor as a float.
     Divisor,
@@ -59,7 +61,7 @@ pub(crate) enum Inverse {
     Word,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Compare {
     Eq,
     Ne,
@@ -75,7 +77,7 @@ pub(crate) const ID_BITS: u32 = 10;
 pub(crate) const ID: u32 = (1 << ID_BITS) - 1;
 
 /// Addresses that are no numbers before the launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Symbolic {
     /// The kernarg segment.
     Kernarg,
@@ -90,7 +92,7 @@ pub(crate) enum Symbolic {
     HostCalls(Structure),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Node {
     /// No value: the place is not reached.
     Bottom,

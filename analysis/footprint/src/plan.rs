@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use serde::Serialize;
 use strobe_code_object::{Arg, ArgKind, CodeObject, Kernel, SymbolKind};
 
 use crate::computed::Computed;
@@ -120,6 +121,19 @@ impl Plan {
         };
         plan.keep_stores(stores);
         plan
+    }
+
+    /// What it was made of, in the order of [`Walked`].
+    pub(crate) fn walked(&self) -> impl Serialize + '_ {
+        (
+            &self.arena,
+            &self.facts,
+            &self.merges,
+            &self.loads,
+            &self.sites,
+            &self.places,
+            &self.stores,
+        )
     }
 
     /// Keeps those whose words can be computed for each work-item of a launch.

@@ -1,9 +1,11 @@
 //! Where a kernel touches memory: what a walk finds and a plan keeps.
 
+use serde::{Deserialize, Serialize};
+
 use crate::expr::{FactId, Id};
 
 /// A load: where its value comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Load {
     pub(crate) address: Id,
     pub(crate) facts: FactId,
@@ -15,7 +17,7 @@ pub(crate) struct Load {
 }
 
 /// An instruction that touches memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Site {
     pub(crate) address: Id,
     pub(crate) bytes: u32,
@@ -39,7 +41,7 @@ pub(crate) struct Visit {
 }
 
 /// A visit of a site all of whose visits have words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Store {
     /// By index.
     pub(crate) site: u32,

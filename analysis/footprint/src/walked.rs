@@ -1,6 +1,8 @@
 //! What is kept of a walk: where the kernel touches memory, and what leads there.
 
-use crate::expr::{Arena, Id};
+use serde::Deserialize;
+
+use crate::expr::{Arena, BOTTOM, FactId, Id};
 use crate::facts::{Facts, NOTHING};
 use crate::indexed::Indexed;
 use crate::merge::Merges;
@@ -8,7 +10,10 @@ use crate::reachable::reachable;
 use crate::site::{Load, Site, Store};
 use crate::walk::Walk;
 
-#[derive(Debug)]
+/// Of one access.
+const MOST_BYTES: u32 = 64;
+
+#[derive(Debug, Deserialize)]
 pub(crate) struct Walked {
     pub(crate) arena: Arena,
     pub(crate) facts: Facts,
@@ -83,5 +88,31 @@ impl Walked {
             stores,
         };
         (walked, indexed)
+    }
+
+    /// What was written down, if some walk may have left it: evaluation of it ends, and is within bounds.
+    pub(crate) fn checked(mut self) -> Option<Self> {
+        (self.arena.derive_traits() && self.is_sound()).then_some(self)
+    }
+
+    fn is_sound(&self) -> bool {
+        let is_place = |id: Id, chain: FactId| self.arena.is_of(id, 64) && self.facts.has(chain);
+        let is_load =
+            |load: &Load| is_place(load.address, load.facts) && [1, 2, 4].contains(&load.bytes);
+        let is_site = |site: &Site| is_place(site.address, site.facts) && site.bytes <= MOST_BYTES;
+        let has_site = |site: u32| (site as usize) < self.sites.len();
+        let is_store = |store: &Store| {
+            let mut words = store.words.iter();
+            has_site(store.site) && words.all(|id| *id == BOTTOM || self.arena.is_of(*id, 64))
+        };
+        self.arena.is_sound(&self.facts, &self.merges, &self.loads)
+            && self.facts.are_sound(&self.arena)
+            && self.merges.are_sound(&self.arena, &self.facts)
+            && self.loads.iter().all(is_load)
+            && self.sites.iter().all(is_site)
+            && self.places.iter().all(|(site, _)| has_site(*site))
+            && self.places.is_sorted()
+            && self.stores.iter().all(is_store)
+            && self.stores.is_sorted_by_key(|store| store.site)
     }
 }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use strobe_code_object::{ArgKind, CodeObject, Kernel, ObjectLimits, extract};
 use strobe_extent::Extent;
-use strobe_footprint::{Launch, LaunchMemo, LaunchMemory, SideSummary, analyse};
+use strobe_footprint::{
+    AnalysisLimits, KernelFootprint, Launch, LaunchMemo, LaunchMemory, SideSummary, analyse,
+};
 
 const ROCRAND: &str = "/usr/lib/x86_64-linux-gnu/librocrand.so.1";
 const BUFFER: u64 = 1 << 24;
@@ -64,6 +66,9 @@ struct Totals {
     launch_writes: usize,
     launch_reads: usize,
     analysis: Duration,
+    /// Bytes of what is saved, and how long it takes to load it.
+    saved: usize,
+    loading: Duration,
     evaluations: Vec<Duration>,
     /// Of the same launch once more.
     repetitions: Vec<Duration>,
@@ -82,6 +87,7 @@ fn note(totals: &mut BTreeMap<String, usize>, side: &str, summary: &SideSummary)
 fn walk(path: &Path) -> Totals {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let limits = ObjectLimits::default();
+    let analysis = AnalysisLimits::default();
     let mut totals = Totals::default();
     for extracted in extract(&bytes, &limits).expect("device code") {
         if !extracted.triple.contains("gfx906") {
@@ -90,11 +96,7 @@ fn walk(path: &Path) -> Totals {
         let object = CodeObject::parse(&extracted.bytes, &limits).expect("a code object");
         for kernel in &object.kernels {
             let start = Instant::now();
-            let footprint = analyse(
-                &object,
-                kernel,
-                &strobe_footprint::AnalysisLimits::default(),
-            );
+            let footprint = analyse(&object, kernel, &analysis);
             totals.analysis += start.elapsed();
             let summary = footprint.summary();
             totals.kernels += 1;
@@ -120,6 +122,20 @@ fn walk(path: &Path) -> Totals {
             let (again, took) = evaluate();
             totals.repetitions.push(took);
             assert_eq!(access, again, "{}", kernel.name);
+            if let Some(bytes) = footprint.to_bytes() {
+                totals.saved += bytes.len();
+                let start = Instant::now();
+                let saved = KernelFootprint::from_bytes(&bytes, &object, kernel, &analysis);
+                totals.loading += start.elapsed();
+                let saved = saved.unwrap_or_else(|| panic!("{} is not taken", kernel.name));
+                assert_eq!(saved.evaluate(&launch, &Device), *access, "{}", kernel.name);
+                assert_eq!(
+                    format!("{:?} {:?}", saved.summary(), saved.touches()),
+                    format!("{summary:?} {:?}", footprint.touches()),
+                    "{}",
+                    kernel.name
+                );
+            }
             totals.launch_writes += usize::from(!access.writes.is_unknown());
             totals.launch_reads += usize::from(!access.reads.is_unknown());
         }
@@ -127,7 +143,7 @@ fn walk(path: &Path) -> Totals {
     let rate = totals.kernels as f64 / totals.analysis.as_secs_f64();
     println!(
         "{}: {} kernels; resolved to arguments: writes {}, reads {}; known at a launch: writes {}, \
-         reads {}; {:.2} s analysis ({rate:.0}/s); an evaluation {}, the same again {} us (median, p99, longest); {:?}",
+         reads {}; {:.2} s analysis ({rate:.0}/s); {:.2} s to load {} bytes; an evaluation {}, the same again {} us (median, p99, longest); {:?}",
         path.display(),
         totals.kernels,
         totals.writes,
@@ -135,6 +151,8 @@ fn walk(path: &Path) -> Totals {
         totals.launch_writes,
         totals.launch_reads,
         totals.analysis.as_secs_f64(),
+        totals.loading.as_secs_f64(),
+        totals.saved,
         quantiles(&mut totals.evaluations),
         quantiles(&mut totals.repetitions),
         totals.reasons,

@@ -26,9 +26,10 @@ const fn format(name: &'static str, read: fn(&[u8]), valid: fn() -> Vec<Vec<u8>>
 }
 
 /// All that is read from outside.
-pub const FORMATS: [Format; 8] = [
+pub const FORMATS: [Format; 9] = [
     format("instructions", code::instructions, code::valid_instructions),
     format("code_objects", code::code_objects, code::valid_code_objects),
+    format("footprint", code::footprint, code::valid_footprints),
     format("manifest", store::manifest, store::valid_manifests),
     format("chunk", store::chunk, store::valid_chunks),
     format(

@@ -1,10 +1,10 @@
 //! Kernels that earlier runs have found to write outside of their footprints: read when their code
 //! is loaded. The format is the command's, which writes it (`strobe_proto::distrust`).
 
+use crate::seen::cache::cache_folder;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
 use strobe_proto::distrust::{MOST_BYTES, parse, relative_path};
 
 /// The names for the code object of this fingerprint; none where nothing is known, or cannot be
@@ -21,12 +21,4 @@ fn read(code_object: &[u8; 16]) -> Option<HashSet<String>> {
         .read_to_string(&mut text)
         .ok()?;
     Some(parse(&text).into_iter().map(str::to_owned).collect())
-}
-
-fn cache_folder() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
 }

@@ -1,6 +1,7 @@
 //! Kernels as the launch path knows them: from HIP's pointer to the layout of the arguments.
 
 use crate::seen::kernarg::{LONGEST, Place};
+use crate::seen::learned::{Key, Learned};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
@@ -19,6 +20,8 @@ pub(crate) struct Kernel {
     /// Fingerprint of the code object that it is in; zeros where nobody has found it.
     pub code_object: [u8; 16],
     footprint: OnceLock<KernelFootprint>,
+    /// It was analysed, and nobody has written down yet what was learned.
+    is_news: AtomicBool,
     /// It may have written outside of its footprint.
     distrusted: AtomicBool,
 }
@@ -49,6 +52,7 @@ impl Kernel {
             code: known.then(|| (Arc::clone(object), index)),
             code_object,
             footprint: OnceLock::new(),
+            is_news: AtomicBool::new(false),
             distrusted: AtomicBool::new(false),
         }
     }
@@ -69,6 +73,7 @@ impl Kernel {
             code: None,
             code_object: [0; 16],
             footprint: OnceLock::new(),
+            is_news: AtomicBool::new(false),
             distrusted: AtomicBool::new(false),
         }
     }
@@ -82,14 +87,38 @@ impl Kernel {
         self.distrusted.load(Ordering::Relaxed)
     }
 
-    /// What it may touch; analysed at the first call. `None` if its code is not known.
+    /// What it may touch; read or analysed at the first call. `None` if its code is not known.
     pub(crate) fn footprint(&self) -> Option<&KernelFootprint> {
         let (object, index) = self.code.as_ref()?;
-        Some(
-            self.footprint.get_or_init(|| {
-                analyse(object, &object.kernels[*index], &AnalysisLimits::default())
-            }),
-        )
+        Some(self.footprint.get_or_init(|| {
+            let (kernel, limits) = (&object.kernels[*index], AnalysisLimits::default());
+            let learned = || {
+                let bytes = Learned::of_user()?.load(&self.key()?)?;
+                KernelFootprint::from_bytes(&bytes, object, kernel, &limits)
+            };
+            learned().unwrap_or_else(|| {
+                self.is_news.store(true, Ordering::Relaxed);
+                analyse(object, kernel, &limits)
+            })
+        }))
+    }
+
+    /// Whether it was analysed since this was asked last.
+    pub(crate) fn is_news(&self) -> bool {
+        self.is_news.load(Ordering::Relaxed) && self.is_news.swap(false, Ordering::Relaxed)
+    }
+
+    fn key(&self) -> Option<Key> {
+        let (_, index) = self.code.as_ref()?;
+        Some(Key {
+            code_object: self.code_object,
+            kernel: u32::try_from(*index).ok()?,
+        })
+    }
+
+    /// What was learned of it, to be written down.
+    pub(crate) fn learned(&self) -> Option<(Key, Vec<u8>)> {
+        Some((self.key()?, self.footprint.get()?.to_bytes()?))
     }
 }
 

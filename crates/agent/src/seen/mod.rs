@@ -1,6 +1,7 @@
 //! What is seen of the program: its calls as observations, the memory and the code it has, and the
 //! trace that turns launches into footprints.
 
+pub(crate) mod cache;
 pub(crate) mod captures;
 pub(crate) mod distrusted;
 pub(crate) mod graphs;
@@ -9,6 +10,7 @@ pub(crate) mod image;
 pub(crate) mod kernarg;
 pub(crate) mod kernel;
 pub(crate) mod launch_log;
+pub(crate) mod learned;
 pub(crate) mod module;
 pub(crate) mod observed;
 pub(crate) mod reach;

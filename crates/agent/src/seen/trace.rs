@@ -64,6 +64,8 @@ pub(crate) struct Trace {
     /// Kernels that may write anything, and why.
     unresolved: BTreeMap<&'static str, Reason>,
     log: Option<LaunchLog>,
+    /// Kernels that were analysed, and not written down yet.
+    pub news: Vec<&'static Kernel>,
 }
 
 /// What has been learned from one observation: who may write what.
@@ -156,6 +158,7 @@ impl Trace {
             counts: Counts::default(),
             unresolved: BTreeMap::new(),
             log: LaunchLog::from_environment(),
+            news: Vec::new(),
         }
     }
 
@@ -428,6 +431,7 @@ impl Trace {
             (Err(reason), _) => anything(reason),
             (_, None) => anything(Reason::NotAnalysed),
         };
+        self.news.extend(kernel.is_news().then_some(kernel));
         let Known { relied, wanted, .. } = known;
         for extent in wanted.into_inner() {
             self.tables.want(extent);

@@ -1,7 +1,8 @@
 //! Machine code and what carries it: read from the program's files and from its memory.
 
 use strobe_code_object::{CodeObject, ObjectLimits, extract};
-use strobe_footprint::analyse;
+use strobe_extent::Extent;
+use strobe_footprint::{AnalysisLimits, KernelFootprint, Launch, LaunchMemory, analyse};
 use strobe_isa::Target;
 
 #[path = "../../../../analysis/code-object/tests/elf/mod.rs"]
@@ -54,14 +55,58 @@ pub fn code_objects(bytes: &[u8]) {
             continue;
         };
         for kernel in &object.kernels {
-            let footprint = analyse(
-                &object,
-                kernel,
-                &strobe_footprint::AnalysisLimits::default(),
-            );
+            let footprint = analyse(&object, kernel, &AnalysisLimits::default());
             std::hint::black_box(&footprint);
         }
     }
+}
+
+/// The object that footprints are about.
+fn object_of_footprints() -> CodeObject {
+    let [object, ..] = &valid_code_objects()[..] else {
+        unreachable!("there are some");
+    };
+    CodeObject::parse(object, &ObjectLimits::default()).expect("a code object")
+}
+
+/// Takes up a footprint that was written down, and asks it for what one launch touches.
+pub fn footprint(bytes: &[u8]) {
+    struct Memory;
+    impl LaunchMemory for Memory {
+        fn allocation(&self, address: u64) -> Option<Extent> {
+            Extent::with_len(address & !0xffff, 1 << 16).ok()
+        }
+        fn is_allocated(&self, _extent: Extent) -> bool {
+            true
+        }
+        fn known_bytes(&self, _address: u64, len: usize) -> Option<Vec<u8>> {
+            (len <= 1 << 20).then(|| vec![1; len])
+        }
+    }
+    let object = object_of_footprints();
+    let kernel = &object.kernels[0];
+    let limits = AnalysisLimits::default();
+    let Some(footprint) = KernelFootprint::from_bytes(bytes, &object, kernel, &limits) else {
+        return;
+    };
+    let launch = Launch {
+        kernarg: &[0x10; 24],
+        grid: [4096, 2, 1],
+        block: [256, 1, 1],
+        dynamic_lds: 0,
+    };
+    std::hint::black_box(footprint.evaluate(&launch, &Memory));
+    std::hint::black_box(footprint.stored(&launch, &Memory));
+    std::hint::black_box((footprint.summary(), footprint.touches()));
+}
+
+/// What is written down of kernels.
+pub fn valid_footprints() -> Vec<Vec<u8>> {
+    let object = object_of_footprints();
+    let limits = AnalysisLimits::default();
+    let kernels = object.kernels.iter();
+    let footprints = kernels.filter_map(|kernel| analyse(&object, kernel, &limits).to_bytes());
+    footprints.collect()
 }
 
 /// The words of the tables' own tests.
