@@ -150,6 +150,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("lethal.c", "is the end of others, and uses no GPU"),
     ("moves.py", "goes on until it is told otherwise"),
     ("gem.cpp", "goes on until it is told otherwise"),
+    ("grows.cpp", "wants a HIP that is not installed"),
     ("handles.cpp", "wants a driver that has IPC handles"),
     ("holds.cpp", "goes on until it is told otherwise"),
     ("hostile.cpp", "goes on until it is killed"),

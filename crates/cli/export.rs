@@ -48,8 +48,8 @@ enum ExportError {
     #[error(transparent)]
     Pages(#[from] PagesError),
     #[error(
-        "processes of the program share device memory, which plain images have no form for: restore it with \
-         `strobe restore`"
+        "the program has device memory that its processes share, or that is mapped by handles (HIP's virtual memory \
+         management), which plain images have no form for: restore it with `strobe restore`"
     )]
     Shared,
     #[error("image {0} is missing in the checkpoint")]

@@ -129,6 +129,10 @@ pub struct KfdBoEntry {
     /// GEM handle; 0xffffffff: none
     #[prost(uint32, optional, tag = "6")]
     pub handle: ::core::option::Option<u32>,
+    /// Strobe's, unknown to CRIU's own plugin: the one GPU virtual address that all of it has by a handle of a render node,
+    /// where `addr` is 0
+    #[prost(uint64, optional, tag = "1000")]
+    pub mapped_at: ::core::option::Option<u64>,
 }
 /// amdgpu-renderD-ID.img: one descriptor of a render node.
 #[derive(Clone, PartialEq, ::prost::Message)]

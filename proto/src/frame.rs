@@ -122,6 +122,7 @@ mod tests {
             alloc_flags: 1 << 31,
             gpu_id: 300,
             handle: Some(u32::MAX),
+            mapped_at: None,
         };
         let expected = [
             [0x08, 0x80, 0x80, 0x80, 0x81, 0x80, 0xe0, 0x1f].as_slice(), // 0x7f0000200000 in 7-bit groups

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
 use strobe_criu::locate;
 use strobe_evaluation::{Session, compile};
 
@@ -48,14 +49,15 @@ fn started(rocm: &Rocm, folder: &Folder, program: &str, arguments: &[&str]) -> S
     start(folder, &words)
 }
 
-fn comes_back(mode: &str) {
+/// Brought back after a checkpoint in this mode. What the command said, how many rounds were made in all, and their log.
+fn brought_back(program: &str, mode: &str) -> (Value, usize, String) {
     let folder = Folder::new(&format!("rocm-7.2-{mode}"));
-    let mut session = started(&ROCM_72, &folder, "mixed.cpp", &["1000000", "log"]);
+    let mut session = started(&ROCM_72, &folder, program, &["1000000", "log"]);
     session
         .wait_for("log", "round 5 ", LIMIT)
         .expect("it works");
     let images = folder.join("images");
-    checkpoint(&session, &images, &["--mode", mode]).well();
+    let taken = checkpoint(&session, &images, &["--mode", mode, "--json"]).well();
     verify(&images).well();
     session
         .wait_for("log", "round 20 ", LIMIT)
@@ -64,6 +66,12 @@ fn comes_back(mode: &str) {
     let rounds = folder.rounds_enough();
     restore(&images).well();
     let log = fs::read_to_string(folder.join("log")).expect("its log");
+    let taken = serde_json::from_str(&taken.stdout).expect("JSON");
+    (taken, rounds, log)
+}
+
+fn comes_back(mode: &str) {
+    let (_, rounds, log) = brought_back("mixed.cpp", mode);
     // What ROCm 5.2 computes.
     assert_eq!(log, uninterrupted(rounds));
 }
@@ -81,6 +89,59 @@ fn a_program_of_rocm_7_comes_back_from_a_stop_the_world_checkpoint() {
 #[test]
 fn a_program_of_rocm_7_comes_back_from_a_checkpoint_in_rounds() {
     comes_back("recopy");
+}
+
+/// What it has is mapped by handles, and in pools that the runtime has mapped so: none of it has an address that the
+/// compute driver knows.
+fn mapped_memory_comes_back(mode: &str) {
+    let (taken, rounds, log) = brought_back("grows.cpp", mode);
+    let folder = Folder::new(&format!("grows-{mode}"));
+    let words = [ROCM_72.program("grows.cpp"), rounds.to_string()];
+    let mut command = strobe().command();
+    command.args(["softgpu", "--"]).args(ROCM_72.environment());
+    let alone = command.args(words).current_dir(folder.path()).output();
+    let alone = Ended::new(&alone.expect("strobe starts"));
+    assert_eq!((alone.code, alone.stdout), (Some(0), log));
+    // One of its pieces at the least, and what is in the pool: these are copied while it runs.
+    let fingerprinted = taken["fingerprinted_bytes"].as_u64().expect("a number");
+    assert!(fingerprinted > 4 << 20, "{taken}");
+}
+
+#[test]
+fn memory_that_is_mapped_by_handles_comes_back_from_a_copy_on_write_checkpoint() {
+    mapped_memory_comes_back("cow");
+}
+
+#[test]
+fn memory_that_is_mapped_by_handles_comes_back_from_a_stop_the_world_checkpoint() {
+    mapped_memory_comes_back("stop");
+}
+
+#[test]
+fn memory_that_is_mapped_by_handles_comes_back_from_a_checkpoint_in_rounds() {
+    mapped_memory_comes_back("recopy");
+}
+
+/// As before Linux 6.18. The program goes on, and ends well.
+#[test]
+fn memory_that_is_mapped_by_handles_is_refused_where_the_driver_does_not_tell_of_them() {
+    let folder = Folder::new("grows-untold");
+    let program = ROCM_72.program("grows.cpp");
+    let environment = ROCM_72.environment();
+    let words = [&environment[0], &environment[1], &program, "1000000", "log"];
+    let options = ["--faults".to_owned(), "list@every=EINVAL".to_owned()];
+    let session = Session::start(&strobe(), &options, &words, folder.path());
+    let mut session = session.expect("the program starts");
+    session
+        .wait_for("log", "round 2 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    let refused = checkpoint(&session, &images, &[]);
+    let words = ["virtual memory management", "Linux 6.18"];
+    assert_eq!(refused.badly(&words).code, Some(3));
+    assert!(!images.exists());
+    folder.rounds_enough();
+    assert!(session.wait(LIMIT).expect("it ends").success());
 }
 
 /// We export what any release has; a program finds what its own has.

@@ -30,7 +30,7 @@ mod wire;
 
 pub use call::{Call, CallOutcome, enter, gives_way, leave, left_out};
 pub use control::before_exit;
-pub use device::queues;
+pub use device::{mapped, queues};
 pub use fault::note_stderr;
 pub use loading::before_anything;
 pub use loading::guard::handles_segv;

@@ -383,7 +383,9 @@ impl Dump {
         let pid = gpu.0.unwrap_or_default();
         let mut agents = self.agents.iter();
         let saves_all = !agents.any(|at_cut| at_cut.agent.identity().pid == pid);
-        let known = self.sharing.add_held((pid, id, minor), &held, saves_all)?;
+        let known = self
+            .sharing
+            .add_held((pid, id, minor), &held, is_apart, saves_all)?;
         self.note_sharing()?;
         let wanted: Vec<bool> = known.iter().map(|known| saves_all || !known).collect();
         let staging = self.options.staging;
@@ -490,7 +492,7 @@ impl Dump {
             .extend(ids.map(|d| ((owner, d.actual_gpu_id), d.user_gpu_id)));
         self.correct_render_nodes()?;
         let present = topology::read()?;
-        let buckets: Vec<BoBucket> = state.bos.iter().map(|bo| bo.bucket).collect();
+        let buckets = gem::found(pid, &self.devices, &state, &present)?;
         self.statistics.buffer_objects += buckets.len() as u64;
         for bucket in buckets.iter().filter(|bo| contents::has_content(bo)) {
             let device = state
@@ -503,7 +505,7 @@ impl Dump {
             }
         }
 
-        let image = kfd_image(&info, &state, &present)?;
+        let image = kfd_image(&info, &state, &present, &buckets)?;
         self.images()?.write(&files::kfd(id), &image)?;
         let started = now_ns();
         let promise = self
@@ -513,7 +515,9 @@ impl Dump {
         let tracked = promise
             .map(|number| promise::tracked(&self.agents[number].promise))
             .transpose()?;
-        let known = self.sharing.add((pid, id), &state.bos, tracked.as_ref())?;
+        let known = self
+            .sharing
+            .add((pid, id), &state.bos, &buckets, tracked.as_ref())?;
         self.note_sharing()?;
         let copied = match promise {
             Some(agent) => self.residual(id, &state, &buckets, &present, (agent, &known))?,
@@ -557,7 +561,6 @@ impl Dump {
         present: &[KfdDeviceEntry],
     ) -> Result<u64, DumpError> {
         let _phase = tracing::debug_span!("content").entered();
-        promise::check_addresses(buckets)?;
         let mut jobs = Vec::new();
         let mut total = 0;
         for device in &state.devices {

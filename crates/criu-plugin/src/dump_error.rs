@@ -14,7 +14,7 @@ use strobe_program::sockets::SocketError;
 use strobe_program::unsaved::Unsaved;
 use strobe_program::zombies::ZombieError;
 
-use crate::gem::HeldError;
+use crate::gem::{FoundError, HeldError};
 use crate::hand_over::GateError;
 use crate::images::ImageError;
 use crate::promise::PromiseError;
@@ -40,6 +40,8 @@ pub(crate) enum DumpError {
     Sharing(#[from] SharingError),
     #[error(transparent)]
     Held(#[from] HeldError),
+    #[error(transparent)]
+    Found(#[from] FoundError),
     #[error(transparent)]
     ProgramFile(#[from] ProgramFileError),
     #[error(transparent)]
@@ -126,8 +128,7 @@ impl DumpError {
             Self::Inherited { .. }
             | Self::Zombie(ZombieError::OtherStatus { .. })
             | Self::Event(EventError::Semaphore { .. } | EventError::Clock { .. })
-            | Self::Contents(ContentsError::NoAddress { .. })
-            | Self::Promise(PromiseError::Contents(ContentsError::NoAddress { .. }))
+            | Self::Found(FoundError::NotTold { .. })
             | Self::Sharing(
                 SharingError::Streamed
                 | SharingError::NotOpened { .. }

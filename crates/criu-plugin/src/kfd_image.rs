@@ -16,11 +16,13 @@ const SHARED_MEMORY: &str = "/dev/shm/hsakmt_shared_mem";
 /// A GEM handle that names nothing.
 const NO_HANDLE: u32 = u32::MAX;
 
-/// Of a process whose state the driver has told; `present` are the machine's GPUs.
+/// Of a process whose state the driver has told; `present` are the machine's GPUs, and `found_at` has the buffer objects
+/// with the addresses that they are found at.
 pub(crate) fn kfd_image(
     info: &ProcessInfo,
     state: &ProcessState,
     present: &[KfdDeviceEntry],
+    found_at: &[BoBucket],
 ) -> Result<CriuKfd, DumpError> {
     let mut entries = Vec::new();
     for node in present {
@@ -50,7 +52,8 @@ pub(crate) fn kfd_image(
     let bo_entries = state
         .bos
         .iter()
-        .map(|bo| bo_entry(&bo.bucket))
+        .zip(found_at)
+        .map(|(bo, found)| bo_entry(&bo.bucket, found.addr))
         .collect::<Vec<_>>();
     let (shared_mem_size, shared_mem_magic) = shared_memory();
     let gpus = state.devices.len();
@@ -68,7 +71,7 @@ pub(crate) fn kfd_image(
     })
 }
 
-fn bo_entry(bo: &BoBucket) -> KfdBoEntry {
+fn bo_entry(bo: &BoBucket, found_at: u64) -> KfdBoEntry {
     KfdBoEntry {
         addr: bo.addr,
         size: bo.size,
@@ -76,6 +79,7 @@ fn bo_entry(bo: &BoBucket) -> KfdBoEntry {
         alloc_flags: bo.alloc_flags,
         gpu_id: bo.gpu_id,
         handle: Some(NO_HANDLE),
+        mapped_at: (found_at != bo.addr).then_some(found_at),
     }
 }
 

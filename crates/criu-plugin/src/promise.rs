@@ -15,7 +15,9 @@ use strobe_kfd::touched::PageMap;
 use strobe_proto::{
     AsideRange, ByteRange, DeviceHandOver, HandOver, ResidualRange, SetAsideAnswer,
 };
-use strobe_store::contents::{ContentsError, by_address, extents, piece_of, placed, set};
+use strobe_store::contents::{
+    ContentsError, by_address, extents, has_content, piece_of, placed, set,
+};
 
 /// Bytes before the encoded answer: its length.
 const ANSWER_HEAD_BYTES: u64 = 8;
@@ -39,11 +41,6 @@ pub(crate) fn tracked(promise: &HandOver) -> Result<ExtentSet, ContentsError> {
     Ok(set(&extents(&ranges)?))
 }
 
-/// Checks that all content has a place in the program's address space, where a restore maps it.
-pub(crate) fn check_addresses(bos: &[BoBucket]) -> Result<(), ContentsError> {
-    placed(bos, None).map(drop)
-}
-
 /// What of a GPU's content is neither promised nor dead, in the order of the buffer objects; without a place
 /// yet. A promise about memory the driver does not know is refused: it would be kept by nobody.
 pub(crate) fn residual(
@@ -63,7 +60,18 @@ pub(crate) fn residual(
     }
     let mut left_out = promised;
     left_out.union_with(&set(&dead));
-    let mut pieces = Vec::new();
+    // Nobody else can have promised what has no address.
+    let nowhere = |(_, bo): &(usize, &BoBucket)| {
+        bo.addr == 0 && has_content(bo) && bo.gpu_id == hand_over.gpu_id
+    };
+    let nowhere = bos.iter().enumerate().filter(nowhere);
+    let nowhere = nowhere.map(|(bo, bucket)| Piece {
+        bo,
+        offset: 0,
+        len: bucket.size,
+        place: (),
+    });
+    let mut pieces: Vec<_> = nowhere.collect();
     for (bo, extent) in placed {
         let rest = set(&[extent]).subtract(&left_out);
         pieces.extend(rest.iter().map(|part| Piece {
@@ -73,6 +81,7 @@ pub(crate) fn residual(
             place: (),
         }));
     }
+    pieces.sort_by_key(|piece| piece.bo);
     Ok(pieces)
 }
 
@@ -130,7 +139,8 @@ pub(crate) fn set_aside(
     let mut rest = Vec::new();
     for piece in residual {
         let bo = &bos[piece.bo];
-        let local = bo.alloc_flags & VRAM != 0 && bo.gpu_id == bos[home.bo].gpu_id;
+        // It is told by its address.
+        let local = bo.addr != 0 && bo.alloc_flags & VRAM != 0 && bo.gpu_id == bos[home.bo].gpu_id;
         if !local || aside.pieces.len() >= most || piece.len > room.len() - used {
             rest.push(piece);
             continue;
@@ -280,6 +290,22 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_has_no_address_is_saved_whole_and_not_set_aside() {
+        let (mut bos, promise) = offer(9);
+        bos[2].addr = 0;
+        let all = residual(&bos, &promise).unwrap();
+        let whole = |pieces: &[Piece<()>]| {
+            let mut pieces = pieces.iter();
+            pieces.any(|piece| (piece.bo, piece.offset, piece.len) == (2, 0, 0x800))
+        };
+        assert!(whole(&all));
+        assert!(all.is_sorted_by_key(|piece| piece.bo));
+        let (aside, rest) = set_aside(&bos, &promise, all).unwrap();
+        assert!(whole(&rest));
+        assert!(aside.unwrap().pieces.iter().all(|piece| piece.bo != 2));
+    }
+
     /// A pool at 0x50000 in the fourth object, half of it offered; room for `most` ranges.
     fn offer(most: u64) -> ([BoBucket; 4], DeviceHandOver) {
         let bos = [
@@ -408,7 +434,5 @@ mod tests {
             ),
             "{wraps:?}"
         );
-        let vmm = residual(&[bo(0, 0x1000, VRAM)], &hand_over(&[], &[]));
-        assert_eq!(vmm, Err(ContentsError::NoAddress { size: 0x1000 }.into()));
     }
 }

@@ -35,7 +35,7 @@ use crate::options::Options;
 use crate::restore_error::RestoreError;
 use crate::topology;
 use crate::vma::{self, Moved, Source};
-use strobe_store::contents::{buckets, has_content};
+use strobe_store::contents::{buckets, found, has_content};
 
 /// Where the program waits for all of its memory although it need not.
 const NOT_ON_DEMAND: &str = "all memory was loaded before the program ran: nothing can fill it afterwards, because images \
@@ -279,7 +279,11 @@ impl Restore {
         }
         let buckets = buckets(&image);
         let exchange = &self.exchange;
-        let bos = exchange.restore(kfd.as_fd(), id, &image, &mut devices, buckets)?;
+        let mut bos = exchange.restore(kfd.as_fd(), id, &image, &mut devices, buckets)?;
+        // What the driver has no address of, their handles map there again.
+        for (bo, entry) in bos.iter_mut().zip(&image.bo_entries) {
+            bo.bucket.addr = found(entry).addr;
+        }
         self.note_moved(&image, &bos, &devices)?;
         let gpus = devices
             .iter()

@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use nix::sys::stat::fstat;
 use strobe_extent::{Extent, ExtentSet};
 use strobe_kfd::client::compute::Bo;
+use strobe_kfd::criu::BoBucket;
 use strobe_proto::{BufferName, HandOver, SharedBuffer, SharedBuffers};
 
 use crate::gem::Held;
@@ -22,7 +23,8 @@ pub(crate) enum SharingError {
     #[error("the content of a buffer object cannot be kept open: {0}")]
     Open(io::Error),
     #[error(
-        "processes of the program share device memory, which cannot be streamed; dump it without --stream"
+        "the program has device memory that its processes share, or that is mapped by handles (HIP's virtual memory \
+         management), which cannot be streamed; dump it without --stream"
     )]
     Streamed,
     #[error(
@@ -58,6 +60,7 @@ type Place = (Memory, u64);
 struct Named {
     name: BufferName,
     pid: u32,
+    /// Where it is found.
     addr: u64,
     size: u64,
     from: From,
@@ -70,13 +73,15 @@ struct Named {
 /// By which driver a process has a buffer object.
 #[derive(Debug)]
 enum From {
-    /// The compute driver, with these flags.
-    Compute { alloc_flags: u32 },
+    /// The compute driver, with these flags, at an address that may be none.
+    Compute { alloc_flags: u32, addr: u64 },
     /// A file of a render node, by a handle.
     Handle {
         minor: u32,
         handle: u32,
         is_import: bool,
+        /// That has an address space of its own.
+        is_apart: bool,
     },
 }
 
@@ -89,23 +94,26 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Adds those of a process; which of them are memory that an earlier one has named. `saves_all`: its images
-    /// hold their content all the same; `tracked`: what its agent saves, if there is one.
+    /// Adds those of a process, each with the address that it is `found` at; which of them are memory that an earlier one
+    /// has named. `tracked`: what its agent saves; where there is none, its images hold the content of all.
     pub(crate) fn add(
         &mut self,
         (pid, file): (u32, i32),
         bos: &[Bo],
+        found: &[BoBucket],
         tracked: Option<&ExtentSet>,
     ) -> Result<Vec<bool>, SharingError> {
         let saves_all = tracked.is_none();
         let mut known = vec![false; bos.len()];
-        for ((index, bo), known) in bos.iter().enumerate().zip(&mut known) {
+        let all = bos.iter().zip(found).enumerate();
+        for ((index, (bo, found)), known) in all.zip(&mut known) {
             let Some(content) = &bo.content else {
                 continue;
             };
             let names = self.names(content)?;
             *known = !names.is_empty();
-            let place = Extent::with_len(bo.bucket.addr, bo.bucket.size).ok();
+            let place = Extent::with_len(found.addr, found.size).ok();
+            let place = place.filter(|_| found.addr != 0);
             let tracked = place.zip(tracked);
             names.push(Named {
                 name: BufferName {
@@ -113,10 +121,11 @@ impl Sharing {
                     bo_index: index as u32,
                 },
                 pid,
-                addr: bo.bucket.addr,
-                size: bo.bucket.size,
+                addr: found.addr,
+                size: found.size,
                 from: From::Compute {
                     alloc_flags: bo.bucket.alloc_flags,
+                    addr: bo.bucket.addr,
                 },
                 is_saved: saves_all || !*known,
                 is_tracked: tracked.is_some_and(|(place, tracked)| tracked.overlaps(place)),
@@ -132,6 +141,7 @@ impl Sharing {
         &mut self,
         (pid, file, minor): (u32, i32, u32),
         held: &[Held],
+        is_apart: bool,
         saves_all: bool,
     ) -> Result<Vec<bool>, SharingError> {
         let mut all_known = Vec::new();
@@ -150,6 +160,7 @@ impl Sharing {
                     minor,
                     handle: entry.handle,
                     is_import: entry.is_import != 0,
+                    is_apart,
                 },
                 is_saved: saves_all || !known,
                 is_tracked: false,
@@ -171,16 +182,19 @@ impl Sharing {
         Ok(names)
     }
 
-    /// Where the compute driver has memory in a process, of which this is the content.
+    /// Where the compute driver has mapped memory in a process, of which this is the content.
     pub(crate) fn of_the_driver(
         &mut self,
         pid: u32,
         content: &OwnedFd,
     ) -> Result<Vec<u64>, SharingError> {
         let names = self.names(content)?.iter();
-        let own =
-            names.filter(|named| named.pid == pid && matches!(named.from, From::Compute { .. }));
-        Ok(own.map(|named| named.addr).collect())
+        let own = names.filter(|named| named.pid == pid);
+        let addresses = own.filter_map(|named| match named.from {
+            From::Compute { addr, .. } => Some(addr),
+            From::Handle { .. } => None,
+        });
+        Ok(addresses.collect())
     }
 
     /// Memory that was imported from what nobody has who was dumped so far: the minor number of a render node, and
@@ -192,6 +206,7 @@ impl Sharing {
                     minor,
                     handle,
                     is_import: true,
+                    ..
                 } => Some((minor, handle)),
                 _ => None,
             });
@@ -247,13 +262,18 @@ impl Sharing {
     }
 }
 
-/// What an agent saves while its process goes on, nobody else may write: another process, or its own by a handle.
+/// What an agent saves while its process goes on, nobody else may write: another process, or its own by a handle. But
+/// what the compute driver has no address of, the runtime has mapped by a handle, in the address space of all.
 fn check_tracked(names: &[Named]) -> Result<(), SharingError> {
     let Some(one) = names.iter().find(|named| named.is_tracked) else {
         return Ok(());
     };
+    let has_none = |named: &Named| matches!(named.from, From::Compute { addr: 0, .. });
     for other in names {
         match other.from {
+            From::Handle {
+                is_apart: false, ..
+            } if has_none(one) && other.pid == one.pid => {}
             From::Handle { handle, .. } => {
                 let pid = other.pid;
                 return Err(SharingError::Handle { pid, handle });
@@ -277,7 +297,7 @@ fn check_tracked(names: &[Named]) -> Result<(), SharingError> {
 /// is what the memory was when all had stopped.
 fn shared_buffer(names: &[Named]) -> SharedBuffer {
     let most = |named: &&Named| match named.from {
-        From::Compute { alloc_flags } => 2 + alloc_flags.count_ones(),
+        From::Compute { alloc_flags, .. } => 2 + alloc_flags.count_ones(),
         From::Handle { is_import, .. } => u32::from(!is_import),
     };
     // Where handles are equal, all wait for what was dumped, and comes back, before them: so nobody waits for ever.
@@ -298,7 +318,6 @@ mod tests {
     use std::fs::File;
     use std::path::Path;
 
-    use strobe_kfd::criu::BoBucket;
     use strobe_kfd::memory::{EXECUTABLE, PUBLIC, VRAM, WRITABLE};
     use strobe_proto::amdgpu::DrmBoEntry;
 
@@ -318,6 +337,11 @@ mod tests {
             },
             content: content.map(|path| File::open(path).expect("a file").into()),
         }
+    }
+
+    /// As the driver tells them.
+    fn told(bos: &[Bo]) -> Vec<BoBucket> {
+        bos.iter().map(|bo| bo.bucket).collect()
     }
 
     fn said(exported: &[u64], opened: &[u64]) -> HandOver {
@@ -343,10 +367,14 @@ mod tests {
         let maker = [bo(Some(&one), 0x50_0000, MADE)];
         for tracked in [Some(&ExtentSet::default()), None] {
             let mut sharing = Sharing::default();
-            let first = sharing.add((7, 11), &importer, tracked).expect("added");
+            let first = sharing
+                .add((7, 11), &importer, &told(&importer), tracked)
+                .expect("added");
             assert_eq!(first, [false; 3]);
             assert_eq!(sharing.image(), None);
-            let second = sharing.add((8, 12), &maker, tracked).expect("added");
+            let second = sharing
+                .add((8, 12), &maker, &told(&maker), tracked)
+                .expect("added");
             assert_eq!(second, [true]);
             let name = |file, bo_index| BufferName { file, bo_index };
             let expected = SharedBuffer {
@@ -381,17 +409,17 @@ mod tests {
         let untracked = ExtentSet::default();
         let mut sharing = Sharing::default();
         let first = [held(&other, 1, true)];
-        let known = sharing.add_held((7, 11, 129), &first, false);
+        let known = sharing.add_held((7, 11, 129), &first, true, false);
         assert_eq!(known.expect("added"), [false]);
         assert_eq!(sharing.unknown(), Some((129, 1)), "nobody has made it yet");
         let second = [held(&drivers, 4, false), held(&other, 6, false)];
-        let known = sharing.add_held((7, 12, 128), &second, false);
+        let known = sharing.add_held((7, 12, 128), &second, true, false);
         assert_eq!(known.expect("added"), [false, true]);
         let third = [held(&other, 1, false)];
-        let known = sharing.add_held((8, 13, 128), &third, false);
+        let known = sharing.add_held((8, 13, 128), &third, true, false);
         assert_eq!(known.expect("added"), [true]);
         let made = [bo(Some(&drivers), 0x10_0000, IMPORTED)];
-        let known = sharing.add((8, 14), &made, Some(&untracked));
+        let known = sharing.add((8, 14), &made, &told(&made), Some(&untracked));
         assert_eq!(known.expect("added"), [true]);
         assert_eq!(sharing.unknown(), None);
         let name = |file, bo_index| BufferName { file, bo_index };
@@ -415,18 +443,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tracked_has_no_handle() {
+    fn what_is_tracked_has_no_handle_but_that_by_which_it_is_mapped() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("memory");
         File::create(&path).expect("a file");
         let here = Extent::with_len(0x10_8000, 0x1000).expect("an extent");
-        for (tracked, is_right) in [(ExtentSet::default(), true), (here.into(), false)] {
+        let (untracked, tracked) = (ExtentSet::default(), ExtentSet::from(here));
+        // By what address the driver has it, and whose handle there is where.
+        for (tracked, addr, pid, is_apart, is_right) in [
+            (&untracked, 0x10_0000, 7, true, true),
+            (&tracked, 0x10_0000, 7, true, false),
+            (&tracked, 0x10_0000, 7, false, false),
+            (&tracked, 0, 7, false, true),
+            (&tracked, 0, 7, true, false),
+            (&tracked, 0, 8, false, false),
+        ] {
             let mut sharing = Sharing::default();
-            let bos = [bo(Some(&path), 0x10_0000, MADE)];
-            let added = sharing.add((7, 11), &bos, Some(&tracked));
+            let bos = [bo(Some(&path), addr, MADE)];
+            let mut found = told(&bos);
+            found[0].addr = 0x10_0000;
+            let added = sharing.add((7, 11), &bos, &found, Some(tracked));
             assert_eq!(added.expect("nobody else has it"), [false]);
-            let added = sharing.add_held((7, 12, 128), &[held(&path, 3, false)], false);
-            let is_named = matches!(added, Err(SharingError::Handle { pid: 7, handle: 3 }));
+            let drivers = sharing.of_the_driver(7, bos[0].content.as_ref().expect("a file"));
+            assert_eq!(drivers.expect("an inode"), [addr]);
+            let held = [held(&path, 3, false)];
+            let added = sharing.add_held((pid, 12, 128), &held, is_apart, false);
+            let is_named = matches!(added, Err(SharingError::Handle { handle: 3, .. }));
             assert_eq!(is_named, !is_right, "{added:?}");
         }
     }
@@ -448,7 +490,7 @@ mod tests {
             let mut sharing = Sharing::default();
             let mut add = |id, tracked| {
                 let bos = [bo(Some(&path), 0x10_0000, MADE)];
-                sharing.add(id, &bos, tracked)
+                sharing.add(id, &bos, &told(&bos), tracked)
             };
             add((7, 11), first).expect("one process alone");
             let added = add((8, 12), second);
@@ -466,7 +508,9 @@ mod tests {
         let add = |sharing: &mut Sharing, id: (u32, i32), addr| {
             let bos = [bo(Some(&path), addr, MADE)];
             let untracked = ExtentSet::default();
-            sharing.add(id, &bos, Some(&untracked)).expect("added");
+            sharing
+                .add(id, &bos, &told(&bos), Some(&untracked))
+                .expect("added");
         };
         add(&mut sharing, (7, 11), 0x10_0000);
         add(&mut sharing, (8, 12), 0x50_0000);

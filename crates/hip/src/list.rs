@@ -144,6 +144,15 @@ macro_rules! for_each_function {
             "5.2.." "5.1" hipMemPoolTrimTo(pool: MemPool, keep: usize) -> Status { submit() }
             "5.2.." "5.1" hipMemPoolSetAttribute(pool: MemPool, attribute: c_int, value: Ptr) -> Status { submit() }
             "5.2.." "5.1" hipMemPoolSetAccess(pool: MemPool, descriptors: ConstPtr, count: usize) -> Status { submit() }
+            // Memory that is mapped by handles. It may be used where an access is set.
+            "5.2.." "5.1" hipMemAddressReserve(place: *mut Ptr, bytes: usize, alignment: usize, address: Ptr, flags: u64) -> Status { submit() }
+            "5.2.." "5.1" hipMemAddressFree(address: Ptr, bytes: usize) -> Status { submit() }
+            "5.2.." "5.1" hipMemCreate(memory: *mut Ptr, bytes: usize, properties: ConstPtr, flags: u64) -> Status { create_memory(bytes) }
+            "5.2.." "5.1" hipMemRelease(memory: Ptr) -> Status { submit() }
+            "5.2.." "5.1" hipMemRetainAllocationHandle(memory: *mut Ptr, address: Ptr) -> Status { submit() }
+            "5.2.." "5.1" hipMemMap(address: Ptr, bytes: usize, offset: usize, memory: Ptr, flags: u64) -> Status { submit() }
+            "5.2.." "5.1" hipMemUnmap(address: Ptr, bytes: usize) -> Status { remap(address, bytes) }
+            "5.2.." "5.1" hipMemSetAccess(address: Ptr, bytes: usize, access: ConstPtr, count: usize) -> Status { remap(address, bytes) }
             "7.2.." "7.1" hipMemAdvise_v2(address: ConstPtr, bytes: usize, advice: c_int, location: MemLocation) -> Status { submit() }
             "7.2.." "7.1" hipMemPrefetchAsync_v2(address: ConstPtr, bytes: usize, location: MemLocation, flags: c_uint, stream: Stream) -> Status { prefetch(stream) }
             "5.7.." "4.5" hipDeviceGraphMemTrim(device: c_int) -> Status { submit() }
@@ -288,17 +297,9 @@ macro_rules! for_each_function {
             "5.2.." "4.2" hipMalloc3DArray;
             "5.2.." "4.2" hipMallocArray;
             "5.2.." "4.2" hipMallocMipmappedArray;
-            "5.2.." "5.1" hipMemAddressFree;
-            "5.2.." "5.1" hipMemAddressReserve;
-            "5.2.." "5.1" hipMemCreate;
             "5.2.." "5.1" hipMemExportToShareableHandle;
             "5.2.." "5.1" hipMemImportFromShareableHandle;
-            "5.2.." "5.1" hipMemMap;
             "5.2.." "5.1" hipMemMapArrayAsync;
-            "5.2.." "5.1" hipMemRelease;
-            "5.2.." "5.1" hipMemRetainAllocationHandle;
-            "5.2.." "5.1" hipMemSetAccess;
-            "5.2.." "5.1" hipMemUnmap;
             "5.2.." "5.1" hipMemPoolExportPointer;
             "5.2.." "5.1" hipMemPoolExportToShareableHandle;
             "5.2.." "5.1" hipMemPoolImportFromShareableHandle;

@@ -187,6 +187,7 @@ fn passed_in_c(parameter: &str) -> Passed {
         || has("hipCtx_t")
         || has("hipLinkState_t")
         || has("hiprtcLinkState")
+        || has("hipMemGenericAllocationHandle_t")
     {
         return Passed::Pointer;
     }

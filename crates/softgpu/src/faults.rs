@@ -13,7 +13,7 @@ use strobe_kfd::criu::{CHECKPOINT, CriuOp, PROCESS_INFO, RESTORE, RESUME};
 use strobe_kfd::memory::AvailableMemory;
 use strobe_kfd::queue::UpdateQueue;
 use strobe_kfd::render::context::Ctx;
-use strobe_kfd::render::gem::{Create, Mmap, Userptr, Va};
+use strobe_kfd::render::gem::{Create, ListHandles, Mmap, Userptr, Va};
 use strobe_kfd::render::prime::FdToHandle;
 use strobe_kfd::render::submit::{Submit, WaitSubmit};
 use strobe_kfd::{Request, number_parts};
@@ -21,8 +21,8 @@ use thiserror::Error;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Requests that can fail: name, type, number, and the operation of those that have several. By all
-/// of them but the last two a process is saved and brought back.
-const CALLS: [(&str, u8, u8, Option<u32>); 14] = [
+/// of them but the last three a process is saved and brought back.
+const CALLS: [(&str, u8, u8, Option<u32>); 15] = [
     call::<CriuOp>("criu-process-info", Some(PROCESS_INFO)),
     call::<CriuOp>("criu-checkpoint", Some(CHECKPOINT)),
     call::<CriuOp>("criu-restore", Some(RESTORE)),
@@ -37,6 +37,7 @@ const CALLS: [(&str, u8, u8, Option<u32>); 14] = [
     call::<Userptr>("userptr", None),
     call::<UpdateQueue>("update-queue", None),
     call::<AvailableMemory>("available", None),
+    call::<ListHandles>("list", None),
 ];
 
 const fn call<R: Request>(

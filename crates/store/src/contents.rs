@@ -27,11 +27,6 @@ pub enum ContentsError {
     Range { start: u64, len: u64 },
     #[error("the range {0}, which contents are promised of, lies in no buffer object")]
     Unknown(Extent),
-    #[error(
-        "the program uses a buffer object of {size} bytes without an address (virtual memory \
-         management, as hipMallocAsync does since ROCm 7; hipMalloc does not), which cannot be saved"
-    )]
-    NoAddress { size: u64 },
     #[error("the driver reports a buffer object of {size} bytes at {addr:#x}")]
     BufferObject { addr: u64, size: u64 },
     #[error("the image names bytes {offset:#x}+{len:#x} of buffer object {bo}, which has fewer")]
@@ -49,8 +44,22 @@ pub fn buckets(image: &CriuKfd) -> Vec<BoBucket> {
     image.bo_entries.iter().map(bucket).collect()
 }
 
-/// One of them.
-pub fn bucket(bo: &KfdBoEntry) -> BoBucket {
+/// The same with the addresses that they are found at.
+pub fn all_found(image: &CriuKfd) -> Vec<BoBucket> {
+    image.bo_entries.iter().map(found).collect()
+}
+
+/// A buffer object with the address that it is found at: where it is mapped by the compute driver, or by a handle of a
+/// render node; 0 where that is nowhere, in parts or more than once.
+pub fn found(bo: &KfdBoEntry) -> BoBucket {
+    let addr = match bo.addr {
+        0 => bo.mapped_at(),
+        addr => addr,
+    };
+    BoBucket { addr, ..bucket(bo) }
+}
+
+fn bucket(bo: &KfdBoEntry) -> BoBucket {
     BoBucket {
         addr: bo.addr,
         size: bo.size,
@@ -109,21 +118,19 @@ pub fn set(extents: &[Extent]) -> ExtentSet {
     extents.iter().copied().collect()
 }
 
-/// Where the content of each buffer object (of one GPU, or of all) lies in the program's address space.
+/// Where the content of each buffer object (of one GPU, or of all) lies in the program's address space. Those without
+/// an address are left out.
 pub fn placed(bos: &[BoBucket], gpu: Option<u32>) -> Result<Vec<(usize, Extent)>, ContentsError> {
     bos.iter()
         .enumerate()
         .filter(|(_, bo)| has_content(bo) && gpu.is_none_or(|gpu| bo.gpu_id == gpu))
-        .map(
-            |(index, bo)| match (bo.addr, Extent::with_len(bo.addr, bo.size)) {
-                (0, _) => Err(ContentsError::NoAddress { size: bo.size }),
-                (_, Ok(extent)) => Ok((index, extent)),
-                (addr, Err(_)) => Err(ContentsError::BufferObject {
-                    addr,
-                    size: bo.size,
-                }),
-            },
-        )
+        .filter(|(_, bo)| bo.addr != 0)
+        .map(|(index, bo)| {
+            let BoBucket { addr, size, .. } = *bo;
+            let extent = Extent::with_len(addr, size);
+            let extent = extent.map_err(|_| ContentsError::BufferObject { addr, size })?;
+            Ok((index, extent))
+        })
         .collect()
 }
 

@@ -94,7 +94,7 @@ impl<'a> GpuMemory<'a> {
 
     /// What the plugin has saved of a GPU.
     fn add_images(&mut self, id: i32, gpu: u32, kfd: &CriuKfd) -> Result<(), PagesError> {
-        let buckets = contents::buckets(kfd);
+        let buckets = contents::all_found(kfd);
         let [residual, pages] = [files::residual(id, gpu), files::pages(id, gpu)];
         let (name, image, data, pieces) =
             if let Some(image) = self.checkpoint.open_image(&residual)? {
@@ -117,6 +117,10 @@ impl<'a> GpuMemory<'a> {
         }
         let number = self.images.len();
         let placed = self.processes.entry(kfd.pid).or_default();
+        // What has no address has none to be compared by.
+        let pieces = pieces
+            .into_iter()
+            .filter(|piece| buckets[piece.bo].addr != 0);
         for piece in pieces {
             let (start, at) = place(&buckets, &piece, data, image.len()).map_err(named)?;
             let mut done = 0;
@@ -149,9 +153,7 @@ fn place(
     let at = data.checked_add(piece.place.0);
     let end = at.and_then(|at| at.checked_add(piece.len));
     match bytes.zip(at) {
-        Some((bytes, at)) if addr != 0 && end.is_some_and(|end| end <= image_len) => {
-            Ok((bytes.start(), at))
-        }
+        Some((bytes, at)) if end.is_some_and(|end| end <= image_len) => Ok((bytes.start(), at)),
         _ => Err(ContentsError::BufferObject { addr, size }),
     }
 }

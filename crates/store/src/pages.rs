@@ -143,7 +143,7 @@ fn divide<'a>(
     start: u64,
     chunks: &[(u64, &'a ChunkRef)],
 ) -> Result<(Vec<(u64, Source<'a>)>, u64), ContentsError> {
-    let buckets = contents::buckets(kfd);
+    let buckets = contents::all_found(kfd);
     let whole = contents::whole(&buckets, gpu)?;
     let delivered: Vec<ByteRange> = chunks
         .iter()

@@ -3,6 +3,7 @@
 use crate::agent::{Agent, existing};
 use crate::call::gate::thread_id;
 use crate::call::outcome::CallOutcome;
+use crate::device::mapped;
 use crate::seen::kernel::{KERNELS, Kernel};
 use crate::seen::observed::{Observed, RawStream, Synchronised};
 use crate::seen::reach;
@@ -44,6 +45,12 @@ pub(crate) enum After {
         start: u64,
         len: u64,
         since: Option<Moment>,
+    },
+    /// What is mapped at these addresses is the program's to use, by its handle. That a call has made it so does not
+    /// matter: it may have done half of it.
+    Mapped {
+        start: u64,
+        len: u64,
     },
     /// A handle was made of memory.
     Exported {
@@ -162,6 +169,11 @@ pub(crate) fn apply(after: After, result: &impl CallOutcome) {
                     agent.observe(&Observed::Synchronise { what, since }, None);
                 }
             } else if let Ok(extent) = Extent::with_len(start, len) {
+                allocated(agent, extent);
+            }
+        }
+        After::Mapped { start, len } => {
+            for extent in Extent::with_len(start, len).map_or_else(|_| Vec::new(), mapped::inside) {
                 allocated(agent, extent);
             }
         }

@@ -277,7 +277,7 @@ fn read_tables(agent: &Agent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is promised: all allocations but those where an earlier attempt has missed a write, those that the CPU writes in
+/// What is promised: all allocations that the plugin finds, but those where an earlier attempt has missed a write, those that the CPU writes in
 /// calls under way, and chunks that the CPU has touched. It may write there until it is frozen, after the fingerprints have been
 /// taken. These are saved while everything stands still, whoever writes to them afterwards. Where the
 /// page tables cannot be looked at, nothing is promised.
@@ -291,7 +291,7 @@ fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
         .filter_map(|range| Extent::try_from(*range).ok())
         .chain(GATE.written_by_host())
         .collect();
-    let mut tracked = agent.device.registry.extents();
+    let mut tracked = agent.device.registry.found();
     tracked.retain(|extent| !residual.iter().any(|other| other.overlaps(*extent)));
     let Ok(map) = PageMap::own() else {
         return Vec::new();

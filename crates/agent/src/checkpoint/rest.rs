@@ -64,7 +64,7 @@ impl Rest {
         let Some(access) = self.access() else {
             return Ok(0);
         };
-        let chunks = Validate::Full.choose(&agent.device.registry.extents(), chunk_bytes)?;
+        let chunks = Validate::Full.choose(&agent.device.registry.found(), chunk_bytes)?;
         let written = chunks
             .iter()
             .filter(|chunk| access.writes.overlaps(**chunk));

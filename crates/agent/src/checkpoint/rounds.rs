@@ -114,7 +114,7 @@ impl Copying<'_> {
         self.since = trace.first_not_over();
         drop(trace);
         let live = match self.is_wanted {
-            true => self.agent.device.registry.extents(),
+            true => self.agent.device.registry.found(),
             false => Vec::new(),
         };
         let mut suspected = Validate::Full.choose(&live, self.chunk_bytes)?;

@@ -15,6 +15,7 @@ pub(crate) mod handle;
 pub(crate) mod hsa;
 pub(crate) mod lane;
 pub(crate) mod link;
+pub mod mapped;
 pub(crate) mod memory;
 mod objects;
 pub(crate) mod queue;

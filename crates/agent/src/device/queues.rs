@@ -56,7 +56,7 @@ pub fn concerns(number: c_ulong) -> bool {
 
 /// Whether the number is that of a request, as this or a later driver has it: what is added to a request's block goes to
 /// its end, and changes the size in the number (`CreateQueue` has got eight bytes in Linux 6.12, which ROCm 6.4 sends).
-fn is<R: Request>(number: c_ulong) -> bool {
+pub(super) fn is<R: Request>(number: c_ulong) -> bool {
     const fn bytes(number: u32) -> u32 {
         number >> 16 & 0x3fff
     }

@@ -4,6 +4,7 @@ use crate::attach::with_agent;
 use crate::call::{After, Call};
 use crate::device::give_way::make_room;
 use crate::seen::observed::{Observed, Synchronised};
+use strobe_extent::Extent;
 use strobe_graph::Moment;
 use strobe_hip::{Extent3, PitchedPtr, Ptr};
 
@@ -76,6 +77,32 @@ pub unsafe fn free(address: Ptr, waits: bool) -> Call {
         }
     })
     // At a cut it is memory that nobody knows, as whatever its content is then.
+    .announced(None)
+}
+
+/// `hipMemCreate`: memory without an address. It has one when it is mapped and may be used there.
+pub unsafe fn create_memory(bytes: usize) -> Call {
+    with_agent(|agent| {
+        make_room(&agent.device, bytes as u64);
+        After::AllocatedUntracked { bytes }
+    })
+}
+
+/// `hipMemSetAccess`, `hipMemUnmap`: whatever is mapped there is taken from the GPU, and some of it given back. Like a free,
+/// and then an allocation.
+pub unsafe fn remap(address: Ptr, bytes: usize) -> Call {
+    with_agent(|agent| {
+        let (start, len) = (address as u64, bytes as u64);
+        let Ok(remapped) = Extent::with_len(start, len) else {
+            return After::Nothing;
+        };
+        for buffer in agent.device.registry.remove_all(remapped) {
+            let start = buffer.start();
+            agent.device.reading.before_free(buffer);
+            agent.observe(&Observed::Free { start }, None);
+        }
+        After::Mapped { start, len }
+    })
     .announced(None)
 }
 

@@ -3,6 +3,7 @@
 //! What is in here is tracked: its content is the agent's to deliver. Memory that HIP hands out by
 //! other ways (managed, host, module data) is not, and is saved as residual.
 
+use crate::device::mapped;
 use parking_lot::RwLock;
 use strobe_extent::{Extent, ExtentMap};
 
@@ -43,6 +44,24 @@ impl Registry {
     pub(crate) fn extents(&self) -> Vec<Extent> {
         let live = self.live.read();
         live.iter().map(|(extent, ())| extent).collect()
+    }
+
+    /// Those of them whose place CRIU's plugin finds: others nobody can promise.
+    pub(crate) fn found(&self) -> Vec<Extent> {
+        let mut found = self.extents();
+        found.retain(|extent| mapped::is_found(*extent));
+        found
+    }
+
+    /// Removes those that these bytes touch.
+    pub(crate) fn remove_all(&self, touched: Extent) -> Vec<Extent> {
+        let mut live = self.live.write();
+        let extents = live.overlapping(touched).map(|(extent, _)| extent);
+        let extents: Vec<Extent> = extents.collect();
+        for extent in &extents {
+            live.remove(extent.start());
+        }
+        extents
     }
 
     /// How many there are, and their bytes.

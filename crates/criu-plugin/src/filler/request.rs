@@ -23,7 +23,7 @@ use crate::fill::Request;
 use crate::host;
 use crate::images::Images;
 use crate::restore_error::{FillerError, RestoreError};
-use strobe_store::contents::{bucket, has_content};
+use strobe_store::contents::{found, has_content};
 
 /// Descriptors in one message: the kernel takes 253 (SCM_MAX_FD).
 const AT_ONCE: usize = 250;
@@ -173,7 +173,7 @@ impl Caller {
             }
         };
         self.contents.extend(descriptors);
-        let has_content = |bo: &&KfdBoEntry| has_content(&bucket(bo));
+        let has_content = |bo: &&KfdBoEntry| has_content(&found(bo));
         let expected = image.bo_entries.iter().filter(has_content).count();
         if self.contents.len() < expected {
             return Ok(None);
@@ -183,7 +183,7 @@ impl Caller {
         }
         let mut contents = self.contents.drain(..);
         let bos = image.bo_entries.iter().map(|bo| Bo {
-            bucket: bucket(bo),
+            bucket: found(bo),
             content: has_content(&bo).then(|| contents.next()).flatten(),
         });
         let gpus = request.stand_ins.iter().map(|gpu| (gpu.known, gpu.present));

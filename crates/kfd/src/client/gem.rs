@@ -9,8 +9,8 @@ use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::render::gem::{
-    Close, Create, GemOp, ListEntry, ListHandles, Mmap, OP_GET_MAPPING_INFO, VA_MAP, Va, VmEntry,
-    WaitIdle,
+    Close, Create, GemOp, ListEntry, ListHandles, Mmap, OP_GET_CREATE_INFO, OP_GET_MAPPING_INFO,
+    VA_MAP, Va, VmEntry, WaitIdle,
 };
 use crate::render::prime::{FdToHandle, HandleToFd};
 
@@ -81,6 +81,20 @@ pub fn mappings(file: BorrowedFd<'_>, handle: u32) -> io::Result<Vec<VmEntry>> {
             Some(more) => entries.resize(more, VmEntry::default()),
         }
     }
+}
+
+/// Bytes of a buffer object.
+pub fn size(file: BorrowedFd<'_>, handle: u32) -> io::Result<u64> {
+    let mut reply = Create::default();
+    let mut args = GemOp {
+        handle,
+        op: OP_GET_CREATE_INFO,
+        value: &raw mut reply as u64,
+        ..GemOp::default()
+    };
+    // SAFETY: the pointer is to a live block of the kind that this operation fills.
+    unsafe { crate::ioctl::call(file, &mut args) }?;
+    Ok(reply.bo_size)
 }
 
 /// The offset by which the CPU maps a buffer object; none where it may not.
