@@ -7,9 +7,11 @@
 #[path = "harness/mod.rs"]
 mod harness;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::DirEntryExt;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use strobe_evaluation::compile;
@@ -59,6 +61,17 @@ fn compare(launches: &Path, accesses: &Path) -> Result<Counts, String> {
 
 /// Runs a program of tests/programs with both logs.
 fn watch(folder: &Folder, source: &str, level: &str, arguments: &[&str]) -> Result<Counts, String> {
+    watch_with(folder, source, level, arguments, &[])
+}
+
+/// Likewise, started by another command.
+fn watch_with(
+    folder: &Folder,
+    source: &str,
+    level: &str,
+    arguments: &[&str],
+    starter: &[&str],
+) -> Result<Counts, String> {
     let program =
         compile::hip(source, level, &harness::programs()).expect("hipcc compiles the program");
     let [launches, accesses] = ["launches", "accesses"].map(|log| folder.join(log));
@@ -68,7 +81,9 @@ fn watch(folder: &Folder, source: &str, level: &str, arguments: &[&str]) -> Resu
         "--access-log".into(),
         accesses.clone().into_os_string(),
     ];
-    command.extend(["--".into(), strobe.into(), "run".into()]);
+    command.push("--".into());
+    command.extend(starter.iter().map(|word| word.into()));
+    command.extend([strobe.into(), "run".into()]);
     command.extend(["--launch-log".into(), launches.clone().into_os_string()]);
     command.extend(["--".into(), program.into_os_string()]);
     command.extend(arguments.iter().map(|argument| argument.into()));
@@ -133,6 +148,51 @@ fn tables_that_kernels_make_are_followed() {
             assert_eq!(not_known, 3, "{level}: {counts}");
         }
     }
+}
+
+/// The files in which what was learned of kernels is kept, with their inode numbers: a file is never written twice.
+fn learned(cache: &Path) -> BTreeMap<PathBuf, u64> {
+    let folders = fs::read_dir(cache.join("strobe/footprints")).expect("what was learned");
+    let versions: Vec<PathBuf> = folders
+        .map(|entry| entry.expect("a folder").path())
+        .collect();
+    let [version] = &versions[..] else {
+        panic!("of one version: {versions:?}");
+    };
+    let files = fs::read_dir(version).expect("files");
+    let files = files.map(|entry| entry.expect("a file"));
+    files.map(|file| (file.path(), file.ino())).collect()
+}
+
+#[test]
+fn what_was_learned_serves_later_runs_and_what_is_damaged_is_learned_again() {
+    let cache = Folder::new("footprints-learned-cache");
+    let variable = format!("XDG_CACHE_HOME={}", cache.path().display());
+    let counts = || {
+        let folder = Folder::new("footprints-learned");
+        let counts = watch_with(&folder, "mixed.cpp", "-O2", &["3"], &["env", &variable]);
+        let counts = counts.expect("nothing is missed");
+        (counts.launches, counts.exact, counts.reads_exact)
+    };
+    let first = counts();
+    let files = learned(cache.path());
+    assert!(files.len() > 2, "{files:?}");
+    assert_eq!(counts(), first, "the same is known");
+    assert_eq!(learned(cache.path()), files, "nothing was learned again");
+    // Cut, changed, and of another kernel.
+    let paths: Vec<&PathBuf> = files.keys().collect();
+    let whole = fs::read(paths[0]).expect("a file");
+    fs::write(paths[0], &whole[..whole.len() / 2]).expect("it is cut");
+    let mut bytes = fs::read(paths[1]).expect("a file");
+    bytes[20] ^= 1;
+    fs::write(paths[1], bytes).expect("it is changed");
+    fs::write(paths[2], whole).expect("it is another's");
+    assert_eq!(counts(), first, "the same is known");
+    let later = learned(cache.path());
+    let again = files
+        .iter()
+        .filter(|(path, inode)| later.get(*path) != Some(inode));
+    assert_eq!(again.map(|(path, _)| path).collect::<Vec<_>>(), paths[..3]);
 }
 
 /// Four of its tables are written again by kernels that were enqueued before what fills them, three are not; two are

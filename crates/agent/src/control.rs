@@ -179,6 +179,7 @@ fn run(agent: &'static Agent) {
     if fault::is_off() {
         fail_open(agent);
     }
+    write_down(agent);
 }
 
 /// What was learned of kernels, for later runs. (No file is open while a checkpoint is under way: this thread takes it.)
