@@ -179,6 +179,10 @@ pub(crate) struct LostWorkReport {
     pub(crate) ms: f64,
     /// How long that took.
     pub(crate) took_ms: f64,
+    /// The longest round since.
+    pub(crate) slowest_round_ms: f64,
+    /// How long one took before.
+    pub(crate) usual_round_ms: f64,
 }
 
 impl From<LostWork> for LostWorkReport {
@@ -186,14 +190,23 @@ impl From<LostWork> for LostWorkReport {
         Self {
             ms: lost.ns() as f64 / 1e6,
             took_ms: lost.took_ns as f64 / 1e6,
+            slowest_round_ms: lost.slowest_ns as f64 / 1e6,
+            usual_round_ms: lost.usual_ns as f64 / 1e6,
         }
     }
 }
 
 impl LostWorkReport {
     fn line(&self) -> String {
-        let Self { ms, took_ms } = self;
-        format!("  lost           {ms:.0} ms of the {took_ms:.0} ms since")
+        let Self {
+            ms,
+            took_ms,
+            slowest_round_ms: slowest,
+            usual_round_ms: usual,
+        } = self;
+        format!(
+            "  lost           {ms:.0} ms of the {took_ms:.0} ms since, the slowest round {slowest:.0} ms and not {usual:.0}"
+        )
     }
 }
 

@@ -45,6 +45,18 @@ pub struct LaunchGraph {
     seen_ns: u64,
 }
 
+/// Of so many rounds the median says how long one takes.
+const ROUNDS: usize = 16;
+
+/// A round of a loop.
+#[derive(Clone, Debug)]
+pub struct LoopRound {
+    /// How long one takes, in nanoseconds: the median of the latest.
+    pub took_ns: u64,
+    /// What the last one wrote.
+    pub writes: Side,
+}
+
 #[derive(Debug)]
 struct Node {
     sequence: Sequence,
@@ -392,6 +404,24 @@ impl LaunchGraph {
     /// Operations in a round of the loop that the program seems to be in; waits of the host not counted.
     pub fn period(&self) -> Option<usize> {
         period(&self.past().1)
+    }
+
+    /// The last round of the loop that the program seems to be in.
+    pub fn last_round(&self) -> Option<LoopRound> {
+        let (past, signatures) = self.past();
+        let period = period(&signatures)?;
+        let mut writes = Side::none();
+        let last = &past[past.len() - period..];
+        let last = last.iter().map(|node| &node.operation.access.writes);
+        last.for_each(|side| writes.union_with(side));
+        let took = |end: usize| past[end].seen_ns.saturating_sub(past[end - period].seen_ns);
+        let ends = (period..past.len()).rev().step_by(period).take(ROUNDS);
+        let mut rounds: Vec<u64> = ends.map(took).collect();
+        rounds.sort_unstable();
+        Some(LoopRound {
+            took_ns: *rounds.get(rounds.len() / 2)?,
+            writes,
+        })
     }
 
     /// What the program did, and by what each of it is known again.

@@ -252,6 +252,23 @@ fn a_loop_predicts_its_next_round() {
 }
 
 #[test]
+fn what_a_round_writes_and_how_long_it_takes_is_known_of_a_loop() {
+    let mut graph = graph();
+    graph.push(kernel(A, 99, Side::none(), e(0x800, 0x100).into()));
+    assert!(graph.last_round().is_none());
+    for (step, ns) in [0, 100, 200, 950, 1050].into_iter().enumerate() {
+        graph.see(ns);
+        train(&mut graph, 1);
+        assert_eq!(graph.last_round().is_some(), step > 0);
+    }
+    let round = graph.last_round().expect("a loop");
+    assert_eq!(round.took_ns, 100, "the slowest is not the usual");
+    for (at, is_written) in [(0, true), (0x57f, true), (0x580, false), (0x800, false)] {
+        assert_eq!(round.writes.overlaps(e(at, 1)), is_written, "{at:#x}");
+    }
+}
+
+#[test]
 fn in_the_middle_of_a_round_its_end_comes_first() {
     let mut graph = graph();
     train(&mut graph, 4);
