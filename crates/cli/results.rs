@@ -9,6 +9,7 @@ use strobe_engine::{Outcome, Rounds};
 use strobe_graph::LostWork;
 use strobe_proto::{HeldBack, HeldBy};
 
+use crate::choosing::ChoiceReport;
 use crate::missed::MissedWriteReport;
 use crate::output::one_line;
 use crate::size::show_size;
@@ -58,6 +59,8 @@ pub(crate) struct CheckpointReport {
     /// Of it, what is as it was at the checkpoint before (--base, --every), or as a round has copied it: it was not
     /// copied after the cut.
     pub(crate) unchanged_bytes: u64,
+    /// By what the mode was chosen (--mode auto).
+    pub(crate) choice: Option<ChoiceReport>,
     /// What was copied before the cut (--mode recopy).
     pub(crate) rounds: Option<RoundsReport>,
     /// What it has cost the program up to the end of the command, where that goes round a loop.
@@ -89,6 +92,9 @@ impl CheckpointReport {
                 ),
             },
             format!("  state          {}", show_size(self.state_bytes)),
+        ];
+        lines.extend(self.choice.iter().flat_map(ChoiceReport::lines));
+        lines.extend([
             format!("  stall          {:.1} ms", self.stall_ms),
             match self.under_way {
                 None => format!("    GPU work     {:.1} ms", self.drain_ms),
@@ -118,7 +124,7 @@ impl CheckpointReport {
                 "  launches       {} ({} exact, {} conservative)",
                 self.launches, self.footprints_exact, self.footprints_conservative
             ),
-        ];
+        ]);
         lines.extend(self.rounds.as_ref().map(RoundsReport::line));
         lines.extend(self.lost.as_ref().map(LostWorkReport::line));
         lines.extend(self.held.iter().map(HeldReport::line));

@@ -67,7 +67,7 @@ pub use driver::{Driver, Lanes};
 pub use engine::{CopyAside, CopyOut, Engine, Origin, Proceed, Source, WriteDecision};
 pub use fill_order::FillOrder;
 pub use first_use::FirstUse;
-pub use policy::{Choice, CopyRates, Facts, Predicted, Way, Why};
+pub use policy::{Choice, ChosenFor, CopyRates, CopyWay, Facts, Predicted};
 pub use recopy::{Outcome, Round, Rounds};
 pub use ring::{RingSlot, SlotError};
 pub use statistics::EngineStatistics;

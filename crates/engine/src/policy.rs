@@ -18,6 +18,8 @@ use std::time::Duration;
 const SLOWED: u32 = 50;
 /// What copying adds to the stall must be at most this part of what it adds with stop-the-world: rates are those of a moment.
 const GAIN: (u32, u32) = (4, 5);
+/// So much less than copy-on-write has to be lost by who is copied in rounds, which keep the disk busy with what is in vain.
+const ROUNDS_GAIN: (u32, u32) = (4, 5);
 /// What the rest of a stall takes (the GPU's work, CRIU's freeze) where no checkpoint of the program has shown it.
 const UNMEASURED: Duration = Duration::from_millis(100);
 /// Nothing takes longer.
@@ -25,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(1 << 20);
 
 /// A way to take a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyWay {
     /// The program goes on while memory is copied.
     Cow,
     /// It is copied in rounds while the program runs, and the rest while it stands still.
@@ -56,10 +58,10 @@ pub struct Facts {
     pub residual: u64,
     /// Device memory to copy aside into.
     pub room: u64,
-    /// How long a round of the program's loop takes.
-    pub round: Option<Duration>,
-    /// Bytes of the chunks that it writes in a round.
+    /// Bytes of the chunks that it writes in a round of its loop.
     pub written: Option<u64>,
+    /// In how long it writes half of them.
+    pub half: Option<Duration>,
     /// How fast all is copied.
     pub rates: CopyRates,
     /// What of the last stall was neither fingerprints nor copying.
@@ -74,7 +76,7 @@ pub struct Facts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predicted {
     /// The way.
-    pub way: Way,
+    pub way: CopyWay,
     /// How long the program is held back, on the host or in its streams.
     pub stall: Duration,
     /// Of it, what copying adds.
@@ -85,9 +87,9 @@ pub struct Predicted {
     pub memory: u64,
 }
 
-/// Why a way was chosen.
+/// ChosenFor a way was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum ChosenFor {
     /// It loses the program least.
     LosesLeast,
     /// Nothing gains enough on stop-the-world.
@@ -102,9 +104,9 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The way.
-    pub way: Way,
-    /// Why.
-    pub why: Why,
+    pub way: CopyWay,
+    /// ChosenFor.
+    pub why: ChosenFor,
     /// What the ways would cost that were possible, stop-the-world last. Nothing where copies were not measured.
     pub predicted: Vec<Predicted>,
 }
@@ -148,7 +150,7 @@ impl Facts {
             unchanged: self.unchanged.saturating_add(other.unchanged),
             residual: self.residual.saturating_add(other.residual),
             room: self.room.saturating_add(other.room),
-            round: both(self.round, other.round, Duration::max),
+            half: both(self.half, other.half, Duration::min),
             written: both(self.written, other.written, u64::saturating_add),
             rates: CopyRates {
                 link: both(self.rates.link, other.rates.link, u64::min),
@@ -168,20 +170,20 @@ impl Facts {
     /// Chooses.
     pub fn choose(&self) -> Choice {
         let stop = |why, predicted| Choice {
-            way: Way::Stop,
+            way: CopyWay::Stop,
             why,
             predicted,
         };
-        let is_idle = self.to_copy() == 0 && self.residual == 0;
+        let is_idle = self.bytes_to_copy() == 0 && self.residual == 0;
         let Some(link) = self.rates.link.filter(|link| *link > 0) else {
             return match is_idle || self.only_frozen {
-                true => stop(Why::OnlyFrozen, Vec::new()),
-                false => stop(Why::NotMeasured, Vec::new()),
+                true => stop(ChosenFor::OnlyFrozen, Vec::new()),
+                false => stop(ChosenFor::NotMeasured, Vec::new()),
             };
         };
         let stopped = self.stopped(link);
         if self.only_frozen || is_idle {
-            return stop(Why::OnlyFrozen, vec![stopped]);
+            return stop(ChosenFor::OnlyFrozen, vec![stopped]);
         }
         let others = [self.cow(link), Some(self.recopied(link))];
         let mut predicted: Vec<Predicted> = others.into_iter().flatten().collect();
@@ -190,11 +192,13 @@ impl Facts {
             let is_shorter = u128::from(GAIN.1) * one.copying.as_nanos() <= least;
             is_shorter && one.stall <= stopped.stall && one.lost <= stopped.lost
         };
-        // The first of equals: rounds copy more than once.
-        let best = predicted.iter().filter(gains).min_by_key(|one| one.lost);
+        let best = predicted.iter().filter(gains).reduce(|cow, rounds| {
+            let is_worth_it = rounds.lost * ROUNDS_GAIN.1 <= cow.lost * ROUNDS_GAIN.0;
+            if is_worth_it { rounds } else { cow }
+        });
         let (way, why) = match best {
-            Some(best) => (best.way, Why::LosesLeast),
-            None => (Way::Stop, Why::NothingGains),
+            Some(best) => (best.way, ChosenFor::LosesLeast),
+            None => (CopyWay::Stop, ChosenFor::NothingGains),
         };
         predicted.push(stopped);
         Choice {
@@ -205,13 +209,13 @@ impl Facts {
     }
 
     /// Bytes that have to be copied of what is promised.
-    fn to_copy(&self) -> u64 {
+    fn bytes_to_copy(&self) -> u64 {
         self.tracked.saturating_sub(self.unchanged)
     }
 
     /// Of these, what the program writes next.
     fn written(&self) -> u64 {
-        self.written.unwrap_or(u64::MAX).min(self.to_copy())
+        self.written.unwrap_or(u64::MAX).min(self.bytes_to_copy())
     }
 
     /// Of every stall, what copying has nothing to do with.
@@ -220,7 +224,13 @@ impl Facts {
         (self.rest.unwrap_or(UNMEASURED) + fingerprints.unwrap_or_default()).min(LONGEST)
     }
 
-    fn predicted(&self, way: Way, copying: Duration, beside: Duration, memory: u64) -> Predicted {
+    fn predicted(
+        &self,
+        way: CopyWay,
+        copying: Duration,
+        beside: Duration,
+        memory: u64,
+    ) -> Predicted {
         let stall = self.rest() + copying;
         Predicted {
             way,
@@ -232,8 +242,8 @@ impl Facts {
     }
 
     fn stopped(&self, link: u64) -> Predicted {
-        let bytes = self.to_copy().saturating_add(self.residual);
-        self.predicted(Way::Stop, time(bytes, link), Duration::ZERO, 0)
+        let bytes = self.bytes_to_copy().saturating_add(self.residual);
+        self.predicted(CopyWay::Stop, time(bytes, link), Duration::ZERO, 0)
     }
 
     /// Nothing where it cannot be.
@@ -245,13 +255,13 @@ impl Facts {
         let inside = self.written().saturating_add(self.residual);
         let aside =
             time(inside.min(self.room), aside) + time(inside.saturating_sub(self.room), link);
-        let beside = time(self.to_copy().saturating_add(self.residual), link);
-        Some(self.predicted(Way::Cow, aside, beside, self.room))
+        let beside = time(self.bytes_to_copy().saturating_add(self.residual), link);
+        Some(self.predicted(CopyWay::Cow, aside, beside, self.room))
     }
 
     fn recopied(&self, link: u64) -> Predicted {
         let mut rounds = Rounds::default();
-        let mut copied = self.to_copy();
+        let mut copied = self.bytes_to_copy();
         let left = loop {
             let took = time(copied, link);
             let left = self.written_in(took);
@@ -261,15 +271,15 @@ impl Facts {
             copied = left;
         };
         let bytes = left.saturating_add(self.residual);
-        self.predicted(Way::Recopy, time(bytes, link), rounds.took(), 0)
+        self.predicted(CopyWay::Recopy, time(bytes, link), rounds.took(), 0)
     }
 
     /// Bytes that the program writes in this time, if it writes all the time.
     fn written_in(&self, time: Duration) -> u64 {
         let written = self.written();
-        match self.round {
-            Some(round) if time < round => {
-                let part = u128::from(written) * time.as_nanos() / round.as_nanos();
+        match self.half {
+            Some(half) if time / 2 < half => {
+                let part = u128::from(written) * time.as_nanos() / half.as_nanos() / 2;
                 part.try_into().unwrap_or(written)
             }
             _ => written,

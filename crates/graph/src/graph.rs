@@ -45,18 +45,6 @@ pub struct LaunchGraph {
     seen_ns: u64,
 }
 
-/// Of so many rounds the median says how long one takes.
-const ROUNDS: usize = 16;
-
-/// A round of a loop.
-#[derive(Clone, Debug)]
-pub struct LoopRound {
-    /// How long one takes, in nanoseconds: the median of the latest.
-    pub took_ns: u64,
-    /// What the last one wrote.
-    pub writes: Side,
-}
-
 #[derive(Debug)]
 struct Node {
     sequence: Sequence,
@@ -406,22 +394,16 @@ impl LaunchGraph {
         period(&self.past().1)
     }
 
-    /// The last round of the loop that the program seems to be in.
-    pub fn last_round(&self) -> Option<LoopRound> {
+    /// The last round of the loop that the program seems to be in, from its end on backwards: when each operation was seen,
+    /// and what it touches.
+    pub fn last_round(&self) -> Option<Vec<(u64, Arc<Access>)>> {
         let (past, signatures) = self.past();
-        let period = period(&signatures)?;
-        let mut writes = Side::none();
-        let last = &past[past.len() - period..];
-        let last = last.iter().map(|node| &node.operation.access.writes);
-        last.for_each(|side| writes.union_with(side));
-        let took = |end: usize| past[end].seen_ns.saturating_sub(past[end - period].seen_ns);
-        let ends = (period..past.len()).rev().step_by(period).take(ROUNDS);
-        let mut rounds: Vec<u64> = ends.map(took).collect();
-        rounds.sort_unstable();
-        Some(LoopRound {
-            took_ns: *rounds.get(rounds.len() / 2)?,
-            writes,
-        })
+        let round = past.iter().rev().take(period(&signatures)?);
+        Some(
+            round
+                .map(|node| (node.seen_ns, Arc::clone(&node.operation.access)))
+                .collect(),
+        )
     }
 
     /// What the program did, and by what each of it is known again.

@@ -16,7 +16,7 @@ mod period;
 mod prediction;
 mod window;
 
-pub use graph::{LaunchGraph, LoopRound};
+pub use graph::LaunchGraph;
 pub use lost_work::LostWork;
 pub use operation::{Edge, Event, Moment, Operation, Sequence, WorkKind};
 pub use prediction::Prediction;
