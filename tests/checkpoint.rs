@@ -13,6 +13,7 @@
 //! | `files` | what comes back works on its files as they were, or not at all |
 //! | `gem` | what a program holds at render nodes itself comes back, or is refused by its handle |
 //! | `graph` | what was launched is shown, and what orders it |
+//! | `chosen` | the mode that costs a program least is taken where none is named, and said beside what it has cost |
 //! | `containers` | a program in a container is saved from the host, or refused by name |
 //! | `instances` | many programs of one checkpoint run at once, each with what it writes for itself |
 //! | `moved` | what has another path now is found there where that is said |
@@ -44,6 +45,8 @@ mod harness;
 mod attributes;
 #[path = "checkpoint/captures.rs"]
 mod captures;
+#[path = "checkpoint/chosen.rs"]
+mod chosen;
 #[path = "checkpoint/containers.rs"]
 mod containers;
 #[path = "checkpoint/damage.rs"]

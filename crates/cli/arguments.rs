@@ -262,12 +262,13 @@ impl CheckpointArguments {
         self.output.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// A program that is killed does nothing after the cut, for what it would do is lost.
+    /// A program that is killed does nothing after the cut, for what it would do is lost. With `auto`: what is prepared for,
+    /// until it is chosen.
     pub(crate) fn mode(&self) -> CheckpointMode {
         match self.mode {
-            Mode::Cow if !self.kill => CheckpointMode::Cow,
+            Mode::Auto | Mode::Cow if !self.kill => CheckpointMode::Cow,
             Mode::Recopy => CheckpointMode::Recopy,
-            Mode::Cow | Mode::Stop => CheckpointMode::Stop,
+            Mode::Auto | Mode::Cow | Mode::Stop => CheckpointMode::Stop,
         }
     }
 }
@@ -340,6 +341,8 @@ fn parse_gpu_id(text: &str) -> Result<u32, std::num::ParseIntError> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// That of the others which costs the program least, by what is measured of it and of copies. The report says why.
+    Auto,
     /// The program goes on while memory is copied.
     Cow,
     /// The program stands still until everything is copied.

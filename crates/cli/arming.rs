@@ -9,7 +9,7 @@ use strobe_program::agent::RemoteAgent;
 use strobe_program::awaited::{Awaited, Standstill};
 use strobe_program::process::Identity;
 use strobe_proto::page::{NO_DUMP, Phase, Verdict};
-use strobe_proto::{Begin, from_agent, to_agent};
+use strobe_proto::{Begin, CopyFacts, from_agent, to_agent};
 
 use crate::delivery::Known;
 use crate::ended::Passing;
@@ -21,13 +21,22 @@ use crate::outcome::Refused;
 pub(crate) const CONNECT: Duration = Duration::from_secs(20);
 const ARM: Duration = Duration::from_secs(10);
 
-/// Calls the agent and tells it what to expect; what the program has launched.
+/// An agent that is prepared.
+pub(crate) struct Called {
+    pub(crate) link: Link,
+    /// What the program has launched.
+    pub(crate) launches: Window,
+    /// By what a mode is chosen, where it was asked for that.
+    pub(crate) facts: Option<CopyFacts>,
+}
+
+/// Calls the agent and tells it what to expect.
 pub(crate) fn call(
     agent: &RemoteAgent,
     listener: &Listener,
     known: &Known,
     begin: Begin,
-) -> anyhow::Result<(Link, Window)> {
+) -> anyhow::Result<Called> {
     let _phase = tracing::debug_span!("call").entered();
     let me = Identity::of(std::process::id())?;
     agent.request(me, listener.name())?;
@@ -36,16 +45,21 @@ pub(crate) fn call(
         link.send(to_agent::Body::Known(piece))?;
     }
     link.send(to_agent::Body::Begin(begin))?;
-    match link.receive()? {
+    let facts = match link.receive()? {
         from_agent::Body::Prepared(prepared) => {
             tracing::debug!(bytes = prepared.tracked_bytes, "the agent is prepared");
+            prepared.facts
         }
         from_agent::Body::Refused(reason) => return Err(Refused(reason.reason).into()),
         from_agent::Body::Aborted(reason) => bail!("{}", reason.reason),
         _ => bail!("the agent says something unexpected"),
-    }
+    };
     let launches = launches::receive(&mut link)?;
-    Ok((link, launches))
+    Ok(Called {
+        link,
+        launches,
+        facts,
+    })
 }
 
 /// Waits for an agent that was called, and to which nobody is connected any more, to expect the dump.

@@ -52,7 +52,8 @@ use crate::results::{CheckpointReport, LostWorkReport};
 use crate::scratch::Scratch;
 use crate::tree::{self, Tree, TreeError, gone};
 use crate::{
-    capabilities, directory, interrupt, launches, progress, prospects, release, rounds, trace,
+    capabilities, choosing, directory, interrupt, launches, progress, prospects, release, rounds,
+    trace,
 };
 
 pub(crate) const INTERRUPTED: &str = "interrupted; the program goes on";
@@ -243,6 +244,7 @@ fn take_prepared(
     let chunk_bytes = (tracked_bytes / CHUNKS)
         .clamp(CHUNK_BYTES.0, CHUNK_BYTES.1)
         .next_power_of_two();
+    let is_chosen = arguments.mode == arguments::Mode::Auto;
     let begin = |agent: &RemoteAgent, now: &Snapshot| Begin {
         checkpoint_id: preparation.id.clone(),
         mode: arguments.mode().into(),
@@ -263,11 +265,14 @@ fn take_prepared(
         run_ahead_ms: arguments.run_ahead,
         cut: strobe_proto::Cut::from(arguments.cut).into(),
         trace: arguments.trace.is_some(),
+        choose: is_chosen,
     };
     let begins = tree.agents.iter().zip(&snapshots);
     let begins: Vec<Begin> = begins.map(|(agent, now)| begin(agent, now)).collect();
+    let mut arguments = arguments.clone();
     let mut listeners = Vec::new();
     let mut windows = Vec::new();
+    let mut facts = Vec::new();
     let timeline = preparation.timeline.clone();
     let arm_all = || {
         let mut links = Vec::new();
@@ -276,25 +281,33 @@ fn take_prepared(
             let listener = Listener::open(agent.identity(), &format!("{id}-{pid}"))?;
             let known = Known::of(preparation.writer.base(), pid, chunk_bytes);
             let call = || arming::call(agent, &listener, &known, begin);
-            let (link, window) = timeline.time("call", call)?;
-            launches::save(&preparation.writer.criu_dir(), pid, &window)?;
-            windows.push((pid, window));
+            let called = timeline.time("call", call)?;
+            launches::save(&preparation.writer.criu_dir(), pid, &called.launches)?;
+            windows.push((pid, called.launches));
+            facts.extend(called.facts);
             listeners.push(listener);
             preparation.known.push(known);
-            links.push(link);
+            links.push(called.link);
+        }
+        let mut copies = rounds::Copies::new(
+            &tree.agents,
+            &mut links,
+            &mut preparation.known,
+            chunk_bytes,
+            &mut preparation.writer,
+        );
+        if is_chosen {
+            let choose = || choosing::choose(&facts, arguments.kill, &mut copies);
+            let (mode, choice) = timeline.time("choose", choose)?;
+            arguments.mode = mode;
+            preparation.choice = Some(choice);
         }
         if arguments.mode() == CheckpointMode::Recopy {
-            let copy = || {
-                rounds::copy(
-                    &tree.agents,
-                    &mut links,
-                    &mut preparation.known,
-                    chunk_bytes,
-                    &mut preparation.writer,
-                )
-            };
-            let copied = timeline.time("rounds", copy)?;
+            let copied = timeline.time("rounds", || copies.copy())?;
             (preparation.rounds, preparation.rounds_taken) = copied;
+        }
+        if is_chosen || arguments.mode() == CheckpointMode::Recopy {
+            copies.end()?;
         }
         drop(links);
         let arm = || tree.agents.iter().try_for_each(arming::wait_until_armed);
@@ -302,10 +315,10 @@ fn take_prepared(
     };
     let armed = arm_all();
     let mut dumped = armed
-        .and_then(|()| timeline.time("dump", || dump(arguments, &mut preparation)))
+        .and_then(|()| timeline.time("dump", || dump(&arguments, &mut preparation)))
         .map_err(|error| arming::disarm(&tree.agents, error))?;
     if let Some(held) = dumped.held.take() {
-        return finish_held(arguments, preparation, held, dumped, chunk_bytes);
+        return finish_held(&arguments, preparation, held, dumped, chunk_bytes);
     }
     let links = tree.agents.iter().zip(&listeners).map(|(agent, listener)| {
         let accepted = listener.accept(CONNECT).map(Some);
@@ -316,7 +329,7 @@ fn take_prepared(
     });
     // Those that have come hang up where another does not, and their agents give up.
     let mut links = links.collect::<anyhow::Result<Vec<_>>>()?;
-    let finished = finish(arguments, preparation, &mut links, dumped, chunk_bytes);
+    let finished = finish(&arguments, preparation, &mut links, dumped, chunk_bytes);
     for (agent, link) in tree.agents.iter().zip(&mut links) {
         let Some(link) = link else { continue };
         let last = match &finished {
@@ -412,6 +425,7 @@ fn prepare(
         known: Vec::new(),
         rounds: Rounds::default(),
         rounds_taken: Vec::new(),
+        choice: None,
         timeline: timeline.clone(),
         trace,
         _leases: leases,

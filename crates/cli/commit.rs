@@ -12,12 +12,13 @@ use strobe_program::lease::Lease;
 use strobe_program::{process, program_files};
 use strobe_proto::stats::DumpStats;
 use strobe_proto::{
-    ByteRange, GpuProcess, Manifest, Missed, PluginStatistics, ProgramFiles, Promise, RoundTaken,
-    SharedMemoryFile, Span, Statistics, TcpConnections, from_agent, to_agent,
+    ByteRange, GpuProcess, Manifest, Missed, ModeChoice, PluginStatistics, ProgramFiles, Promise,
+    RoundTaken, SharedMemoryFile, Span, Statistics, TcpConnections, from_agent, to_agent,
 };
 use strobe_store::CheckpointWriter;
 
 use crate::arguments::CheckpointArguments;
+use crate::choosing::ChoiceReport;
 use crate::course::{OfProcess, Timeline};
 use crate::delivery::{self, Expected, Known};
 use crate::held::Held;
@@ -41,6 +42,8 @@ pub(crate) struct Preparation {
     /// What was copied before the cut.
     pub(crate) rounds: Rounds,
     pub(crate) rounds_taken: Vec<RoundTaken>,
+    /// Where the mode was chosen.
+    pub(crate) choice: Option<ModeChoice>,
     pub(crate) timeline: Timeline,
     pub(crate) trace: Option<trace::Output>,
     pub(crate) _leases: Vec<Lease>,
@@ -224,6 +227,7 @@ fn commit(
         id,
         rounds,
         rounds_taken,
+        choice,
         timeline,
         trace,
         ..
@@ -249,6 +253,7 @@ fn commit(
             .into_iter()
             .map(HeldReport::from)
             .collect(),
+        choice: choice.as_ref().map(ChoiceReport::from),
         device_waits: of_processes.iter().map(|of| of.device_waits).sum(),
         // Of a program that sees several GPUs nothing is copied before the cut.
         rounds: (rounds.copied() > 0).then(|| rounds.into()),
@@ -294,6 +299,7 @@ fn commit(
             dumped.plugin.spans,
             of_processes,
             rounds_taken,
+            choice,
         )),
         plugin: Some(PluginStatistics {
             promises: Vec::new(),

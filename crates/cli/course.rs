@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strobe_proto::{
-    Course, Cut, HeldBack, ProcessCourse, RoundTaken, Span, Spans, TraceEvent, Traced,
+    Course, Cut, HeldBack, ModeChoice, ProcessCourse, RoundTaken, Span, Spans, TraceEvent, Traced,
 };
 
 use strobe_program::clock::{MonotonicClock, now_ns};
@@ -50,6 +50,7 @@ impl Timeline {
         criu: Vec<Span>,
         processes: Vec<ProcessCourse>,
         rounds: Vec<RoundTaken>,
+        choice: Option<ModeChoice>,
     ) -> Course {
         Course {
             spans: self.spans(),
@@ -58,6 +59,7 @@ impl Timeline {
             began_ns: self.began_ns,
             cut: cut.into(),
             rounds,
+            choice,
         }
     }
 }

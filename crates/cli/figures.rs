@@ -144,6 +144,7 @@ pub(crate) fn report(
         state_bytes: agent.tracked_bytes + agent.unchanged_bytes + plugin.residual_bytes,
         unchanged_bytes: agent.unchanged_bytes,
         rounds: None,
+        choice: None,
         lost: None,
         held: Vec::new(),
         device_waits: 0,

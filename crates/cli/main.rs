@@ -12,6 +12,7 @@ mod arguments;
 mod arming;
 mod capabilities;
 mod checkpoint;
+mod choosing;
 mod commit;
 mod course;
 mod criu;

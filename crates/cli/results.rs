@@ -9,6 +9,7 @@ use strobe_engine::{Outcome, Rounds};
 use strobe_graph::LostWork;
 use strobe_proto::{HeldBack, HeldBy};
 
+use crate::choosing::ChoiceReport;
 use crate::missed::MissedWriteReport;
 use crate::output::one_line;
 use crate::size::show_size;
@@ -58,6 +59,8 @@ pub(crate) struct CheckpointReport {
     /// Of it, what is as it was at the checkpoint before (--base, --every), or as a round has copied it: it was not
     /// copied after the cut.
     pub(crate) unchanged_bytes: u64,
+    /// By what the mode was chosen (--mode auto).
+    pub(crate) choice: Option<ChoiceReport>,
     /// What was copied before the cut (--mode recopy).
     pub(crate) rounds: Option<RoundsReport>,
     /// What it has cost the program up to the end of the command, where that goes round a loop.
@@ -89,6 +92,9 @@ impl CheckpointReport {
                 ),
             },
             format!("  state          {}", show_size(self.state_bytes)),
+        ];
+        lines.extend(self.choice.iter().flat_map(ChoiceReport::lines));
+        lines.extend([
             format!("  stall          {:.1} ms", self.stall_ms),
             match self.under_way {
                 None => format!("    GPU work     {:.1} ms", self.drain_ms),
@@ -118,7 +124,7 @@ impl CheckpointReport {
                 "  launches       {} ({} exact, {} conservative)",
                 self.launches, self.footprints_exact, self.footprints_conservative
             ),
-        ];
+        ]);
         lines.extend(self.rounds.as_ref().map(RoundsReport::line));
         lines.extend(self.lost.as_ref().map(LostWorkReport::line));
         lines.extend(self.held.iter().map(HeldReport::line));
@@ -179,6 +185,10 @@ pub(crate) struct LostWorkReport {
     pub(crate) ms: f64,
     /// How long that took.
     pub(crate) took_ms: f64,
+    /// The longest round since.
+    pub(crate) slowest_round_ms: f64,
+    /// How long one took before.
+    pub(crate) usual_round_ms: f64,
 }
 
 impl From<LostWork> for LostWorkReport {
@@ -186,14 +196,23 @@ impl From<LostWork> for LostWorkReport {
         Self {
             ms: lost.ns() as f64 / 1e6,
             took_ms: lost.took_ns as f64 / 1e6,
+            slowest_round_ms: lost.slowest_ns as f64 / 1e6,
+            usual_round_ms: lost.usual_ns as f64 / 1e6,
         }
     }
 }
 
 impl LostWorkReport {
     fn line(&self) -> String {
-        let Self { ms, took_ms } = self;
-        format!("  lost           {ms:.0} ms of the {took_ms:.0} ms since")
+        let Self {
+            ms,
+            took_ms,
+            slowest_round_ms: slowest,
+            usual_round_ms: usual,
+        } = self;
+        format!(
+            "  lost           {ms:.0} ms of the {took_ms:.0} ms since, the slowest round {slowest:.0} ms and not {usual:.0}"
+        )
     }
 }
 

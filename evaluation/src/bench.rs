@@ -1,5 +1,6 @@
 //! The experiments.
 
+mod choice;
 mod demand;
 mod freeze;
 mod interpreter;
@@ -15,9 +16,10 @@ use serde::Serialize;
 pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.
-pub(crate) const EXPERIMENTS: [&str; 7] = [
+pub(crate) const EXPERIMENTS: [&str; 8] = [
     "launches",
     "stalls",
+    "choice",
     "validation",
     "interpreter",
     "restore",
@@ -40,6 +42,7 @@ pub(crate) struct Bench {
 pub(crate) struct Results {
     launches: Option<launches::Results>,
     stalls: Vec<stalls::Results>,
+    choice: Vec<choice::Results>,
     freeze: Vec<freeze::Results>,
     validation: Option<validation::Results>,
     interpreter: Vec<interpreter::Rate>,
@@ -69,6 +72,15 @@ impl Bench {
                         results.freeze.push(freeze);
                     }
                     results.stalls.push(stalls);
+                }
+            }
+        }
+        if wanted("choice") {
+            for &state_mb in &self.state_mb {
+                for (program, modelled) in choice::cases() {
+                    let choice = self.setup.choice(program, state_mb, modelled)?;
+                    print!("{}", choice.table());
+                    results.choice.push(choice);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] [EXPERIMENT...]
 //!
-//! Experiments: launches, stalls, validation, interpreter, restore (which needs CRIU's own plugin, of `cargo xtask
+//! Experiments: launches, stalls, choice (of --mode auto), moving, validation, interpreter, restore (which needs CRIU's own plugin, of `cargo xtask
 //! setup --tests`), demand (which needs 4 GB of disk); all of them without a name. `--quick`
 //! leaves out the large state and the repetitions; `--runs` says how often each checkpoint is
 //! measured (5); `--busy` keeps every core busy with something else meanwhile.

@@ -14,6 +14,7 @@ use crate::session::{said, spawn, wait};
 /// How the program and the copying share the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModeOption {
+    Auto,
     Cow,
     Stop,
     Recopy,
@@ -23,6 +24,7 @@ impl ModeOption {
     /// As the command line names it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Cow => "cow",
             Self::Stop => "stop",
             Self::Recopy => "recopy",
@@ -76,9 +78,33 @@ pub struct CheckpointReport {
     pub copy_bytes_per_s: f64,
     /// An entry for each attempt that was given up.
     pub missed_writes: Vec<MissedWrite>,
+    /// With `auto`.
+    pub choice: Option<ChosenMode>,
+    /// Where the program goes round a loop.
+    pub lost: Option<ReportedLoss>,
     pub launches: u64,
     pub footprints_exact: u64,
     pub footprints_conservative: u64,
+}
+
+/// A mode that was chosen, and what each was expected to cost.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ChosenMode {
+    pub mode: String,
+    pub predicted: Vec<ExpectedCost>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ExpectedCost {
+    pub mode: String,
+    pub stall_ms: f64,
+    pub lost_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct ReportedLoss {
+    pub ms: f64,
+    pub slowest_round_ms: f64,
 }
 
 impl CheckpointReport {

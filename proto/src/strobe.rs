@@ -115,7 +115,7 @@ pub struct StandIn {
 /// ---- Control: one message a frame, u32 little-endian length first, over the socket the agent connects to.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "to_agent::Body", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub body: ::core::option::Option<to_agent::Body>,
 }
 /// Nested message and enum types in `ToAgent`.
@@ -145,12 +145,24 @@ pub mod to_agent {
         BeginRound(super::BeginRound),
         #[prost(message, tag = "11")]
         EndRounds(super::EndRounds),
+        #[prost(message, tag = "12")]
+        Chosen(super::Chosen),
     }
 }
 /// After the launch window, where chunks are copied before the cut: the agent copies those that may not be what is known of
 /// them, and says when all of them are known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct BeginRound {}
+pub struct BeginRound {
+    /// It copies about so many bytes, to find out how long that takes; all where this is 0.
+    #[prost(uint64, tag = "1")]
+    pub most_bytes: u64,
+}
+/// With Begin.choose, before EndRounds and any round that copies all: the mode of this checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Chosen {
+    #[prost(enumeration = "CheckpointMode", tag = "1")]
+    pub mode: i32,
+}
 /// No other round; the cut may come.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EndRounds {}
@@ -209,6 +221,10 @@ pub struct Begin {
     /// Events are kept, and sent before Done.
     #[prost(bool, tag = "14")]
     pub trace: bool,
+    /// What is known of the program and of copies is in Prepared; the mode above is what is prepared for, and Chosen says
+    /// what it will be.
+    #[prost(bool, tag = "15")]
+    pub choose: bool,
 }
 /// What chunks were at an earlier checkpoint: those that are so still are not delivered.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -298,6 +314,9 @@ pub struct Unchanged {
 pub struct RoundEnded {
     #[prost(uint64, tag = "1")]
     pub copied: u64,
+    /// Bytes a second while it went best; 0 where it was too short to tell.
+    #[prost(uint64, tag = "2")]
+    pub rate: u64,
 }
 /// The program waits for these chunks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -321,6 +340,40 @@ pub struct Prepared {
     pub tracked_bytes: u64,
     #[prost(uint64, tag = "2")]
     pub allocations: u64,
+    /// With Begin.choose.
+    #[prost(message, optional, tag = "3")]
+    pub facts: ::core::option::Option<CopyFacts>,
+}
+/// By what a mode is chosen. Rates are bytes a second; what is absent was not measured.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CopyFacts {
+    #[prost(uint64, tag = "1")]
+    pub promised_bytes: u64,
+    #[prost(uint64, tag = "2")]
+    pub residual_bytes: u64,
+    /// Of what was promised by the last checkpoint, what had not changed since an earlier one; 0 where none is known now.
+    #[prost(uint64, tag = "3")]
+    pub unchanged_bytes: u64,
+    /// The copy-aside pool.
+    #[prost(uint64, tag = "4")]
+    pub aside_bytes: u64,
+    /// What a round of the program's loop writes, and in how long half of that is written.
+    #[prost(uint64, optional, tag = "5")]
+    pub written_bytes: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "6")]
+    pub half_ns: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "7")]
+    pub link_rate: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "8")]
+    pub aside_rate: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "9")]
+    pub fingerprint_rate: ::core::option::Option<u64>,
+    /// Of the last checkpoint's stall, what was neither fingerprints nor copying.
+    #[prost(uint64, optional, tag = "10")]
+    pub rest_ns: ::core::option::Option<u64>,
+    /// All is saved while the program is frozen, whatever the mode.
+    #[prost(bool, tag = "11")]
+    pub only_frozen: bool,
 }
 /// The checkpoint cannot be taken; the program goes on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -549,6 +602,32 @@ pub struct Course {
     pub cut: i32,
     #[prost(message, repeated, tag = "5")]
     pub rounds: ::prost::alloc::vec::Vec<RoundTaken>,
+    /// Where the mode was chosen.
+    #[prost(message, optional, tag = "7")]
+    pub choice: ::core::option::Option<ModeChoice>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ModeChoice {
+    #[prost(enumeration = "CheckpointMode", tag = "1")]
+    pub mode: i32,
+    /// a sentence
+    #[prost(string, tag = "2")]
+    pub why: ::prost::alloc::string::String,
+    /// Of the modes that were possible.
+    #[prost(message, repeated, tag = "3")]
+    pub predicted: ::prost::alloc::vec::Vec<PredictedCost>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PredictedCost {
+    #[prost(enumeration = "CheckpointMode", tag = "1")]
+    pub mode: i32,
+    #[prost(uint64, tag = "2")]
+    pub stall_ns: u64,
+    #[prost(uint64, tag = "3")]
+    pub lost_ns: u64,
+    /// of the device, borrowed
+    #[prost(uint64, tag = "4")]
+    pub memory_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RoundTaken {

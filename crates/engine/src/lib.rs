@@ -1,7 +1,8 @@
 //! What waits for what while a checkpoint is copied, and while a restored program's memory arrives.
 //!
 //! The latter is [`Arriving`] in the program and [`FillOrder`] in who fills its memory, for which [`FirstUse`] takes note of
-//! what is used first. Before the cut there may be rounds of copying ([`CopyRound`], [`Rounds`]). The rest of this page is about
+//! what is used first. Before the cut there may be rounds of copying ([`CopyRound`], [`Rounds`]). Which way is taken,
+//! [`Facts`] decide. The rest of this page is about
 //! what comes after the cut: soft copy-on-write and stop-the-world, at chunk granularity.
 //!
 //! Sans-IO: no thread, no clock, no file, no FFI. Whoever drives it (the agent, or a simulator)
@@ -50,6 +51,7 @@ mod driver;
 mod engine;
 mod fill_order;
 mod first_use;
+mod policy;
 mod pool;
 mod recopy;
 mod ring;
@@ -65,6 +67,7 @@ pub use driver::{Driver, Lanes};
 pub use engine::{CopyAside, CopyOut, Engine, Origin, Proceed, Source, WriteDecision};
 pub use fill_order::FillOrder;
 pub use first_use::FirstUse;
+pub use policy::{Choice, ChosenFor, CopyRates, CopyWay, Facts, Predicted};
 pub use recopy::{Outcome, Round, Rounds};
 pub use ring::{RingSlot, SlotError};
 pub use statistics::EngineStatistics;

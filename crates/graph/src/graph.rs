@@ -394,6 +394,18 @@ impl LaunchGraph {
         period(&self.past().1)
     }
 
+    /// The last round of the loop that the program seems to be in, from its end on backwards: when each operation was seen,
+    /// and what it touches.
+    pub fn last_round(&self) -> Option<Vec<(u64, Arc<Access>)>> {
+        let (past, signatures) = self.past();
+        let round = past.iter().rev().take(period(&signatures)?);
+        Some(
+            round
+                .map(|node| (node.seen_ns, Arc::clone(&node.operation.access)))
+                .collect(),
+        )
+    }
+
     /// What the program did, and by what each of it is known again.
     fn past(&self) -> (Vec<&Node>, Vec<u64>) {
         let past: Vec<&Node> = self

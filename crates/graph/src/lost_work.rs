@@ -13,6 +13,10 @@ pub struct LostWork {
     pub took_ns: u64,
     /// The same in rounds before: the median.
     pub before_ns: u64,
+    /// The longest round that has ended since, from any operation to the same one of the next round.
+    pub slowest_ns: u64,
+    /// A round before: the median.
+    pub usual_ns: u64,
 }
 
 impl LostWork {
@@ -50,9 +54,20 @@ impl Window {
             .map(|start| took(start, start + (end - cut)))
             .collect();
         rounds.sort_unstable();
+        let mut usual: Vec<u64> = (period..=cut)
+            .rev()
+            .step_by(period)
+            .take(ROUNDS)
+            .map(|last| took(last - period, last))
+            .collect();
+        usual.sort_unstable();
         Some(LostWork {
             took_ns: took(cut, end),
             before_ns: *rounds.get(rounds.len() / 2)?,
+            slowest_ns: (cut + 1..=end)
+                .map(|last| took(last - period, last))
+                .max()?,
+            usual_ns: *usual.get(usual.len() / 2)?,
         })
     }
 }
@@ -107,6 +122,9 @@ mod tests {
         // Three rounds before took 31 ms once.
         assert_eq!((lost.took_ns, lost.before_ns), (235 * MS, 31 * MS));
         assert_eq!(lost.ns(), 204 * MS);
+        // From the last operation before, which waits, to that of the round in which it stood still.
+        let (slowest, usual) = (lost.slowest_ns, lost.usual_ns);
+        assert_eq!((slowest, usual), (210 * MS, 10 * MS));
         // Of a round that is not over the part that is, beside the same part of each.
         let mut part = after.message().clone();
         part.operations.truncate(part.operations.len() - 3 * 2 - 2);

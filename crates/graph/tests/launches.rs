@@ -252,6 +252,30 @@ fn a_loop_predicts_its_next_round() {
 }
 
 #[test]
+fn what_the_last_round_did_is_known_of_a_loop() {
+    let mut graph = graph();
+    graph.push(kernel(A, 99, Side::none(), e(0x800, 0x100).into()));
+    assert!(graph.last_round().is_none());
+    for (step, ns) in [0, 100, 200].into_iter().enumerate() {
+        graph.see(ns);
+        train(&mut graph, 1);
+        assert_eq!(graph.last_round().is_some(), step > 0);
+    }
+    graph.see(250);
+    graph.push(kernel(A, 1, e(0, 0x100).into(), e(0x400, 0x100).into()));
+    let round = graph.last_round().expect("a loop");
+    let seen: Vec<u64> = round.iter().map(|(seen_ns, _)| *seen_ns).collect();
+    assert_eq!(seen, [250, 200, 200, 200, 200], "the latest first");
+    let writes = |at| {
+        let mut sides = round.iter().map(|(_, access)| &access.writes);
+        sides.any(|side| side.overlaps(e(at, 1)))
+    };
+    for (at, is_written) in [(0, true), (0x57f, true), (0x580, false), (0x800, false)] {
+        assert_eq!(writes(at), is_written, "{at:#x}");
+    }
+}
+
+#[test]
 fn in_the_middle_of_a_round_its_end_comes_first() {
     let mut graph = graph();
     train(&mut graph, 4);

@@ -281,7 +281,7 @@ fn read_tables(agent: &Agent) -> Result<(), Refusal> {
 /// calls under way, and chunks that the CPU has touched. It may write there until it is frozen, after the fingerprints have been
 /// taken. These are saved while everything stands still, whoever writes to them afterwards. Where the
 /// page tables cannot be looked at, nothing is promised.
-fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
+pub(super) fn promised(agent: &Agent, begin: &Begin) -> Vec<Extent> {
     if begin.all_residual {
         return Vec::new();
     }

@@ -77,6 +77,14 @@ pub(crate) fn run(agent: &'static Agent, begin: &Begin, mut cut: Cut) -> Result<
         }));
         return Err(why);
     }
+    agent.device.last_copies.lock().note(
+        (
+            statistics.copied_out_bytes,
+            finished.saturating_sub(started),
+        ),
+        started.saturating_sub(statistics.gate_closed_ns + statistics.fingerprints_ns),
+        statistics.unchanged_bytes,
+    );
     let opened_ns = page.opened_ns.load(Ordering::Relaxed);
     agent
         .phases
@@ -285,6 +293,7 @@ fn answer(agent: &Agent, message: to_agent::Body) -> Result<(), Refusal> {
         | to_agent::Body::Unloaded(_)
         | to_agent::Body::Arrived(_)
         | to_agent::Body::BeginRound(_)
+        | to_agent::Body::Chosen(_)
         | to_agent::Body::EndRounds(_) => {
             agent.device.course.give_up(&Refusal::WrongOrder);
             Err(Refusal::WrongOrder)
@@ -324,6 +333,7 @@ fn wait_for_commit(
                 | to_agent::Body::Unloaded(_)
                 | to_agent::Body::Arrived(_)
                 | to_agent::Body::BeginRound(_)
+                | to_agent::Body::Chosen(_)
                 | to_agent::Body::EndRounds(_),
             ) => {
                 return Err(Refusal::WrongOrder);

@@ -7,6 +7,7 @@ mod cut;
 mod deliver;
 mod drain;
 mod end;
+mod facts;
 mod incarnation;
 mod lead;
 mod paused;

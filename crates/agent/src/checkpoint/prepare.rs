@@ -4,9 +4,9 @@ use crate::agent::Agent;
 use crate::call::gate::GATE;
 use crate::checkpoint::close::hangs;
 use crate::checkpoint::refusal::{Refusal, lost, unreachable};
-use crate::checkpoint::rounds;
 use crate::checkpoint::unchanged::Known;
 use crate::checkpoint::watch::Watch;
+use crate::checkpoint::{facts, rounds};
 use crate::device::resources::Resources;
 use crate::refused::used_nothing_refused;
 use crate::wire::connection::Connection;
@@ -41,20 +41,24 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, R
             _ => return Err(Refusal::WrongOrder),
         }
     };
-    let mode = begin.mode();
     GATE.held.keep(begin.trace);
     let mut watch = Watch::new(agent.page);
     let prepared = check(&begin)
         .and_then(|()| watch.look(agent))
         .and_then(|()| used_nothing_refused(agent))
         .and_then(|()| suit_devices(agent, &mut begin))
-        .and_then(|()| make_resources(agent, &begin));
+        .and_then(|only_frozen| {
+            make_resources(agent, &begin)?;
+            let gather = || facts::gather(agent, &begin, &known, only_frozen);
+            begin.choose.then(gather).transpose()
+        });
     let answer = match &prepared {
-        Ok(()) => {
+        Ok(facts) => {
             let (allocations, tracked_bytes) = agent.device.registry.totals();
             from_agent::Body::Prepared(Prepared {
                 tracked_bytes,
                 allocations,
+                facts: *facts,
             })
         }
         Err(why) => from_agent::Body::Refused(strobe_proto::Refused {
@@ -64,13 +68,19 @@ pub(super) fn prepare(agent: &'static Agent) -> Result<Option<(Begin, Known)>, R
     connection.send(answer).map_err(lost)?;
     prepared?;
     show_launches(agent, &mut connection)?;
-    if mode == CheckpointMode::Recopy {
-        rounds::run(agent, &begin, &mut known, &mut connection).inspect_err(|why| {
+    if begin.choose || begin.mode() == CheckpointMode::Recopy {
+        let copied = rounds::run(agent, &mut begin, &mut known, &mut connection);
+        copied.inspect_err(|why| {
             // The controller may be the one that is gone.
             let _ = connection.send(from_agent::Body::Aborted(Aborted {
                 reason: why.to_string(),
             }));
         })?;
+    }
+    if begin.mode() != CheckpointMode::Cow
+        && let Some(resources) = agent.device.spare.lock().as_mut()
+    {
+        resources.free_pool();
     }
     Ok(Some((begin, known)))
 }
@@ -102,15 +112,16 @@ fn check(begin: &Begin) -> Result<(), Refusal> {
 }
 
 /// Of a program that sees several GPUs nothing is promised: the agent's copies know one. All is saved while
-/// the program is frozen.
-fn suit_devices(agent: &'static Agent, begin: &mut Begin) -> Result<(), Refusal> {
+/// the program is frozen. Whether it is so.
+fn suit_devices(agent: &'static Agent, begin: &mut Begin) -> Result<bool, Refusal> {
     let deadline = Instant::now() + PREPARE_PATIENCE;
     let counted = agent.control.supervisor.run(deadline, device_count);
-    if counted.unwrap_or_else(|_| Err(hangs(agent)))? > 1 {
+    let are_several = counted.unwrap_or_else(|_| Err(hangs(agent)))? > 1;
+    if are_several {
         begin.all_residual = true;
         begin.set_mode(CheckpointMode::Stop);
     }
-    Ok(())
+    Ok(are_several)
 }
 
 fn make_resources(agent: &'static Agent, begin: &Begin) -> Result<(), Refusal> {

@@ -10,6 +10,7 @@ use crate::checkpoint::refusal::{Refusal, lost};
 use crate::checkpoint::unchanged::Known;
 use crate::checkpoint::watch::Watch;
 use crate::device::error::DeviceError;
+use crate::device::last_copies::rate;
 use crate::device::link::ring_slots;
 use crate::device::resources::Resources;
 use crate::wire::connection::Connection;
@@ -19,7 +20,10 @@ use std::time::{Duration, Instant};
 use strobe_engine::{CopyOut, CopyRound, RingSlot, Ticket, Validate};
 use strobe_extent::Extent;
 use strobe_graph::Sequence;
-use strobe_proto::{Begin, ChunkOrigin, ChunkReady, Ring, RoundEnded, from_agent, to_agent};
+use strobe_proto::{
+    Begin, BeginRound, CheckpointMode, ChunkOrigin, ChunkReady, Ring, RoundEnded, from_agent,
+    to_agent,
+};
 
 /// Between two looks at the link, and at a controller that has nothing to say.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
@@ -33,15 +37,18 @@ const AT_ONCE: u64 = 64 << 20;
 /// Copies as the controller asks for it, until the cut may come. What `known` says then is what the controller has.
 pub(super) fn run(
     agent: &'static Agent,
-    begin: &Begin,
+    begin: &mut Begin,
     known: &mut Known,
     connection: &mut Connection,
 ) -> Result<(), Refusal> {
+    let may_choose = begin.choose.then_some(begin.mode());
     let mut copying = Copying {
         agent,
         chunk_bytes: begin.chunk_bytes,
         slots: ring_slots(begin.chunk_bytes, agent.device.registry.totals().1),
         is_wanted: !begin.all_residual,
+        may_choose,
+        chosen: None,
         known,
         connection,
         watch: Watch::new(agent.page),
@@ -51,6 +58,9 @@ pub(super) fn run(
     };
     let copied = copying.follow();
     let settled = copying.settle();
+    if let Some(mode) = copying.chosen {
+        begin.set_mode(mode);
+    }
     copied.and(settled)
 }
 
@@ -61,6 +71,9 @@ struct Copying<'a> {
     slots: u32,
     /// Anything is to be promised at the cut.
     is_wanted: bool,
+    /// Where the controller has yet to say what the mode is: the one that all is prepared for.
+    may_choose: Option<CheckpointMode>,
+    chosen: Option<CheckpointMode>,
     known: &'a mut Known,
     connection: &'a mut Connection,
     watch: Watch,
@@ -78,10 +91,15 @@ impl Copying<'_> {
             let message = self.connection.receive_within(LOOK_AGAIN_IDLE);
             match message.map_err(lost)? {
                 None => {}
-                Some(to_agent::Body::BeginRound(_)) => {
-                    let ended = phase!(self.agent, "round", || self.round())?;
+                Some(to_agent::Body::BeginRound(BeginRound { most_bytes })) => {
+                    let most = Some(most_bytes).filter(|most| *most > 0);
+                    let ended = phase!(self.agent, "round", || self.round(most))?;
                     let ended = from_agent::Body::RoundEnded(ended);
                     self.connection.send(ended).map_err(lost)?;
+                }
+                Some(to_agent::Body::Chosen(chosen)) => self.choose(chosen.mode())?,
+                Some(to_agent::Body::EndRounds(_)) if self.may_choose.is_some() => {
+                    return Err(Refusal::WrongOrder);
                 }
                 Some(to_agent::Body::EndRounds(_)) => return Ok(()),
                 Some(to_agent::Body::Abandon(abandon)) => {
@@ -90,6 +108,19 @@ impl Copying<'_> {
                 Some(_) => return Err(Refusal::WrongOrder),
             }
         }
+    }
+
+    /// What nothing was prepared for cannot be chosen.
+    fn choose(&mut self, mode: CheckpointMode) -> Result<(), Refusal> {
+        let prepared = self.may_choose.take().ok_or(Refusal::WrongOrder)?;
+        match mode {
+            CheckpointMode::Unspecified => return Err(Refusal::WrongOrder),
+            CheckpointMode::Cow if prepared != CheckpointMode::Cow => {
+                return Err(Refusal::WrongOrder);
+            }
+            mode => self.chosen = Some(mode),
+        }
+        Ok(())
     }
 
     /// The program runs: its records have to be taken in.
@@ -106,8 +137,8 @@ impl Copying<'_> {
         act(spare.as_mut().ok_or(Refusal::QueuesAreGone)?)
     }
 
-    /// Copies what is not known, or is not any more what is known of it.
-    fn round(&mut self) -> Result<RoundEnded, Refusal> {
+    /// Copies what is not known, or is not any more what is known of it; no more than about so many bytes.
+    fn round(&mut self, most: Option<u64>) -> Result<RoundEnded, Refusal> {
         self.look()?;
         let trace = self.agent.trace.lock();
         let written = self.since.and_then(|since| trace.writes_from(since));
@@ -121,10 +152,12 @@ impl Copying<'_> {
         if let Some(written) = written {
             suspected.retain(|chunk| !self.known.has(*chunk) || written.overlaps(*chunk));
         }
+        if let Some(most) = most {
+            suspected.truncate(most.div_ceil(self.chunk_bytes) as usize);
+        }
         let chunks = self.changed(suspected)?;
-        Ok(RoundEnded {
-            copied: self.copy(chunks)?,
-        })
+        let (copied, rate) = self.copy(chunks)?;
+        Ok(RoundEnded { copied, rate })
     }
 
     /// Those of these chunks of which nothing is known, or which are not what is known of them.
@@ -158,12 +191,13 @@ impl Copying<'_> {
         Ok(changed)
     }
 
-    /// Copies these; how many bytes that were. Afterwards all of it is known.
-    fn copy(&mut self, chunks: Vec<Extent>) -> Result<u64, Refusal> {
+    /// Copies these; how many bytes that were, and how many a second. Afterwards all of it is known.
+    fn copy(&mut self, chunks: Vec<Extent>) -> Result<(u64, u64), Refusal> {
         if chunks.is_empty() {
-            return Ok(0);
+            return Ok((0, 0));
         }
         self.open_ring()?;
+        let mut stored = Stored::default();
         begin_copying(
             self.agent.page,
             chunks.iter().map(|chunk| chunk.len()).sum(),
@@ -193,12 +227,12 @@ impl Copying<'_> {
                 self.connection.send(ready).map_err(lost)?;
             }
             while let Some(message) = self.connection.receive_within(wait).map_err(lost)? {
-                self.answer(&mut round, message)?;
+                self.answer(&mut round, message, &mut stored)?;
                 wait = Duration::ZERO;
             }
         }
         end_copying(self.agent.page);
-        Ok(round.copied())
+        Ok((round.copied(), stored.best_rate().unwrap_or(0)))
     }
 
     fn open_ring(&mut self) -> Result<(), Refusal> {
@@ -251,15 +285,20 @@ impl Copying<'_> {
         })
     }
 
-    fn answer(&mut self, round: &mut CopyRound, message: to_agent::Body) -> Result<(), Refusal> {
+    fn answer(
+        &mut self,
+        round: &mut CopyRound,
+        message: to_agent::Body,
+        stored: &mut Stored,
+    ) -> Result<(), Refusal> {
         match message {
             to_agent::Body::SlotFree(free) => Ok(round.slot_free(RingSlot(free.slot))?),
             to_agent::Body::Known(known) => {
                 for chunk in &known.chunks {
                     let extent = chunk.extent.map(Extent::try_from);
-                    if !extent.is_some_and(|extent| extent.is_ok_and(|chunk| round.stored(chunk))) {
-                        return Err(Refusal::WrongOrder);
-                    }
+                    let extent = extent.and_then(Result::ok);
+                    let extent = extent.filter(|chunk| round.stored(*chunk));
+                    stored.note(extent.ok_or(Refusal::WrongOrder)?.len());
                 }
                 self.known.learn(&known);
                 Ok(())
@@ -285,5 +324,25 @@ impl Copying<'_> {
                 Err(Refusal::QueuesAreGone)
             }
         }
+    }
+}
+
+/// When how many bytes of a round were stored, all together.
+#[derive(Default)]
+struct Stored(Vec<(Instant, u64)>);
+
+impl Stored {
+    fn note(&mut self, bytes: u64) {
+        let before = self.0.last().map_or(0, |(_, bytes)| *bytes);
+        self.0.push((Instant::now(), before + bytes));
+    }
+
+    /// Bytes a second in that half of the round which went best: the other waited for a turn. Nothing of a round that is too
+    /// short to have halves.
+    fn best_rate(&self) -> Option<u64> {
+        let half = self.0.len() / 2;
+        let pairs = self.0.iter().zip(self.0.iter().skip(half));
+        let rates = pairs.map(|((from, before), (to, after))| rate(after - before, *to - *from));
+        (half >= 2).then(|| rates.max().flatten()).flatten()
     }
 }

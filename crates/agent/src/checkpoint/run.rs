@@ -26,6 +26,7 @@ use crate::checkpoint::prepare::prepare;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::watch::Watch;
 use crate::checkpoint::{deliver, paused};
+use crate::device::last_copies::LastCopies;
 use crate::fault;
 use crate::loading;
 use crate::wire::page::{
@@ -186,6 +187,8 @@ fn end_what_came_back_in_part() {
 /// This process came out of an image and believes that it is at the cut.
 fn restored(agent: &'static Agent, cut: Cut, on_demand: bool) {
     note_process(agent.page);
+    // It may have another device, and another host.
+    *agent.device.last_copies.lock() = LastCopies::default();
     // What was under way goes on when what it may touch is there.
     let touches = cut.rest.access().cloned();
     let go_on = || {

@@ -14,6 +14,7 @@ pub(crate) mod gpu;
 pub(crate) mod handle;
 pub(crate) mod hsa;
 pub(crate) mod lane;
+pub(crate) mod last_copies;
 pub(crate) mod link;
 pub mod mapped;
 pub(crate) mod memory;

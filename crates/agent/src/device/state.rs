@@ -3,6 +3,7 @@
 
 use crate::checkpoint::course::Course;
 use crate::device::handle::DeviceHandle;
+use crate::device::last_copies::LastCopies;
 use crate::device::reading::Reading;
 use crate::device::resources::Resources;
 use crate::seen::registry::Registry;
@@ -20,6 +21,7 @@ pub(crate) struct DeviceState {
     pub(crate) course: Course,
     /// What earlier checkpoints have left for the next.
     pub(crate) spare: Mutex<Option<Resources>>,
+    pub(crate) last_copies: Mutex<LastCopies>,
 }
 
 #[cfg(test)]

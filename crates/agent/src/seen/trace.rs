@@ -374,6 +374,11 @@ impl Trace {
         self.graph.predict().copy_order()
     }
 
+    /// The last round of the loop that the program is in, backwards: when each operation was seen, and what it touches.
+    pub(crate) fn last_round(&self) -> Option<Vec<(u64, Arc<Access>)>> {
+        self.graph.last_round()
+    }
+
     /// What is remembered of the launches, for whoever asks.
     pub(crate) fn pieces(&self) -> Vec<LaunchWindow> {
         self.graph.pieces()
