@@ -314,7 +314,7 @@ pub struct Unchanged {
 pub struct RoundEnded {
     #[prost(uint64, tag = "1")]
     pub copied: u64,
-    /// Bytes a second while it went best; 0 where it was too short to tell.
+    /// Bytes a second, from the first order until all was stored; 0 where nothing was copied.
     #[prost(uint64, tag = "2")]
     pub rate: u64,
 }

@@ -87,7 +87,7 @@ pub struct Predicted {
     pub memory: u64,
 }
 
-/// ChosenFor a way was chosen.
+/// Why a way was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenFor {
     /// It loses the program least.
@@ -105,7 +105,7 @@ pub enum ChosenFor {
 pub struct Choice {
     /// The way.
     pub way: CopyWay,
-    /// ChosenFor.
+    /// Why.
     pub why: ChosenFor,
     /// What the ways would cost that were possible, stop-the-world last. Nothing where copies were not measured.
     pub predicted: Vec<Predicted>,

@@ -197,7 +197,7 @@ impl Copying<'_> {
             return Ok((0, 0));
         }
         self.open_ring()?;
-        let mut stored = Stored::default();
+        let started = Instant::now();
         begin_copying(
             self.agent.page,
             chunks.iter().map(|chunk| chunk.len()).sum(),
@@ -227,12 +227,13 @@ impl Copying<'_> {
                 self.connection.send(ready).map_err(lost)?;
             }
             while let Some(message) = self.connection.receive_within(wait).map_err(lost)? {
-                self.answer(&mut round, message, &mut stored)?;
+                self.answer(&mut round, message)?;
                 wait = Duration::ZERO;
             }
         }
         end_copying(self.agent.page);
-        Ok((round.copied(), stored.best_rate().unwrap_or(0)))
+        let rate = rate(round.copied(), started.elapsed());
+        Ok((round.copied(), rate.unwrap_or(0)))
     }
 
     fn open_ring(&mut self) -> Result<(), Refusal> {
@@ -285,12 +286,7 @@ impl Copying<'_> {
         })
     }
 
-    fn answer(
-        &mut self,
-        round: &mut CopyRound,
-        message: to_agent::Body,
-        stored: &mut Stored,
-    ) -> Result<(), Refusal> {
+    fn answer(&mut self, round: &mut CopyRound, message: to_agent::Body) -> Result<(), Refusal> {
         match message {
             to_agent::Body::SlotFree(free) => Ok(round.slot_free(RingSlot(free.slot))?),
             to_agent::Body::Known(known) => {
@@ -298,7 +294,7 @@ impl Copying<'_> {
                     let extent = chunk.extent.map(Extent::try_from);
                     let extent = extent.and_then(Result::ok);
                     let extent = extent.filter(|chunk| round.stored(*chunk));
-                    stored.note(extent.ok_or(Refusal::WrongOrder)?.len());
+                    extent.ok_or(Refusal::WrongOrder)?;
                 }
                 self.known.learn(&known);
                 Ok(())
@@ -324,25 +320,5 @@ impl Copying<'_> {
                 Err(Refusal::QueuesAreGone)
             }
         }
-    }
-}
-
-/// When how many bytes of a round were stored, all together.
-#[derive(Default)]
-struct Stored(Vec<(Instant, u64)>);
-
-impl Stored {
-    fn note(&mut self, bytes: u64) {
-        let before = self.0.last().map_or(0, |(_, bytes)| *bytes);
-        self.0.push((Instant::now(), before + bytes));
-    }
-
-    /// Bytes a second in that half of the round which went best: the other waited for a turn. Nothing of a round that is too
-    /// short to have halves.
-    fn best_rate(&self) -> Option<u64> {
-        let half = self.0.len() / 2;
-        let pairs = self.0.iter().zip(self.0.iter().skip(half));
-        let rates = pairs.map(|((from, before), (to, after))| rate(after - before, *to - *from));
-        (half >= 2).then(|| rates.max().flatten()).flatten()
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod kernel;
 pub(crate) mod launch_log;
 pub(crate) mod learned;
 pub(crate) mod module;
+pub(crate) mod numbers;
 pub(crate) mod observed;
 pub(crate) mod reach;
 pub(crate) mod registration;

@@ -6,6 +6,7 @@
 
 use crate::seen::kernel::Kernel;
 use crate::seen::launch_log::LaunchLog;
+use crate::seen::numbers::Numbers;
 use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Transfer, Turn};
 use crate::seen::reach;
 use crate::seen::relied::{Relied, Relying};
@@ -76,31 +77,6 @@ pub(crate) struct Effect {
     access: Arc<Access>,
     /// What was launched, if it was a kernel that is known by name.
     pub kernel: Option<&'static Kernel>,
-}
-
-/// Numbers from 1 on for handles that HIP uses again.
-#[derive(Debug)]
-struct Numbers<H> {
-    live: HashMap<H, u64>,
-    given: u64,
-}
-
-impl<H> Default for Numbers<H> {
-    fn default() -> Numbers<H> {
-        Numbers {
-            live: HashMap::new(),
-            given: 0,
-        }
-    }
-}
-
-impl<H: Eq + Hash> Numbers<H> {
-    fn of(&mut self, handle: H) -> u64 {
-        *self.live.entry(handle).or_insert_with(|| {
-            self.given += 1;
-            self.given
-        })
-    }
 }
 
 /// What is known of memory when a launch on a stream begins.
