@@ -179,7 +179,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let written = write_new(&aside, bytes).and_then(|()| rename(Path::new(&aside), path));
-    written.inspect_err(|_| drop(remove(Path::new(&aside))))
+    let written = written.inspect_err(|_| drop(remove(Path::new(&aside))));
+    match written {
+        // A process of this number has been killed here, or is at it in another container: this kernel's turn comes again.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        written => written,
+    }
 }
 
 fn write_new(path: &OsStr, mut bytes: &[u8]) -> io::Result<()> {
@@ -305,6 +310,19 @@ mod tests {
         fs::remove_file(&path).expect("it goes");
         std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
         assert_eq!(learned.load(&KEY), None, "a link");
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_in_nobodys_way() {
+        let (_folder, learned) = with_one();
+        let path = learned.path(&KEY);
+        fs::remove_file(&path).expect("it goes");
+        let aside = format!("{}.{}", path.display(), std::process::id());
+        fs::write(aside, "half").expect("it is left");
+        let store = || learned.store([(KEY, b"a footprint".to_vec())].into_iter());
+        store().expect("the rest is stored");
+        store().expect("it is stored");
+        assert!(learned.load(&KEY).is_some());
     }
 
     #[test]
