@@ -178,7 +178,9 @@ const OF_LAYERS: &str = "\
 fn what_an_instance_has_is_its_own_before_it_writes_it_whoever_writes_it_outside() {
     let folder = Folder::new("instance-own");
     let mut device = Environment::new(&folder, &[]);
-    let (original, images) = saved_layers(&folder, &mut device, &[]);
+    let (original, images) = saved_layers(&folder, &mut device, &["third"]);
+    // Another name, which the program knows and no journal.
+    fs::hard_link(folder.join("first"), folder.join("third")).expect("our folder");
     let (before, pid) = instance(&mut device, &images, "before");
     original.signal("USR1");
     assert_eq!(original.code(), 0, "{}", original.output());
@@ -187,7 +189,8 @@ fn what_an_instance_has_is_its_own_before_it_writes_it_whoever_writes_it_outside
     let (behind, pid) = instance(&mut device, &images, "behind");
     strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
     assert_eq!(behind.code(), 0);
-    let expected = format!("{OF_LAYERS}number True\n");
+    let expected = OF_LAYERS.replace("True 2", "True 3");
+    let expected = format!("{expected}third ['one', 'two', 'its'] 0o40755 0\nnumber True\n");
     let logs = ["before", "behind"].map(|name| log_of(&folder, name));
     for log in [&[folder.join("log")], &logs[..]].concat() {
         let text = fs::read_to_string(&log).expect("a log");
