@@ -77,6 +77,10 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
     let path = instance.map_or(arguments.directory.as_path(), Inside::checkpoint);
     let checkpoint = directory::open(path).map_err(refused)?;
     let map = PathMap::new(arguments.map.clone(), root(arguments)?);
+    let map = match instance {
+        Some(_) => map.through_overlays(),
+        None => map,
+    };
     if arguments.check {
         return check(arguments, &checkpoint, &map);
     }

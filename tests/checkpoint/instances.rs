@@ -35,7 +35,7 @@ fn instance(device: &mut Environment, images: &Path, name: &str) -> (Program, u3
     let words = ["restore", "--wait", "--json", "--instance", name];
     let (strobe, images) = (path(strobe.path()), path(images));
     let words = [&[strobe.as_str()], &words[..], &[&images]].concat();
-    let command = device.start(name, &words);
+    let command = device.start(&name.replace('/', "-"), &words);
     let text = wait_until("report", || {
         let text = command.output();
         text.contains("\n}").then_some(text)
@@ -200,6 +200,33 @@ fn what_an_instance_has_is_its_own_before_it_writes_it_whoever_writes_it_outside
         fs::read_to_string(folder.join("counter")).expect("it"),
         "0 1 "
     );
+}
+
+#[test]
+fn a_folder_that_was_renamed_since_has_its_name_again_wherever_the_instance_lies() {
+    let folder = Folder::new("instance-renamed");
+    let mut device = Environment::new(&folder, &[]);
+    let (original, images) = saved_layers(&folder, &mut device, &["renamed/x"]);
+    original.signal("USR1");
+    assert_eq!(original.code(), 0, "{}", original.output());
+    let expected = format!("{OF_LAYERS}renamed/x ['in', 'it', 'its'] 0o40755 0\nnumber True\n");
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, expected);
+    // An overlay of two file systems has other numbers for folders.
+    let mount = "'mkdir other && mount -t tmpfs none other'";
+    let mount = device.start("mount", &["sh", "-c", mount]);
+    assert_eq!(mount.code(), 0, "{}", mount.output());
+    for name in ["one", "other/one"] {
+        let (command, pid) = instance(&mut device, &images, name);
+        strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
+        assert_eq!(command.code(), 0, "{name}");
+        // It may be mounted there only.
+        let log = log_of(&folder, name);
+        let log = ["cat", log.to_str().expect("UTF-8")];
+        let log = device.start(&format!("look-{}", name.replace('/', "-")), &log);
+        assert_eq!(log.code(), 0, "{}", log.output());
+        assert_eq!(log.output(), expected, "{name}");
+    }
 }
 
 /// Mounts of a kind each, and files in them; `log` is one of a name that leads nowhere else.

@@ -1,7 +1,7 @@
 """Has files in the ways in which an overlay is unlike what is below it, and uses them when it gets SIGUSR1.
 
 Its log says what it found. Each path that it is told is one that it appends to then, and reads; of the folder of each it
-tells the mode and the owner.
+tells the mode and the owner. A folder gets the name "renamed" where it is told of something in that.
 """
 import ctypes
 import mmap
@@ -43,6 +43,8 @@ with open("mapped", "rb") as file:
     mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 append("read", "before ")
 read = open("read")
+os.mkdir("folder")
+append("folder/x", "in it ")
 log = open("log", "w")
 print("begun", flush=True)
 made = 0
@@ -65,6 +67,8 @@ print("mapped", mapped[:2], file=log)
 append("read", "after ")
 print("read", read.read().split(), file=log)
 for path in sys.argv[1:]:
+    if path.startswith("renamed/"):
+        os.rename("folder", "renamed")
     folder = os.stat(os.path.dirname(path) or ".")
     append(path, "its ")
     print(path, content(path), oct(folder.st_mode), folder.st_uid, file=log)
