@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &GcArguments) -> Outcome {
     let series = Series::of(&arguments.folder);
     let keep = arguments.keep as usize;
     let gone = match arguments.dry_run {
-        true => series.too_many(keep)?,
+        true => series.removable_but(keep)?,
         false => {
             directory::clear(&arguments.folder);
             series.remove_but(keep)?

@@ -7,9 +7,12 @@
 
 mod first;
 mod folder;
+mod likeness;
+mod mounts;
+pub(crate) mod own;
 mod view;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -22,7 +25,7 @@ use std::thread;
 use anyhow::Context;
 use nix::fcntl::{OFlag, open};
 use nix::sched::{CloneFlags, setns, unshare};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -30,9 +33,11 @@ use serde::{Deserialize, Serialize};
 use strobe_criu::fork::{ForkResult, fork};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::process;
+use strobe_store::Checkpoint;
 
 use crate::arguments::RestoreArguments;
 use crate::guard_link::{receive, send};
+use crate::interrupt::INTERRUPTS;
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::notice;
 use crate::{capabilities, directory, signals};
@@ -54,6 +59,15 @@ pub(crate) struct Inside {
     numbers: File,
     command: UnixStream,
     folder: PathBuf,
+    checkpoint: PathBuf,
+}
+
+/// What is the command's, until each process of the instance has its own.
+struct Outside {
+    /// Nobody removes it meanwhile.
+    checkpoint: Checkpoint,
+    /// The signals that were blocked.
+    mask: SigSet,
 }
 
 impl Inside {
@@ -66,6 +80,11 @@ impl Inside {
     /// The instance's folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The checkpoint, by a path that is no link.
+    pub(crate) fn checkpoint(&self) -> &Path {
+        &self.checkpoint
     }
 
     /// Tells the command that the program runs.
@@ -84,7 +103,14 @@ pub(crate) fn run(
     let refused = |error: &dyn std::fmt::Display| Refused(error.to_string());
     capabilities::check(capabilities::RESTORE).map_err(|error| refused(&error))?;
     // What is no checkpoint makes no folder.
-    drop(directory::open(&arguments.directory).map_err(|error| refused(&error))?);
+    let path = fs::canonicalize(&arguments.directory);
+    let path = path.unwrap_or_else(|_| arguments.directory.clone());
+    let outside = Outside {
+        checkpoint: directory::open(&path).map_err(|error| refused(&error))?,
+        mask: SigSet::thread_get_mask()?,
+    };
+    // From here on there is something to take back.
+    let held = Held::hold()?;
     let folder = Folder::make(folder).map_err(|error| refused(&error))?;
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let numbers = open("/proc", flags, Mode::empty()).context("/proc cannot be opened")?;
@@ -99,21 +125,22 @@ pub(crate) fn run(
                 numbers: numbers.into(),
                 command: theirs,
                 folder: folder.path().to_path_buf(),
+                checkpoint: path,
             };
-            return first::run(&folder, inside, bring_back);
+            return first::run(&folder, inside, outside, bring_back);
         }
         ForkResult::Parent { child } => child,
     };
     drop((theirs, numbers));
     // Threads are made only where children would be of the same namespace.
     setns(own, CloneFlags::CLONE_NEWPID)?;
-    let (is_restored, status) = see_to_the_end(ours, first)?;
+    let (is_restored, status) = see_to_the_end(&held, ours, first)?;
     if is_restored {
         if !arguments.json {
             let files = folder.files();
             notice(format_args!("what it writes is in {}", files.display()));
         }
-    } else if status.signal().is_none() {
+    } else if status.signal().is_none_or(is_an_interrupt) {
         // By its own word nothing of the program has run, and all in there has ended, or does so. What was killed says nothing.
         let _ = waitpid(first, None);
         folder.remove();
@@ -125,11 +152,10 @@ pub(crate) fn run(
 }
 
 /// Whether the program was restored, and how the restore has ended.
-fn see_to_the_end(link: UnixStream, first: Pid) -> anyhow::Result<(bool, ExitStatus)> {
-    let held = Held::hold()?;
+fn see_to_the_end(held: &Held, link: UnixStream, first: Pid) -> anyhow::Result<(bool, ExitStatus)> {
     let told = listen(link);
     let mut is_restored = false;
-    let status = signals::forward(&held, first.as_raw().cast_unsigned(), || {
+    let status = signals::forward(held, first.as_raw().cast_unsigned(), || {
         loop {
             match told.try_recv() {
                 Ok(Told::Restored) => is_restored = true,
@@ -149,6 +175,13 @@ fn see_to_the_end(link: UnixStream, first: Pid) -> anyhow::Result<(bool, ExitSta
         },
     };
     Ok((is_restored, ExitStatus::from_raw(status)))
+}
+
+/// Whether a restore that it ends puts things in order, and says before whether the program runs.
+fn is_an_interrupt(signal: i32) -> bool {
+    INTERRUPTS
+        .iter()
+        .any(|interrupt| *interrupt as i32 == signal)
 }
 
 /// What the instance tells; each time, and when it has nothing more to tell, who waits for signals is woken.

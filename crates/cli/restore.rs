@@ -34,7 +34,7 @@ use strobe_store::Checkpoint;
 use crate::arguments::RestoreArguments;
 use crate::deferred::Deferred;
 use crate::entrusted::{Entrusted, Journals};
-use crate::instance::{self, Inside};
+use crate::instance::{self, Inside, own};
 use crate::loading::{Loaded, Loading};
 use crate::outcome::{Outcome, Refused, of_program};
 use crate::output::{answer_whether, notice, pass_on, tell};
@@ -74,8 +74,13 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
     if !arguments.check {
         capabilities::check(capabilities::RESTORE).map_err(refused)?;
     }
-    let checkpoint = directory::open(&arguments.directory).map_err(refused)?;
+    let path = instance.map_or(arguments.directory.as_path(), Inside::checkpoint);
+    let checkpoint = directory::open(path).map_err(refused)?;
     let map = PathMap::new(arguments.map.clone(), root(arguments)?);
+    let map = match instance {
+        Some(_) => map.through_overlays(),
+        None => map,
+    };
     if arguments.check {
         return check(arguments, &checkpoint, &map);
     }
@@ -89,6 +94,10 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
     bar.finish_and_clear();
     verified.map_err(refused)?;
     let turn = wait_for_turn(manifest.pid)?;
+    // Before they are looked at: what somebody outside does to them from now on is not seen.
+    if instance.is_some() {
+        own::take(&map.files(&manifest.program_files))?;
+    }
     let Ready {
         tools,
         files: program_files,
@@ -115,6 +124,7 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
         guard: files.guard(),
         interrupts: &interrupts,
         on_demand: arguments.demand,
+        is_instance: instance.is_some(),
     };
     let (back, files) = attempt.bring_back(files)?;
     let pid = back.pid;
@@ -288,6 +298,7 @@ struct Attempt<'a> {
     guard: u32,
     interrupts: &'a Deferred,
     on_demand: bool,
+    is_instance: bool,
 }
 
 impl Attempt<'_> {
@@ -295,6 +306,10 @@ impl Attempt<'_> {
     fn bring_back(&self, files: Entrusted) -> anyhow::Result<(Restored, Entrusted)> {
         let restored = || {
             files.repair()?;
+            if self.is_instance {
+                // What has its name again is what it was outside.
+                own::take(&self.map.files(&self.checkpoint.manifest().program_files))?;
+            }
             let mut back = self.once_or_twice()?;
             let answered = wait_for_agents(back.pid, self.checkpoint.manifest());
             let loading = answered.inspect_err(|_| self.end_tree(back.pid))?;

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use strobe_program::process;
 
 use crate::harness::environment::{Environment, Program, wait_until};
-use crate::harness::{Folder, checkpoint_of, hip_program, strobe, uninterrupted};
+use crate::harness::{Folder, checkpoint_of, hip_program, run, strobe, uninterrupted};
 
 const ROUNDS: &str = "80";
 /// After each round, so that instances overlap.
@@ -33,7 +35,7 @@ fn instance(device: &mut Environment, images: &Path, name: &str) -> (Program, u3
     let words = ["restore", "--wait", "--json", "--instance", name];
     let (strobe, images) = (path(strobe.path()), path(images));
     let words = [&[strobe.as_str()], &words[..], &[&images]].concat();
-    let command = device.start(name, &words);
+    let command = device.start(&name.replace('/', "-"), &words);
     let text = wait_until("report", || {
         let text = command.output();
         text.contains("\n}").then_some(text)
@@ -49,7 +51,12 @@ fn instance(device: &mut Environment, images: &Path, name: &str) -> (Program, u3
 
 /// The log that an instance has written.
 fn log_of(folder: &Folder, name: &str) -> PathBuf {
-    let log = folder.join("log");
+    file_of(folder, name, "log")
+}
+
+/// What an instance has of a file in the folder.
+fn file_of(folder: &Folder, name: &str, file: &str) -> PathBuf {
+    let log = folder.join(file);
     let below = log.strip_prefix("/").expect("an absolute path");
     folder.join(name).join("files").join(below)
 }
@@ -139,7 +146,6 @@ fn an_instance_that_does_not_come_back_leaves_no_folder() {
         assert!(said.contains(word) && said.lines().count() == 1, "{said}");
     };
     try_in(&mut device, "taken", "is not empty");
-    try_in(&mut device, "a,b", "comma");
     try_in(&mut device, "there/is/none", "No such file");
     fs::remove_dir_all(images.join("criu")).expect("it is there");
     fs::create_dir(folder.join("empty")).expect("our folder");
@@ -149,4 +155,203 @@ fn an_instance_that_does_not_come_back_leaves_no_folder() {
     assert!(taken.join("mine").exists());
     let left = fs::read_dir(folder.join("empty")).expect("it was there");
     assert_eq!(left.count(), 0);
+}
+
+/// A checkpoint of `layers.py` with these paths, which goes on.
+fn saved_layers(folder: &Folder, device: &mut Environment, paths: &[&str]) -> (Program, PathBuf) {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/layers.py");
+    let program = device.start_traced("first", &[&["python3", program], paths].concat());
+    program.says("begun");
+    let images = folder.join("images");
+    checkpoint_of(program.pid(), &images, &[]).well();
+    (program, images)
+}
+
+/// What it finds of its files where nobody else has them.
+const OF_LAYERS: &str = "\
+    counter ['0']\n\
+    names ['one', 'two'] True 2\n\
+    mapped b'10'\n\
+    read ['before', 'after']\n";
+
+#[test]
+fn what_an_instance_has_is_its_own_before_it_writes_it_whoever_writes_it_outside() {
+    let folder = Folder::new("instance-own");
+    let mut device = Environment::new(&folder, &[]);
+    let (original, images) = saved_layers(&folder, &mut device, &["third"]);
+    // Another name, which the program knows and no journal.
+    fs::hard_link(folder.join("first"), folder.join("third")).expect("our folder");
+    let (before, pid) = instance(&mut device, &images, "before");
+    original.signal("USR1");
+    assert_eq!(original.code(), 0, "{}", original.output());
+    strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
+    assert_eq!(before.code(), 0);
+    let (behind, pid) = instance(&mut device, &images, "behind");
+    strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
+    assert_eq!(behind.code(), 0);
+    let expected = OF_LAYERS.replace("True 2", "True 3");
+    let expected = format!("{expected}third ['one', 'two', 'its'] 0o40755 0\nnumber True\n");
+    let logs = ["before", "behind"].map(|name| log_of(&folder, name));
+    for log in [&[folder.join("log")], &logs[..]].concat() {
+        let text = fs::read_to_string(&log).expect("a log");
+        assert_eq!(text, expected, "{}", log.display());
+    }
+    assert_eq!(
+        fs::read_to_string(folder.join("counter")).expect("it"),
+        "0 1 "
+    );
+}
+
+#[test]
+fn a_folder_that_was_renamed_since_has_its_name_again_wherever_the_instance_lies() {
+    let folder = Folder::new("instance-renamed");
+    let mut device = Environment::new(&folder, &[]);
+    let (original, images) = saved_layers(&folder, &mut device, &["renamed/x"]);
+    original.signal("USR1");
+    assert_eq!(original.code(), 0, "{}", original.output());
+    let expected = format!("{OF_LAYERS}renamed/x ['in', 'it', 'its'] 0o40755 0\nnumber True\n");
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, expected);
+    // An overlay of two file systems has other numbers for folders.
+    let mount = "'mkdir other && mount -t tmpfs none other'";
+    let mount = device.start("mount", &["sh", "-c", mount]);
+    assert_eq!(mount.code(), 0, "{}", mount.output());
+    for name in ["one", "other/one"] {
+        let (command, pid) = instance(&mut device, &images, name);
+        strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
+        assert_eq!(command.code(), 0, "{name}");
+        // It may be mounted there only.
+        let log = log_of(&folder, name);
+        let log = ["cat", log.to_str().expect("UTF-8")];
+        let log = device.start(&format!("look-{}", name.replace('/', "-")), &log);
+        assert_eq!(log.code(), 0, "{}", log.output());
+        assert_eq!(log.output(), expected, "{name}");
+    }
+}
+
+/// Mounts of a kind each, and files in them; `log` is one of a name that leads nowhere else.
+const MOUNTS: &str = "mkdir -m 1777 public && mount -t tmpfs -o mode=1777 none public && mkdir -m 750 public/in && \
+     mkdir hidden under && mount -t tmpfs none hidden && echo outside > hidden/conf && touch conf && \
+     mount --bind hidden/conf conf && mount -t tmpfs none hidden && \
+     mkdir -p one two && mount --bind one two && \
+     mkdir \"a,b:c\" && mount -t tmpfs none \"a,b:c\" && \
+     mkdir fixed later && mount -t tmpfs -o ro none fixed && mount -t tmpfs none later && \
+     mkfifo pipe through && mount --bind pipe through && echo mounted";
+
+#[test]
+fn what_is_mounted_is_an_instances_own_too_whatever_it_is() {
+    let folder = Folder::new("instance-mounts");
+    let mut device = Environment::new(&folder, &[]);
+    let mounts = device.start("mounts", &["sh", "-c", &format!("'{MOUNTS}'")]);
+    assert_eq!(mounts.code(), 0, "{}", mounts.output());
+    let paths = [
+        "public/in/x",
+        "public/y",
+        "conf",
+        "one/x",
+        "two/x",
+        "a,b:c/x",
+        "later/x",
+    ];
+    let (original, _) = saved_layers(&folder, &mut device, &paths);
+    original.signal("KILL");
+    original.code();
+    let looks = |device: &mut Environment, name: &str| {
+        let look = "'cat conf; ls -A public public/in one two a,b:c later'";
+        let look = device.start(name, &["sh", "-c", look]);
+        assert_eq!(look.code(), 0, "{}", look.output());
+        look.output()
+    };
+    let outside = looks(&mut device, "look-before");
+    let strobe = strobe();
+    for (name, umask) in [("plain-umask", "022"), ("one,two:three", "077")] {
+        let restore = format!(
+            "'umask {umask}; exec {} restore --wait --json --instance {name} images'",
+            strobe.path().display()
+        );
+        let command = device.start(name, &["sh", "-c", &restore]);
+        let report = wait_until("report", || {
+            let text = command.output();
+            text.contains("\n}").then_some(text)
+        });
+        let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+        let pid = report["pid"].as_u64().expect("a number");
+        let pid = u32::try_from(pid).expect("a number of a process");
+        strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
+        assert_eq!(command.code(), 0, "{}", command.output());
+        let expected = "\
+            public/in/x ['its'] 0o40750 0\n\
+            public/y ['its'] 0o41777 0\n\
+            conf ['outside', 'its'] 0o40755 0\n\
+            one/x ['its'] 0o40755 0\n\
+            two/x ['its', 'its'] 0o40755 0\n\
+            a,b:c/x ['its'] 0o41777 0\n\
+            later/x ['its'] 0o41777 0\n\
+            number True\n";
+        let log = fs::read_to_string(log_of(&folder, name)).expect("a log");
+        assert_eq!(log, format!("{OF_LAYERS}{expected}"), "{name}");
+        assert_eq!(looks(&mut device, "look-behind"), outside, "{name}");
+        let conf = fs::read_to_string(file_of(&folder, name, "conf")).expect("its copy");
+        assert_eq!(conf, "outside\nits ");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_an_instance_has_open_is_not_removed_and_a_dry_run_says_so() {
+    let folder = Folder::new("instance-held");
+    let mut device = Environment::new(&folder, &[]);
+    let program = hip_program("mixed.cpp");
+    let original = device.start_traced("first", &[&program, "100000", "log", REST_MS]);
+    wait_until("round", || (rounds(&folder.join("log")) > 2).then_some(()));
+    let series = folder.join("images");
+    fs::create_dir(&series).expect("our folder");
+    for name in ["000001", "000002"] {
+        checkpoint_of(original.pid(), &series.join(name), &[]).well();
+    }
+    original.signal("KILL");
+    original.code();
+    let (command, pid) = instance(&mut device, &series.join("000001"), "one");
+    let gc = |options: &[&str]| {
+        let path = series.to_str().expect("UTF-8");
+        let words = [&["gc", path, "--keep", "1"], options].concat();
+        run(words).well().stdout
+    };
+    assert!(gc(&["--dry-run"]).contains("nothing would be removed"));
+    assert!(gc(&[]).contains("nothing removed"));
+    assert!(process::exists(pid));
+    strobe_evaluation::session::signal(pid, "KILL").expect("it runs");
+    command.code();
+    assert!(gc(&["--dry-run"]).contains("000001"));
+    assert!(gc(&[]).contains("000001"));
+    assert!(!series.join("000001").exists());
+}
+
+#[test]
+fn an_instance_that_is_interrupted_before_it_is_back_leaves_no_folder() {
+    let folder = Folder::new("instance-interrupted");
+    let mut device = Environment::new(&folder, &[]);
+    let (original, images) = saved(&folder, &mut device);
+    original.signal("KILL");
+    original.code();
+    let strobe = strobe();
+    let words = [strobe.path(), Path::new("restore"), &images];
+    let words = words.map(|word| word.to_str().expect("UTF-8"));
+    let mut earlier = 0;
+    for point in [0, 5, 15, 30, 60, 100, 150, 200, 250] {
+        let name = format!("at-{point}");
+        let words = [&words[..], &["--wait", "--instance", &name]].concat();
+        let command = device.start(&name, &words);
+        sleep(Duration::from_millis(point));
+        command.signal("TERM");
+        assert_eq!(command.code(), 143, "{}", command.output());
+        let is_back = command.output().contains("restored ");
+        earlier += usize::from(!is_back);
+        assert_eq!(
+            folder.join(&name).exists(),
+            is_back,
+            "{name}: {}",
+            command.output()
+        );
+    }
+    assert!(earlier > 2, "{earlier} were interrupted before");
 }

@@ -12,7 +12,7 @@ use strobe_criu::guard;
 use strobe_criu::wrapper::Held;
 
 use super::folder::Folder;
-use super::{Inside, Told, view};
+use super::{Inside, Outside, Told, view};
 use crate::guard_link::send;
 use crate::outcome::{Outcome, Refused};
 use crate::signals;
@@ -21,6 +21,7 @@ use crate::signals;
 pub(super) fn run(
     folder: &Folder,
     inside: Inside,
+    outside: Outside,
     bring_back: impl FnOnce(&Inside) -> Outcome,
 ) -> Outcome {
     // What the terminal sends comes from the command, once.
@@ -28,14 +29,17 @@ pub(super) fn run(
     // Not the command's, whose root would be another, too.
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC)
         .context("no namespaces for the instance")?;
-    view::enter(folder).map_err(|error| Refused(error.to_string()))?;
+    view::enter(folder, inside.checkpoint()).map_err(|error| Refused(error.to_string()))?;
     let restore = match fork()? {
         ForkResult::Child => {
             setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+            outside.mask.thread_set_mask()?;
             return bring_back(&inside);
         }
         ForkResult::Parent { child } => child,
     };
+    // Whoever needs it in there opens it.
+    drop(outside.checkpoint);
     let command = inside.command;
     let held = Held::hold()?;
     let status = signals::forward(&held, restore.as_raw().cast_unsigned(), || {

@@ -19,11 +19,6 @@ pub(super) enum FolderError {
     Io { path: PathBuf, error: io::Error },
     #[error("{0} is not empty: an instance has a folder of its own, which is made")]
     NotEmpty(PathBuf),
-    #[error(
-        "the path of an instance's folder has no comma, colon or backslash, as the kernel's mount options would have \
-         them: {0}"
-    )]
-    Name(PathBuf),
 }
 
 const PARTS: [&str; 4] = ["files", "work", "root", "checkpoints"];
@@ -47,13 +42,10 @@ impl Folder {
             path: fs::canonicalize(path).map_err(failed)?,
             was_there,
         };
-        let made = match folder.path.to_string_lossy().contains([',', ':', '\\']) {
-            true => Err(FolderError::Name(folder.path.clone())),
-            false => PARTS
-                .iter()
-                .try_for_each(|part| fs::create_dir(folder.path.join(part)))
-                .map_err(failed),
-        };
+        let mut parts = PARTS.iter();
+        let made = parts
+            .try_for_each(|part| fs::create_dir(folder.path.join(part)))
+            .map_err(failed);
         made.inspect_err(|_| folder.remove())?;
         Ok(folder)
     }

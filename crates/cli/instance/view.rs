@@ -1,14 +1,16 @@
 //! What an instance sees of the file systems: all as they are, and what it changes is its own.
 //!
 //! Each is the lower layer of an overlay (Documentation/filesystems/overlayfs.rst), mounted where it lies, below a new
-//! root. Devices, kernel objects and what cannot be changed are the same as outside; shared memory by name begins
-//! empty, as it does in a container.
+//! root; what is mounted twice is there twice, too. Devices, kernel objects and what cannot be changed are the same as
+//! outside; shared memory by name begins empty, as it does in a container, and /proc has the processes in there.
+//!
+//! A layer is not changed once the overlay is mounted, and is below no folder that is a layer already (with index=on the
+//! kernel refuses that). So all folders are made first, and the overlays are mounted from the deepest on, each aside,
+//! before they are put where they belong.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -16,6 +18,9 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 
 use super::folder::Folder;
+use super::likeness;
+use super::mounts::{Seen, hold, link};
+use crate::room;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ViewError {
@@ -30,55 +35,98 @@ pub(super) enum ViewError {
     Mount { path: PathBuf, error: io::Error },
 }
 
-/// A line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
-#[derive(Debug, PartialEq, Eq)]
-struct Mounted {
-    at: PathBuf,
-    kind: String,
-    options: MsFlags,
-}
-
 /// The same in an instance as outside, with all that is mounted below.
 const SHARED: [&str; 2] = ["/dev", "/sys"];
+const PROC: &str = "/proc";
+const SHARED_MEMORY: &str = "/dev/shm";
 /// Namespaces are no files, and what has been mounted nowhere yet is not mounted by us.
 const LEFT_OUT: [&str; 2] = ["nsfs", "autofs"];
+/// The kernel's objects, wherever they are mounted.
+const KERNEL: [&str; 14] = [
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "mqueue",
+    "pstore",
+    "securityfs",
+    "sysfs",
+    "tracefs",
+];
 
-/// Makes the view the root of this process, which is in a mount namespace of its own.
-pub(super) fn enter(folder: &Folder) -> Result<(), ViewError> {
+/// How a mount is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    /// Not, or with the one above.
+    With,
+    /// As it is, with all that is mounted below.
+    Whole,
+    /// As it is.
+    AsItIs,
+    /// As it is, and not to be changed.
+    Closed,
+    /// As what is shown at this path already.
+    Same(PathBuf),
+    /// The processes in there.
+    Processes,
+    /// Memory that begins empty.
+    SharedMemory,
+    /// A copy of the file.
+    Copy,
+    /// An overlay, which is mounted here first.
+    Layer(PathBuf),
+}
+
+/// Makes the view the root of this process, which is in a mount namespace of its own. `checkpoint` is the folder of one
+/// outside, as it is there: who opens it, holds it there.
+pub(super) fn enter(folder: &Folder, checkpoint: &Path) -> Result<(), ViewError> {
     let here = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    let nothing: Option<&Path> = None;
-    let at = |path: &Path| {
-        let path = path.to_path_buf();
-        move |error: Errno| ViewError::Mount {
-            path,
-            error: error.into(),
-        }
-    };
     let root = Path::new("/");
+    let nothing: Option<&Path> = None;
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(nothing, root, nothing, private, nothing).map_err(at(root))?;
-    let mounts = fs::read("/proc/self/mountinfo").map_err(ViewError::Mounts)?;
-    for (number, mounted) in Mounted::all(&mounts).iter().enumerate() {
-        mounted.show(folder, number)?;
+    let checkpoint_outside = hold(checkpoint).map_err(at(checkpoint))?;
+    let seen = Seen::all().map_err(ViewError::Mounts)?;
+    let mut ways: Vec<Way> = Vec::new();
+    for one in &seen {
+        ways.push(way(one, &seen[..ways.len()], &ways));
+    }
+    for (one, way) in seen.iter().zip(&mut ways) {
+        begin(one, way, folder)?;
+    }
+    for (number, (one, way)) in seen.iter().zip(&mut ways).enumerate().rev() {
+        if *way == Way::Layer(PathBuf::new()) {
+            cover(one, way, folder, number)?;
+        }
+    }
+    for (number, one) in seen.iter().enumerate() {
+        show(number, one, &seen, &ways, folder).map_err(at(&one.mounted.at))?;
     }
     let new = folder.root();
-    let harmless = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let proc = Path::new("proc");
-    mount(Some(proc), &new.join(proc), Some(proc), harmless, nothing).map_err(at(proc))?;
-    let shared_memory = new.join("dev/shm");
-    if shared_memory.is_dir() {
-        let tmpfs = Some(Path::new("tmpfs"));
-        let apart = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        mount(tmpfs, &shared_memory, tmpfs, apart, Some("mode=1777"))
-            .map_err(at(&shared_memory))?;
+    for (path, way) in [(PROC, Way::Processes), (SHARED_MEMORY, Way::SharedMemory)] {
+        let there = below(&new, Path::new(path));
+        if !ways.contains(&way) && there.is_dir() {
+            fresh(&way, &there).map_err(at(Path::new(path)))?;
+        }
     }
+    let there = below(&new, checkpoint);
+    // They are there, unless they lie in /dev/shm.
+    fs::create_dir_all(&there).map_err(at(checkpoint))?;
+    bind(
+        Path::new(&link(&checkpoint_outside)),
+        &there,
+        MsFlags::MS_RDONLY,
+    )
+    .map_err(at(checkpoint))?;
     let checkpoints = folder.checkpoints();
-    // It is there, unless it lies in /dev/shm.
-    fs::create_dir_all(below(&new, &checkpoints)).map_err(|error| ViewError::Mount {
-        path: checkpoints.clone(),
-        error,
-    })?;
-    bind(&checkpoints, &new, MsFlags::empty()).map_err(at(&checkpoints))?;
+    let there = below(&new, &checkpoints);
+    fs::create_dir_all(&there).map_err(at(&checkpoints))?;
+    bind(&checkpoints, &there, MsFlags::empty()).map_err(at(&checkpoints))?;
     // The old root is stacked on the new one, and taken off it.
     chdir(&new).map_err(at(&new))?;
     pivot_root(".", ".").map_err(at(&new))?;
@@ -86,172 +134,193 @@ pub(super) fn enter(folder: &Folder) -> Result<(), ViewError> {
     chdir(&here).map_err(at(&here))
 }
 
-/// Mounts what lies at a path there below another root, too.
-fn bind(path: &Path, root: &Path, more: MsFlags) -> nix::Result<()> {
-    let nothing: Option<&Path> = None;
-    let below = below(root, path);
-    mount(
-        Some(path),
-        &below,
-        nothing,
-        MsFlags::MS_BIND | more,
-        nothing,
-    )
+fn at<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> ViewError {
+    let path = path.to_path_buf();
+    move |error| ViewError::Mount {
+        path: path.clone(),
+        error: error.into(),
+    }
 }
 
 /// Where an absolute path is below another root.
-fn below(root: &Path, path: &Path) -> PathBuf {
+pub(super) fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-impl Mounted {
-    /// All that are seen, each behind what it is mounted on.
-    fn all(text: &[u8]) -> Vec<Self> {
-        let lines = text.split(|byte| *byte == b'\n');
-        lines.filter_map(Self::of_line).collect()
+/// How one is shown, where those before it are shown so.
+fn way(one: &Seen, before: &[Seen], ways: &[Way]) -> Way {
+    let mounted = &one.mounted;
+    let is_at_or_below = |path: &str| mounted.at.starts_with(path);
+    let is_at = |path: &str| mounted.at == Path::new(path);
+    let meta = one.meta();
+    let is_file = meta.as_ref().is_ok_and(fs::Metadata::is_file);
+    let is_changeable = !mounted.options.contains(MsFlags::MS_RDONLY);
+    if LEFT_OUT.contains(&mounted.kind.as_str()) {
+        return Way::With;
     }
-
-    fn of_line(line: &[u8]) -> Option<Self> {
-        let mut fields = line.split(|byte| *byte == b' ');
-        let at = unescaped(fields.nth(4)?);
-        let of_mount = fields.next()?;
-        let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-        let options = of_mount.split(|byte| *byte == b',');
-        let options = options.map(|option| match option {
-            b"ro" => MsFlags::MS_RDONLY,
-            b"nosuid" => MsFlags::MS_NOSUID,
-            b"nodev" => MsFlags::MS_NODEV,
-            b"noexec" => MsFlags::MS_NOEXEC,
-            _ => MsFlags::empty(),
-        });
-        Some(Self {
-            at: PathBuf::from(at),
-            kind: String::from_utf8_lossy(kind).into_owned(),
-            options: options.fold(MsFlags::empty(), MsFlags::union),
-        })
+    if is_at(PROC) {
+        return Way::Processes;
     }
-
-    /// Mounts it below the root of the instance.
-    fn show(&self, folder: &Folder, number: usize) -> Result<(), ViewError> {
-        let root = folder.root();
-        let failed = |error: Errno| ViewError::Mount {
-            path: self.at.clone(),
-            error: error.into(),
+    let mut above = before.iter().zip(ways);
+    if above.any(|(above, way)| *way == Way::Processes && mounted.at.starts_with(&above.mounted.at))
+    {
+        return Way::With;
+    }
+    if is_at(SHARED_MEMORY) {
+        return Way::SharedMemory;
+    }
+    if let Some(shared) = SHARED.iter().find(|shared| is_at_or_below(shared)) {
+        // What a container has of a file outside.
+        let is_apart = *shared == "/dev" && is_file && is_changeable;
+        return match (is_at(shared), is_apart) {
+            (true, _) => Way::Whole,
+            (_, true) => Way::Copy,
+            _ => Way::With,
         };
-        let is_at_or_below = |path: &str| self.at.starts_with(path);
-        if is_at_or_below("/proc") || LEFT_OUT.contains(&self.kind.as_str()) {
-            return Ok(());
+    }
+    if mounted.kind == "proc" {
+        let place = one.place_at(Path::new(PROC));
+        return match place == Path::new(PROC) {
+            true => Way::Processes,
+            false => Way::Same(place),
+        };
+    }
+    if let Some(place) = before.iter().find_map(|other| one.place_in(other)) {
+        return Way::Same(place);
+    }
+    let is_folder = meta.as_ref().is_ok_and(fs::Metadata::is_dir);
+    match (is_changeable, is_file, is_folder) {
+        _ if KERNEL.contains(&mounted.kind.as_str()) => Way::AsItIs,
+        (true, true, _) => Way::Copy,
+        (true, _, true) => Way::Layer(PathBuf::new()),
+        // A device, a socket or a FIFO is what it is outside.
+        _ => Way::AsItIs,
+    }
+}
+
+/// Makes what the layer of the instance begins with there.
+fn begin(one: &Seen, way: &mut Way, folder: &Folder) -> Result<(), ViewError> {
+    let (path, layer) = (&one.mounted.at, folder.files());
+    match way {
+        Way::Layer(_) => likeness::folders(&layer, path).map_err(at(path)),
+        Way::Copy => {
+            let parent = path.parent().unwrap_or(Path::new("/"));
+            likeness::folders(&layer, parent).map_err(at(path))?;
+            let has_room = room::left(&layer).ok().zip(one.meta().ok());
+            let has_room = has_room.is_some_and(|(left, meta)| meta.len() < left);
+            let copy = below(&layer, path);
+            if !has_room || likeness::file(Path::new(&one.link()), &copy).is_err() {
+                let _ = fs::remove_file(copy);
+                *way = Way::Closed;
+            }
+            Ok(())
         }
-        if let Some(shared) = SHARED.iter().find(|shared| is_at_or_below(shared)) {
-            return match self.at == Path::new(shared) {
-                true => bind(&self.at, &root, MsFlags::MS_REC).map_err(failed),
-                false => Ok(()),
-            };
-        }
-        if self.options.contains(MsFlags::MS_RDONLY) || !self.at.is_dir() {
-            return bind(&self.at, &root, MsFlags::empty()).map_err(failed);
-        }
-        match (self.cover(folder, number), self.at == Path::new("/")) {
-            (Ok(()), _) => Ok(()),
-            (Err(error), true) => Err(ViewError::Layer {
+        _ => Ok(()),
+    }
+}
+
+/// Mounts an overlay on it: with folders that can be renamed, files by their own inode numbers, and names of one file that
+/// stay names of one file. Not every file system can be a layer (an overlay of overlays cannot). What is not the instance's
+/// own it may not change.
+fn cover(one: &Seen, way: &mut Way, folder: &Folder, number: usize) -> Result<(), ViewError> {
+    let mounted = &one.mounted;
+    let failed = at(&mounted.at);
+    let work = folder.work().join(number.to_string());
+    let (kernels, aside) = (work.join("kernel"), work.join("aside"));
+    fs::create_dir(&work)
+        .and_then(|()| fs::create_dir(&kernels))
+        .and_then(|()| fs::create_dir(&aside))
+        .map_err(failed)?;
+    let held = |path: &Path| hold(path).map_err(at(path));
+    let (upper, kernels) = (held(&below(&folder.files(), &mounted.at))?, held(&kernels)?);
+    // By these paths, as in names there may be what ends an option.
+    let layers = format!(
+        "lowerdir={},upperdir={},workdir={},redirect_dir=on,xino=off,index=on",
+        one.link(),
+        link(&upper),
+        link(&kernels)
+    );
+    let overlay = Some("overlay");
+    match mount(
+        overlay,
+        &aside,
+        overlay,
+        mounted.options,
+        Some(layers.as_str()),
+    ) {
+        Ok(()) => *way = Way::Layer(aside),
+        Err(error) if mounted.at == Path::new("/") => {
+            return Err(ViewError::Layer {
                 path: folder.path().to_path_buf(),
-                error,
-            }),
-            // Not every file system can be a layer (an overlay of overlays cannot). What is not the instance's own it may not
-            // change.
-            (Err(_), false) => self.show_unchangeable(&root).map_err(failed),
+                error: error.into(),
+            });
         }
+        Err(_) => *way = Way::Closed,
     }
-
-    /// An overlay on it: with folders that can be renamed, and files by their own inode numbers.
-    fn cover(&self, folder: &Folder, number: usize) -> io::Result<()> {
-        let changes = below(&folder.files(), &self.at);
-        let work = folder.work().join(number.to_string());
-        fs::create_dir_all(&changes)?;
-        fs::create_dir(&work)?;
-        let layers = format!(
-            "lowerdir={},upperdir={},workdir={},redirect_dir=on,xino=off",
-            escaped(&self.at),
-            changes.display(),
-            work.display()
-        );
-        let overlay = Some(Path::new("overlay"));
-        let at = below(&folder.root(), &self.at);
-        Ok(mount(
-            overlay,
-            &at,
-            overlay,
-            self.options,
-            Some(layers.as_str()),
-        )?)
-    }
-
-    fn show_unchangeable(&self, root: &Path) -> nix::Result<()> {
-        bind(&self.at, root, MsFlags::empty())?;
-        let nothing: Option<&Path> = None;
-        let unchangeable =
-            MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | self.options;
-        mount(
-            nothing,
-            &below(root, &self.at),
-            nothing,
-            unchangeable,
-            nothing,
-        )
-    }
+    Ok(())
 }
 
-/// Without the octal escapes of blanks, tabs, newlines and backslashes.
-fn unescaped(field: &[u8]) -> OsString {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, after)) = rest.split_first() {
-        let octal = |digits: &[u8]| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 8).ok()
-        };
-        let escape = after.get(..3).filter(|_| first == b'\\').and_then(octal);
-        bytes.push(escape.unwrap_or(first));
-        rest = if escape.is_some() { &after[3..] } else { after };
-    }
-    OsString::from_vec(bytes)
-}
-
-/// As overlay's option of lower layers wants it.
-fn escaped(path: &Path) -> String {
-    let mut text = String::new();
-    for letter in path.to_string_lossy().chars() {
-        if [':', '\\', ','].contains(&letter) {
-            text.push('\\');
+/// Mounts it below the root of the instance.
+fn show(
+    number: usize,
+    one: &Seen,
+    seen: &[Seen],
+    ways: &[Way],
+    folder: &Folder,
+) -> nix::Result<()> {
+    let (mounted, new) = (&one.mounted, folder.root());
+    let there = below(&new, &mounted.at);
+    let nothing: Option<&Path> = None;
+    let source = one.link();
+    let source = Path::new(&source);
+    match &ways[number] {
+        Way::With => Ok(()),
+        Way::Whole => mount(
+            Some(&mounted.at),
+            &there,
+            nothing,
+            MsFlags::MS_BIND | MsFlags::MS_REC,
+            nothing,
+        ),
+        Way::AsItIs => bind(source, &there, mounted.options),
+        Way::Closed => bind(source, &there, mounted.options | MsFlags::MS_RDONLY),
+        Way::Same(path) => match bind(&below(&new, path), &there, mounted.options) {
+            // Of a process, or of memory that begins empty.
+            Err(Errno::ENOENT) => bind(source, &there, mounted.options | MsFlags::MS_RDONLY),
+            bound => bound,
+        },
+        way @ (Way::Processes | Way::SharedMemory) => fresh(way, &there),
+        Way::Copy => {
+            let mut above = seen.iter().zip(ways).take(number).rev();
+            let above = above.find(|(above, _)| mounted.at.starts_with(&above.mounted.at));
+            match above {
+                // It has it in its layer.
+                Some((_, Way::Layer(_))) => Ok(()),
+                _ => bind(
+                    &below(&folder.files(), &mounted.at),
+                    &there,
+                    mounted.options,
+                ),
+            }
         }
-        text.push(letter);
+        Way::Layer(aside) => mount(Some(aside), &there, nothing, MsFlags::MS_MOVE, nothing),
     }
-    text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Mounts what begins anew in an instance.
+fn fresh(way: &Way, there: &Path) -> nix::Result<()> {
+    let apart = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    let (kind, flags, option) = match way {
+        Way::Processes => ("proc", apart | MsFlags::MS_NOEXEC, None),
+        _ => ("tmpfs", apart, Some("mode=1777")),
+    };
+    mount(Some(kind), there, Some(kind), flags, option)
+}
 
-    #[test]
-    fn mounts_are_read_with_their_options_and_odd_names() {
-        let text = b"22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n\
-            30 22 0:26 /sub /mnt/a\\040b\\134c ro,nosuid,nodev master:3 propagate_from:2 - tmpfs none rw,size=4k\n";
-        let mounts = Mounted::all(text);
-        assert_eq!(mounts.len(), 2);
-        assert_eq!(mounts[0].at, Path::new("/"));
-        assert_eq!(
-            (mounts[0].kind.as_str(), mounts[0].options),
-            ("ext4", MsFlags::empty())
-        );
-        assert_eq!(mounts[1].at, Path::new("/mnt/a b\\c"));
-        assert_eq!(mounts[1].kind, "tmpfs");
-        let expected = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        assert_eq!(mounts[1].options, expected);
-    }
-
-    #[test]
-    fn a_path_is_one_option_whatever_its_name() {
-        assert_eq!(escaped(Path::new("/a,b:c\\d")), "/a\\,b\\:c\\\\d");
-    }
+/// Mounts what lies at a path at another one, too, with these options.
+fn bind(path: &Path, there: &Path, options: MsFlags) -> nix::Result<()> {
+    let nothing: Option<&Path> = None;
+    mount(Some(path), there, nothing, MsFlags::MS_BIND, nothing)?;
+    let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | options;
+    mount(nothing, there, nothing, again, nothing)
 }

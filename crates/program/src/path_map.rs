@@ -111,6 +111,7 @@ pub struct PathMap {
     rules: Vec<PathRule>,
     /// The directory that is the program's root, where that is another than its own was.
     root: Option<PathBuf>,
+    are_folders_renumbered: bool,
 }
 
 impl PathMap {
@@ -119,7 +120,21 @@ impl PathMap {
         for rule in rules.iter_mut().filter(|_| root.is_none()) {
             rule.new = without_links(&rule.new);
         }
-        Self { rules, root }
+        Self {
+            rules,
+            root,
+            are_folders_renumbered: false,
+        }
+    }
+
+    /// The same, where folders are seen through an overlay: it gives them numbers of its own where its layers lie on
+    /// several file systems.
+    #[must_use]
+    pub fn through_overlays(self) -> Self {
+        Self {
+            are_folders_renumbered: true,
+            ..self
+        }
     }
 
     /// The directory that becomes the program's root.
@@ -176,6 +191,11 @@ impl PathMap {
             _ => path,
         };
         self.rules.iter().any(|rule| inside.starts_with(&rule.new))
+    }
+
+    /// Whether what is there may have another inode number than it had.
+    pub(crate) fn may_renumber(&self, path: &Path, meta: &fs::Metadata) -> bool {
+        self.are_folders_renumbered && meta.is_dir() || self.leads_to(path)
     }
 
     /// The records of files, with the paths that these have now.

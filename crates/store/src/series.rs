@@ -77,14 +77,18 @@ impl Series {
             .context("make", &latest)
     }
 
-    /// The oldest but `keep`.
-    pub fn too_many(&self, keep: usize) -> Result<Vec<PathBuf>, DiskError> {
-        let mut old = self.checkpoints()?;
-        old.truncate(old.len().saturating_sub(keep));
-        Ok(old)
+    /// Those of the oldest but `keep` that would be removed now.
+    pub fn removable_but(&self, keep: usize) -> Result<Vec<PathBuf>, DiskError> {
+        let mut removable = Vec::new();
+        for path in self.too_many(keep)? {
+            if lock(&path)?.is_some() {
+                removable.push(path);
+            }
+        }
+        Ok(removable)
     }
 
-    /// Of those, all that are ours and not open anywhere are removed; which those were.
+    /// Of the oldest but `keep`, all that are ours and not open anywhere are removed; which those were.
     pub fn remove_but(&self, keep: usize) -> Result<Vec<PathBuf>, DiskError> {
         let mut removed = Vec::new();
         for path in self.too_many(keep)? {
@@ -93,6 +97,12 @@ impl Series {
             }
         }
         Ok(removed)
+    }
+
+    fn too_many(&self, keep: usize) -> Result<Vec<PathBuf>, DiskError> {
+        let mut old = self.checkpoints()?;
+        old.truncate(old.len().saturating_sub(keep));
+        Ok(old)
     }
 
     fn numbers(&self) -> Result<Vec<(u64, PathBuf)>, DiskError> {
@@ -131,14 +141,20 @@ fn is_all_ours(path: &Path) -> Result<bool, DiskError> {
     Ok(entries.all(|entry| entry.is_ok_and(is_ours)))
 }
 
-/// Removes a checkpoint, unless it or something in it is not ours, or it is open somewhere; whether it was.
+/// The lock of a checkpoint, unless it or something in it is not ours, or it is open somewhere.
+fn lock(path: &Path) -> Result<Option<File>, DiskError> {
+    let lock = staging::lock_dead(path);
+    Ok(match is_all_ours(path)? {
+        true => lock,
+        false => None,
+    })
+}
+
+/// Removes a checkpoint that can be locked; whether it was.
 fn remove(path: &Path) -> Result<bool, DiskError> {
-    let Some(_lock) = staging::lock_dead(path) else {
+    let Some(_lock) = lock(path)? else {
         return Ok(false);
     };
-    if !is_all_ours(path)? {
-        return Ok(false);
-    }
     let gone = staging_path(path);
     LocalDisk.rename(path, &gone).context("remove", path)?;
     // The mark goes last: what is left of a removal that is cut short is known by it.

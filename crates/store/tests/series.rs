@@ -53,7 +53,9 @@ fn what_is_open_or_not_ours_or_not_complete_stays() {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
     let opened = Checkpoint::open(&open).unwrap();
+    let foreseen = series.removable_but(1).unwrap();
     assert_eq!(series.remove_but(1).unwrap(), [removed]);
+    assert_eq!(names(foreseen), ["000003"], "nothing else was foreseen");
     opened.verify(&mut |_| {}).unwrap();
     drop(opened);
     assert_eq!(series.remove_but(1).unwrap(), [open]);
@@ -83,6 +85,7 @@ fn what_a_link_leads_to_and_what_somebody_has_put_into_a_checkpoint_stays() {
     fs::write(shared.join("notes"), "of the user").unwrap();
     take(&series, None);
     assert_eq!(names(series.checkpoints().unwrap()), ["000002", "000003"]);
+    assert!(series.removable_but(1).unwrap().is_empty());
     assert!(series.remove_but(1).unwrap().is_empty());
     assert!(elsewhere.join("manifest.pb").exists() && moved.is_symlink());
     assert!(shared.join("manifest.pb").exists() && shared.join("notes").exists());

@@ -252,11 +252,12 @@ fn movable(since: &Names, view: &View<'_>) -> BTreeMap<PathBuf, Moved> {
     for (now, Moved { origin, inode }) in &since.moved {
         let origin = view.place(origin);
         // In a copy all have other numbers: there it is whatever has the name, if nothing has the other.
-        let may_be_copy =
-            |path: &Path| view.map.leads_to(path) && fs::symlink_metadata(&origin).is_err();
+        let may_be_it = |path: &Path, meta: &fs::Metadata| {
+            view.map.may_renumber(path, meta) && fs::symlink_metadata(&origin).is_err()
+        };
         let is_it = |path: &PathBuf| {
             view.its(path)
-                .is_some_and(|meta| meta.ino() == *inode || may_be_copy(path))
+                .is_some_and(|meta| meta.ino() == *inode || may_be_it(path, &meta))
         };
         let now = Some(view.place(now)).filter(is_it);
         // A restore that was killed has left it in between.
