@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use strobe_program::process::Identity;
 use strobe_store::Series;
 
@@ -67,6 +67,9 @@ pub(crate) fn run(arguments: &CheckpointArguments, every: Duration) -> Outcome {
     }
     match failed {
         Some(error) if taken == 0 => Err(error.context("none was taken")),
+        None if taken == 0 => {
+            bail!("the program has ended before the first checkpoint: none was taken")
+        }
         _ => {
             let folder = folder.display();
             notice(format_args!(

@@ -14,6 +14,10 @@ const HEAD: &str = r#"#!/bin/sh
 # CRIU=/path/to/criu says which CRIU.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+if ! command -v -- "${CRIU:-criu}" >/dev/null; then
+    echo "$0: there is no ${CRIU:-criu}: CRIU=/path/to/criu says where it is" >&2
+    exit 3
+fi
 
 # What is started from here on has none of the program's numbers, which are given, where those would come next. Behind
 # the kernel's limit the lowest are given again, so each is looked at twice.
@@ -174,6 +178,8 @@ fn line(script: &mut Vec<u8>, command: &str, words: &[&[u8]]) {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -184,11 +190,22 @@ mod tests {
             "printf '%s|'",
             &[b"a b", b"it's $(x)`y`\\", b"\xff\n-n"],
         );
-        let output = std::process::Command::new("sh")
+        let output = Command::new("sh")
             .arg("-c")
             .arg(<std::ffi::OsStr as OsStrExt>::from_bytes(&script))
             .output()
             .expect("a shell");
         assert_eq!(output.stdout, b"a b|it's $(x)`y`\\|\xff\n-n|");
+    }
+
+    #[test]
+    fn without_criu_nothing_is_begun() {
+        let mut shell = Command::new("sh");
+        let script = format!("{HEAD}\necho begun");
+        let shell = shell.args(["-c", &script]).env("CRIU", "/nowhere/criu");
+        let output = shell.output().unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        assert!(output.stdout.is_empty());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("CRIU=/path/to/criu"));
     }
 }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use strobe_proto::SharedMemoryFile;
 use strobe_proto::files::FILES;
 
+use crate::handle;
+
 const SHM: &str = "/dev/shm";
 const NAMES: [&str; 2] = ["hsakmt_shared_mem", "sem.hsakmt_semaphore"];
 /// The second by the name `sem_open` takes.
@@ -77,7 +79,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<u32> {
     Ok(meta.mode() & 0o777)
 }
 
-/// Puts back those files that are absent from our /dev/shm.
+/// Puts back those files that are absent from our /dev/shm, and the modes of those that are there.
 pub fn put_back(checkpoint: &Path, records: &[SharedMemoryFile]) -> Result<(), SharedMemoryError> {
     put_back_to(Path::new(SHM), checkpoint, records)
 }
@@ -134,10 +136,15 @@ pub fn make_anew(bytes: u64, first_word: u32) -> Result<(), SharedMemoryError> {
     Ok(())
 }
 
-/// Makes a file with this content where there is none.
+/// Makes a file with this content where there is none. One that is there gets the mode: that is the umask's of whoever made
+/// it, and CRIU wants the program's.
 fn create_absent(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
+    if let Ok(there) = handle::named(path) {
+        let meta = there.metadata()?;
+        return match meta.is_file() && meta.mode() & 0o777 != mode {
+            true => fs::set_permissions(handle::link(&there), fs::Permissions::from_mode(mode)),
+            false => Ok(()),
+        };
     }
     // Complete under another name first: a ROCm program may start at any time.
     let folder = path.parent().unwrap_or(Path::new(SHM));
@@ -175,6 +182,12 @@ mod tests {
             b"another",
             "one in use is left alone"
         );
+
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(shm.join(NAMES[0]), mode(0o600)).unwrap();
+        put_back_to(&shm, &checkpoint, &records).unwrap();
+        let meta = fs::metadata(shm.join(NAMES[0])).unwrap();
+        assert_eq!(meta.mode() & 0o777, 0o666, "of who came with another umask");
 
         fs::remove_file(shm.join(NAMES[0])).unwrap();
         put_back_to(&shm, &checkpoint, &records).unwrap();
