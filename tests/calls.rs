@@ -29,7 +29,7 @@ struct Seen {
 type Predictions = BTreeMap<u64, Option<ExtentSet>>;
 
 /// Effects that write no memory whose content is the agent's to deliver.
-const WRITE_NOTHING: [&str; 39] = [
+const WRITE_NOTHING: [&str; 41] = [
     "submit",
     "record_event",
     "wait_event",
@@ -58,6 +58,8 @@ const WRITE_NOTHING: [&str; 39] = [
     "export_memory",
     "open_memory",
     "close_memory",
+    "create_memory",
+    "remap",
     "create_stream",
     "destroy_stream",
     "begin_capture",
