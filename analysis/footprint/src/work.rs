@@ -1,13 +1,13 @@
-//! How long an evaluation may take: a millisecond.
+//! How long an evaluation may take: one or two milliseconds.
 //!
 //! It is counted and not timed, so that a launch always has the same footprint. A unit is about ten nanoseconds, and
 //! up to seventeen where a kernel is so large that no cache holds it; what each part costs was measured, on the kernels of
 //! whole libraries.
 
 /// Of one launch. What is not known by then is anything.
-const MOST: u32 = 80_000;
+const MOST: u32 = 150_000;
 /// When so much is done, what would only make sets smaller is left out.
-const ENOUGH: u32 = MOST / 2;
+const ENOUGH: u32 = MOST / 4;
 
 /// Something is looked up.
 pub(crate) const LOOK_UP: usize = 3;
