@@ -219,7 +219,7 @@ impl Arena {
         });
         let roots = live.roots.kept();
         let roots = roots.map(|root| self.roots[root as usize].keep(live));
-        let mut kept = Self {
+        Self {
             nodes: kept().map(|id| live.renumbered(self.node(id))).collect(),
             traits: kept().map(|id| self.traits(id)).collect(),
             interner: Interner::default(),
@@ -235,9 +235,7 @@ impl Arena {
             roots: roots.collect(),
             unique: self.unique,
             inside: self.inside,
-        };
-        kept.derive_traits();
-        kept
+        }
     }
 
     fn append(&mut self, node: Node, mut traits: Traits) -> Id {
