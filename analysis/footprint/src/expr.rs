@@ -30,7 +30,6 @@ pub(crate) struct Traits {
     /// Which loops' phis it is made of, one bit a loop, modulo 64.
     pub(crate) loops: u64,
     /// Which nodes it is made of, phis and loads not entered; one bit a node by hash.
-    #[serde(skip)]
     pub(crate) parts: u64,
     /// May differ between lanes.
     pub(crate) divergent: bool,

@@ -92,7 +92,7 @@ impl Walked {
 
     /// What was written down, if some walk may have left it: evaluation of it ends, and is within bounds.
     pub(crate) fn checked(mut self) -> Option<Self> {
-        (self.arena.derive_traits() && self.is_sound()).then_some(self)
+        (self.arena.derive_depths() && self.is_sound()).then_some(self)
     }
 
     fn is_sound(&self) -> bool {

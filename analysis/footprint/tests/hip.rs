@@ -26,7 +26,9 @@ use std::process::Command;
 
 use strobe_code_object::{CodeObject, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet, Reason, Side};
-use strobe_footprint::{Launch, LaunchMemory, SideSummary, StoredPointers, analyse};
+use strobe_footprint::{
+    AnalysisLimits, KernelFootprint, Launch, LaunchMemory, SideSummary, StoredPointers, analyse,
+};
 use strobe_isa::{Accumulators, Target};
 
 #[derive(Default)]
@@ -305,10 +307,20 @@ fn check(case: &Case<'_>, object: &CodeObject, level: u32) -> Vec<String> {
         let content = device.words(pointers);
         device.content.push((device.start(table), content));
     }
-    let footprint = analyse(object, kernel, &strobe_footprint::AnalysisLimits::default());
+    let limits = AnalysisLimits::default();
+    let footprint = analyse(object, kernel, &limits);
     let access = footprint.evaluate(&launch, &device);
     let Access { reads, writes } = &access;
     let mut wrong = Vec::new();
+    if let Some(bytes) = footprint.to_bytes() {
+        let read = KernelFootprint::from_bytes(&bytes, object, kernel, &limits);
+        let read = read.expect("it is taken");
+        let of_read = read.evaluate(&launch, &device);
+        if of_read != access || read.stored(&launch, &device) != footprint.stored(&launch, &device)
+        {
+            wrong.push(format!("{}: read back it touches {of_read:?}", kernel.name));
+        }
+    }
     let target = object.target.target().expect("a known target");
     let is_unified = target.accumulators == Accumulators::Unified;
     let may_be_wide = is_unified && WIDER.contains(&kernel.name.as_str());

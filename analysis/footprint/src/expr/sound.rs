@@ -7,25 +7,20 @@ use crate::merge::Merges;
 use crate::site::Load;
 
 impl Arena {
-    /// Makes of each node's traits what follows from those that it is made of; `false` where these are no older ones.
-    pub(crate) fn derive_traits(&mut self) -> bool {
+    /// Finds the depth of each node, which is not written down; `false` where it is made of no older ones.
+    pub(crate) fn derive_depths(&mut self) -> bool {
         if self.nodes.len() != self.traits.len() {
             return false;
         }
         for index in 0..self.nodes.len() {
-            let mut traits = self.traits[index];
-            if traits.bit >= 64 {
-                return false;
-            }
-            (traits.parts, traits.depth) = (1 << traits.bit, 0);
+            let mut depth = 0;
             for child in children(&self.nodes[index]).into_iter().flatten() {
                 let Some(of) = self.traits[..index].get(child.0 as usize) else {
                     return false;
                 };
-                traits.parts |= of.parts;
-                traits.depth = traits.depth.max(of.depth.saturating_add(1));
+                depth = depth.max(of.depth.saturating_add(1));
             }
-            self.traits[index] = traits;
+            self.traits[index].depth = depth;
         }
         true
     }
@@ -83,7 +78,8 @@ impl Arena {
             Node::Items(count) => count <= 3,
             _ => true,
         };
-        are_sound && refers && self.traits(id).depth <= MAX_DEPTH
+        let of = self.traits(id);
+        are_sound && refers && of.depth <= MAX_DEPTH && of.bit < 64
     }
 
     /// Bits of what a node is made of, as [`children`] names it.
