@@ -14,7 +14,7 @@ use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::supervise::prepare_own_thread;
 use crate::control::own_thread::OwnThread;
 use crate::fault::{self, guarded};
-use crate::seen::learned::Learned;
+use crate::seen::footprint_cache::FootprintCache;
 use crate::wire::page::{refuse, set_phase};
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
@@ -172,23 +172,23 @@ fn run(agent: &'static Agent) {
             prepare_own_thread();
             checkpoint::run::run(agent);
         } else {
-            write_down(agent);
+            fill_cache(agent);
             std::thread::sleep(LOOK_AGAIN);
         }
     }
     if fault::is_off() {
         fail_open(agent);
     }
-    write_down(agent);
+    fill_cache(agent);
 }
 
-/// What was learned of kernels, for later runs. (No file is open while a checkpoint is under way: this thread takes it.)
-fn write_down(agent: &Agent) {
-    let news = std::mem::take(&mut agent.trace.lock().news);
-    if let (false, Some(learned)) = (news.is_empty(), Learned::of_user()) {
-        let written = learned.store(news.iter().filter_map(|kernel| kernel.learned()));
-        if let Err(error) = written {
-            tracing::debug!("what was learned of kernels is not kept: {error}");
+/// Footprints that were found, for later runs. (No file is open while a checkpoint is under way: this thread takes it.)
+fn fill_cache(agent: &Agent) {
+    let uncached = std::mem::take(&mut agent.trace.lock().uncached);
+    if let (false, Some(cache)) = (uncached.is_empty(), FootprintCache::of_user()) {
+        let stored = cache.store(uncached.iter().filter_map(|kernel| kernel.to_cache()));
+        if let Err(error) = stored {
+            tracing::debug!("footprints are not kept: {error}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Kernels that earlier runs have found to write outside of their footprints: read when their code
 //! is loaded. The format is the command's, which writes it (`strobe_proto::distrust`).
 
-use crate::seen::cache::cache_folder;
+use crate::seen::cache_folder::cache_folder;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! Kernels as the launch path knows them: from HIP's pointer to the layout of the arguments.
 
+use crate::seen::footprint_cache::{FootprintCache, Key};
 use crate::seen::kernarg::{LONGEST, Place};
-use crate::seen::learned::{Key, Learned};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
@@ -20,8 +20,8 @@ pub(crate) struct Kernel {
     /// Fingerprint of the code object that it is in; zeros where nobody has found it.
     pub code_object: [u8; 16],
     footprint: OnceLock<KernelFootprint>,
-    /// It was analysed, and nobody has written down yet what was learned.
-    is_news: AtomicBool,
+    /// It was analysed, and is not in the cache yet.
+    is_uncached: AtomicBool,
     /// It may have written outside of its footprint.
     distrusted: AtomicBool,
 }
@@ -52,7 +52,7 @@ impl Kernel {
             code: known.then(|| (Arc::clone(object), index)),
             code_object,
             footprint: OnceLock::new(),
-            is_news: AtomicBool::new(false),
+            is_uncached: AtomicBool::new(false),
             distrusted: AtomicBool::new(false),
         }
     }
@@ -73,7 +73,7 @@ impl Kernel {
             code: None,
             code_object: [0; 16],
             footprint: OnceLock::new(),
-            is_news: AtomicBool::new(false),
+            is_uncached: AtomicBool::new(false),
             distrusted: AtomicBool::new(false),
         }
     }
@@ -92,20 +92,21 @@ impl Kernel {
         let (object, index) = self.code.as_ref()?;
         Some(self.footprint.get_or_init(|| {
             let (kernel, limits) = (&object.kernels[*index], AnalysisLimits::default());
-            let learned = || {
-                let bytes = Learned::of_user()?.load(&self.key()?)?;
+            let cached = || {
+                let bytes = FootprintCache::of_user()?.load(&self.key()?)?;
                 KernelFootprint::from_bytes(&bytes, object, kernel, &limits)
             };
-            learned().unwrap_or_else(|| {
-                self.is_news.store(true, Ordering::Relaxed);
+            cached().unwrap_or_else(|| {
+                self.is_uncached.store(true, Ordering::Relaxed);
                 analyse(object, kernel, &limits)
             })
         }))
     }
 
-    /// Whether it was analysed since this was asked last.
-    pub(crate) fn is_news(&self) -> bool {
-        self.is_news.load(Ordering::Relaxed) && self.is_news.swap(false, Ordering::Relaxed)
+    /// Whether somebody has to put it into the cache: who is told so.
+    pub(crate) fn take_uncached(&self) -> bool {
+        // Of nearly all launches it is not, and nothing is written.
+        self.is_uncached.load(Ordering::Relaxed) && self.is_uncached.swap(false, Ordering::Relaxed)
     }
 
     fn key(&self) -> Option<Key> {
@@ -116,8 +117,8 @@ impl Kernel {
         })
     }
 
-    /// What was learned of it, to be written down.
-    pub(crate) fn learned(&self) -> Option<(Key, Vec<u8>)> {
+    /// What the cache gets.
+    pub(crate) fn to_cache(&self) -> Option<(Key, Vec<u8>)> {
         Some((self.key()?, self.footprint.get()?.to_bytes()?))
     }
 }

@@ -65,8 +65,8 @@ pub(crate) struct Trace {
     /// Kernels that may write anything, and why.
     unresolved: BTreeMap<&'static str, Reason>,
     log: Option<LaunchLog>,
-    /// Kernels that were analysed, and not written down yet.
-    pub news: Vec<&'static Kernel>,
+    /// Kernels that were analysed, and are not in the cache yet.
+    pub uncached: Vec<&'static Kernel>,
 }
 
 /// What has been learned from one observation: who may write what.
@@ -134,7 +134,7 @@ impl Trace {
             counts: Counts::default(),
             unresolved: BTreeMap::new(),
             log: LaunchLog::from_environment(),
-            news: Vec::new(),
+            uncached: Vec::new(),
         }
     }
 
@@ -412,7 +412,8 @@ impl Trace {
             (Err(reason), _) => anything(reason),
             (_, None) => anything(Reason::NotAnalysed),
         };
-        self.news.extend(kernel.is_news().then_some(kernel));
+        self.uncached
+            .extend(kernel.take_uncached().then_some(kernel));
         let Known { relied, wanted, .. } = known;
         for extent in wanted.into_inner() {
             self.tables.want(extent);

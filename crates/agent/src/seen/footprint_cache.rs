@@ -1,4 +1,4 @@
-//! What earlier runs have learned of kernels, on disk: to read it takes a tenth to a hundredth of analysing the code again.
+//! Footprints that earlier runs have found, on disk: to read one takes a ninth to a seventieth of analysing the code again.
 //!
 //! `strobe/footprints/VERSION/OBJECT-NUMBER` in the cache folder is about one kernel: the fingerprint of its code object, and
 //! its number in it. VERSION is of the analysis, any other one learns something else. A file is made aside and renamed, so
@@ -8,7 +8,7 @@
 //! Files are made by numbered system calls, which no journal sees: none of them is the program's.
 
 use crate::descriptor::out_of_the_way;
-use crate::seen::cache::cache_folder;
+use crate::seen::cache_folder::cache_folder;
 use nix::unistd::geteuid;
 use std::ffi::{CString, OsStr};
 use std::fmt::Write as _;
@@ -72,18 +72,18 @@ impl Key {
     }
 }
 
-/// All that was learned, in one folder.
+/// All that is kept, in one folder.
 #[derive(Debug)]
-pub(crate) struct Learned {
+pub(crate) struct FootprintCache {
     /// Of all versions.
     folder: PathBuf,
 }
 
-impl Learned {
+impl FootprintCache {
     /// That of this user; none where there is no cache folder.
-    pub(crate) fn of_user() -> Option<Learned> {
+    pub(crate) fn of_user() -> Option<FootprintCache> {
         let folder = cache_folder()?.join("strobe/footprints");
-        Some(Learned { folder })
+        Some(FootprintCache { folder })
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -268,67 +268,67 @@ mod tests {
         kernel: 3,
     };
 
-    fn with_one() -> (tempfile::TempDir, Learned) {
+    fn with_one() -> (tempfile::TempDir, FootprintCache) {
         let folder = tempfile::tempdir().expect("a folder");
-        let learned = Learned {
+        let cache = FootprintCache {
             folder: folder.path().join("strobe/footprints"),
         };
         let some = [(KEY, b"a footprint".to_vec())];
-        learned.store(some.into_iter()).expect("it is written");
-        (folder, learned)
+        cache.store(some.into_iter()).expect("it is written");
+        (folder, cache)
     }
 
     #[test]
     fn what_is_written_is_read_and_of_no_other_kernel() {
-        let (_folder, learned) = with_one();
-        assert_eq!(learned.load(&KEY).as_deref(), Some(&b"a footprint"[..]));
+        let (_folder, cache) = with_one();
+        assert_eq!(cache.load(&KEY).as_deref(), Some(&b"a footprint"[..]));
         let other = Key { kernel: 4, ..KEY };
-        assert_eq!(learned.load(&other), None);
-        fs::rename(learned.path(&KEY), learned.path(&other)).expect("it is renamed");
-        assert_eq!(learned.load(&other), None, "the file is about another");
+        assert_eq!(cache.load(&other), None);
+        fs::rename(cache.path(&KEY), cache.path(&other)).expect("it is renamed");
+        assert_eq!(cache.load(&other), None, "the file is about another");
     }
 
     #[test]
     fn a_file_that_is_not_whole_or_not_the_users_alone_does_not_count() {
-        let (_folder, learned) = with_one();
-        let path = learned.path(&KEY);
+        let (_folder, cache) = with_one();
+        let path = cache.path(&KEY);
         let whole = fs::read(&path).expect("it is read");
         for len in 0..whole.len() {
             fs::write(&path, &whole[..len]).expect("it is cut");
-            assert_eq!(learned.load(&KEY), None, "{len} bytes");
+            assert_eq!(cache.load(&KEY), None, "{len} bytes");
         }
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             fs::write(&path, &bytes).expect("it is changed");
-            assert_eq!(learned.load(&KEY), None, "byte {at}");
+            assert_eq!(cache.load(&KEY), None, "byte {at}");
         }
         fs::write(&path, &whole).expect("it is whole again");
-        assert!(learned.load(&KEY).is_some());
+        assert!(cache.load(&KEY).is_some());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).expect("a mode");
-        assert_eq!(learned.load(&KEY), None, "others may write it");
+        assert_eq!(cache.load(&KEY), None, "others may write it");
         fs::remove_file(&path).expect("it goes");
         std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
-        assert_eq!(learned.load(&KEY), None, "a link");
+        assert_eq!(cache.load(&KEY), None, "a link");
     }
 
     #[test]
     fn what_a_killed_process_has_left_is_in_nobodys_way() {
-        let (_folder, learned) = with_one();
-        let path = learned.path(&KEY);
+        let (_folder, cache) = with_one();
+        let path = cache.path(&KEY);
         fs::remove_file(&path).expect("it goes");
         let aside = format!("{}.{}", path.display(), std::process::id());
         fs::write(aside, "half").expect("it is left");
-        let store = || learned.store([(KEY, b"a footprint".to_vec())].into_iter());
+        let store = || cache.store([(KEY, b"a footprint".to_vec())].into_iter());
         store().expect("the rest is stored");
         store().expect("it is stored");
-        assert!(learned.load(&KEY).is_some());
+        assert!(cache.load(&KEY).is_some());
     }
 
     #[test]
     fn the_oldest_go_where_there_is_little_room() {
-        let (_folder, learned) = with_one();
-        let old = learned.folder.join("another");
+        let (_folder, cache) = with_one();
+        let old = cache.folder.join("another");
         fs::create_dir(&old).expect("another version");
         let big = |name: &str, days: u64| {
             let file = fs::File::create(old.join(name)).expect("a file");
@@ -339,9 +339,9 @@ mod tests {
         };
         big("older", 3);
         big("old", 2);
-        let left = make_room(&learned.folder);
+        let left = make_room(&cache.folder);
         assert!(!old.join("older").exists(), "the oldest of three goes");
-        assert!(old.join("old").exists() && learned.load(&KEY).is_some());
+        assert!(old.join("old").exists() && cache.load(&KEY).is_some());
         assert!(left < MOST_BYTES_OF_ALL * 3 / 4 + 1 && left > MOST_BYTES_OF_ALL / 2);
     }
 }
