@@ -80,8 +80,10 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) bases: Vec<Base>,
     /// Device memory whose content was looked at.
     pub(crate) consulted: Vec<Extent>,
+    /// In `values`: they are large, and a map moves what is in it.
+    known: Map<(Id, FactId), u32>,
     /// With the lowest of `pending` that each depends on; [`usize::MAX`] for none.
-    known: Map<(Id, FactId), (Value, usize)>,
+    values: Vec<(Value, usize)>,
     possible: Map<FactId, bool>,
     /// Phis whose value is being looked for.
     pub(crate) pending: Vec<Pending>,
@@ -139,6 +141,7 @@ impl<'a> Evaluation<'a> {
             bases: Vec::new(),
             consulted: Vec::new(),
             known: Map::with_capacity_and_hasher(VALUES * plan.sites.len(), Default::default()),
+            values: Vec::with_capacity(VALUES * plan.sites.len()),
             possible: Map::default(),
             pending: Vec::new(),
             touched: usize::MAX,
@@ -178,17 +181,22 @@ impl<'a> Evaluation<'a> {
     }
 
     pub(crate) fn value(&mut self, id: Id, facts: FactId) -> Value {
+        let bits = self.plan.arena.bits(id);
+        if let Node::Const(_) | Node::Const64(_) = self.plan.arena.node(id) {
+            // No condition says anything about it, and to look it up would take longer.
+            return self.compute(id, NOTHING, bits);
+        }
         let facts = self.relevant(id, facts);
         let key = (id, facts);
         self.work.charge(work::LOOK_UP);
-        if let Some((value, touched)) = self.known.get(&key) {
+        if let Some(at) = self.known.get(&key) {
+            let (value, touched) = &self.values[*at as usize];
             if let Some(pending) = self.pending.get_mut(*touched) {
                 self.touched = self.touched.min(*touched);
                 pending.used = true;
             }
             return value.clone();
         }
-        let bits = self.plan.arena.bits(id);
         self.work.charge(work::VALUE);
         if self.nesting >= MAX_NESTING || self.work.is_too_much() {
             return Value::lost(Reason::Budget, bits);
@@ -199,7 +207,8 @@ impl<'a> Evaluation<'a> {
         value = self.summed(id, facts, bits, value);
         value = self.narrow(id, facts, bits, value);
         self.nesting -= 1;
-        self.known.insert(key, (value.clone(), self.touched));
+        self.known.insert(key, self.values.len() as u32);
+        self.values.push((value.clone(), self.touched));
         if self.touched != usize::MAX
             && let Some(pending) = self.pending.last_mut()
         {
@@ -559,17 +568,19 @@ impl<'a> Evaluation<'a> {
                     let other = self.value(if left { b } else { a }, fact.parent);
                     match other.numbers() {
                         Some(bound) => {
-                            let kept = value.alternatives().iter().filter_map(|alternative| {
-                                let Some(range) = alternative.numbers() else {
-                                    return Some(*alternative);
-                                };
-                                let range = clip(op, left, range, bound, bits)?;
-                                Some(Alternative {
-                                    origin: alternative.origin,
-                                    range,
-                                })
-                            });
-                            value = Value::any(kept.collect::<Vec<_>>(), bits);
+                            let clipped = |alternative: &Alternative| match alternative.numbers() {
+                                Some(range) => Some(Alternative {
+                                    range: clip(op, left, range, bound, bits)?,
+                                    ..*alternative
+                                }),
+                                None => Some(*alternative),
+                            };
+                            value = match value {
+                                Value::One(one) => clipped(&one).map_or(Value::Empty, Value::One),
+                                some => {
+                                    Value::any(some.alternatives().iter().filter_map(clipped), bits)
+                                }
+                            };
                         }
                         None if matches!(other, Value::Empty) => return Value::Empty,
                         None => {}
