@@ -46,6 +46,7 @@ pub mod broken;
 mod broken;
 mod buffer;
 mod certain;
+mod comparison;
 mod computed;
 mod contradiction;
 mod describe;

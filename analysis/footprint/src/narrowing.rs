@@ -3,7 +3,8 @@
 //! Arithmetic is that of words: of a sum, the word of one term is that of the whole less that of the
 //! other, whatever wraps. Products are only taken apart where nothing can have wrapped.
 
-use crate::evaluate::{Evaluation, clip};
+use crate::comparison::clip;
+use crate::evaluate::Evaluation;
 use crate::expr::{Binary, Compare, FactId, Id, Node};
 use crate::range::Range;
 use crate::terms::{DEPTH, operands};
