@@ -9,7 +9,9 @@ use strobe_criu::locate;
 use strobe_evaluation::{Session, compile};
 
 use crate::harness::rocm::{ROCM_72, Rocm};
-use crate::harness::{Ended, Folder, LIMIT, programs, start, strobe, uninterrupted, verify};
+use crate::harness::{
+    Ended, Folder, LIMIT, hip_program, programs, start, strobe, uninterrupted, verify,
+};
 
 /// A command of strobe with a CRIU that knows how newer C libraries guard stacks.
 fn with_newer_criu() -> Command {
@@ -89,6 +91,54 @@ fn a_program_of_rocm_7_comes_back_from_a_stop_the_world_checkpoint() {
 #[test]
 fn a_program_of_rocm_7_comes_back_from_a_checkpoint_in_rounds() {
     comes_back("recopy");
+}
+
+/// Matrix products, an optimiser and rocRAND: of the newer release what the machine's own one computes, weights and losses bit
+/// for bit.
+fn training_comes_back(mode: &str) {
+    const ARGUMENTS: [&str; 8] = [
+        "--state-mb",
+        "8",
+        "--steps",
+        "60",
+        "--out",
+        "weights",
+        "--log",
+        "log",
+    ];
+    const LAST: &str = "step 59 ";
+    let folder = Folder::new(&format!("rocm-7.2-train-{mode}"));
+    let mut session = started(&ROCM_72, &folder, "train/train.cpp", &ARGUMENTS);
+    session
+        .wait_for("log", "step 5 ", LIMIT)
+        .expect("it trains");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--mode", mode]).well();
+    verify(&images).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert!(!log.contains(LAST), "the checkpoint came too late");
+    session.kill().expect("it dies");
+    restore(&images).well();
+
+    let alone = Folder::new(&format!("rocm-5.2-train-{mode}"));
+    let program = hip_program("train/train.cpp");
+    let words: Vec<&str> = [&program[..]].into_iter().chain(ARGUMENTS).collect();
+    let status = start(&alone, &words).wait(LIMIT).expect("it ends");
+    assert!(status.success(), "{status}");
+    for name in ["weights", "log"] {
+        let of = |folder: &Folder| fs::read(folder.join(name)).expect("it is written");
+        assert!(of(&folder) == of(&alone), "other {name}");
+    }
+}
+
+#[test]
+fn training_on_rocm_7_comes_back_from_a_copy_on_write_checkpoint() {
+    training_comes_back("cow");
+}
+
+#[test]
+fn training_on_rocm_7_comes_back_from_a_checkpoint_in_rounds() {
+    training_comes_back("recopy");
 }
 
 /// What it has is mapped by handles, and in pools that the runtime has mapped so: none of it has an address that the

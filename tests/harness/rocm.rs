@@ -109,6 +109,8 @@ impl Rocm {
             .arg(program)
             .arg(self.library())
             .args(["-lpthread", "-ldl", "-Wl,--allow-shlib-undefined"])
+            .arg(format!("-L{}", libraries.display()))
+            .args(["-Wl,--as-needed", "-lrocrand"])
             .arg(format!("-Wl,-dynamic-linker,{}", loader.display())));
     }
 

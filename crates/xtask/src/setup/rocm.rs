@@ -25,7 +25,7 @@ pub(crate) struct Rocm {
     /// Megabytes that come.
     download: u64,
     /// What shows that it is there.
-    library: &'static str,
+    libraries: &'static [&'static str],
 }
 
 /// `tests/harness/rocm.rs` looks for them.
@@ -36,7 +36,7 @@ pub(crate) const RELEASES: [Rocm; 3] = [
         runtime: &[],
         compiler: &["libamdhip64-5"],
         download: 9,
-        library: "libamdhip64.so.5.7.31921",
+        libraries: &["libamdhip64.so.5.7.31921"],
     },
     Rocm {
         version: "6.4",
@@ -44,22 +44,23 @@ pub(crate) const RELEASES: [Rocm; 3] = [
         runtime: &[],
         compiler: &["libamdhip64-6"],
         download: 10,
-        library: "libamdhip64.so.6",
+        libraries: &["libamdhip64.so.6"],
     },
     Rocm {
         version: "7.2",
         suites: &["sid", "experimental"],
-        runtime: &["libamdhip64-7", "libhiprtc7"],
+        runtime: &["libamdhip64-7", "libhiprtc7", "librocrand1"],
         compiler: &[
             "libamdhip64-dev",
+            "librocrand-dev",
             "clang-22",
             "libclang-cpp22",
             "libclang-common-22-dev",
             "lld-22",
             "rocm-device-libs-22",
         ],
-        download: 85,
-        library: "libamdhip64.so.7",
+        download: 140,
+        libraries: &["libamdhip64.so.7", "librocrand.so.1"],
     },
 ];
 
@@ -69,7 +70,9 @@ impl Rocm {
     }
 
     pub(crate) fn is_there(&self) -> anyhow::Result<bool> {
-        Ok(self.root()?.join(LIBRARIES).join(self.library).exists())
+        let place = self.root()?.join(LIBRARIES);
+        let mut libraries = self.libraries.iter();
+        Ok(libraries.all(|library| place.join(library).exists()))
     }
 
     /// Downloads and unpacks it.
@@ -95,10 +98,10 @@ impl Rocm {
         })?;
         ensure!(
             self.is_there()?,
-            "Debian's {suite} has another ROCm than {} now: {} has no {}",
+            "Debian's {suite} has another ROCm than {} now: {} has not all of {}",
             self.version,
             place.display(),
-            self.library
+            self.libraries.join(", ")
         );
         Ok(())
     }
