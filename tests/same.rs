@@ -80,6 +80,7 @@ const CASES: &[Case] = &[
     case("sparse.cpp", &["3", "77"]),
     case("train/train.cpp", &["--state-mb", "1", "--steps", "2"]),
     case("tables.cpp", &["3"]),
+    case("tensors.cpp", &["2", "50", "3"]),
     case("together.cpp", &["1", "4"]),
     case("underway.cpp", &["1000"]),
     case("unknown_launches.cpp", &["by-pointer", "2"]),

@@ -9,17 +9,20 @@ mod moving;
 mod restore;
 mod setup;
 mod stalls;
+mod upstream;
 mod validation;
+mod workloads;
 
 use serde::Serialize;
 
 pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.
-pub(crate) const EXPERIMENTS: [&str; 8] = [
+pub(crate) const EXPERIMENTS: [&str; 9] = [
     "launches",
     "stalls",
     "choice",
+    "workloads",
     "validation",
     "interpreter",
     "restore",
@@ -43,6 +46,7 @@ pub(crate) struct Results {
     launches: Option<launches::Results>,
     stalls: Vec<stalls::Results>,
     choice: Vec<choice::Results>,
+    workloads: Vec<workloads::Results>,
     freeze: Vec<freeze::Results>,
     validation: Option<validation::Results>,
     interpreter: Vec<interpreter::Rate>,
@@ -82,6 +86,15 @@ impl Bench {
                     print!("{}", choice.table());
                     results.choice.push(choice);
                 }
+            }
+        }
+        if wanted("workloads") {
+            for &state_mb in &self.state_mb {
+                let workloads = self.setup.workloads(state_mb)?;
+                for workload in &workloads {
+                    print!("{}", workload.table());
+                }
+                results.workloads.extend(workloads);
             }
         }
         // With its slow link the larger states would take an hour, for the same ratio.

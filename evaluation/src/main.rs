@@ -2,8 +2,8 @@
 //!
 //!     strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] [EXPERIMENT...]
 //!
-//! Experiments: launches, stalls, choice (of --mode auto), moving, validation, interpreter, restore (which needs CRIU's own plugin, of `cargo xtask
-//! setup --tests`), demand (which needs 4 GB of disk); all of them without a name. `--quick`
+//! Experiments: launches, stalls, choice (of --mode auto), workloads and restore (which need CRIU's own plugin, of `cargo xtask
+//! setup --tests`), moving, validation, interpreter, demand (which needs 4 GB of disk); all of them without a name. `--quick`
 //! leaves out the large state and the repetitions; `--runs` says how often each checkpoint is
 //! measured (5); `--busy` keeps every core busy with something else meanwhile.
 
@@ -21,7 +21,7 @@ use strobe_evaluation::Strobe;
 use bench::{Bench, EXPERIMENTS, Setup};
 
 const USAGE: &str = "usage: strobe-evaluation [--json FILE] [--quick] [--runs N] [--busy] \
-                     [launches] [stalls] [validation] [interpreter] [restore] [demand] [moving]";
+                     [launches] [stalls] [choice] [workloads] [validation] [interpreter] [restore] [demand] [moving]";
 
 fn main() -> anyhow::Result<()> {
     let mut json: Option<PathBuf> = None;

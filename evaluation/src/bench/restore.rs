@@ -6,9 +6,8 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde::Serialize;
@@ -21,6 +20,7 @@ use strobe_evaluation::{Rates, compile, session};
 use strobe_proto::TcpConnections;
 
 use super::setup::Setup;
+use super::upstream::{self, Device, until};
 
 const GPUS: usize = 4;
 /// Of each process: on its GPU, and of the host's.
@@ -85,40 +85,14 @@ fn device() -> Vec<String> {
     options
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
-    let deadline = Instant::now() + LIMIT;
-    while !holds()? {
-        ensure!(Instant::now() < deadline, "no {what} within {LIMIT:?}");
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
-
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
-}
-
-/// A `strobe softgpu` with all that runs on it, which ends with this.
-struct Device(Child);
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        // Both fail when it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 impl Setup {
     pub(super) fn restore(&self) -> anyhow::Result<Results> {
         let ours = locate::find_plugin()?;
-        let prefix = locate::private_prefix().context("a home")?;
-        let upstream = prefix.with_file_name("upstream-4.1.1/amdgpu_plugin.so");
-        ensure!(
-            upstream.exists(),
-            "no {}: cargo xtask setup --tests",
-            upstream.display()
-        );
+        let upstream = upstream::plugin()?;
         let dumped = self.dump_for_restore(&upstream)?;
         let way = |name, plugin, variable| Way {
             name,
@@ -168,7 +142,7 @@ impl Setup {
         command.args(["--", "/bin/sh", "-c", &script]);
         let mut running = Device(session::spawn(command, &folder)?);
         let outputs: Vec<PathBuf> = (0..GPUS).map(|gpu| output(&folder, gpu)).collect();
-        until("device memory", || {
+        until("device memory", LIMIT, || {
             ensure!(
                 running.0.try_wait()?.is_none(),
                 "it ended: {}",
@@ -242,7 +216,7 @@ impl Setup {
         let mut running = Device(command.spawn().context("strobe starts")?);
         let log = work.join("restore.log");
         let mut took = None;
-        until("restore", || {
+        until("restore", LIMIT, || {
             let ended = running.0.try_wait()?.is_some();
             took = finished_after(&text(&log));
             if ended && took.is_none() {
@@ -275,7 +249,7 @@ fn output(folder: &Path, gpu: usize) -> PathBuf {
 impl Dumped {
     fn wait_for_numbers(&self) -> anyhow::Result<()> {
         let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
-        until("free process numbers", || {
+        until("free process numbers", LIMIT, || {
             Ok(!self.pids.iter().any(is_there))
         })
     }
