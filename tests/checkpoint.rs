@@ -18,6 +18,7 @@
 //! | `instances` | many programs of one checkpoint run at once, each with what it writes for itself |
 //! | `moved` | what has another path now is found there where that is said |
 //! | `namespaces` | a program in namespaces of its own is saved from outside |
+//! | `targets` | what runs on another processor comes back on such a one, and on no other |
 //! | `neighbours` | one of two programs on a device is saved and comes back; the other goes on |
 //! | `refusals` | what cannot be done is said in one sentence, and nothing is lost |
 //! | `held` | nothing of ours stands in the program's way, or not for long |
@@ -111,6 +112,8 @@ mod sockets;
 mod surroundings;
 #[path = "checkpoint/tables.rs"]
 mod tables;
+#[path = "checkpoint/targets.rs"]
+mod targets;
 #[path = "checkpoint/trees.rs"]
 mod trees;
 #[path = "checkpoint/unseen.rs"]

@@ -58,6 +58,7 @@ const CASES: &[Case] = &[
     case("cancelled.cpp", &["10"]),
     case("churn.cpp", &["5", "log"]),
     case("forks.cpp", &[]),
+    case("matrix.cpp", &[]),
     case("mixed.cpp", &["3"]),
     case("overtaken.cpp", &[]),
     case("opens.cpp", &[]),

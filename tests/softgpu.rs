@@ -8,6 +8,7 @@
 //! | `queues` | a queue that goes away takes its waves with it |
 //! | `exceptions` | what is wrong on every GPU comes to the runtime as from hardware, and what only this one cannot do ends the program |
 //! | `several` | several GPUs compute right alone and together, and reach what they may reach |
+//! | `targets` | the same on either processor, and what one has alone |
 //! | `neighbours` | programs on one device compute right, and cannot reach each other |
 //! | `stdio` | standard files are what they are without it |
 //! | `lifetime` | who outlives `strobe softgpu`, and who does not |
@@ -38,3 +39,5 @@ mod queues;
 mod several;
 #[path = "softgpu/stdio.rs"]
 mod stdio;
+#[path = "softgpu/targets.rs"]
+mod targets;

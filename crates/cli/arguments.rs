@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strobe_program::path_map::PathRule;
 use strobe_proto::{CheckpointMode, TcpConnections};
-use strobe_softgpu::{FaultPlan, options};
+use strobe_softgpu::{FaultPlan, Model, options};
 
 use crate::inspect::AskedLaunch;
 use crate::size::parse_size;
@@ -121,8 +121,12 @@ pub(crate) struct RunArguments {
 Examples:
   strobe softgpu -- rocminfo
   strobe softgpu --gpus 4 --links pcie -- ./train
+  strobe softgpu --target gfx90a -- ./train      the program needs code for it
   strobe softgpu --vram 4G --link-rate 11M --device-rate 340M -- strobe run -- ./train")]
 pub(crate) struct SoftgpuArguments {
+    /// What processors they are: gfx906, or gfx90a.
+    #[arg(long, value_name = "TARGET", default_value = "gfx906", value_parser = Model::named)]
+    pub(crate) target: &'static Model,
     /// How many GPUs there are.
     #[arg(long, value_name = "COUNT", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=8))]

@@ -19,6 +19,7 @@ use crate::run::{library, program};
 pub(crate) fn run(arguments: &SoftgpuArguments) -> Outcome {
     let command = program(&arguments.command)?;
     let options = Options {
+        model: arguments.target,
         vram_bytes: arguments.vram,
         large_bar: !arguments.private_vram,
         gpu_ids: gpu_ids(arguments),

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use strobe_isa::Target;
 
-/// The target of the software GPU.
+/// The target of the software GPU, where no other is asked for.
 pub const TARGET: &Target = Target::DEFAULT;
 
 /// Folder of the sources.
@@ -20,8 +20,18 @@ pub fn sources() -> PathBuf {
 /// Compiles a HIP program with `level` (for example "-O3") unless it is there already. `source` is
 /// relative to [`sources`]; the result goes into `folder`.
 pub fn hip(source: &str, level: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+    hip_for(TARGET, source, level, folder)
+}
+
+/// The same for any target.
+pub fn hip_for(
+    target: &Target,
+    source: &str,
+    level: &str,
+    folder: &Path,
+) -> anyhow::Result<PathBuf> {
     let mut command = Command::new("hipcc");
-    command.args([level, &format!("--offload-arch={TARGET}")]);
+    command.args([level, &format!("--offload-arch={target}")]);
     let libraries = match OF_CORPUS.iter().find(|(program, _)| *program == source) {
         Some((_, library)) => {
             let corpus = corpus()?;
@@ -35,7 +45,11 @@ pub fn hip(source: &str, level: &str, folder: &Path) -> anyhow::Result<PathBuf> 
         }
         None => vec!["-lrocrand".to_owned(), "-lhsa-runtime64".to_owned()],
     };
-    compile(source, &format!("{level}.hip"), folder, command, &libraries)
+    let kind = match target == TARGET {
+        true => format!("{level}.hip"),
+        false => format!("{level}.{target}.hip"),
+    };
+    compile(source, &kind, folder, command, &libraries)
 }
 
 /// Programs that call libraries which are not installed but unpacked, and what they link.

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use strobe_evaluation::{Session, Strobe, compile};
+use strobe_isa::Target;
 use strobe_program::process;
 
 /// Longest wait for anything a test waits for.
@@ -88,10 +89,16 @@ pub(crate) fn programs() -> PathBuf {
 
 /// A HIP program of tests/programs, compiled.
 pub(crate) fn hip_program(source: &str) -> String {
+    hip_program_for(compile::TARGET, source)
+}
+
+/// The same for any target.
+pub(crate) fn hip_program_for(target: &Target, source: &str) -> String {
     static COMPILER: Mutex<()> = Mutex::new(());
     // Several tests use one program; the first compiles it.
     let _turn = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
-    let program = compile::hip(source, "-O2", &programs()).expect("hipcc compiles the program");
+    let program =
+        compile::hip_for(target, source, "-O2", &programs()).expect("hipcc compiles the program");
     program
         .into_os_string()
         .into_string()

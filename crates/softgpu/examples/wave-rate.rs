@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 use strobe_code_object::Descriptor;
+use strobe_isa::Target;
 use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
     AddressSpace, ComputeUnit, Control, Dispatch, Host, HostMapping, WaveProgram,
@@ -188,7 +189,7 @@ fn main() {
             memory[at] = u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;
         }
         let space = Space(memory);
-        let program = WaveProgram::new();
+        let program = WaveProgram::new(Target::DEFAULT);
         let word = AtomicU32::new(0);
         let control = Control {
             word: &word,

@@ -25,3 +25,4 @@ mod worker;
 
 pub use faults::{FaultPlan, PlanError};
 pub use options::{Options, TimeModel};
+pub use target::{Model, UnknownModel};

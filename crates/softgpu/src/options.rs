@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use crate::device::GPUS;
 use crate::faults::FaultPlan;
+use crate::target::{MODELS, Model};
 
 /// Properties of new devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// What processors the GPUs are.
+    pub model: &'static Model,
     /// Bytes of VRAM of each GPU; rounded up to 2 MiB.
     pub vram_bytes: u64,
     /// Whether the CPU may map VRAM (public memory), or not (private memory).
@@ -34,6 +37,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            model: &MODELS[0],
             vram_bytes: 2 << 30,
             large_bar: true,
             gpu_ids: vec![DEFAULT_GPU_IDS[0]],

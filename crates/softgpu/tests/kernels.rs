@@ -7,27 +7,36 @@ use std::sync::OnceLock;
 
 use driver::{Gpu, Module, compile};
 use half::f16;
+use strobe_isa::Target;
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
-/// The code object of `tests/programs/kernels/kernels.hip` at one optimisation level.
-fn compiled(level: usize) -> &'static [u8] {
-    static OBJECTS: [OnceLock<Vec<u8>>; 4] = [const { OnceLock::new() }; 4];
-    OBJECTS[level].get_or_init(|| compile("kernels.hip", LEVELS[level]))
+/// The targets, and at which optimisation levels kernels run on them.
+const TARGETS: [(&Target, &[usize]); 2] =
+    [(&Target::GFX906, &[0, 1, 2, 3]), (&Target::GFX90A, &[0, 3])];
+
+/// The code object of `tests/programs/kernels/kernels.hip` for one target at one optimisation level.
+fn compiled(target: usize, level: usize) -> &'static [u8] {
+    static OBJECTS: [[OnceLock<Vec<u8>>; 4]; 2] = [const { [const { OnceLock::new() }; 4] }; 2];
+    OBJECTS[target][level].get_or_init(|| compile("kernels.hip", LEVELS[level], TARGETS[target].0))
 }
 
 /// Runs `test` for every optimisation level and both builds of the interpreter, and evicted at any instruction.
 fn everywhere(test: impl Fn(&mut Gpu, &Module, &str)) {
-    for (level, flag) in LEVELS.iter().enumerate() {
+    let levels = TARGETS.iter().enumerate();
+    let all =
+        levels.flat_map(|(index, (_, levels))| levels.iter().map(move |level| (index, *level)));
+    for (index, level) in all {
+        let (target, flag) = (TARGETS[index].0, LEVELS[level]);
         for (portable, evicts, build) in [
             (false, None, "AVX-512"),
             (true, None, "portable"),
             (false, Some(4001), "AVX-512, evicted"),
         ] {
-            let mut gpu = Gpu::new(64 << 20);
+            let mut gpu = Gpu::of(target, 64 << 20);
             (gpu.portable, gpu.evicts) = (portable, evicts);
-            let module = gpu.load(compiled(level));
-            test(&mut gpu, &module, &format!("{flag} {build}"));
+            let module = gpu.load(compiled(index, level));
+            test(&mut gpu, &module, &format!("{target} {flag} {build}"));
         }
     }
 }

@@ -10,13 +10,14 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use driver::{Gpu, Module, compile};
+use strobe_isa::Target;
 
 /// For a race to be seen; on a machine with one free processor that takes a while.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn compiled(index: usize) -> &'static [u8] {
     static OBJECTS: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
-    OBJECTS[index].get_or_init(|| compile("litmus.hip", ["-O2", "-O0"][index]))
+    OBJECTS[index].get_or_init(|| compile("litmus.hip", ["-O2", "-O0"][index], Target::DEFAULT))
 }
 
 /// Calls `once` a few times for code of several kinds, and on until it says that workers raced.

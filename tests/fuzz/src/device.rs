@@ -10,6 +10,7 @@ use anyhow::Context;
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, Kernel, ObjectLimits};
 use strobe_extent::{Access, Extent, ExtentSet};
 use strobe_footprint::{KernelFootprint, Launch, LaunchMemory, StoredPointers};
+use strobe_isa::Target;
 use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
     AccessLog, ComputeUnit, Control, Dispatch, Host, Stop, Vram, WaveProgram,
@@ -71,7 +72,7 @@ impl Device {
     pub fn new() -> Self {
         Self {
             memory: Vram::new(CODE, BYTES, CODE_BYTES as usize),
-            program: WaveProgram::new(),
+            program: WaveProgram::new(Target::DEFAULT),
             unit: ComputeUnit::new(),
             watchdog: Watchdog::start(),
         }
@@ -149,6 +150,7 @@ impl Device {
         };
         self.memory.write(PACKET, packet.as_bytes());
         Dispatch {
+            target: Target::DEFAULT,
             packet,
             descriptor,
             packet_address: PACKET,

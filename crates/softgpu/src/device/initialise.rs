@@ -49,7 +49,7 @@ pub(crate) fn initialise(
         kernel_floor_ns: time.map_or(0, |t| t.kernel_floor_ns),
         access_log: [0; ACCESS_LOG_PATH],
         log_launches: u32::from(options.log_launches),
-        padding: 0,
+        target: options.model.target.version.kfd(),
         faults: options.faults,
     };
     if let Some(path) = &options.access_log {

@@ -13,6 +13,9 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::layout::{self, STATE_NODE, state_bytes};
 use super::lock::{LockError, Locked};
 use super::tables::{GPUS, Header, MAGIC, State, VERSION};
+#[cfg(test)]
+use crate::target::MODELS;
+use crate::target::Model;
 use crate::time_model;
 
 /// How much of an object is made present when it is allocated: programs may reserve far more than they use.
@@ -24,6 +27,8 @@ pub(crate) struct Device {
     state: NonNull<u8>,
     /// Of each GPU that exists.
     memory: [Option<NonNull<u8>>; GPUS],
+    /// What the GPUs are.
+    pub(crate) model: &'static Model,
 }
 
 // SAFETY: the mappings live as long as the process, and all access through them is by atomics,
@@ -39,24 +44,34 @@ impl Device {
         if header.magic != MAGIC || header.version != VERSION {
             return None;
         }
+        let model = Model::of_version(header.target)?;
         let state = map(STATE_NODE, state_bytes(header.gpus().len()))?;
         let mut memory = [None; GPUS];
         for gpu in header.gpus() {
             let node = layout::path(&layout::memory_node(gpu));
             memory[gpu] = Some(map(&node, header.memory_bytes)?);
         }
-        Some(Self { state, memory })
+        Some(Self {
+            state,
+            memory,
+            model,
+        })
     }
 
     /// The devices behind these open files, the memory of each GPU in its turn.
     pub(crate) fn of<'a>(state: &File, files: impl Iterator<Item = &'a File>) -> Option<Self> {
         let header = header_of(state).ok()?;
+        let model = Model::of_version(header.target)?;
         let mut memory = [None; GPUS];
         for (place, file) in memory.iter_mut().zip(files) {
             *place = Some(map_file(file.as_raw_fd(), header.memory_bytes)?);
         }
         let state = map_file(state.as_raw_fd(), state_bytes(header.gpus().len()))?;
-        Some(Self { state, memory })
+        Some(Self {
+            state,
+            memory,
+            model,
+        })
     }
 
     /// Two GPUs in anonymous shared memory, empty and of no environment, for unit tests.
@@ -82,7 +97,11 @@ impl Device {
         // SAFETY: a new mapping that begins with the header, and that nobody else knows yet.
         unsafe { (*state.cast::<Header>().as_ptr()).gpu_count = COUNT as u32 };
         let memory = std::array::from_fn(|gpu| (gpu < COUNT).then(|| map(1 << 20)));
-        Self { state, memory }
+        Self {
+            state,
+            memory,
+            model: &MODELS[0],
+        }
     }
 
     pub(crate) fn state(&self) -> &State {

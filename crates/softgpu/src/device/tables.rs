@@ -12,7 +12,7 @@ use super::process_id::{self, ProcessId};
 use crate::faults::{CallCounts, FaultPlan};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"softgpu1");
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 /// As many as the compute driver of an ordinary machine has; [`Header::gpu_count`] of them exist.
 pub(crate) const GPUS: usize = 8;
@@ -61,7 +61,8 @@ pub(crate) struct Header {
     pub(crate) access_log: [u8; ACCESS_LOG_PATH],
     /// Whether it has what dispatches were given, too.
     pub(crate) log_launches: u32,
-    pub(crate) padding: u32,
+    /// What processors the GPUs are, as `gfx_target_version` of the driver.
+    pub(crate) target: u32,
     pub(crate) faults: FaultPlan,
 }
 

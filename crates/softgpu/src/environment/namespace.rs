@@ -226,7 +226,7 @@ fn cover_sysfs(options: &Options) -> Step<()> {
         .named(|| "link /sys/class/kfd".into())?;
     for minor in (0..options.gpu_ids.len()).map(device::render_minor) {
         let render = format!("/sys/dev/char/{}:{minor}", device::DRM_MAJOR);
-        write(&render, topology::render_files(minor))?;
+        write(&render, topology::render_files(options.model, minor))?;
         fs::create_dir_all(format!("{render}/device/drm/renderD{minor}"))
             .named(|| format!("make {render}/device/drm"))?;
     }

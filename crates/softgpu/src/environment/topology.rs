@@ -1,7 +1,7 @@
 //! What the driver shows of its devices in sysfs.
 //!
 //! Node 0 is the host's processor, node i + 1 GPU i. The names of the properties are those of the
-//! kernel's `kfd_topology.c`; the values are small Vega 20s.
+//! kernel's `kfd_topology.c`; the values are small GPUs of one model.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use strobe_proto::kernel_text;
 
 use crate::device::{self, geometry};
 use crate::options::{Interconnect, Options};
-use crate::target::{TARGET, WAVE};
+use crate::target::{Model, WAVE};
 
 type FileTree = Vec<(PathBuf, String)>;
 
@@ -115,7 +115,7 @@ fn gpu_files(options: &Options, gpu: usize) -> FileTree {
     let file = |name: &str, text: String| (PathBuf::from(format!("{own}/{name}")), text);
     let mut files = vec![
         file("gpu_id", format!("{}\n", options.gpu_ids[gpu])),
-        file("name", "vega20\n".into()),
+        file("name", format!("{}\n", options.model.name)),
         file(
             "properties",
             properties(&gpu_properties(options, gpu, counts)),
@@ -142,7 +142,7 @@ pub(super) fn module_files() -> FileTree {
 }
 
 /// Files of a render node's folder in /sys/dev/char.
-pub(super) fn render_files(minor: u32) -> FileTree {
+pub(super) fn render_files(model: &Model, minor: u32) -> FileTree {
     vec![
         (
             "uevent".into(),
@@ -157,7 +157,7 @@ pub(super) fn render_files(minor: u32) -> FileTree {
         ),
         (
             "device/device".into(),
-            format!("{:#06x}\n", geometry::DEVICE_ID),
+            format!("{:#06x}\n", model.device_id),
         ),
         ("device/revision".into(), "0x01\n".into()),
     ]
@@ -228,6 +228,10 @@ fn gpu_properties(
     const DOORBELL_TYPE_2: u64 = 2 << 12;
     /// Ring sizes are powers of two, up to 32 bits; debugging is supported by the firmware.
     const CAPABILITIES: u64 = DOORBELL_TYPE_2 | 1 << 4 | 1 << 5 | 1 << 29;
+    const SRAM_ECC: u64 = 1 << 26;
+    let model = options.model;
+    let ecc = if model.has_sram_ecc { SRAM_ECC } else { 0 };
+    let capabilities = CAPABILITIES | ecc;
     // A hive needs two.
     let alone = options.gpu_ids.len() < 2 || options.links != Interconnect::Xgmi;
     let hive = if alone { 0 } else { HIVE };
@@ -238,7 +242,7 @@ fn gpu_properties(
         ("io_links_count", io_links),
         ("p2p_links_count", p2p_links),
         ("simd_id_base", first_simd(gpu)),
-        ("max_waves_per_simd", u64::from(geometry::WAVES_PER_SIMD)),
+        ("max_waves_per_simd", u64::from(model.waves_per_simd)),
         ("lds_size_in_kb", 64),
         ("wave_front_size", u64::from(WAVE.lanes())),
         ("array_count", 1),
@@ -246,9 +250,9 @@ fn gpu_properties(
         ("cu_per_simd_array", u64::from(COMPUTE_UNITS)),
         ("simd_per_cu", u64::from(SIMD_PER_CU)),
         ("max_slots_scratch_cu", 32),
-        ("gfx_target_version", u64::from(TARGET.version.kfd())),
+        ("gfx_target_version", u64::from(model.target.version.kfd())),
         ("vendor_id", u64::from(geometry::VENDOR_ID)),
-        ("device_id", u64::from(geometry::DEVICE_ID)),
+        ("device_id", u64::from(model.device_id)),
         ("location_id", (3 + gpu as u64) << 8),
         ("drm_render_minor", u64::from(device::render_minor(gpu))),
         ("hive_id", hive),
@@ -257,7 +261,7 @@ fn gpu_properties(
         ("num_cp_queues", 24),
         ("max_engine_clk_fcompute", 1725),
         ("fw_version", 440),
-        ("capability", CAPABILITIES),
+        ("capability", capabilities),
         ("sdma_fw_version", 145),
         ("unique_id", FIRST_UNIQUE_ID + gpu as u64),
         ("num_xcc", 1),

@@ -112,6 +112,9 @@ impl Rmw {
             "xor" => Self::Xor,
             "inc" => Self::Inc,
             "dec" => Self::Dec,
+            "add_f32" | "add_f64" => Self::FAdd,
+            "min_f64" => Self::FMin,
+            "max_f64" => Self::FMax,
             _ => return None,
         })
     }
@@ -187,6 +190,15 @@ impl Rmw {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_of_doubles_are_sums_of_doubles() {
+        let bits = f64::to_bits;
+        let add = Rmw::of_memory("add_f64").expect("a name of gfx90a");
+        assert_eq!(add.apply64(bits(1.5), bits(0.25), 0), bits(1.75));
+        let least = Rmw::of_memory("min_f64").expect("a name of gfx90a");
+        assert_eq!(least.apply64(bits(1.5), bits(-2.0), 0), bits(-2.0));
+    }
 
     #[test]
     fn names_lead_to_operations_and_back() {

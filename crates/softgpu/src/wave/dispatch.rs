@@ -1,13 +1,14 @@
 //! What a kernel dispatch says.
 
 use strobe_code_object::Descriptor;
+use strobe_isa::{Accumulators, Target};
 use strobe_kfd::aql::KernelDispatch;
 
-use crate::target::TARGET;
-
 /// Everything a workgroup must know of its dispatch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
+    /// Of the GPU that it runs on.
+    pub target: &'static Target,
     /// What was submitted.
     pub packet: KernelDispatch,
     /// Of the kernel that the packet names.
@@ -18,6 +19,20 @@ pub struct Dispatch {
     pub queue_address: u64,
     /// Index of the packet since the queue was made.
     pub dispatch_id: u64,
+}
+
+impl Default for Dispatch {
+    /// Nothing, for [`Target::DEFAULT`].
+    fn default() -> Self {
+        Self {
+            target: Target::DEFAULT,
+            packet: KernelDispatch::default(),
+            descriptor: Descriptor::default(),
+            packet_address: 0,
+            queue_address: 0,
+            dispatch_id: 0,
+        }
+    }
 }
 
 impl Dispatch {
@@ -32,10 +47,27 @@ impl Dispatch {
         self.workgroups().map(u64::from).iter().product()
     }
 
-    /// Vector registers that each wave has.
+    /// Vector registers that each wave has; where accumulation registers are in the same file, these too.
     pub fn vector_registers(&self) -> usize {
         let granules = self.descriptor.vgpr_granules();
-        (granules * usize::from(TARGET.vector_granule)).min(256)
+        let most = match self.target.accumulators {
+            Accumulators::None | Accumulators::Separate => 256,
+            Accumulators::Unified => 512,
+        };
+        (granules * usize::from(self.target.vector_granule)).min(most)
+    }
+
+    /// How many vector registers each wave has, and how many accumulation registers.
+    pub(super) fn registers(&self) -> [usize; 2] {
+        let all = self.vector_registers();
+        match self.target.accumulators {
+            Accumulators::None => [all, 0],
+            Accumulators::Separate => [all, all],
+            Accumulators::Unified => {
+                let vectors = all.min(self.descriptor.accumulator_offset());
+                [vectors, (all - vectors).min(256)]
+            }
+        }
     }
 
     /// Address of the first instruction.

@@ -1,6 +1,6 @@
 //! The registers that a wave starts with.
 //!
-//! Facts: LLVM's AMDGPU usage guide, "Initial Kernel Execution State" for GFX6 to GFX9.
+//! Facts: LLVM's AMDGPU usage guide, "Initial Kernel Execution State" for GFX6 to GFX9 and GFX90A.
 
 use strobe_code_object::Descriptor;
 
@@ -60,7 +60,7 @@ pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
 /// Prepares wave number `index` of workgroup `id`.
 pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32) {
     let (packet, descriptor) = (&dispatch.packet, &dispatch.descriptor);
-    w.reset(dispatch.vector_registers());
+    w.reset(dispatch.registers());
     w.private.reset(packet.private_segment_size);
     w.pc = dispatch.entry();
     w.mode = mode(descriptor);
@@ -117,12 +117,17 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
     let ids = descriptor.workitem_ids();
     let (mut column, mut row, mut layer) = (first % x, first / x % y, first / (x * y));
     for lane in 0..active as usize {
-        w.vector_mut(0)[lane] = column;
-        if ids >= 2 {
-            w.vector_mut(1)[lane] = row;
-        }
-        if ids >= 3 {
-            w.vector_mut(2)[lane] = layer;
+        if dispatch.target.packed_work_item_ids {
+            // 10 bits each, whatever the descriptor asks for.
+            w.vector_mut(0)[lane] = column | row << 10 | layer << 20;
+        } else {
+            w.vector_mut(0)[lane] = column;
+            if ids >= 2 {
+                w.vector_mut(1)[lane] = row;
+            }
+            if ids >= 3 {
+                w.vector_mut(2)[lane] = layer;
+            }
         }
         column += 1;
         if column == x {

@@ -167,6 +167,8 @@ fn swizzle(ctrl: u16, lane: u8) -> Option<Option<u8>> {
         // The last lane of the row before; of the first half of the wave.
         0x142 => row.checked_sub(1),
         0x143 => (lane >= 32).then_some(31),
+        // Since gfx90a; of others it does not decode.
+        0x150..=0x15f => Some(row | shift),
         _ => return None,
     })
 }
@@ -444,6 +446,7 @@ mod tests {
             [bcast31[31], bcast31[32], bcast31[63]],
             [None, Some(31), Some(31)]
         );
-        assert!(swizzle(0x150, 0).is_none(), "row_newbcast is not in gfx9.0");
+        assert_eq!(read(0x153)[15..17], [Some(3), Some(19)], "row_newbcast:3");
+        assert!(swizzle(0x160, 0).is_none(), "row_share is not in gfx9");
     }
 }

@@ -4,6 +4,7 @@ use strobe_isa::{InlineFloat, Operand, OperandType, Special};
 
 use super::aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 use super::lanes::Kind;
+use super::register::ACCUMULATORS;
 use super::source::Src;
 
 /// The source that `operand` is for a value of this kind; `None` if it is not known.
@@ -11,9 +12,7 @@ pub(super) fn source(operand: Operand, kind: Kind) -> Option<Src> {
     Some(match operand {
         Operand::None => Src::None,
         Operand::Scalar(reg) => Src::Scalar(reg),
-        Operand::Vector(reg) => Src::Vector(u16::from(reg)),
-        // The device's target has none.
-        Operand::Accumulator(_) => return None,
+        Operand::Vector(_) | Operand::Accumulator(_) => Src::Vector(vector_register(operand)?),
         Operand::Int(value) => match kind {
             Kind::Int64 { .. } | Kind::F64 | Kind::Mask => {
                 Src::Const(i64::from(value).cast_unsigned())
@@ -48,6 +47,15 @@ fn float_constant(value: InlineFloat, kind: Kind) -> u64 {
         Kind::Int16 | Kind::F16 | Kind::Packed { .. } => value.half().into(),
         Kind::Int32 | Kind::F32 => value.single().into(),
         Kind::Int64 { .. } | Kind::F64 | Kind::Mask => value.double(),
+    }
+}
+
+/// Where the vector or accumulation register (the first of several) is, if it is one.
+pub(super) fn vector_register(operand: Operand) -> Option<u16> {
+    match operand {
+        Operand::Vector(reg) => Some(u16::from(reg)),
+        Operand::Accumulator(reg) => Some(ACCUMULATORS + u16::from(reg)),
+        _ => None,
     }
 }
 

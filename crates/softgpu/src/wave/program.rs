@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use strobe_isa::{DecodeError, Encoding};
+use strobe_isa::{DecodeError, Encoding, Target};
 
 use super::control;
 use super::memory::Memory;
@@ -12,7 +12,7 @@ use super::source::Src;
 use super::step::Step;
 use super::stop::Stop;
 use super::translate::{Context, translate};
-use crate::target::{TARGET, WAVE};
+use crate::target::WAVE;
 
 /// Instructions of the longest basic block.
 const MAX_BLOCK: u32 = 512;
@@ -37,18 +37,10 @@ pub(super) struct Block {
 /// The cache of decoded basic blocks.
 #[derive(Debug)]
 pub struct WaveProgram {
+    target: &'static Target,
     blocks: RwLock<HashMap<u64, Arc<Block>>>,
     /// Differs between programs and after each invalidation, in the whole process.
     stamp: AtomicU64,
-}
-
-impl Default for WaveProgram {
-    fn default() -> Self {
-        Self {
-            blocks: RwLock::default(),
-            stamp: AtomicU64::new(next_stamp()),
-        }
-    }
 }
 
 fn next_stamp() -> u64 {
@@ -58,8 +50,12 @@ fn next_stamp() -> u64 {
 
 impl WaveProgram {
     /// Nothing is decoded yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(target: &'static Target) -> Self {
+        Self {
+            target,
+            blocks: RwLock::default(),
+            stamp: AtomicU64::new(next_stamp()),
+        }
     }
 
     /// Forgets all decoded code: to be called when code was loaded or changed (the instruction
@@ -91,7 +87,7 @@ impl WaveProgram {
             return Ok(block);
         }
         let stamp = self.stamp();
-        let block = Arc::new(build(key, uses_avx512, memory)?);
+        let block = Arc::new(build(key, self.target, uses_avx512, memory)?);
         let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
         if self.stamp() == stamp {
             blocks.insert(key.0, Arc::clone(&block));
@@ -114,7 +110,12 @@ impl BlockKey {
     }
 }
 
-fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Block, Box<Stop>> {
+fn build(
+    key: BlockKey,
+    target: &Target,
+    uses_avx512: bool,
+    memory: &mut Memory<'_>,
+) -> Result<Block, Box<Stop>> {
     let mut context = Context {
         uses_avx512,
         flush: key.0 & 1 != 0,
@@ -145,7 +146,7 @@ fn build(key: BlockKey, uses_avx512: bool, memory: &mut Memory<'_>) -> Result<Bl
             // Running off the end of a mapping faults when it is reached.
             break;
         }
-        let refusal = match TARGET.isa.decode(&words[..fetched], WAVE) {
+        let refusal = match target.isa.decode(&words[..fetched], WAVE) {
             Ok(inst) => {
                 block.instructions += 1;
                 block.end = pc.wrapping_add(u64::from(inst.size));

@@ -5,7 +5,7 @@
 //! | words | of the workgroup |
 //! |---|---|
 //! | 1 | waves |
-//! | 1 | `V`: vector registers of each |
+//! | 1 | `V`: vector and accumulation registers of each |
 //! | 1 | `P`: words of private memory of each |
 //! | 1 | `L`: words of LDS |
 //! | 1 | the wave whose turn it is, or their number |
@@ -21,7 +21,7 @@
 //! | 1 | MODE |
 //! | 1 | `D`: words of private memory that follow, at most `P`; the rest is zero |
 //! | 128 | scalar registers by operand code: VCC, M0, EXEC, the trap handler's and all others |
-//! | 64 `V` | vector registers, a word each lane |
+//! | 64 `V` | vector registers, then accumulation registers, a word each lane |
 //! | `D` | private memory |
 //!
 //! Waves stand between two instructions, so what the steps of one use among themselves is not there. The reader
@@ -33,6 +33,7 @@ use strobe_isa::scalar_register::CODES;
 use super::control::check_mode;
 use super::dispatch::Dispatch;
 use super::launch;
+use super::register::ACCUMULATORS;
 use super::state::{Status, Wave};
 use super::unit::ComputeUnit;
 
@@ -49,12 +50,12 @@ impl ComputeUnit {
     /// The workgroup `id` of `dispatch`, which this unit has and was evicted.
     pub fn save(&self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<u8> {
         let waves = &self.waves[..launch::waves(dispatch, id)];
-        let registers = dispatch.vector_registers();
+        let registers = dispatch.registers();
         let private = waves.first().map_or(0, |wave| wave.private.words());
         let lds = self.lds.content();
         let mut words = vec![
             waves.len() as u32,
-            registers as u32,
+            registers.iter().sum::<usize>() as u32,
             private as u32,
             lds.len() as u32,
             self.turn as u32,
@@ -72,8 +73,8 @@ impl ComputeUnit {
                 private.len() as u32,
             ]);
             words.extend((0..CODES).map(|code| wave.scalar(code as u8)));
-            for register in 0..registers {
-                words.extend(wave.vector(register as u16));
+            for register in numbers(registers) {
+                words.extend(wave.vector(register));
             }
             words.extend(private);
         }
@@ -83,7 +84,7 @@ impl ComputeUnit {
     /// Takes in a workgroup that was saved; none if these bytes are not of this one.
     pub(super) fn load(&mut self, dispatch: &Dispatch, id: [u32; 3], saved: &[u8]) -> Option<()> {
         let count = self.start(dispatch, id);
-        let registers = dispatch.vector_registers();
+        let registers = dispatch.registers();
         let (words, []) = saved.as_chunks::<4>() else {
             return None;
         };
@@ -91,7 +92,7 @@ impl ComputeUnit {
         let waves = &mut self.waves[..count];
         let lds = self.lds.content_mut();
         let private = waves.first().map_or(0, |wave| wave.private.words());
-        let shape = [count, registers, private, lds.len()];
+        let shape = [count, registers.iter().sum(), private, lds.len()];
         for of in shape {
             (reader.next()? as usize == of).then_some(())?;
         }
@@ -102,6 +103,11 @@ impl ComputeUnit {
         }
         reader.0.is_empty().then_some(())
     }
+}
+
+/// The places of so many vector and accumulation registers.
+fn numbers([vectors, accumulators]: [usize; 2]) -> impl Iterator<Item = u16> {
+    (0..vectors as u16).chain((ACCUMULATORS..).take(accumulators))
 }
 
 /// Takes words from the front.
@@ -123,7 +129,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    fn wave(&mut self, wave: &mut Wave, registers: usize) -> Option<()> {
+    fn wave(&mut self, wave: &mut Wave, registers: [usize; 2]) -> Option<()> {
         wave.pc = u64::from(self.next()?) | u64::from(self.next()?) << 32;
         wave.status = *STATUS.get(self.next()? as usize)?;
         wave.scc = match self.next()? {
@@ -137,8 +143,8 @@ impl Reader<'_> {
         for code in 0..CODES {
             wave.set_scalar(code as u8, self.next()?);
         }
-        for register in 0..registers {
-            self.fill(wave.vector_mut(register as u16))?;
+        for register in numbers(registers) {
+            self.fill(wave.vector_mut(register))?;
         }
         self.fill(wave.private.beginning_mut(private)?)
     }

@@ -7,7 +7,7 @@ pub(super) enum Src {
     Const(u64),
     /// A scalar register (pair) by operand code.
     Scalar(u8),
-    /// A vector register (pair); from 256 up the temporaries of `state`.
+    /// A vector register (pair); from 256 up accumulation registers, from 512 up the temporaries of `register`.
     Vector(u16),
     #[default]
     None,

@@ -3,7 +3,7 @@
 use strobe_isa::scalar_register::{CODES, EXEC, VCC};
 
 use super::private::Private;
-use super::register::{BROADCAST, Lanes, Register, VECTOR_REGISTERS, Vectors};
+use super::register::{ACCUMULATORS, BROADCAST, Lanes, Register, VECTOR_REGISTERS, Vectors};
 use super::source::Src;
 use crate::target::{LANES, LaneMask, WAVE};
 
@@ -58,14 +58,13 @@ impl Wave {
         }
     }
 
-    /// Back to the state before the first instruction, `registers` vector registers zeroed.
-    pub(super) fn reset(&mut self, registers: usize) {
+    /// Back to the state before the first instruction, so many vector and accumulation registers zeroed.
+    pub(super) fn reset(&mut self, [vectors, accumulators]: [usize; 2]) {
         self.status = Status::Running;
         self.scc = false;
         self.s = [0; CODES];
-        for v in &mut self.v[..registers] {
-            *v = Register([0; LANES]);
-        }
+        self.v[..vectors].fill(Register([0; LANES]));
+        self.v[usize::from(ACCUMULATORS)..][..accumulators].fill(Register([0; LANES]));
     }
 
     #[inline(always)]

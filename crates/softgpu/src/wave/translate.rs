@@ -1,17 +1,17 @@
 //! Decoded instructions to steps.
 
 use strobe_isa::scalar_register::VCC;
-use strobe_isa::{Class, Encoding, Flags, Inst, Op, Operand, Sdwa, SdwaSelect, Space};
+use strobe_isa::{Class, Encoding, Flags, Generation, Inst, Op, Operand, Sdwa, SdwaSelect, Space};
 
 use super::lanes::{Kind, LaneOp};
 use super::modifiers::{self, Bits, Place};
-use super::operand::{scalar_kind, source};
+use super::operand::{scalar_kind, source, vector_register};
 use super::register::{MODIFIED, RESULT};
 use super::source::Src;
 use super::step::{Handler, NO_MASK, Step};
 use super::{
-    buffer, carry, compare, control, data_share, flat, salu, smem, valu_16, valu_cvt, valu_f32,
-    valu_f64, valu_int,
+    buffer, carry, compare, control, data_share, flat, matrix, packed_single, salu, smem, valu_16,
+    valu_cvt, valu_f32, valu_f64, valu_int,
 };
 
 /// What translation depends on beside the instruction.
@@ -53,12 +53,15 @@ pub(super) fn translate(
         Encoding::Ds | Encoding::Flat | Encoding::Global | Encoding::Scratch | Encoding::Mubuf => {
             memory(inst, pc, context, steps)
         }
-        // Not of this target, typed buffers, graphics.
-        Encoding::Vop3pMai
-        | Encoding::Mtbuf
-        | Encoding::Mimg
-        | Encoding::Vintrp
-        | Encoding::Exp => None,
+        Encoding::Vop3pMai if inst.op.info().class == Class::Matrix => {
+            steps.push(matrix::translate(inst, pc, context.uses_avx512)?);
+            Some(())
+        }
+        // With registers indexed, nobody says what of this is.
+        Encoding::Vop3pMai if context.indexing != 0 => None,
+        Encoding::Vop3pMai => vector(inst, pc, *context, steps),
+        // Typed buffers, graphics.
+        Encoding::Mtbuf | Encoding::Mimg | Encoding::Vintrp | Encoding::Exp => None,
     }
 }
 
@@ -163,10 +166,7 @@ fn memory(inst: &Inst, pc: u64, context: &Context, steps: &mut Vec<Step>) -> Opt
         return Some(());
     }
     let operand = |i: usize| source(inst.srcs[i], Kind::Int32);
-    let dst = match inst.dsts[0] {
-        Operand::Vector(reg) => u16::from(reg),
-        _ => RESULT,
-    };
+    let dst = vector_register(inst.dsts[0]).unwrap_or(RESULT);
     let mut step = Step {
         imm: inst.imm,
         ..Step::new(control::unknown, pc, [Src::None; 3], dst)
@@ -203,7 +203,7 @@ fn memory(inst: &Inst, pc: u64, context: &Context, steps: &mut Vec<Step>) -> Opt
     Some(())
 }
 
-fn lane_op(op: Op, uses_avx512: bool) -> Option<LaneOp> {
+pub(super) fn lane_op(op: Op, uses_avx512: bool) -> Option<LaneOp> {
     let tables = [
         valu_f32::table,
         valu_int::table,
@@ -258,8 +258,15 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
     ) {
         return mixed(inst, pc, context, steps);
     }
+    if packed_single::is_one(inst.op) {
+        return packed_single::translate(inst, pc, context, steps);
+    }
     let uses_avx512 = context.uses_avx512;
     let mut clamp = inst.clamp;
+    // MI200 makes subnormal halves zero there.
+    if inst.generation >= Generation::Cdna2 && inst.op == Op::v_dot2_f32_f16 {
+        return None;
+    }
     let mut op = lane_op(inst.op, uses_avx512)?;
     if clamp && let Some(saturating) = valu_int::saturating(inst.op, uses_avx512) {
         (op, clamp) = (saturating, false);
@@ -268,11 +275,11 @@ fn vector(inst: &Inst, pc: u64, context: Context, steps: &mut Vec<Step>) -> Opti
         clamp = false;
     }
     let src = vector_sources(inst, &op, pc, context, steps)?;
-    let (dst, sdst) = match (inst.dsts[0], inst.dsts[1]) {
-        (Operand::Vector(dst), Operand::Scalar(mask)) => (u16::from(dst), mask),
-        (Operand::Vector(dst), _) if carry::writes_mask(inst.op) => (u16::from(dst), VCC),
-        (Operand::Vector(dst), _) => (u16::from(dst), NO_MASK),
-        (Operand::Scalar(mask), _) => (RESULT, mask),
+    let (dst, sdst) = match (vector_register(inst.dsts[0]), inst.dsts) {
+        (Some(dst), [_, Operand::Scalar(mask)]) => (dst, mask),
+        (Some(dst), _) if carry::writes_mask(inst.op) => (dst, VCC),
+        (Some(dst), _) => (dst, NO_MASK),
+        (_, [Operand::Scalar(mask), _]) => (RESULT, mask),
         _ if inst.encoding == Encoding::Vopc => (RESULT, VCC),
         _ => return None,
     };
@@ -345,7 +352,7 @@ fn vector_sources(
     }
     let accumulates = matches!(
         inst.op,
-        Op::v_mac_f32 | Op::v_fmac_f32 | Op::v_mac_f16 | Op::v_cvt_pk_u8_f32
+        Op::v_mac_f32 | Op::v_fmac_f32 | Op::v_mac_f16 | Op::v_fmac_f64 | Op::v_cvt_pk_u8_f32
     );
     if accumulates && inst.srcs[2] == Operand::None {
         src[2] = source(inst.dsts[0], op.src[2])?;
@@ -451,7 +458,7 @@ fn modified_source(
 }
 
 /// The low and the high word of a 64-bit source.
-fn halves_of(src: Src) -> (Src, Src) {
+pub(super) fn halves_of(src: Src) -> (Src, Src) {
     match src {
         Src::Const(value) => (Src::Const(value & 0xffff_ffff), Src::Const(value >> 32)),
         Src::Scalar(reg) => (src, Src::Scalar(reg + 1)),

@@ -13,6 +13,7 @@ lane_ops! { table:
     v_add_f64(a: f64, b: f64) -> f64 { a + b }
     v_mul_f64(a: f64, b: f64) -> f64 { a * b }
     v_fma_f64(a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
+    v_fmac_f64(a: f64, b: f64, c: f64) -> f64 { a.mul_add(b, c) }
     v_min_f64(a: f64, b: f64) -> f64 { double::min(a, b) }
     v_max_f64(a: f64, b: f64) -> f64 { double::max(a, b) }
     v_ldexp_f64(a: f64, e: i32) -> f64 { float::ldexp64(a, e) }

@@ -9,6 +9,9 @@ use super::step::{Handler, Outcome, Step};
 
 lane_ops! { table:
     v_mov_b32(a: u32) -> u32 { a }
+    v_accvgpr_read_b32(a: u32) -> u32 { a }
+    v_accvgpr_write_b32(a: u32) -> u32 { a }
+    v_accvgpr_mov_b32(a: u32) -> u32 { a }
     v_not_b32(a: u32) -> u32 { !a }
     v_bfrev_b32(a: u32) -> u32 { a.reverse_bits() }
     v_ffbh_u32(a: u32) -> u32 { if a == 0 { !0 } else { a.leading_zeros() } }

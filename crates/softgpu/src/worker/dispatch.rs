@@ -54,14 +54,16 @@ impl Run<'_> {
                 address: self.packet.kernel_object,
                 write: false,
             })?;
+        let model = self.process.device.model;
         let dispatch = Dispatch {
+            target: model.target,
             packet: self.packet,
             descriptor,
             packet_address: self.address,
             queue_address: self.queue_address,
             dispatch_id: self.index,
         };
-        exception::check_registers(&dispatch)?;
+        exception::check_registers(model, &dispatch)?;
         let before = self.evicted()?;
         let spent_ns = before.as_ref().map_or(0, |before| before.spent_ns);
         // From the moment on that counts; whether it is for an engine that has a rate is not known yet.
@@ -182,6 +184,7 @@ impl Pending<'_> {
         let evict = run.queue.evict(device, run.slot);
         let area = SaveArea::of(run.queue.queue(), space);
         let job = Arc::new(Job::new(
+            device.model,
             dispatch,
             native,
             (run.slot, gpu),

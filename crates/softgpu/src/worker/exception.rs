@@ -13,7 +13,7 @@ use super::memory::{read, signal, word64};
 use super::occupancy::{self, LDS_BYTES};
 use crate::device::{Device, Queue, event};
 use crate::space::Snapshot;
-use crate::target::WAVE;
+use crate::target::{Model, WAVE};
 use crate::wave::Dispatch;
 
 /// `COMPUTE_TMPRING_SIZE.WAVESIZE`: 13 bits, in KiB.
@@ -159,8 +159,11 @@ pub(super) fn check_packet(packet: &KernelDispatch) -> Result<(), (Exception, St
 }
 
 /// What it sees in the descriptor: whether the waves of a work-group fit on a compute unit.
-pub(super) fn check_registers(dispatch: &Dispatch) -> Result<(), (Exception, String)> {
-    if occupancy::has_room(dispatch) {
+pub(super) fn check_registers(
+    model: &Model,
+    dispatch: &Dispatch,
+) -> Result<(), (Exception, String)> {
+    if occupancy::has_room(model, dispatch) {
         return Ok(());
     }
     let text = format!(

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::device::{Device, event, eviction};
 use crate::precedence::Precedence;
 use crate::space::View;
+use crate::target::Model;
 use crate::wave::{AccessLog, ComputeUnit, Control, Dispatch, Host, Native, Stop};
 
 /// Instructions of a workgroup's turn, which few workgroups take. Those that spin for one another come round the sooner, the
@@ -94,6 +95,7 @@ impl Job {
     /// All work of a dispatch on a GPU, from the queue whose waves let go by the word `evict`; `log` says whether the
     /// accesses of its workgroups are wanted.
     pub(super) fn new(
+        model: &Model,
         dispatch: Dispatch,
         native: Option<Native>,
         (slot, gpu): (usize, usize),
@@ -109,7 +111,7 @@ impl Job {
             .map(|(_, saved)| SaveArea::taken_by(saved.len()))
             .sum();
         Self {
-            resident: occupancy::groups(&dispatch),
+            resident: occupancy::groups(model, &dispatch),
             was_evicted: !begun.saved.is_empty(),
             dispatch,
             native,

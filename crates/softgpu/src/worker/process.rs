@@ -38,7 +38,7 @@ impl Process {
             device,
             sides: std::array::from_fn(|gpu| Side {
                 space: Space::new(device, gpu),
-                program: WaveProgram::new(),
+                program: WaveProgram::new(device.model.target),
             }),
             logged: Mutex::default(),
             begun: Unlogged::default(),

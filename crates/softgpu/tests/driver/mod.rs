@@ -16,6 +16,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE, Descriptor, ObjectLimits, extract};
+use strobe_isa::Target;
 use strobe_kfd::aql::KernelDispatch;
 use strobe_softgpu::wave::{
     AccessLog, ComputeUnit, Control, Dispatch, Host, Stats, Stop, Vram, WaveProgram,
@@ -27,6 +28,7 @@ const BASE: u64 = 0x10_0000_0000;
 const R_AMDGPU_RELATIVE64: u32 = 13;
 
 pub struct Gpu {
+    target: &'static Target,
     memory: Vram,
     bytes: u64,
     used: u64,
@@ -49,13 +51,14 @@ impl Host for NoHost {
     }
 }
 
-/// The code object for gfx906 of a file of `tests/programs/kernels` at one optimisation level.
-pub fn compile(source: &str, level: &str) -> Vec<u8> {
+/// The code object for `target` of a file of `tests/programs/kernels` at one optimisation level.
+pub fn compile(source: &str, level: &str, target: &Target) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/kernels");
     let dir = tempfile::tempdir().expect("a temporary directory");
     let bundle = dir.path().join("kernels.co");
     let output = Command::new("hipcc")
-        .args(["--offload-arch=gfx906", "--genco", "-ffp-contract=off"])
+        .arg(format!("--offload-arch={target}"))
+        .args(["--genco", "-ffp-contract=off"])
         .args([level, "-o"])
         .arg(&bundle)
         .arg(folder.join(source))
@@ -67,8 +70,8 @@ pub fn compile(source: &str, level: &str) -> Vec<u8> {
     let objects = extract(&bytes, &ObjectLimits::default()).expect("an offload bundle");
     let object = objects
         .iter()
-        .find(|o| o.triple.contains("gfx906"))
-        .expect("code for gfx906");
+        .find(|o| o.triple.contains(target.name))
+        .expect("code for the target");
     object.bytes.to_vec()
 }
 
@@ -95,11 +98,16 @@ plain!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 
 impl Gpu {
     pub fn new(bytes: usize) -> Self {
+        Self::of(Target::DEFAULT, bytes)
+    }
+
+    pub fn of(target: &'static Target, bytes: usize) -> Self {
         Self {
+            target,
             memory: Vram::new(BASE, bytes, 0),
             bytes: bytes as u64,
             used: 0,
-            program: WaveProgram::new(),
+            program: WaveProgram::new(target),
             portable: false,
             evicts: None,
             evictions: AtomicU64::new(0),
@@ -211,6 +219,7 @@ impl Gpu {
         let packet_address = self.upload(packet.as_bytes());
         let queue_address = self.alloc(256);
         Dispatch {
+            target: self.target,
             packet,
             descriptor,
             packet_address,

@@ -8,8 +8,9 @@ use strobe_kfd::render::submit::IP_DMA;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::super::caller::{Caller, reap};
-use crate::device::geometry::{CLOCK_HZ, COMPUTE_UNITS, DEVICE_ID};
+use crate::device::geometry::{CLOCK_HZ, COMPUTE_UNITS};
 use crate::report::report;
+use crate::target::Model;
 
 /// # Safety
 /// The answer's pointer must be valid for the number of bytes beside it.
@@ -30,7 +31,7 @@ pub(super) unsafe fn answer(caller: &Caller, args: &mut Info) -> Result<(), Errn
     let reply = |bytes: &[u8]| unsafe { write(args, bytes) };
     match args.query {
         query::ACCEL_WORKING => reply(1u32.as_bytes()),
-        query::DEV_INFO => reply(device_info().as_bytes()),
+        query::DEV_INFO => reply(device_info(caller.device.model).as_bytes()),
         query::HW_IP_INFO => reply(ip_info(args.words[0]).as_bytes()),
         query::HW_IP_COUNT => reply(u32::from(args.words[0] == IP_DMA).as_bytes()),
         query::FW_VERSION => reply([440u32, 0].as_bytes()),
@@ -108,15 +109,14 @@ fn ip_info(kind: u32) -> impl IntoBytes + Immutable {
     }
 }
 
-fn device_info() -> DeviceInfo {
+fn device_info(model: &Model) -> DeviceInfo {
     let units = (1u32 << COMPUTE_UNITS) - 1;
     let mut cu_bitmap = [[0; 4]; 4];
     cu_bitmap[0][0] = units;
     DeviceInfo {
-        device_id: DEVICE_ID,
+        device_id: model.device_id,
         chip_rev: 1,
-        // Vega 20 starts at 0x28.
-        external_rev: 0x29,
+        external_rev: model.external_rev,
         pci_rev: 1,
         family: FAMILY_AI,
         num_shader_engines: 1,

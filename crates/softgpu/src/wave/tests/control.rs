@@ -216,6 +216,7 @@ fn eviction_ends_an_endless_loop() {
 
     use crate::wave::{ComputeUnit, Control};
     use crate::wave::{Dispatch, WaveProgram};
+    use strobe_isa::Target;
 
     let words = [0xbf82_ffff_u32]; // s_branch to itself
     let space = super::Space(
@@ -244,7 +245,7 @@ fn eviction_ends_an_endless_loop() {
         let mut unit = ComputeUnit::new();
         let stop = unit.run_workgroup(
             &dispatch,
-            &WaveProgram::new(),
+            &WaveProgram::new(Target::DEFAULT),
             &space,
             [0; 3],
             &control,

@@ -1,7 +1,7 @@
 //! Every instruction on the local data share against bytes on the host, with bases that are
 //! negative, offsets that lead back inside, and addresses beyond the end.
 
-use strobe_isa::{DecodeError, Inst, Role};
+use strobe_isa::{DecodeError, Inst, Role, Target};
 
 use super::{Test, random};
 use crate::wave::Stop;
@@ -30,12 +30,14 @@ enum Effect {
     Float(u32, bool, fn(u64, u64, u64) -> u64),
 }
 
-use crate::target::{TARGET, WAVE};
+use crate::target::WAVE;
 use Effect::{Float, Read, Read2, Update, Write, Write2};
 
 /// The data-share operation of an opcode.
 fn decode(code: u32) -> Result<Inst, DecodeError> {
-    TARGET.isa.decode(&[0xd800_0000 | code << 17, 0], WAVE)
+    Target::GFX906
+        .isa
+        .decode(&[0xd800_0000 | code << 17, 0], WAVE)
 }
 
 fn single(x: u64) -> f32 {

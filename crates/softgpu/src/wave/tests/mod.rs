@@ -8,6 +8,7 @@
     reason = "a lane number indexes several registers"
 )]
 
+mod cdna2;
 mod control;
 mod data_share;
 mod exchange;
@@ -21,6 +22,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use strobe_code_object::Descriptor;
+use strobe_isa::Target;
 use strobe_kfd::aql::KernelDispatch;
 
 use super::host::{Control, Host};
@@ -83,6 +85,7 @@ impl Host for Recorder {
 
 /// A program and what it starts with.
 struct Test {
+    target: &'static Target,
     words: Vec<u32>,
     items: u16,
     private: u32,
@@ -124,6 +127,7 @@ impl Test {
         let mut words = words.to_vec();
         words.push(0xbf81_0000); // s_endpgm
         Self {
+            target: Target::DEFAULT,
             words,
             items: 64,
             private: 0,
@@ -153,6 +157,7 @@ impl Test {
             cell.set(word);
         }
         let dispatch = Dispatch {
+            target: self.target,
             packet: KernelDispatch {
                 workgroup_size: [self.items, 1, 1],
                 grid_size: [u32::from(self.items), 1, 1],
@@ -170,6 +175,8 @@ impl Test {
                 rsrc2: 6 << 1,
                 // Private segment buffer, kernarg pointer.
                 properties: 1 | 1 << 3,
+                // 256 vector registers; where accumulation registers are behind them, as many.
+                rsrc3: 0x3f,
                 ..Descriptor::default()
             },
             ..Dispatch::default()
@@ -198,7 +205,7 @@ impl Test {
         for (index, wave) in unit.waves[..count].iter_mut().enumerate() {
             setup(index, wave);
         }
-        let (program, id) = (WaveProgram::new(), [0; 3]);
+        let (program, id) = (WaveProgram::new(self.target), [0; 3]);
         while let Err(stop) = unit.go_on(&dispatch, &program, &space, id, &control, Some(&mut log))
         {
             if stop != Stop::Evicted {

@@ -1,8 +1,10 @@
 //! Workgroups that are saved and gone on with.
 
+use strobe_isa::Target;
 use strobe_kfd::aql::KernelDispatch;
 
 use super::super::dispatch::Dispatch;
+use super::super::register::ACCUMULATORS;
 use super::super::state::Status;
 use super::super::stop::Stop;
 use super::super::unit::ComputeUnit;
@@ -62,6 +64,45 @@ fn all_that_a_workgroup_has_comes_back_in_another_unit() {
     assert_eq!((wave.scalar(106), wave.vector(3)[63]), (5, 6));
     assert_eq!(wave.private.load_lane(2, 4, 4), Some([9, 0, 0, 0]));
     assert_eq!(unit.save(&dispatch(), [0; 3]), saved());
+}
+
+#[test]
+fn accumulation_registers_come_back() {
+    let dispatch = Dispatch {
+        target: &Target::GFX90A,
+        descriptor: strobe_code_object::Descriptor {
+            // Three granules of eight, the accumulation registers from 12 on.
+            rsrc1: 2 | super::USUAL_MODE << 12,
+            rsrc3: 2,
+            ..Default::default()
+        },
+        ..dispatch()
+    };
+    let mut unit = ComputeUnit::new();
+    unit.start(&dispatch, [0; 3]);
+    for (wave, value) in unit.waves.iter_mut().zip(1..) {
+        for register in [11, ACCUMULATORS, ACCUMULATORS + 11] {
+            wave.vector_mut(register)[63] = value + u32::from(register);
+        }
+    }
+    let saved = unit.save(&dispatch, [0; 3]);
+    let mut other = ComputeUnit::new();
+    // What was there before.
+    other.start(&dispatch, [0; 3]);
+    *other.waves[1].vector_mut(ACCUMULATORS + 5) = [9; 64];
+    other.restore(&dispatch, [0; 3], &saved).expect("saved");
+    for (wave, value) in other.waves.iter().zip(1..) {
+        for register in [11, ACCUMULATORS, ACCUMULATORS + 11] {
+            assert_eq!(wave.vector(register)[63], value + u32::from(register));
+        }
+        assert_eq!(wave.vector(ACCUMULATORS + 5)[0], 0);
+    }
+    let less = Dispatch {
+        target: &Target::GFX906,
+        ..dispatch
+    };
+    let refused = ComputeUnit::new().restore(&less, [0; 3], &saved);
+    assert!(matches!(refused, Err(Stop::Damaged { .. })));
 }
 
 #[test]

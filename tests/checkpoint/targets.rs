@@ -1,0 +1,87 @@
+//! Programs on a GPU of another target than the default: gfx90a.
+
+use std::fs;
+
+use serde_json::Value;
+use strobe_evaluation::Session;
+use strobe_isa::Target;
+
+use crate::harness::{
+    Folder, LIMIT, checkpoint, hip_program_for, restore, restore_on, strobe, uninterrupted,
+};
+
+const DEVICE: [&str; 2] = ["--target", "gfx90a"];
+
+fn start(folder: &Folder, source: &str, arguments: &[&str]) -> Session {
+    let program = hip_program_for(&Target::GFX90A, source);
+    let program = [&[program.as_str()], arguments].concat();
+    let device = DEVICE.map(str::to_owned);
+    Session::start(&strobe(), &device, &program, folder.path()).expect("the program starts")
+}
+
+#[test]
+fn a_program_comes_back_on_its_target_and_on_no_other() {
+    let folder = Folder::new("gfx90a");
+    let mut session = start(&folder, "mixed.cpp", &["1000000", "log"]);
+    session
+        .wait_for("log", "round 5 ", LIMIT)
+        .expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &[]).well();
+    session.kill().expect("it dies");
+    let rounds = folder.rounds_enough();
+    restore(&images).badly(&["gfx90a", "gfx906"]);
+    restore_on(&images, &DEVICE).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, uninterrupted(rounds));
+}
+
+#[test]
+fn a_training_ends_with_the_same_weights() {
+    const STEPS: &str = "12";
+    let arguments = |name: &'static str| {
+        [
+            "--state-mb",
+            "1",
+            "--steps",
+            STEPS,
+            "--out",
+            name,
+            "--log",
+            "log",
+        ]
+    };
+    let folder = Folder::new("gfx90a-train");
+    let whole = Folder::new("gfx90a-trained");
+    let session = start(&whole, "train/train.cpp", &arguments("weights"));
+    assert!(session.wait(LIMIT).expect("it ends").success());
+    let mut session = start(&folder, "train/train.cpp", &arguments("weights"));
+    session.wait_for("log", "step 3 ", LIMIT).expect("it works");
+    let images = folder.join("images");
+    checkpoint(&session, &images, &["--mode", "stop", "--kill"]).well();
+    session.wait(LIMIT).expect("it was killed");
+    let trained = folder.join("weights");
+    assert!(!trained.exists(), "it had ended before");
+    restore_on(&images, &DEVICE).well();
+    for name in ["weights", "log"] {
+        let [one, other] = [&folder, &whole].map(|folder| fs::read(folder.join(name)));
+        assert!(one.expect("a file") == other.expect("a file"), "{name}");
+    }
+}
+
+/// The sums are in accumulation registers at the cut, and nowhere else.
+#[test]
+fn accumulation_registers_of_a_kernel_under_way_come_back() {
+    let folder = Folder::new("accumulators");
+    let mut session = start(&folder, "matrix.cpp", &["3", "log"]);
+    session.wait_for("log", "begun", LIMIT).expect("it works");
+    let images = folder.join("images");
+    let taken = checkpoint(&session, &images, &["--cut", "evict", "--json"]).well();
+    let report: Value = serde_json::from_str(&taken.stdout).expect("a report");
+    assert!(report["under_way"].as_u64() > Some(0), "{report}");
+    session.kill().expect("it dies");
+    folder.rounds_enough();
+    restore_on(&images, &DEVICE).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, "begun\nchain wrong 0\n");
+}
