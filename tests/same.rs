@@ -63,6 +63,9 @@ const CASES: &[Case] = &[
     case("overtaken.cpp", &[]),
     case("opens.cpp", &[]),
     case("opens.cpp", &["deepbind"]),
+    case("undisturbed.cpp", &["numbers"]),
+    case("undisturbed.cpp", &["environment"]),
+    case("undisturbed.cpp", &["filter"]),
     Case {
         what: What::AllButItsLastWords,
         ..case("packets.cpp", &["good", "type", "bad_instruction", "good"])

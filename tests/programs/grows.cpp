@@ -1,5 +1,6 @@
 // Memory that is mapped by handles (HIP's virtual memory management): a buffer that grows in place, piece by piece, as
-// allocators with expandable segments have it, one piece at two addresses, and pools where the runtime makes them so.
+// allocators with expandable segments have it, one piece at two addresses, one that is released while its addresses
+// stay reserved, and pools where the runtime makes them so.
 //
 //   grows ROUNDS [LOG]   one line a round, "round N sum S", to LOG or stdout
 #include <unistd.h>
@@ -35,7 +36,7 @@ class Growing {
         access_.location = properties_.location;
         access_.flags = hipMemAccessFlagsProtReadWrite;
         void* base = nullptr;
-        CHECK(hipMemAddressReserve(&base, (kMost + 1) * kPiece, 0, nullptr, 0));
+        CHECK(hipMemAddressReserve(&base, (kMost + 2) * kPiece, 0, nullptr, 0));
         base_ = static_cast<char*>(base);
     }
 
@@ -56,6 +57,16 @@ class Growing {
     // The first piece once more, behind all others.
     void show_twice() { map(kMost, pieces_[0]); }
 
+    // What is released and unmapped, the runtime leaves mapped for the CPU, without permission.
+    void leave_behind() {
+        hipMemGenericAllocationHandle_t memory;
+        CHECK(hipMemCreate(&memory, kPiece, &properties_, 0));
+        map(kMost + 1, memory);
+        // It goes with its mapping.
+        CHECK(hipMemRelease(memory));
+        CHECK(hipMemUnmap(words(kMost + 1), kPiece));
+    }
+
     // The last one is not mapped in between, and keeps what it holds.
     void hide_last() { CHECK(hipMemUnmap(words(pieces_.size() - 1), kPiece)); }
     void show_last() { map(pieces_.size() - 1, pieces_.back()); }
@@ -66,7 +77,7 @@ class Growing {
     void release() {
         CHECK(hipMemUnmap(words(kMost), kPiece));
         while (!pieces_.empty()) shrink();
-        CHECK(hipMemAddressFree(base_, (kMost + 1) * kPiece));
+        CHECK(hipMemAddressFree(base_, (kMost + 2) * kPiece));
     }
 
   private:
@@ -117,6 +128,7 @@ int main(int argc, char** argv) {
         CHECK(hipStreamSynchronize(stream));
         fprintf(log, "round %u sum %016llx\n", round, result);
         fflush(log);
+        buffer.leave_behind();
         buffer.hide_last();
         usleep(20000);
         buffer.show_last();

@@ -3,6 +3,7 @@
 //! It starts with the first GPU call, takes no signals, and only ever connects out. Until somebody
 //! asks for a checkpoint it looks at the agent page now and then.
 
+pub(crate) mod apart;
 pub(crate) mod own_thread;
 pub(crate) mod shared;
 
@@ -12,9 +13,8 @@ use crate::call::thread::{hip_is_up, mark_own_thread};
 use crate::checkpoint;
 use crate::checkpoint::refusal::Refusal;
 use crate::checkpoint::supervise::prepare_own_thread;
-use crate::control::own_thread::OwnThread;
+use crate::control::own_thread::{OwnThread, without_signals};
 use crate::fault::{self, guarded};
-use crate::seen::footprint_cache::FootprintCache;
 use crate::wire::page::{refuse, set_phase};
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
@@ -29,6 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const CALL_PATIENCE: Duration = Duration::from_secs(30);
 /// How long the exit then waits for the thread itself, which only a silent controller holds up.
 const EXIT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the cache of footprints may keep a checkpoint or an exit.
+const CACHE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The exit that came first. Held while it waits for our threads.
 static FIRST_EXIT: Mutex<Option<FirstExit>> = Mutex::new(None);
@@ -46,11 +48,13 @@ pub(crate) fn start(agent: &'static Agent) {
     if shared.started.swap(true, Ordering::AcqRel) {
         return;
     }
+    // The environment is the program's: it may change as soon as this call is over.
+    let phases = Wanted::from_environment();
     let started = without_signals(|| {
         std::thread::Builder::new()
             .name("strobe-agent".into())
             .spawn(move || {
-                let phases = Wanted::from_environment().of_guest(|| fault::ProgramStderr);
+                let phases = phases.of_guest(|| fault::ProgramStderr);
                 let run = || tracing::dispatcher::with_default(&phases, || run(agent));
                 if guarded(run).is_none() {
                     fail_open(agent);
@@ -170,6 +174,7 @@ fn run(agent: &'static Agent) {
         let request = agent.page.request.load(Ordering::Acquire);
         if agent.control.taken_up.swap(request, Ordering::AcqRel) != request {
             prepare_own_thread();
+            leave_cache_alone(agent);
             checkpoint::run::run(agent);
         } else {
             fill_cache(agent);
@@ -179,18 +184,44 @@ fn run(agent: &'static Agent) {
     if fault::is_off() {
         fail_open(agent);
     }
-    fill_cache(agent);
+    close_cache(agent);
 }
 
-/// Footprints that were found, for later runs. (No file is open while a checkpoint is under way: this thread takes it.)
+/// Footprints that were found, for later runs.
 fn fill_cache(agent: &Agent) {
-    let uncached = std::mem::take(&mut agent.trace.lock().uncached);
-    if let (false, Some(cache)) = (uncached.is_empty(), FootprintCache::of_user()) {
-        let stored = cache.store(uncached.iter().filter_map(|kernel| kernel.to_cache()));
-        if let Err(error) = stored {
-            tracing::debug!("footprints are not kept: {error}");
+    let uncached = {
+        let mut trace = agent.trace.lock();
+        match trace.uncached.is_empty() || !trace.cache.is_idle() {
+            true => return,
+            false => std::mem::take(&mut trace.uncached),
         }
+    };
+    let some = uncached.iter().filter_map(|kernel| kernel.to_cache());
+    let some = some.collect();
+    agent.trace.lock().cache.store(some);
+}
+
+/// No file of the cache is open when this returns, unless a disk does not answer.
+fn leave_cache_alone(agent: &Agent) {
+    let deadline = Instant::now() + CACHE_PATIENCE;
+    while !agent.trace.lock().cache.is_at_rest() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// The program exits: what was learned last is kept, too, if that is done in time.
+fn close_cache(agent: &Agent) {
+    let deadline = Instant::now() + CACHE_PATIENCE;
+    let is_idle = || agent.trace.lock().cache.is_idle();
+    let wait = || {
+        while !is_idle() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    wait();
+    fill_cache(agent);
+    wait();
+    agent.trace.lock().cache.give_up();
 }
 
 /// Lets the program go on without us.
@@ -203,19 +234,5 @@ fn fail_open(agent: &Agent) {
         set_phase(agent.page, Phase::Idle);
     } else {
         refuse(agent.page, &Refusal::Failed.to_string());
-    }
-}
-
-/// Runs `body` with all signals blocked: a thread started in it inherits that.
-fn without_signals<R>(body: impl FnOnce() -> R) -> R {
-    // SAFETY: plain data; both sets are valid when they are used.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let result = body();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        result
     }
 }

@@ -52,6 +52,7 @@ mod host;
 mod images;
 mod interrupted;
 mod kfd_image;
+mod left_behind;
 mod letting_go;
 mod limits;
 mod links;

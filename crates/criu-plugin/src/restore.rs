@@ -29,6 +29,7 @@ use crate::filler::{self, Filler};
 use crate::gem::{self, MadeError};
 use crate::host::{self, Level};
 use crate::images::Images;
+use crate::left_behind;
 use crate::mapping;
 use crate::open_files;
 use crate::options::Options;
@@ -357,7 +358,14 @@ impl Restore {
         let Some(device) = devices::of_path(path.as_ref()) else {
             return Ok(None);
         };
-        let (new, source) = vma::find(&self.moved, device, address, old).ok_or_else(unknown)?;
+        let Some((new, source)) = vma::find(&self.moved, device, address, old) else {
+            let images = Images::of_criu().map_err(RestoreError::Folder)?;
+            if !left_behind::is_unreachable(&images, address)? {
+                return Err(unknown());
+            }
+            let stand_in = left_behind::stand_in().map_err(RestoreError::StandIn)?;
+            return Ok(Some((0, Some(stand_in))));
+        };
         let opened = match source {
             Source::Kfd => return Ok(Some((new, None))),
             Source::Render { gpu } => Opened::Driver(gpu),

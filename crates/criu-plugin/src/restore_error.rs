@@ -60,6 +60,8 @@ pub(crate) enum RestoreError {
     NodeBeforeDriver(u32),
     #[error("a mapping of {path} at {address:#x} belongs to no buffer object")]
     Mapped { path: String, address: u64 },
+    #[error("/dev/zero cannot be opened: {0}")]
+    StandIn(io::Error),
     #[error("descriptors cannot be moved out of the program's way: {0}")]
     Descriptor(io::Error),
     #[error("the GPU driver does not start the program's queues: {0}")]

@@ -50,3 +50,17 @@ impl OwnThread {
         }
     }
 }
+
+/// Runs `body` with all signals blocked: a thread started in it inherits that.
+pub(crate) fn without_signals<R>(body: impl FnOnce() -> R) -> R {
+    // SAFETY: plain data; both sets are valid when they are used.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = body();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}

@@ -3,8 +3,9 @@
 
 use crate::seen::cache_folder::cache_folder;
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use strobe_proto::distrust::{MOST_BYTES, parse, relative_path};
 
 /// The names for the code object of this fingerprint; none where nothing is known, or cannot be
@@ -16,7 +17,13 @@ pub(crate) fn of(code_object: &[u8; 16]) -> HashSet<String> {
 fn read(code_object: &[u8; 16]) -> Option<HashSet<String>> {
     let path = cache_folder()?.join(relative_path(code_object));
     let mut text = String::new();
-    let file = File::open(path).ok()?;
+    // A FIFO would be waited for.
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = file.open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     file.take(MOST_BYTES as u64 + 1)
         .read_to_string(&mut text)
         .ok()?;

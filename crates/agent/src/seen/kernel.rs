@@ -1,6 +1,7 @@
 //! Kernels as the launch path knows them: from HIP's pointer to the layout of the arguments.
 
-use crate::seen::footprint_cache::{FootprintCache, Key};
+use crate::seen::footprint_cache::FootprintCache;
+use crate::seen::footprint_folder::Key;
 use crate::seen::kernarg::{LONGEST, Place};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -88,12 +89,12 @@ impl Kernel {
     }
 
     /// What it may touch; read or analysed at the first call. `None` if its code is not known.
-    pub(crate) fn footprint(&self) -> Option<&KernelFootprint> {
+    pub(crate) fn footprint(&self, cache: &mut FootprintCache) -> Option<&KernelFootprint> {
         let (object, index) = self.code.as_ref()?;
         Some(self.footprint.get_or_init(|| {
             let (kernel, limits) = (&object.kernels[*index], AnalysisLimits::default());
-            let cached = || {
-                let bytes = FootprintCache::of_user()?.load(&self.key()?)?;
+            let mut cached = || {
+                let bytes = cache.load(self.key()?)?;
                 KernelFootprint::from_bytes(&bytes, object, kernel, &limits)
             };
             cached().unwrap_or_else(|| {

@@ -5,6 +5,7 @@ pub(crate) mod cache_folder;
 pub(crate) mod captures;
 pub(crate) mod distrusted;
 pub(crate) mod footprint_cache;
+pub(crate) mod footprint_folder;
 pub(crate) mod graphs;
 pub(crate) mod handles;
 pub(crate) mod image;

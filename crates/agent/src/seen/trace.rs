@@ -4,6 +4,7 @@
 //! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
 //! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
 
+use crate::seen::footprint_cache::FootprintCache;
 use crate::seen::kernel::Kernel;
 use crate::seen::launch_log::LaunchLog;
 use crate::seen::numbers::Numbers;
@@ -65,6 +66,8 @@ pub(crate) struct Trace {
     /// Kernels that may write anything, and why.
     unresolved: BTreeMap<&'static str, Reason>,
     log: Option<LaunchLog>,
+    /// What earlier runs have learned.
+    pub cache: FootprintCache,
     /// Kernels that were analysed, and are not in the cache yet.
     pub uncached: Vec<&'static Kernel>,
 }
@@ -134,6 +137,7 @@ impl Trace {
             counts: Counts::default(),
             unresolved: BTreeMap::new(),
             log: LaunchLog::from_environment(),
+            cache: FootprintCache::of_user(),
             uncached: Vec::new(),
         }
     }
@@ -400,7 +404,7 @@ impl Trace {
             dynamic_lds: launch.lds,
         };
         let mut stored = Vec::new();
-        let access = match (launch.kernarg, kernel.footprint()) {
+        let access = match (launch.kernarg, kernel.footprint(&mut self.cache)) {
             _ if kernel.is_distrusted() => anything(Reason::Distrusted),
             (Ok(kernarg), Some(footprint)) => {
                 let at_launch = at_launch(kernarg);
