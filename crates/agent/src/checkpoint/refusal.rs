@@ -49,6 +49,10 @@ pub(crate) enum Refusal {
     HipDoesNotAnswer,
     #[error("the dynamic linker does not answer")]
     LinkerDoesNotAnswer,
+    #[error(
+        "the disk with the cache of footprints does not answer (XDG_CACHE_HOME chooses another)"
+    )]
+    CacheDoesNotAnswer,
     #[error("{what} failed: {}", crate::device::error::name_of(*.status))]
     Hip { what: &'static str, status: Status },
     #[error(transparent)]

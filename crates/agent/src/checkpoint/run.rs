@@ -84,7 +84,14 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     set_phase(agent.page, Phase::Armed);
     let rest = close_and_rest(agent, &begin, lead)?;
     // From here on the gate is closed and the GPU at rest.
-    let cut = match phase!(agent, "cut", || Cut::take(agent, &begin, &known, rest)) {
+    let take = || {
+        // CRIU takes one thread's descriptors for those of all, and there it has others.
+        if !agent.trace.lock().cache.is_at_rest() {
+            return Err(Refusal::CacheDoesNotAnswer);
+        }
+        Cut::take(agent, &begin, &known, rest)
+    };
+    let cut = match phase!(agent, "cut", take) {
         Ok(cut) => cut,
         Err(why) => {
             GATE.open();
