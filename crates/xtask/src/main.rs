@@ -26,9 +26,10 @@ cargo xtask COMMAND
   demo [--json FILE] the main job on the software GPU: checkpoint a training program while it
                      runs, kill it, restore it on a new device, compare bit for bit
   test               the whole test suite
-  bench [--json FILE] [--quick] [--runs N] [--busy]
-                     measure launches, stalls, copy rates, the software GPU; each checkpoint
-                     N times (5), with --busy while other threads keep every core busy
+  bench [--json FILE] [--report FILE] [--quick] [--runs N] [--busy]
+                     measure launches, stalls, copy rates, restores, the software GPU; each N times
+                     (5), with --busy while other threads keep every core busy; --report writes a
+                     page of Markdown
   soak [--minutes N] [--seed S] [--program NAME]... [--json FILE]
                      checkpoint, kill and restore many programs at random moments
   fuzz footprints [--seconds N] [--seed S] [--keep N] [--folder F] [--replay FILE...]

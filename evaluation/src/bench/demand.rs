@@ -15,9 +15,9 @@ use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::table::{Table, ms};
 use strobe_evaluation::{Rates, Session, compile, session};
 
+use super::report::Bar;
 use super::setup::Setup;
 
-pub(super) const STATE_MB: [u64; 3] = [64, 256, 1024];
 /// Of one buffer.
 const BUFFER_MB: u64 = 16;
 /// For what is not of the program.
@@ -82,6 +82,40 @@ impl Results {
     }
 }
 
+impl Results {
+    pub(super) fn bars(&self) -> Vec<Bar> {
+        let (Some(least), Some(most)) = (self.sizes.first(), self.sizes.last()) else {
+            return Vec::new();
+        };
+        let first = |size: &Size| size.demand.first_kernel_ms.median;
+        let flat = first(most) / first(least);
+        let of_eager = first(most) / most.eager.first_kernel_ms.median;
+        let bar = |what, wanted: &str, measured, is_met| Bar {
+            what,
+            wanted: wanted.into(),
+            measured,
+            is_met,
+        };
+        vec![
+            bar(
+                format!(
+                    "restore to the first kernel on demand, {} MB of {} MB",
+                    most.state_mb, least.state_mb
+                ),
+                "1.2 times at most",
+                format!("{flat:.2} times"),
+                flat <= 1.2,
+            ),
+            bar(
+                format!("the same of an eager restore, {} MB", most.state_mb),
+                "2 % at most",
+                format!("{:.1} %", 100.0 * of_eager),
+                of_eager <= 0.02,
+            ),
+        ]
+    }
+}
+
 /// Milliseconds from the start of one restore to the ends of both steps.
 #[derive(Default)]
 struct Took {
@@ -99,10 +133,8 @@ impl Took {
 }
 
 impl Setup {
-    pub(super) fn demand(&self) -> anyhow::Result<Results> {
-        let sizes = STATE_MB
-            .into_iter()
-            .map(|state_mb| self.demand_of(state_mb));
+    pub(super) fn demand(&self, state_mb: &[u64]) -> anyhow::Result<Results> {
+        let sizes = state_mb.iter().map(|&state_mb| self.demand_of(state_mb));
         Ok(Results {
             link_bytes_per_s: Rates::MODEL.link,
             sizes: sizes.collect::<anyhow::Result<_>>()?,

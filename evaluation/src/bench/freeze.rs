@@ -14,6 +14,7 @@ use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::{Table, mib, ms};
 
+use super::report::Bar;
 use super::setup::Setup;
 use super::stalls;
 
@@ -21,7 +22,10 @@ const DUMPS: usize = 5;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
+    state_mb: u64,
     host_bytes: u64,
+    /// Of the whole checkpoint; what follows is CRIU's part.
+    stall_ms: Spread,
     strobe_ms: Spread,
     plain_ms: Spread,
 }
@@ -43,6 +47,32 @@ impl Results {
     }
 }
 
+impl Results {
+    pub(super) fn bars(&self) -> [Bar; 2] {
+        let bar = |what: &str, wanted: &str, measured: f64, most: f64| Bar {
+            what: format!("{what}, {} MB", self.state_mb),
+            wanted: format!("{wanted}: {}", ms(most)),
+            measured: ms(measured),
+            is_met: measured <= most,
+        };
+        let plain = self.plain_ms.median;
+        [
+            bar(
+                "total stall, copy-on-write, the GPU waited for",
+                "plain CRIU's, of a program with as much host memory, + 25 ms",
+                self.stall_ms.median,
+                plain + 25.0,
+            ),
+            bar(
+                "CRIU's freeze",
+                "1.1 of plain CRIU's, or + 50 ms",
+                self.strobe_ms.median,
+                (1.1 * plain).max(plain + 50.0),
+            ),
+        ]
+    }
+}
+
 impl Setup {
     pub(super) fn freeze(&self, stalls: &stalls::Results) -> anyhow::Result<Results> {
         let criu = Criu::find(None)?;
@@ -59,7 +89,9 @@ impl Setup {
         let plain_ms = Spread::of(&result?);
         let strobe_ms = stalls.cow.criu_freeze_ms;
         Ok(Results {
+            state_mb: stalls.state_mb,
             host_bytes: stalls.host_bytes,
+            stall_ms: stalls.cow.stall_ms,
             strobe_ms,
             plain_ms,
         })

@@ -7,6 +7,7 @@ use strobe_evaluation::statistics::{median, quantile};
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::Table;
 
+use super::report::Bar;
 use super::setup::Setup;
 
 const LAUNCHES: &str = "4000";
@@ -50,6 +51,17 @@ impl Results {
             "\nadded per launch, no checkpoint running\n{}",
             table.text()
         )
+    }
+}
+
+impl Results {
+    pub(super) fn bar(&self) -> Bar {
+        Bar {
+            what: "added per launch, no checkpoint running, median".into(),
+            wanted: "100 ns at most".into(),
+            measured: format!("{:.0} ns", self.added_median_ns),
+            is_met: self.added_median_ns <= 100.0,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use strobe_evaluation::strobe::{CheckpointReport, ModeOption};
 use strobe_evaluation::table::{Table, mib, ms, rate};
 use strobe_evaluation::{Rates, Session, compile};
 
+use super::report::Bar;
 use super::setup::Setup;
 
 const LIMIT: Duration = Duration::from_secs(600);
@@ -38,7 +39,7 @@ pub(crate) struct Parts {
 pub(crate) struct Results {
     pub(super) state_mb: u64,
     /// With the rates of [`Rates::MODEL`]; else as fast as the software GPU goes.
-    modelled: bool,
+    pub(super) modelled: bool,
     link_bytes_per_s: Option<u64>,
     pub(super) cow: Parts,
     stop: Parts,
@@ -78,6 +79,35 @@ impl Results {
             self.state_mb,
             table.text()
         )
+    }
+}
+
+impl Results {
+    /// Of one under the time model.
+    pub(super) fn bars(&self) -> Vec<Bar> {
+        let bar = |what: &str, wanted: &str, measured, is_met| Bar {
+            what: format!("{what}, {} MB", self.state_mb),
+            wanted: wanted.into(),
+            measured,
+            is_met,
+        };
+        let gpu = self.cow.gpu_ms.median / self.stop.gpu_ms.median;
+        let mut bars = vec![bar(
+            "the GPU's part of a copy-on-write stall, of stop-the-world's",
+            "1 % at most",
+            format!("{:.1} %", 100.0 * gpu),
+            gpu <= 0.01,
+        )];
+        if let Some(link) = self.link_bytes_per_s {
+            let part = self.cow.copy_bytes_per_s.median / link as f64;
+            bars.push(bar(
+                "copied out, of the link's rate",
+                "95 %",
+                format!("{:.0} %", 100.0 * part),
+                part >= 0.95,
+            ));
+        }
+        bars
     }
 }
 

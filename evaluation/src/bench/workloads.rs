@@ -59,11 +59,11 @@ const MODES: [ModeOption; 3] = [ModeOption::Cow, ModeOption::Recopy, ModeOption:
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
     workload: &'static str,
-    pub(super) state_mb: u64,
+    state_mb: u64,
     /// In the order of [`MODES`].
     ways: Vec<Costs>,
     /// Of CRIU's own plugin, which has no other figure.
-    pub(super) upstream_stall_ms: Spread,
+    upstream_stall_ms: Spread,
 }
 
 /// Milliseconds, and bytes over the link.
@@ -100,8 +100,7 @@ impl Costs {
 }
 
 impl Results {
-    /// The title, and the rows.
-    pub(super) fn rows(&self) -> (String, Table) {
+    pub(super) fn table(&self) -> String {
         let mut table = Table::default();
         let head = [
             "",
@@ -131,22 +130,23 @@ impl Results {
         }
         let row = ["CRIU's own plugin", &self.upstream_stall_ms.show(ms), "1"];
         table.row(row.into_iter().chain([""; 4]));
-        let title = format!("{} MB, {}", self.state_mb, self.workload);
-        (title, table)
-    }
-
-    pub(super) fn table(&self) -> String {
-        let (title, table) = self.rows();
-        format!("\n{title}, time model\n{}", table.text())
+        format!(
+            "\n{} MB, {}, time model\n{}",
+            self.state_mb,
+            self.workload,
+            table.text()
+        )
     }
 }
 
 impl Setup {
     /// All kinds of programs, with so much memory.
-    pub(super) fn workloads(&self, state_mb: u64) -> anyhow::Result<Vec<Results>> {
+    pub(super) fn workloads(
+        &self,
+        state_mb: u64,
+    ) -> impl Iterator<Item = anyhow::Result<Results>> + '_ {
         let each = WORKLOADS.iter();
-        each.map(|workload| self.workload(workload, state_mb))
-            .collect()
+        each.map(move |workload| self.workload(workload, state_mb))
     }
 
     fn workload(&self, workload: &Workload, state_mb: u64) -> anyhow::Result<Results> {
