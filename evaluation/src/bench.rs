@@ -1,5 +1,6 @@
 //! The experiments.
 
+mod bar;
 mod choice;
 mod demand;
 mod freeze;
@@ -16,7 +17,7 @@ mod workloads;
 
 use serde::Serialize;
 
-use report::Bar;
+use bar::Bar;
 pub(crate) use setup::Setup;
 
 /// What can be measured, by the names that the command line has for it.

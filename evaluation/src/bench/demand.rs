@@ -15,7 +15,7 @@ use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::table::{Table, ms};
 use strobe_evaluation::{Rates, Session, compile, session};
 
-use super::report::Bar;
+use super::bar::Bar;
 use super::setup::Setup;
 
 /// Of one buffer.

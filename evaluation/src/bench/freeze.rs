@@ -14,7 +14,7 @@ use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::{Table, mib, ms};
 
-use super::report::Bar;
+use super::bar::Bar;
 use super::setup::Setup;
 use super::stalls;
 

@@ -7,7 +7,7 @@ use strobe_evaluation::statistics::{median, quantile};
 use strobe_evaluation::strobe::succeed;
 use strobe_evaluation::table::Table;
 
-use super::report::Bar;
+use super::bar::Bar;
 use super::setup::Setup;
 
 const LAUNCHES: &str = "4000";

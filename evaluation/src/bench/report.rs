@@ -10,15 +10,6 @@ use strobe_evaluation::strobe::succeed;
 
 use super::Results;
 
-/// Something that is wanted, and what was measured of it.
-#[derive(Debug)]
-pub(super) struct Bar {
-    pub(super) what: String,
-    pub(super) wanted: String,
-    pub(super) measured: String,
-    pub(super) is_met: bool,
-}
-
 /// Writes the page.
 pub(crate) fn write(
     path: &Path,

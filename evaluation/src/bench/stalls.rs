@@ -14,7 +14,7 @@ use strobe_evaluation::strobe::{CheckpointReport, ModeOption};
 use strobe_evaluation::table::{Table, mib, ms, rate};
 use strobe_evaluation::{Rates, Session, compile};
 
-use super::report::Bar;
+use super::bar::Bar;
 use super::setup::Setup;
 
 const LIMIT: Duration = Duration::from_secs(600);

@@ -16,7 +16,7 @@ use strobe_evaluation::strobe::{ModeOption, ValidateOption};
 use strobe_evaluation::table::{Table, mib, ms};
 use strobe_evaluation::{Rates, Session, compile};
 
-use super::report::Bar;
+use super::bar::Bar;
 use super::setup::Setup;
 
 const LIMIT: Duration = Duration::from_secs(600);
