@@ -230,6 +230,42 @@ fn atomics_of_doubles_add_and_compare() {
     );
 }
 
+/// The mode keeps subnormals here; LDS does not ask memory.
+#[test]
+fn memory_adds_subnormal_doubles_and_no_subnormal_singles() {
+    let mut test = gfx90a(&[
+        0xbefe_0181, // s_mov_b64 exec, 1
+        0xdd34_8000,
+        0x007f_0408, // global_atomic_add_f32 v[8:9], v4, off
+        0xdd34_8004,
+        0x007f_0508, // global_atomic_add_f32 v[8:9], v5, off offset:4
+        0xdd34_8008,
+        0x007f_0608, // global_atomic_add_f32 v[8:9], v6, off offset:8
+        0xdd3c_8010,
+        0x007f_0408, // global_atomic_add_f64 v[8:9], v[4:5], off offset:16
+        0xd82a_0000,
+        0x0000_0401, // ds_add_f32 v1, v4
+        0xd86c_0000,
+        0x0200_0001, // ds_read_b32 v2, v1
+    ]);
+    let least = f32::MIN_POSITIVE.to_bits();
+    // A subnormal is there; one is added; the sum of two that are none is one.
+    test.data = vec![least - 1, least, 3 * least / 2, 0, 1, 0];
+    test.lds = vec![1];
+    test.both(
+        |_, w| {
+            *w.vector_mut(4) = [1; 64];
+            *w.vector_mut(5) = [0; 64];
+            *w.vector_mut(6) = [0x8000_0000 | least; 64];
+            set_u64(w, 8, &[DATA; 64]);
+        },
+        |end| {
+            assert_eq!(end.data[..6], [0, least, 0, 0, 2, 0]);
+            assert_eq!(end.vector(2)[0], 2);
+        },
+    );
+}
+
 #[test]
 fn a_lane_of_its_row_is_broadcast() {
     let test = gfx90a(&[
