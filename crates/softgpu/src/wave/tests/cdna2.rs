@@ -363,19 +363,45 @@ fn matrices_of_doubles_are_multiplied() {
     );
 }
 
+/// Of halves and `bf16`s in A, C and D; of singles none does.
 #[test]
-fn subnormal_halves_count_as_zero_in_matrices() {
+fn subnormals_beside_narrow_elements_count_as_zero_in_matrices() {
     let test = gfx90a(&[
         0xd3ca_0004,
         0x0202_0500, // v_mfma_f32_4x4x4f16 v[4:7], v[0:1], v[2:3], 0
+        0xd3ca_0008,
+        0x0422_0528, // v_mfma_f32_4x4x4f16 v[8:11], v[40:41], v[2:3], v[8:11]
+        0xd3eb_000c,
+        0x0432_572a, // v_mfma_f32_4x4x2bf16 v[12:15], v42, v43, v[12:15]
+        0xd3eb_0010,
+        0x0202_5b2c, // v_mfma_f32_4x4x2bf16 v[16:19], v44, v45, 0
+        0xd3c2_0018,
+        0x0462_572a, // v_mfma_f32_4x4x1f32 v[24:27], v42, v43, v[24:27]
     ]);
     test.both(
         |_, w| {
             // The greatest subnormal and 1.0, and 2.0 twice.
             *w.vector_mut(0) = [0x3c00_03ff; 64];
             *w.vector_mut(2) = [0x4000_4000; 64];
+            // 2^-100 and 2^-27: their product is subnormal, and C, as much again.
+            *w.vector_mut(42) = [0x0d80_0000; 64];
+            *w.vector_mut(43) = [0x3200_0000; 64];
+            for c in [8, 12, 24] {
+                for register in c..c + 4 {
+                    *w.vector_mut(register) = [0x0040_0000; 64];
+                }
+            }
+            // The least subnormal, and 2^100.
+            *w.vector_mut(44) = [0x0001_0000; 64];
+            *w.vector_mut(45) = [0x7180_0000; 64];
         },
-        |end| assert_eq!(*end.vector(4), [2.0_f32.to_bits(); 64]),
+        |end| {
+            assert_eq!(*end.vector(4), [2.0_f32.to_bits(); 64]);
+            for register in [8, 12, 16] {
+                assert_eq!(*end.vector(register), [0; 64], "v{register}");
+            }
+            assert_eq!(*end.vector(24), [f32::MIN_POSITIVE.to_bits(); 64]);
+        },
     );
     let dot = gfx90a(&[0xd3a3_4001, 0x1c12_0702]); // v_dot2_f32_f16 v1, v2, v3, v4
     assert!(matches!(dot.stops(|_, _| {}), Stop::Unknown { .. }));
