@@ -223,6 +223,11 @@ __global__ void dimensions(int* out) {
     out[at] = threadIdx.x | threadIdx.y << 8 | threadIdx.z << 16;
 }
 
+// Asks for one of its ids alone, which the compiler then does not mask.
+__global__ void columns(int* counts) {
+    if (threadIdx.x < 16) atomicAdd(counts + threadIdx.x, 1);
+}
+
 static void test_vectors() {
     const int n = 1024;
     std::vector<f2> a(n), b(n), c(n);
@@ -279,6 +284,10 @@ static void test_vectors() {
     CHECK(hipMemcpy(ids.data(), out, 105 * sizeof(int), hipMemcpyDeviceToHost));
     wrong = 0;
     for (int i = 0; i < 105; ++i) wrong += ids[i] != (i % 5 | i / 5 % 7 << 8 | i / 35 << 16);
+    CHECK(hipMemset(out, 0, 16 * sizeof(int)));
+    columns<<<1, dim3(16, 8, 2)>>>((int*)out);
+    CHECK(hipMemcpy(ids.data(), out, 16 * sizeof(int), hipMemcpyDeviceToHost));
+    for (int i = 0; i < 16; ++i) wrong += ids[i] != 16;
     printf("dimensions wrong %d\n", wrong);
 }
 

@@ -38,7 +38,8 @@ pub(crate) const MODELS: &[Model] = &[
         waves_per_simd: 10,
         registers_of_a_simd: 256,
     },
-    // The MI210, which has one die. (LLVM's AMDGPU guide: 512 registers, of both kinds, 8 waves.)
+    // The MI210, which has one die. (Of LLVM's documents, the AMDGPU guide has the 512 registers, of both kinds, and
+    // that of `llvm-calc-occupancy` the 8 waves.)
     Model {
         target: &Target::GFX90A,
         name: "aldebaran",

@@ -1,6 +1,8 @@
 //! The read-modify-write operations of global memory and LDS.
 
-use super::float::{double, single};
+use std::convert::identity;
+
+use super::float::{self, double, single};
 
 /// What a read-modify-write operation stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub(super) enum Rmw {
     MaskOr,
     Wrap,
     FAdd,
+    /// As memory adds, whatever MODE says: subnormal singles are zero there, doubles stay what they are (LLVM's
+    /// `fpModeMatchesGlobalFPAtomicMode`; AMD's CDNA ISA documents, "Float Memory Atomics").
+    MemoryFAdd,
     FMin,
     FMax,
     /// Compare and swap that compares as floats.
@@ -35,7 +40,7 @@ pub(super) enum Rmw {
 /// The new value, for both widths; `a` and `b` are the data values in the order LDS instructions have
 /// them (compare-and-swap: `a` compared, `b` stored).
 macro_rules! apply {
-    ($name:ident, $word:ty, $float:ty, $order:ident) => {
+    ($name:ident, $word:ty, $float:ty, $order:ident, $in_memory:expr) => {
         #[inline(always)]
         pub(super) fn $name(self, old: $word, a: $word, b: $word) -> $word {
             let (old_f, a_f) = (<$float>::from_bits(old), <$float>::from_bits(a));
@@ -81,6 +86,10 @@ macro_rules! apply {
                     }
                 }
                 Self::FAdd => (old_f + a_f).to_bits(),
+                Self::MemoryFAdd => {
+                    let sum: $float = $in_memory($in_memory(old_f) + $in_memory(a_f));
+                    sum.to_bits()
+                }
                 Self::FMin => $order::min(old_f, a_f).to_bits(),
                 Self::FMax => $order::max(old_f, a_f).to_bits(),
                 Self::FCompareSwap => {
@@ -112,7 +121,7 @@ impl Rmw {
             "xor" => Self::Xor,
             "inc" => Self::Inc,
             "dec" => Self::Dec,
-            "add_f32" | "add_f64" => Self::FAdd,
+            "add_f32" | "add_f64" => Self::MemoryFAdd,
             "min_f64" => Self::FMin,
             "max_f64" => Self::FMax,
             _ => return None,
@@ -147,7 +156,7 @@ impl Rmw {
         })
     }
 
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::Swap,
         Self::CompareSwap,
         Self::Add,
@@ -165,6 +174,7 @@ impl Rmw {
         Self::MaskOr,
         Self::Wrap,
         Self::FAdd,
+        Self::MemoryFAdd,
         Self::FMin,
         Self::FMax,
         Self::FCompareSwap,
@@ -179,8 +189,8 @@ impl Rmw {
         Self::ALL.iter().position(|&op| op == self).unwrap_or(0) as u8
     }
 
-    apply!(apply32, u32, f32, single);
-    apply!(apply64, u64, f64, double);
+    apply!(apply32, u32, f32, single, float::flush);
+    apply!(apply64, u64, f64, double, identity);
 
     pub(super) fn compares(self) -> bool {
         matches!(self, Self::CompareSwap | Self::FCompareSwap)

@@ -118,7 +118,9 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
     let (mut column, mut row, mut layer) = (first % x, first / x % y, first / (x * y));
     for lane in 0..active as usize {
         if dispatch.target.packed_work_item_ids {
-            // 10 bits each, whatever the descriptor asks for.
+            // 10 bits each. Code that asks for the first one alone does not mask it, so the others are zero.
+            let row = if ids >= 2 { row } else { 0 };
+            let layer = if ids >= 3 { layer } else { 0 };
             w.vector_mut(0)[lane] = column | row << 10 | layer << 20;
         } else {
             w.vector_mut(0)[lane] = column;

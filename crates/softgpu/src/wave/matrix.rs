@@ -215,7 +215,7 @@ pub(super) fn translate(inst: &Inst, pc: u64, uses_avx512: bool) -> Option<Step>
     })
 }
 
-/// The lane that B is taken from where `lane` would be (CDNA2 ISA, "BLGP").
+/// The lane that B is taken from where `lane` would be: BLGP, as AMD's matrix instruction calculator has it.
 fn of_group(lane: usize, blgp: i32) -> usize {
     match blgp {
         1 => lane % 32,

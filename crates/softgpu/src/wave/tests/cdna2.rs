@@ -1,9 +1,13 @@
 //! What gfx90a has and gfx906 has not.
 
+use strobe_code_object::Descriptor;
 use strobe_isa::Target;
+use strobe_kfd::aql::KernelDispatch;
 
+use super::super::dispatch::Dispatch;
 use super::super::register::{ACCUMULATORS, Lanes};
 use super::super::stop::Stop;
+use super::super::unit::ComputeUnit;
 use super::{DATA, Test, USUAL_MODE, random, random_u64, set_u64};
 
 fn gfx90a(words: &[u32]) -> Test {
@@ -63,17 +67,34 @@ fn accumulation_registers_are_moved_loaded_and_stored() {
     );
 }
 
+/// Those that a kernel does not ask for are zero: compilers do not mask the first one where it is alone.
 #[test]
-fn the_ids_of_a_work_item_are_in_one_register() {
-    let mut test = gfx90a(&[0x7e02_0300]); // v_mov_b32 v1, v0
-    test.items = 70;
-    test.both(
-        |_, _| {},
-        |end| {
-            assert_eq!(end.vector(1)[63], 63);
-            assert_eq!(end.unit.waves[1].vector(1)[5], 69);
+fn the_ids_of_a_work_item_that_are_asked_for_are_in_one_register() {
+    let dispatch = |asked: u32| Dispatch {
+        target: &Target::GFX90A,
+        packet: KernelDispatch {
+            workgroup_size: [5, 4, 6],
+            grid_size: [5, 4, 6],
+            ..KernelDispatch::default()
         },
-    );
+        descriptor: Descriptor {
+            rsrc2: asked << 11,
+            ..Descriptor::default()
+        },
+        ..Dispatch::default()
+    };
+    for (asked, kept) in [(0, 0x3ff), (1, 0xf_ffff), (2, 0x3fff_ffff)] {
+        let mut unit = ComputeUnit::new();
+        assert_eq!(unit.start(&dispatch(asked), [0; 3]), 2);
+        for item in 0..120_u32 {
+            let [column, row, layer] = [item % 5, item / 5 % 4, item / 20];
+            let (wave, lane) = (item as usize / 64, item as usize % 64);
+            assert_eq!(
+                unit.waves[wave].vector(0)[lane],
+                (column | row << 10 | layer << 20) & kept
+            );
+        }
+    }
 }
 
 #[test]
@@ -209,6 +230,42 @@ fn atomics_of_doubles_add_and_compare() {
     );
 }
 
+/// The mode keeps subnormals here; LDS does not ask memory.
+#[test]
+fn memory_adds_subnormal_doubles_and_no_subnormal_singles() {
+    let mut test = gfx90a(&[
+        0xbefe_0181, // s_mov_b64 exec, 1
+        0xdd34_8000,
+        0x007f_0408, // global_atomic_add_f32 v[8:9], v4, off
+        0xdd34_8004,
+        0x007f_0508, // global_atomic_add_f32 v[8:9], v5, off offset:4
+        0xdd34_8008,
+        0x007f_0608, // global_atomic_add_f32 v[8:9], v6, off offset:8
+        0xdd3c_8010,
+        0x007f_0408, // global_atomic_add_f64 v[8:9], v[4:5], off offset:16
+        0xd82a_0000,
+        0x0000_0401, // ds_add_f32 v1, v4
+        0xd86c_0000,
+        0x0200_0001, // ds_read_b32 v2, v1
+    ]);
+    let least = f32::MIN_POSITIVE.to_bits();
+    // A subnormal is there; one is added; the sum of two that are none is one.
+    test.data = vec![least - 1, least, 3 * least / 2, 0, 1, 0];
+    test.lds = vec![1];
+    test.both(
+        |_, w| {
+            *w.vector_mut(4) = [1; 64];
+            *w.vector_mut(5) = [0; 64];
+            *w.vector_mut(6) = [0x8000_0000 | least; 64];
+            set_u64(w, 8, &[DATA; 64]);
+        },
+        |end| {
+            assert_eq!(end.data[..6], [0, least, 0, 0, 2, 0]);
+            assert_eq!(end.vector(2)[0], 2);
+        },
+    );
+}
+
 #[test]
 fn a_lane_of_its_row_is_broadcast() {
     let test = gfx90a(&[
@@ -306,19 +363,45 @@ fn matrices_of_doubles_are_multiplied() {
     );
 }
 
+/// Of halves and `bf16`s in A, C and D; of singles none does.
 #[test]
-fn subnormal_halves_count_as_zero_in_matrices() {
+fn subnormals_beside_narrow_elements_count_as_zero_in_matrices() {
     let test = gfx90a(&[
         0xd3ca_0004,
         0x0202_0500, // v_mfma_f32_4x4x4f16 v[4:7], v[0:1], v[2:3], 0
+        0xd3ca_0008,
+        0x0422_0528, // v_mfma_f32_4x4x4f16 v[8:11], v[40:41], v[2:3], v[8:11]
+        0xd3eb_000c,
+        0x0432_572a, // v_mfma_f32_4x4x2bf16 v[12:15], v42, v43, v[12:15]
+        0xd3eb_0010,
+        0x0202_5b2c, // v_mfma_f32_4x4x2bf16 v[16:19], v44, v45, 0
+        0xd3c2_0018,
+        0x0462_572a, // v_mfma_f32_4x4x1f32 v[24:27], v42, v43, v[24:27]
     ]);
     test.both(
         |_, w| {
             // The greatest subnormal and 1.0, and 2.0 twice.
             *w.vector_mut(0) = [0x3c00_03ff; 64];
             *w.vector_mut(2) = [0x4000_4000; 64];
+            // 2^-100 and 2^-27: their product is subnormal, and C, as much again.
+            *w.vector_mut(42) = [0x0d80_0000; 64];
+            *w.vector_mut(43) = [0x3200_0000; 64];
+            for c in [8, 12, 24] {
+                for register in c..c + 4 {
+                    *w.vector_mut(register) = [0x0040_0000; 64];
+                }
+            }
+            // The least subnormal, and 2^100.
+            *w.vector_mut(44) = [0x0001_0000; 64];
+            *w.vector_mut(45) = [0x7180_0000; 64];
         },
-        |end| assert_eq!(*end.vector(4), [2.0_f32.to_bits(); 64]),
+        |end| {
+            assert_eq!(*end.vector(4), [2.0_f32.to_bits(); 64]);
+            for register in [8, 12, 16] {
+                assert_eq!(*end.vector(register), [0; 64], "v{register}");
+            }
+            assert_eq!(*end.vector(24), [f32::MIN_POSITIVE.to_bits(); 64]);
+        },
     );
     let dot = gfx90a(&[0xd3a3_4001, 0x1c12_0702]); // v_dot2_f32_f16 v1, v2, v3, v4
     assert!(matches!(dot.stops(|_, _| {}), Stop::Unknown { .. }));
