@@ -254,12 +254,15 @@ fn multiply<E: Elements>(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
         }
     }
     let place = |block: usize, row: usize, k: usize| {
-        let lane = block * m + k / of_a_lane * m * blocks + row;
+        let lane = (k / of_a_lane * blocks + block) * m + row;
         lane * of_a_lane + k % of_a_lane
     };
     let mut out = [[0; LANES]; MOST_SUMS / LANES];
-    let rows_of_a_register = LANES / m;
-    let blocks_of_a_register = (LANES * E::ROWS / (m * m)).max(1);
+    // D is cut into strips of a few rows, one register a row and `m` lanes wide. They fill the lanes side by side, then the next
+    // registers: block by block, but where blocks are so small that several stand side by side, strip by strip of these.
+    let strips_of_a_block = m / E::ROWS;
+    let side_by_side = LANES / m;
+    let together = (side_by_side / strips_of_a_block).max(1);
     for block in 0..blocks {
         // CBSZ: so many blocks have A of one of them, ABID says which.
         let of = (block >> cbsz << cbsz)
@@ -269,13 +272,12 @@ fn multiply<E: Elements>(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
                 abid & ((1 << cbsz) - 1)
             };
         for i in 0..m {
-            let multirow = i / E::ROWS;
-            let r = block * (m * m / LANES) + multirow / rows_of_a_register * E::ROWS + i % E::ROWS;
-            let first = block % blocks_of_a_register * m
-                + multirow % rows_of_a_register * blocks_of_a_register * m;
-            let reg = r * E::OF_A_SUM;
+            let strip = block / together * strips_of_a_block + i / E::ROWS;
+            let strip = strip * together + block % together;
+            let reg = (strip / side_by_side * E::ROWS + i % E::ROWS) * E::OF_A_SUM;
+            let first = strip % side_by_side * m;
             for j in 0..m {
-                let lane = (first + j) % LANES;
+                let lane = first + j;
                 let (lo, hi) = match s.src[2] {
                     Src::Vector(c) => (
                         w.vector(c + reg as u16)[lane],
