@@ -152,6 +152,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ),
     ("endless.cpp", "goes on until it is told otherwise"),
     ("layers.py", "goes on until it is told otherwise"),
+    ("named_sockets.py", "goes on until it is told otherwise"),
     ("lends.cpp", "wants a driver that has IPC handles"),
     ("lethal.c", "is the end of others, and uses no GPU"),
     ("moves.py", "goes on until it is told otherwise"),

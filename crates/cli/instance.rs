@@ -57,6 +57,8 @@ enum Told {
 pub(crate) struct Inside {
     /// /proc of the command's PID namespace.
     numbers: File,
+    /// The command's root.
+    root: File,
     command: UnixStream,
     folder: PathBuf,
     checkpoint: PathBuf,
@@ -75,6 +77,11 @@ impl Inside {
     pub(crate) fn number_outside(&self, pid: u32) -> Option<u32> {
         let numbers = format!("/proc/self/fd/{}", self.numbers.as_raw_fd());
         process::number_elsewhere(Path::new(&numbers), pid).ok()?
+    }
+
+    /// A path that leads to the root of who has given the command.
+    pub(crate) fn root_outside(&self) -> PathBuf {
+        mounts::link(&self.root).into()
     }
 
     /// The instance's folder.
@@ -114,6 +121,7 @@ pub(crate) fn run(
     let folder = Folder::make(folder).map_err(|error| refused(&error))?;
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let numbers = open("/proc", flags, Mode::empty()).context("/proc cannot be opened")?;
+    let root = open("/", flags, Mode::empty()).context("/ cannot be opened")?;
     let own = open("/proc/self/ns/pid", OFlag::O_CLOEXEC, Mode::empty())?;
     let (ours, theirs) = UnixStream::pair()?;
     // The next child is the first process in there.
@@ -123,6 +131,7 @@ pub(crate) fn run(
             drop(ours);
             let inside = Inside {
                 numbers: numbers.into(),
+                root: root.into(),
                 command: theirs,
                 folder: folder.path().to_path_buf(),
                 checkpoint: path,
@@ -131,7 +140,7 @@ pub(crate) fn run(
         }
         ForkResult::Parent { child } => child,
     };
-    drop((theirs, numbers));
+    drop((theirs, numbers, root));
     // Threads are made only where children would be of the same namespace.
     setns(own, CloneFlags::CLONE_NEWPID)?;
     let (is_restored, status) = see_to_the_end(&held, ours, first)?;

@@ -304,6 +304,19 @@ fn member(numbers: &BTreeSet<u32>) -> anyhow::Result<Option<(u32, u32, &'static 
 /// Lets the threads and processes of this command and of CRIU have none of the program's numbers, which are small in a
 /// container. To be called before any is made.
 pub(crate) fn keep_out_of_the_way(checkpoint: &Checkpoint) {
+    count_on(checkpoint, |_, last, _| last);
+}
+
+/// The same in a PID namespace that is new, and lets what the program starts there have no lower numbers than it has:
+/// elsewhere others have those, and a checkpoint of it may be restored there.
+pub(crate) fn go_on_counting(checkpoint: &Checkpoint) {
+    count_on(checkpoint, |needed, last, limit| {
+        let highest = needed.range(..limit).next_back();
+        highest.map_or(last, |highest| last.max(*highest))
+    });
+}
+
+fn count_on(checkpoint: &Checkpoint, from: impl Fn(&BTreeSet<u32>, u32, u32) -> u32) {
     /// The last number that was given, and the one that none reaches (proc_sys_kernel(5)).
     const LAST: &str = "/proc/sys/kernel/ns_last_pid";
     const LIMIT: &str = "/proc/sys/kernel/pid_max";
@@ -312,7 +325,7 @@ pub(crate) fn keep_out_of_the_way(checkpoint: &Checkpoint) {
     else {
         return;
     };
-    let clear = strobe_criu::numbers::clear_of(&needed, last, limit);
+    let clear = strobe_criu::numbers::clear_of(&needed, from(&needed, last, limit), limit);
     if clear != last
         && let Err(error) = fs::write(LAST, clear.to_string())
     {

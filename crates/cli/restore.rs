@@ -4,6 +4,7 @@
 //! last, and undone if CRIU then fails.
 
 use std::fs;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -19,6 +20,7 @@ use strobe_criu::left_over::{self, WorkFolder};
 use strobe_criu::limits;
 use strobe_criu::paths;
 use strobe_criu::plugin_folder::PluginFolder;
+use strobe_criu::ports;
 use strobe_criu::run::{RunError, Setting};
 use strobe_criu::wrapper::{self, Held};
 use strobe_program::agent::RemoteAgent;
@@ -94,6 +96,8 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
     bar.finish_and_clear();
     verified.map_err(refused)?;
     let turn = wait_for_turn(manifest.pid)?;
+    let machine = instance.map_or_else(|| PathBuf::from("/"), Inside::root_outside);
+    let ports = wait_for_ports(&checkpoint, &machine)?;
     // Before they are looked at: what somebody outside does to them from now on is not seen.
     if instance.is_some() {
         own::take(&map.files(&manifest.program_files))?;
@@ -146,7 +150,7 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
         directory: arguments.directory.display().to_string(),
         pid: outside.unwrap_or(pid),
         instance: instance.map(|inside| InstanceReport {
-            directory: inside.folder().to_path_buf(),
+            directory: inside.folder().display().to_string(),
             pid,
         }),
         restore_ms,
@@ -156,7 +160,7 @@ fn bring_back(arguments: &RestoreArguments, instance: Option<&Inside>) -> Outcom
         remarks,
     };
     drop(work);
-    drop(turn);
+    drop((turn, ports));
     if !arguments.json {
         report.files.iter().for_each(|file| notice(&file.sentence));
         report.remarks.iter().for_each(notice);
@@ -408,11 +412,28 @@ impl Attempt<'_> {
 
 /// Waits until no other restore of this program is under way.
 fn wait_for_turn(pid: u32) -> anyhow::Result<Lease> {
-    let lease = || Lease::of_restore(pid).context("restores cannot take turns");
+    wait_for(format_args!("of process {pid}"), || Lease::of_restore(pid))
+}
+
+/// Waits until no other restore takes ports or abstract names, if this one takes any.
+fn wait_for_ports(checkpoint: &Checkpoint, machine: &Path) -> anyhow::Result<Option<Lease>> {
+    // Images that cannot be read are named with all else that is found.
+    if !ports::has_bound(&checkpoint.criu_dir()).unwrap_or(false) {
+        return Ok(None);
+    }
+    let what = format_args!("that takes ports");
+    wait_for(what, || Lease::of_ports(machine)).map(Some)
+}
+
+fn wait_for(
+    which: std::fmt::Arguments<'_>,
+    lease: impl Fn() -> io::Result<Option<Lease>>,
+) -> anyhow::Result<Lease> {
+    let lease = || lease().context("restores cannot take turns");
     if let Some(lease) = lease()? {
         return Ok(lease);
     }
-    notice(format_args!("waiting for another restore of process {pid}"));
+    notice(format_args!("waiting for another restore {which}"));
     loop {
         thread::sleep(POLL);
         if let Some(lease) = lease()? {

@@ -2,8 +2,6 @@
 //!
 //! The total stall comes first; its parts follow. Times are milliseconds, sizes bytes.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 use strobe_engine::{Outcome, Rounds};
 use strobe_graph::LostWork;
@@ -288,7 +286,7 @@ pub(crate) struct RestoreReport {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct InstanceReport {
     /// Where it is.
-    pub(crate) directory: PathBuf,
+    pub(crate) directory: String,
     /// The number of its first process in there.
     pub(crate) pid: u32,
 }

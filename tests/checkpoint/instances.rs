@@ -355,3 +355,79 @@ fn an_instance_that_is_interrupted_before_it_is_back_leaves_no_folder() {
     }
     assert!(earlier > 2, "{earlier} were interrupted before");
 }
+
+/// A checkpoint of `named_sockets.py`, which has ended.
+fn saved_sockets(folder: &Folder, device: &mut Environment, words: &[&str]) -> PathBuf {
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/programs/named_sockets.py"
+    );
+    let program = device.start_traced("first", &[&["python3", program], words].concat());
+    program.says("begun");
+    let images = folder.join("images");
+    checkpoint_of(program.pid(), &images, &[]).well();
+    program.signal("KILL");
+    program.code();
+    images
+}
+
+#[test]
+fn of_instances_that_are_started_at_once_one_has_the_ports_and_others_are_refused() {
+    let folder = Folder::new("instance-ports");
+    let mut device = Environment::new(&folder, &[]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port().to_string();
+    drop(listener);
+    let name = format!("@strobe-test-{port}");
+    let images = saved_sockets(&folder, &mut device, &[&port, &name]);
+    let strobe = strobe();
+    let commands = ["one", "two", "three"].map(|name| {
+        let words = [strobe.path(), Path::new("restore"), &images];
+        let words = words.map(|word| word.to_str().expect("UTF-8"));
+        let words = [&words[..], &["--wait", "--json", "--instance", name]].concat();
+        (name, device.start(name, &words))
+    });
+    let is_refused = |command: &Program| command.output().contains(" is in use");
+    let refused = || commands.iter().filter(|one| is_refused(&one.1)).count();
+    wait_until("refusals", || (refused() == 2).then_some(()));
+    for (name, command) in &commands {
+        if is_refused(command) {
+            assert_eq!(command.code(), 3, "{}", command.output());
+            assert!(!folder.join(name).exists());
+        } else {
+            let pid = wait_until("report", || {
+                let text = command.output();
+                let end = text.find("\n}")? + 2;
+                let report = serde_json::from_str::<serde_json::Value>(&text[..end]);
+                report.expect("JSON")["pid"].as_u64()
+            });
+            let pid = u32::try_from(pid).expect("a number of a process");
+            strobe_evaluation::session::signal(pid, "USR1").expect("it runs");
+            assert_eq!(command.code(), 0, "{}", command.output());
+        }
+    }
+}
+
+#[test]
+fn threads_that_an_instance_has_made_have_numbers_that_are_free_elsewhere() {
+    let folder = Folder::new("instance-numbers");
+    let mut device = Environment::new(&folder, &[]);
+    let (original, images) = saved(&folder, &mut device);
+    original.signal("KILL");
+    original.code();
+    let (command, pid) = instance(&mut device, &images, "one");
+    let inside = process::number_inside(pid).expect("it runs").1;
+    let again = folder.join("one/checkpoints/again");
+    checkpoint_of(pid, &again, &["--kill"]).well();
+    command.code();
+    let names = fs::read_dir(again.join("criu")).expect("images");
+    let names = names.map(|entry| entry.expect("images").file_name());
+    let numbers = names.filter_map(|name| {
+        let number = name.to_str()?.strip_prefix("core-")?.strip_suffix(".img")?;
+        number.parse::<u32>().ok()
+    });
+    let numbers: Vec<u32> = numbers.collect();
+    assert!(numbers.len() > 1, "{numbers:?}");
+    let lowest = numbers.iter().min().copied();
+    assert_eq!(lowest, Some(inside), "{numbers:?}");
+}

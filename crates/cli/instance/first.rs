@@ -15,7 +15,7 @@ use super::folder::Folder;
 use super::{Inside, Outside, Told, view};
 use crate::guard_link::send;
 use crate::outcome::{Outcome, Refused};
-use crate::signals;
+use crate::{readiness, signals};
 
 /// Makes the view, has the program restored, and waits for the end of everything in there.
 pub(super) fn run(
@@ -30,6 +30,7 @@ pub(super) fn run(
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC)
         .context("no namespaces for the instance")?;
     view::enter(folder, inside.checkpoint()).map_err(|error| Refused(error.to_string()))?;
+    readiness::go_on_counting(&outside.checkpoint);
     let restore = match fork()? {
         ForkResult::Child => {
             setpgid(Pid::from_raw(0), Pid::from_raw(0))?;

@@ -1,8 +1,9 @@
-//! Ports that saved sockets have, from CRIU's images.
+//! Ports and abstract names that saved sockets have, from CRIU's images.
 //!
-//! CRIU binds a socket that listens, or has no other end, to the port that it had. It does so when the
+//! CRIU binds a socket that listens, or has no other end, to the port or name that it had. It does so when the
 //! program has half come back; that it can is to be known before.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,7 +12,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, bind, setsockopt, socket, sockopt,
 };
 use prost::Message;
 
@@ -22,6 +23,22 @@ use crate::images::FILES;
 struct File {
     #[prost(message, optional, tag = "4")]
     inet: Option<Inet>,
+    #[prost(message, optional, tag = "16")]
+    unix: Option<Unix>,
+}
+
+/// `TCP_ESTABLISHED` of include/net/tcp_states.h of the kernel, for all that is connected.
+const ESTABLISHED: u32 = 1;
+
+/// `unix_sk_entry` of images/sk-unix.proto.
+#[derive(Clone, PartialEq, Message)]
+struct Unix {
+    #[prost(uint32, tag = "3")]
+    kind: u32,
+    #[prost(uint32, tag = "4")]
+    state: u32,
+    #[prost(bytes = "vec", tag = "11")]
+    name: Vec<u8>,
 }
 
 /// `inet_sk_entry` of images/sk-inet.proto.
@@ -56,56 +73,115 @@ struct Options {
     reuse_port: bool,
 }
 
-/// A port that a restore could not bind.
+/// A port or name that a restore could not bind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unbindable {
-    kind: &'static str,
-    address: SocketAddr,
+    bound: Bound,
     error: Errno,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Bound {
+    Tcp(SocketAddr),
+    Udp(SocketAddr),
+    Abstract(Vec<u8>),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "TCP port {address} of the program"),
+            Self::Udp(address) => write!(f, "UDP port {address} of the program"),
+            Self::Abstract(name) => write!(
+                f,
+                "the abstract name @{} of a unix socket of the program",
+                name.escape_ascii()
+            ),
+        }
+    }
 }
 
 impl fmt::Display for Unbindable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            address,
-            error,
-        } = self;
+        let Self { bound, error } = self;
         match error {
             Errno::EADDRINUSE => {
-                write!(f, "{kind} port {address} of the program is in use")?;
-                match *kind {
-                    "TCP" => f.write_str(
+                write!(f, "{bound} is in use")?;
+                match bound {
+                    Bound::Tcp(_) => f.write_str(
                         "; that of a connection which has ended a moment ago stays so for up to a minute",
                     ),
                     _ => Ok(()),
                 }
             }
-            Errno::EADDRNOTAVAIL => write!(
-                f,
-                "{kind} port {address} of the program is of an address that this machine has not"
-            ),
-            _ => write!(
-                f,
-                "{kind} port {address} of the program cannot be bound ({error})"
-            ),
+            Errno::EADDRNOTAVAIL => {
+                write!(f, "{bound} is of an address that this machine has not")
+            }
+            _ => write!(f, "{bound} cannot be bound ({error})"),
         }
     }
 }
 
 /// Those of the images in a folder that cannot be bound in this process's network namespace, by trying.
 pub fn unbindable(images: &Path) -> io::Result<Vec<Unbindable>> {
-    let sockets = sockets(images)?;
-    Ok(sockets.iter().filter_map(Inet::unbindable).collect())
+    let files = files(images)?;
+    let ports = files.iter().filter_map(|file| file.inet.as_ref());
+    // Some that are connected have the name of the one that they were accepted by.
+    let names: BTreeSet<_> = files.iter().filter_map(File::bound_name).collect();
+    Ok(ports
+        .filter_map(Inet::unbindable)
+        .chain(names.into_iter().filter_map(unbindable_name))
+        .collect())
+}
+
+/// Whether a restore binds any.
+pub fn has_bound(images: &Path) -> io::Result<bool> {
+    let is_bound = |file: &File| {
+        let port = file.inet.as_ref().and_then(Inet::bound);
+        port.is_some() || file.bound_name().is_some()
+    };
+    Ok(files(images)?.iter().any(is_bound))
 }
 
 /// All internet sockets of the images.
 pub(crate) fn sockets(images: &Path) -> io::Result<Vec<Inet>> {
-    let mut found = Vec::new();
-    for file in FILES.read(images)? {
-        found.extend(File::decode(file.as_slice())?.inet);
+    let files = files(images)?.into_iter();
+    Ok(files.filter_map(|file| file.inet).collect())
+}
+
+fn files(images: &Path) -> io::Result<Vec<File>> {
+    let messages = FILES.read(images)?;
+    let files = messages
+        .iter()
+        .map(|message| File::decode(message.as_slice()));
+    Ok(files.collect::<Result<_, _>>()?)
+}
+
+impl File {
+    /// The abstract name, without its zero, that a unix socket has to itself, and its type: names are of one type each.
+    fn bound_name(&self) -> Option<(u32, &[u8])> {
+        let unix = self.unix.as_ref()?;
+        let is_connected = unix.state == ESTABLISHED;
+        let name = unix.name.strip_prefix(&[0]).filter(|_| !is_connected)?;
+        Some((unix.kind, name))
     }
-    Ok(found)
+}
+
+fn unbindable_name((kind, name): (u32, &[u8])) -> Option<Unbindable> {
+    let kind = match kind as libc::c_int {
+        libc::SOCK_STREAM => SockType::Stream,
+        libc::SOCK_DGRAM => SockType::Datagram,
+        libc::SOCK_SEQPACKET => SockType::SeqPacket,
+        _ => return None,
+    };
+    let tried = || {
+        let socket = socket(AddressFamily::Unix, kind, SockFlag::SOCK_CLOEXEC, None)?;
+        bind(socket.as_raw_fd(), &UnixAddr::new_abstract(name)?)
+    };
+    Some(Unbindable {
+        error: tried().err()?,
+        bound: Bound::Abstract(name.to_vec()),
+    })
 }
 
 impl Inet {
@@ -113,16 +189,12 @@ impl Inet {
     /// are not there yet. It lets all sockets share a port, too, so that those of one program can: what it has restored
     /// it would bind over. Here only those share one that did. Where CRIU looks at devices, it is not tried.
     fn unbindable(&self) -> Option<Unbindable> {
-        let (kind, name) = match self.protocol as i32 {
-            libc::IPPROTO_TCP => (SockType::Stream, "TCP"),
-            libc::IPPROTO_UDP => (SockType::Datagram, "UDP"),
-            _ => return None,
+        let bound = self.bound()?;
+        let (kind, address) = match &bound {
+            Bound::Tcp(address) => (SockType::Stream, *address),
+            Bound::Udp(address) => (SockType::Datagram, *address),
+            Bound::Abstract(_) => return None,
         };
-        let is_of_device = self.options.as_ref().is_some_and(|o| !o.device.is_empty());
-        if self.port == 0 || self.is_connection() || is_of_device || !self.interface.is_empty() {
-            return None;
-        }
-        let address = SocketAddr::new(self.ip_address()?, u16::try_from(self.port).ok()?);
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::Inet,
             SocketAddr::V6(_) => AddressFamily::Inet6,
@@ -141,11 +213,20 @@ impl Inet {
             bind(socket.as_raw_fd(), &SockaddrStorage::from(address))
         };
         let error = tried().err()?;
-        Some(Unbindable {
-            kind: name,
-            address,
-            error,
-        })
+        Some(Unbindable { bound, error })
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        let is_of_device = self.options.as_ref().is_some_and(|o| !o.device.is_empty());
+        if self.port == 0 || self.is_connection() || is_of_device || !self.interface.is_empty() {
+            return None;
+        }
+        let address = SocketAddr::new(self.ip_address()?, u16::try_from(self.port).ok()?);
+        match self.protocol as i32 {
+            libc::IPPROTO_TCP => Some(Bound::Tcp(address)),
+            libc::IPPROTO_UDP => Some(Bound::Udp(address)),
+            _ => None,
+        }
     }
 
     /// Or was one (`tcp_connection` there): CRIU does not bind it like others.
@@ -171,6 +252,8 @@ impl Inet {
 mod tests {
     use super::*;
     use std::net::{TcpListener, UdpSocket};
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::UnixListener;
 
     fn inet(protocol: i32, other_port: u32, address: SocketAddr) -> Inet {
         let (family, octets) = match address.ip() {
@@ -191,8 +274,14 @@ mod tests {
     }
 
     fn said_of(one: Inet) -> Vec<String> {
+        said_of_file(&File {
+            inet: Some(one),
+            unix: None,
+        })
+    }
+
+    fn said_of_file(file: &File) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = File { inet: Some(one) };
         FILES
             .write(folder.path(), &[file.encode_to_vec()])
             .expect("it is our folder");
@@ -217,6 +306,36 @@ mod tests {
             let address = udp.local_addr().expect("bound");
             assert_eq!(said_of(inet(libc::IPPROTO_UDP, 0, address)).len(), 1);
         }
+    }
+
+    #[test]
+    fn an_abstract_name_is_free_or_not() {
+        const IS_NOT_CONNECTED: u32 = 7;
+        const LISTENS: u32 = 10;
+        let name = format!("strobe-test-{}\n", std::process::id());
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).expect("short");
+        let listener = UnixListener::bind_addr(&address).expect("a name of ours");
+        let asked = |kind: i32, state: u32| {
+            said_of_file(&File {
+                inet: None,
+                unix: Some(Unix {
+                    kind: kind as u32,
+                    state,
+                    name: [&[0], name.as_bytes()].concat(),
+                }),
+            })
+        };
+        let said = asked(libc::SOCK_STREAM, LISTENS);
+        let expected = format!(
+            "the abstract name @strobe-test-{}\\n of a unix socket of the program is in use",
+            std::process::id()
+        );
+        assert_eq!(said, [expected]);
+        assert!(asked(libc::SOCK_DGRAM, IS_NOT_CONNECTED).is_empty());
+        // One that was accepted has the name of what has accepted it.
+        assert!(asked(libc::SOCK_STREAM, ESTABLISHED).is_empty());
+        drop(listener);
+        assert!(asked(libc::SOCK_STREAM, LISTENS).is_empty());
     }
 
     #[test]

@@ -6,12 +6,16 @@
 //! whoever wants to call, or restore, holds a lock: a byte of one file for each process, freed by the
 //! kernel with whoever held it.
 //!
+//! Ports and abstract names are a network namespace's, whatever else a restore has to itself (an instance has numbers and
+//! files of its own): two that both find them free could both have them, as CRIU lets sockets share a port. So who looks
+//! at those holds the byte of the namespace until the program is back.
+//!
 //! The file is the machine's, and containers that share it number their processes alike: a process is
 //! known by its PID namespace and its number there, whoever looks.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,8 +26,9 @@ use nix::fcntl::{FcntlArg, fcntl};
 use crate::process;
 
 /// Where only root writes: both need root anyway.
-const CHECKPOINTS: &str = "/run/strobe-checkpoint.lock";
-const RESTORES: &str = "/run/strobe-restore.lock";
+const FOLDER: &str = "/run";
+const CHECKPOINTS: &str = "strobe-checkpoint.lock";
+const RESTORES: &str = "strobe-restore.lock";
 
 /// How long who comes second waits: much longer than a look at the launches takes.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,7 +50,7 @@ impl Lease {
         let byte = byte_of(pid)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match lock(Path::new(CHECKPOINTS), byte)? {
+            match lock(&Path::new(FOLDER).join(CHECKPOINTS), byte)? {
                 None if Instant::now() < deadline => thread::sleep(LOOK_AGAIN),
                 lease => return Ok(lease),
             }
@@ -55,7 +60,16 @@ impl Lease {
     /// Of a process that is to be restored among those that we see. `None` while another restore has it.
     pub fn of_restore(pid: u32) -> io::Result<Option<Self>> {
         let namespace = process::number_inside(std::process::id())?.0;
-        lock(Path::new(RESTORES), byte(namespace, pid)?)
+        lock(&Path::new(FOLDER).join(RESTORES), byte(namespace, pid)?)
+    }
+
+    /// Of the ports and abstract names of this process's network namespace, where `root` is that of the machine. `None`
+    /// while another restore has them.
+    pub fn of_ports(root: &Path) -> io::Result<Option<Self>> {
+        let namespace = fs::metadata("/proc/self/ns/net")?.ino();
+        let folder = root.join(FOLDER.trim_start_matches('/'));
+        // No process has this number, and no two namespaces of any kind the same inode.
+        lock(&folder.join(RESTORES), byte(namespace, 0)?)
     }
 }
 
