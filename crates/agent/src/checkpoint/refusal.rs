@@ -186,6 +186,8 @@ mod tests {
             Refusal::HipDoesNotAnswer => Refusal::HipDoesNotAnswer, "HIP does not answer";
             Refusal::LinkerDoesNotAnswer => Refusal::LinkerDoesNotAnswer,
                 "the dynamic linker does not answer";
+            Refusal::CacheDoesNotAnswer => Refusal::CacheDoesNotAnswer,
+                "the disk with the cache of footprints does not answer (XDG_CACHE_HOME chooses another)";
             Refusal::Hip { .. } => Refusal::Hip {
                     what: "hipDeviceSynchronize",
                     status: Status(719),
