@@ -290,7 +290,8 @@ fn what_is_mounted_is_an_instances_own_too_whatever_it_is() {
             number True\n";
         let log = fs::read_to_string(log_of(&folder, name)).expect("a log");
         assert_eq!(log, format!("{OF_LAYERS}{expected}"), "{name}");
-        assert_eq!(looks(&mut device, "look-behind"), outside, "{name}");
+        let behind = looks(&mut device, &format!("look-behind-{umask}"));
+        assert_eq!(behind, outside, "{name}");
         let conf = fs::read_to_string(file_of(&folder, name, "conf")).expect("its copy");
         assert_eq!(conf, "outside\nits ");
     }
