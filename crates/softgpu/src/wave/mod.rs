@@ -63,8 +63,7 @@ mod vram;
 
 pub use access_log::{AccessLog, AccessedRange};
 pub use aperture::{LDS_APERTURE, PRIVATE_APERTURE};
-pub use dispatch::Dispatch;
-pub(crate) use dispatch::PRELOADED;
+pub use dispatch::{Dispatch, PRELOADED};
 pub use host::{Control, Host};
 pub use memory::{AddressSpace, HostMapping};
 pub use native::{Native, Traffic};
