@@ -124,7 +124,7 @@ Examples:
   strobe softgpu --target gfx90a -- ./train      the program needs code for it
   strobe softgpu --vram 4G --link-rate 11M --device-rate 340M -- strobe run -- ./train")]
 pub(crate) struct SoftgpuArguments {
-    /// What processors they are: gfx906, or gfx90a.
+    /// What processors they are: gfx906, gfx90a or gfx942.
     #[arg(long, value_name = "TARGET", default_value = "gfx906", value_parser = Model::named)]
     pub(crate) target: &'static Model,
     /// How many GPUs there are.

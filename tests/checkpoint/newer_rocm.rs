@@ -24,7 +24,7 @@ fn with_newer_criu() -> Command {
     command
 }
 
-fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
+pub(crate) fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
     let mut command = with_newer_criu();
     command.arg("checkpoint").arg(session.pid().to_string());
     command.arg("-o").arg(images).args(options);
@@ -34,8 +34,14 @@ fn checkpoint(session: &Session, images: &Path, options: &[&str]) -> Ended {
 }
 
 fn restore(images: &Path) -> Ended {
+    restore_on(images, &[])
+}
+
+/// With options of `strobe softgpu`.
+pub(crate) fn restore_on(images: &Path, device: &[&str]) -> Ended {
     let mut command = with_newer_criu();
-    command.args(["softgpu", "--"]).arg(strobe().path());
+    command.arg("softgpu").args(device);
+    command.arg("--").arg(strobe().path());
     command.args(["restore", "--wait"]).arg(images);
     Ended::new(&command.output().expect("strobe starts"))
 }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use strobe_criu::locate;
 use strobe_evaluation::compile::{TARGET, sources};
+use strobe_isa::Target;
 
 use super::programs;
 
@@ -58,37 +59,46 @@ impl Rocm {
 
     /// A HIP program of tests/programs, compiled once.
     pub(crate) fn program(&self, source: &str) -> String {
+        self.program_for(TARGET, source)
+    }
+
+    /// The same for any target.
+    pub(crate) fn program_for(&self, target: &Target, source: &str) -> String {
         static COMPILER: Mutex<()> = Mutex::new(());
         let _turn = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = programs().join(format!("rocm-{}", self.release));
         fs::create_dir_all(&folder).expect("a folder");
         let name = source.replace('/', "-").replace(".cpp", "");
+        let name = match target == TARGET {
+            true => name,
+            false => format!("{name}-{target}"),
+        };
         let program = folder.join(&name);
         let path = sources().join(source);
         let made = |file: &Path| fs::metadata(file).and_then(|meta| meta.modified()).ok();
         if made(&program) <= made(&path) {
-            self.compile(&path, &program);
+            self.compile(target, &path, &program);
         }
         program.into_os_string().into_string().expect("UTF-8")
     }
 
-    fn compile(&self, source: &Path, program: &Path) {
+    fn compile(&self, target: &Target, source: &Path, program: &Path) {
         let part = |end: &str| program.with_extension(end);
         let (device, bundle, host) = (part("co"), part("hipfb"), part("o"));
         run(self
-            .clang(program)
+            .clang(target, program)
             .args(["--cuda-device-only", "--no-gpu-bundle-output"])
             .arg(source)
             .arg("-o")
             .arg(&device));
-        let target = format!("hipv4-amdgcn-amd-amdhsa--{TARGET}");
+        let entry = format!("hipv4-amdgcn-amd-amdhsa--{target}");
         run(Command::new("clang-offload-bundler-15")
             .args(["-type=o", "-bundle-align=4096", "-input=/dev/null"])
-            .arg(format!("-targets=host-x86_64-unknown-linux,{target}"))
+            .arg(format!("-targets=host-x86_64-unknown-linux,{entry}"))
             .arg(format!("-input={}", device.display()))
             .arg(format!("-output={}", bundle.display())));
         run(self
-            .clang(program)
+            .clang(target, program)
             .args([
                 "--cuda-host-only",
                 "-Xclang",
@@ -115,7 +125,7 @@ impl Rocm {
     }
 
     /// Its compiler, by its own loader; the scripts stand beside the program, where clang finds its linker, too.
-    fn clang(&self, program: &Path) -> Command {
+    fn clang(&self, target: &Target, program: &Path) -> Command {
         let (root, libraries) = (self.root(), self.libraries());
         let llvm = root.join(format!("usr/lib/llvm-{}", self.llvm));
         let folder = program.parent().expect("a folder");
@@ -137,7 +147,7 @@ impl Rocm {
         let mut command = Command::new(folder.join("clang++"));
         command
             .args(["-no-canonical-prefixes", "-x", "hip", "-O2", "-std=c++17"])
-            .arg(format!("--offload-arch={TARGET}"))
+            .arg(format!("--offload-arch={target}"))
             .arg("-resource-dir")
             .arg(&resources)
             .arg("-isystem")
@@ -150,6 +160,10 @@ impl Rocm {
                 resources.join("amdgcn/bitcode").display()
             ))
             .arg("-D__HIP_PLATFORM_AMD__");
+        if *target == Target::GFX942 {
+            // As the newest compilers do by themselves: what kernels are called with stands in registers.
+            command.args(["-mllvm", "-amdgpu-kernarg-preload-count=16"]);
+        }
         command
     }
 }

@@ -1,5 +1,5 @@
-// Matrix instructions, packed singles, doubles and accumulation registers of gfx90a, against the host. Where the
-// processor has none of them the host's own sums stand in, and the program says the same.
+// Matrix instructions, packed singles, doubles and accumulation registers of gfx90a and gfx942, against the host. Where the
+// processor has not one of them the host's own sums stand in, and the program says the same.
 //
 // matrix [SEED [LOG]]   with a log: sums in accumulation registers, until LOG.rounds is there; what they came to
 #include <unistd.h>
@@ -26,63 +26,10 @@ typedef _Float16 h4 __attribute__((ext_vector_type(4)));
 typedef short s2 __attribute__((ext_vector_type(2)));
 typedef short s4 __attribute__((ext_vector_type(4)));
 
-// What a lane has of A and B, and of C and D.
-struct F32 { typedef float In; typedef float Sum; enum { EACH = 1, ROWS = 4 }; };
-struct F16 { typedef h4 In; typedef float Sum; enum { EACH = 4, ROWS = 4 }; };
-struct B2 { typedef s2 In; typedef float Sum; enum { EACH = 2, ROWS = 4 }; };
-struct B4 { typedef s4 In; typedef float Sum; enum { EACH = 4, ROWS = 4 }; };
-struct I8 { typedef int In; typedef int Sum; enum { EACH = 4, ROWS = 4 }; };
-struct F64 { typedef double In; typedef double Sum; enum { EACH = 1, ROWS = 1 }; };
-
-#if defined(__gfx90a__)
-#define MATRIX(name, type, m, k, blocks, vector)                                               \
-    struct name : type {                                                                       \
-        enum { M = m, K = k, BLOCKS = blocks };                                                \
-        typedef vector Sums;                                                                   \
-        static __device__ Sums run(In a, In b, Sums c) {                                       \
-            return __builtin_amdgcn_mfma_##name(a, b, c, 0, 0, 0);                             \
-        }                                                                                      \
-    };
-#else
-#define MATRIX(name, type, m, k, blocks, vector)                                               \
-    struct name : type {                                                                       \
-        enum { M = m, K = k, BLOCKS = blocks };                                                \
-        typedef vector Sums;                                                                   \
-        static __device__ Sums run(In, In, Sums c) { return c; }                               \
-    };
-#endif
-
-MATRIX(f32_32x32x1f32, F32, 32, 1, 2, f32x32)
-MATRIX(f32_16x16x1f32, F32, 16, 1, 4, f16)
-MATRIX(f32_4x4x1f32, F32, 4, 1, 16, f4)
-MATRIX(f32_32x32x2f32, F32, 32, 2, 1, f16)
-MATRIX(f32_16x16x4f32, F32, 16, 4, 1, f4)
-MATRIX(f32_32x32x4f16, F16, 32, 4, 2, f32x32)
-MATRIX(f32_16x16x4f16, F16, 16, 4, 4, f16)
-MATRIX(f32_4x4x4f16, F16, 4, 4, 16, f4)
-MATRIX(f32_32x32x8f16, F16, 32, 8, 1, f16)
-MATRIX(f32_16x16x16f16, F16, 16, 16, 1, f4)
-MATRIX(f32_32x32x2bf16, B2, 32, 2, 2, f32x32)
-MATRIX(f32_16x16x8bf16, B2, 16, 8, 1, f4)
-MATRIX(f32_32x32x8bf16_1k, B4, 32, 8, 1, f16)
-MATRIX(f32_16x16x16bf16_1k, B4, 16, 16, 1, f4)
-MATRIX(f32_4x4x4bf16_1k, B4, 4, 4, 16, f4)
-MATRIX(i32_32x32x4i8, I8, 32, 4, 2, i32x32)
-MATRIX(i32_32x32x8i8, I8, 32, 8, 1, i16)
-MATRIX(i32_16x16x16i8, I8, 16, 16, 1, i4)
-MATRIX(f64_16x16x4f64, F64, 16, 4, 1, d4)
-MATRIX(f64_4x4x4f64, F64, 4, 4, 4, double)
-
-template <class T>
-__global__ void multiply(const typename T::In* a, const typename T::In* b, typename T::Sums* c) {
-    int lane = threadIdx.x;
-    // Twice, so that a sum is an addend, too.
-    c[lane] = T::run(a[lane], b[lane], T::run(b[lane], a[lane], c[lane]));
-}
-
 // Small whole numbers: sums of their products are exact in any order.
 template <class In> In element(const int* values);
 template <> float element<float>(const int* v) { return v[0]; }
+template <> f2 element<f2>(const int* v) { return f2{(float)v[0], (float)v[1]}; }
 template <> double element<double>(const int* v) { return v[0]; }
 template <> h4 element<h4>(const int* v) {
     return h4{(_Float16)v[0], (_Float16)v[1], (_Float16)v[2], (_Float16)v[3]};
@@ -100,8 +47,112 @@ template <> s4 element<s4>(const int* v) {
 template <> int element<int>(const int* v) {
     return (v[0] & 255) | (v[1] & 255) << 8 | (v[2] & 255) << 16 | (v[3] & 255) << 24;
 }
+template <> long element<long>(const int* v) {
+    return (unsigned)element<int>(v) | (unsigned long)(unsigned)element<int>(v + 4) << 32;
+}
 
-static bool is_matrix;
+// What a lane has of A and B, and of C and D.
+template <class T, class S, int N, int R>
+struct Elements {
+    typedef T In;
+    typedef S Sum;
+    enum { EACH = N, ROWS = R };
+    static In in(const int* values) { return element<In>(values); }
+};
+typedef Elements<float, float, 1, 4> F32;
+typedef Elements<f2, float, 2, 4> XF32;
+typedef Elements<h4, float, 4, 4> F16;
+typedef Elements<s2, float, 2, 4> B2;
+typedef Elements<s4, float, 4, 4> B4;
+typedef Elements<int, int, 4, 4> I8;
+typedef Elements<long, int, 8, 4> I8S;
+typedef Elements<double, double, 1, 1> F64;
+// fp8 and bf8: so many bits of mantissa, and a bias.
+template <int MANTISSA, int BIAS>
+struct F8 : Elements<long, float, 8, 4> {
+    static long in(const int* values) {
+        unsigned long all = 0;
+        for (int n = 0; n < 8; ++n) {
+            int magnitude = abs(values[n]), exponent = 0;
+            if (magnitude == 0) continue;
+            while (magnitude >> (exponent + 1)) ++exponent;
+            int fraction = (magnitude << MANTISSA >> exponent) & ((1 << MANTISSA) - 1);
+            unsigned long bits = (exponent + BIAS) << MANTISSA | fraction | (values[n] < 0) << 7;
+            all |= bits << (8 * n);
+        }
+        return all;
+    }
+};
+typedef F8<3, 8> FP8;
+typedef F8<2, 16> BF8;
+
+// Which processors have it.
+enum { MI200 = 1, MI300 = 2, BOTH = MI200 | MI300 };
+#if defined(__gfx90a__) || defined(__gfx942__)
+#define HAS_MATRICES
+#endif
+
+#define SHAPE(name, of, type, m, k, blocks, vector, product)                                   \
+    struct name : type {                                                                       \
+        enum { OF = of, M = m, K = k, BLOCKS = blocks };                                       \
+        typedef vector Sums;                                                                   \
+        static __device__ Sums run(In a, In b, Sums c) { return product; }                     \
+    };
+#define MFMA(name) __builtin_amdgcn_mfma_##name(a, b, c, 0, 0, 0)
+#ifdef HAS_MATRICES
+#define MATRIX(name, ...) SHAPE(name, BOTH, __VA_ARGS__, MFMA(name))
+#else
+#define MATRIX(name, ...) SHAPE(name, BOTH, __VA_ARGS__, c)
+#endif
+#if defined(__gfx90a__)
+#define OF_MI200(name, ...) SHAPE(name, MI200, __VA_ARGS__, MFMA(name))
+#else
+#define OF_MI200(name, ...) SHAPE(name, MI200, __VA_ARGS__, c)
+#endif
+#if defined(__gfx942__)
+#define OF_MI300(name, ...) SHAPE(name, MI300, __VA_ARGS__, MFMA(name))
+#else
+#define OF_MI300(name, ...) SHAPE(name, MI300, __VA_ARGS__, c)
+#endif
+
+MATRIX(f32_32x32x1f32, F32, 32, 1, 2, f32x32)
+MATRIX(f32_16x16x1f32, F32, 16, 1, 4, f16)
+MATRIX(f32_4x4x1f32, F32, 4, 1, 16, f4)
+MATRIX(f32_32x32x2f32, F32, 32, 2, 1, f16)
+MATRIX(f32_16x16x4f32, F32, 16, 4, 1, f4)
+MATRIX(f32_32x32x4f16, F16, 32, 4, 2, f32x32)
+MATRIX(f32_16x16x4f16, F16, 16, 4, 4, f16)
+MATRIX(f32_4x4x4f16, F16, 4, 4, 16, f4)
+MATRIX(f32_32x32x8f16, F16, 32, 8, 1, f16)
+MATRIX(f32_16x16x16f16, F16, 16, 16, 1, f4)
+OF_MI200(f32_32x32x2bf16, B2, 32, 2, 2, f32x32)
+OF_MI200(f32_16x16x8bf16, B2, 16, 8, 1, f4)
+MATRIX(f32_32x32x8bf16_1k, B4, 32, 8, 1, f16)
+MATRIX(f32_16x16x16bf16_1k, B4, 16, 16, 1, f4)
+MATRIX(f32_4x4x4bf16_1k, B4, 4, 4, 16, f4)
+MATRIX(i32_32x32x4i8, I8, 32, 4, 2, i32x32)
+OF_MI200(i32_32x32x8i8, I8, 32, 8, 1, i16)
+OF_MI200(i32_16x16x16i8, I8, 16, 16, 1, i4)
+MATRIX(f64_16x16x4f64, F64, 16, 4, 1, d4)
+MATRIX(f64_4x4x4f64, F64, 4, 4, 4, double)
+OF_MI300(f32_32x32x4_xf32, XF32, 32, 4, 1, f16)
+OF_MI300(f32_16x16x8_xf32, XF32, 16, 8, 1, f4)
+OF_MI300(i32_32x32x16_i8, I8S, 32, 16, 1, i16)
+OF_MI300(i32_16x16x32_i8, I8S, 16, 32, 1, i4)
+OF_MI300(f32_32x32x16_fp8_fp8, FP8, 32, 16, 1, f16)
+OF_MI300(f32_16x16x32_fp8_fp8, FP8, 16, 32, 1, f4)
+OF_MI300(f32_32x32x16_bf8_bf8, BF8, 32, 16, 1, f16)
+OF_MI300(f32_16x16x32_bf8_bf8, BF8, 16, 32, 1, f4)
+
+template <class T>
+__global__ void multiply(const typename T::In* a, const typename T::In* b, typename T::Sums* c) {
+    int lane = threadIdx.x;
+    // Twice, so that a sum is an addend, too.
+    c[lane] = T::run(a[lane], b[lane], T::run(b[lane], a[lane], c[lane]));
+}
+
+// What it is, of those that have matrices.
+static int processor;
 
 // Element (row, k) of a block in lane and place: columns of all blocks follow one another.
 template <class T>
@@ -124,8 +175,8 @@ static void test(const char* name) {
     for (int& value : b) value = rand() % 13 - 6;
     std::vector<typename T::In> in_a(64), in_b(64);
     for (int lane = 0; lane < 64; ++lane) {
-        in_a[lane] = element<typename T::In>(&a[lane * T::EACH]);
-        in_b[lane] = element<typename T::In>(&b[lane * T::EACH]);
+        in_a[lane] = T::in(&a[lane * T::EACH]);
+        in_b[lane] = T::in(&b[lane * T::EACH]);
     }
     const int sums = T::BLOCKS * T::M * T::M / 64;
     std::vector<typename T::Sum> c(64 * sums);
@@ -145,7 +196,7 @@ static void test(const char* name) {
                 expected[(block * T::M + i) * T::M + j] = value;
                 c[place(block, i, j)] = value;
             }
-    if (is_matrix) {
+    if (processor & T::OF) {
         multiply_add<T>(b.data(), a.data(), expected.data());
         multiply_add<T>(a.data(), b.data(), expected.data());
     }
@@ -195,7 +246,7 @@ __global__ __launch_bounds__(256) void pressure(const float* in, float* out, int
     out[i] = all;
 }
 
-#if defined(__gfx90a__)
+#ifdef HAS_MATRICES
 static __device__ void add(double* sum, double value) { unsafeAtomicAdd(sum, value); }
 static __device__ void raise(double* most, double value) {
     typedef __attribute__((address_space(1))) double* global;
@@ -295,18 +346,26 @@ enum { GROUPS = 3 };
 
 // Adds a product to accumulation registers again and again, until it is told to stop.
 __global__ void chain(const int* a, const int* b, int* out, unsigned* rounds, volatile unsigned* flags) {
-#if defined(__gfx90a__)
+#ifdef HAS_MATRICES
     int lane = threadIdx.x;
     i16 sums = {};
+#if defined(__gfx942__)
+    // Of the eight bytes of a lane four are zero.
+    unsigned long in_a = (unsigned)a[lane], in_b = (unsigned)b[lane];
+#define PRODUCT "v_mfma_i32_32x32x16_i8 %0, %1, %2, %0\n"
+#else
+    int in_a = a[lane], in_b = b[lane];
+#define PRODUCT "v_mfma_i32_32x32x8i8 %0, %1, %2, %0\n"
+#endif
     unsigned done = 0;
     while (!flags[0]) {
         asm volatile(
             "s_nop 15\n"
-            "v_mfma_i32_32x32x8i8 %0, %1, %2, %0\n"
+            PRODUCT
             "s_nop 15\n"
             "s_nop 15"
             : "+a"(sums)
-            : "v"(a[lane]), "v"(b[lane]));
+            : "v"(in_a), "v"(in_b));
         ++done;
         flags[1 + blockIdx.x] = 1;
         __builtin_amdgcn_s_sleep(1);
@@ -364,7 +423,8 @@ int main(int argc, char** argv) {
     if (argc > 2) return held(argv[2]);
     hipDeviceProp_t properties;
     CHECK(hipGetDeviceProperties(&properties, 0));
-    is_matrix = !strncmp(properties.gcnArchName, "gfx90a", 6);
+    auto is = [&](const char* name) { return !strncmp(properties.gcnArchName, name, strlen(name)); };
+    processor = is("gfx90a") ? MI200 : is("gfx942") ? MI300 : 0;
 #define TEST(name) test<name>(#name)
     TEST(f32_32x32x1f32);
     TEST(f32_16x16x1f32);
@@ -386,5 +446,13 @@ int main(int argc, char** argv) {
     TEST(i32_16x16x16i8);
     TEST(f64_16x16x4f64);
     TEST(f64_4x4x4f64);
+    TEST(f32_32x32x4_xf32);
+    TEST(f32_16x16x8_xf32);
+    TEST(i32_32x32x16_i8);
+    TEST(i32_16x16x32_i8);
+    TEST(f32_32x32x16_fp8_fp8);
+    TEST(f32_16x16x32_fp8_fp8);
+    TEST(f32_32x32x16_bf8_bf8);
+    TEST(f32_16x16x32_bf8_bf8);
     test_vectors();
 }

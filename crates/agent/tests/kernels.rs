@@ -7,8 +7,16 @@ use objects::OBJECTS;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian's, the one that hipcc of ROCm 5.2.3 runs.
-const COMPILER: &str = "clang-15";
+/// Debian's, the one that hipcc of ROCm 5.2.3 runs, which does not know the newest target.
+fn compiler(target: &str) -> &'static str {
+    match target {
+        "gfx942" => "clang-19",
+        _ => "clang-15",
+    }
+}
+
+/// Where the compilers find their linker, which is of one release for all.
+const LINKER: &str = "-B/usr/lib/llvm-15/bin";
 
 /// The sources, in the order of their names.
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -29,11 +37,12 @@ fn committed_code_objects_are_what_their_source_compiles_to() {
     for (target, _) in OBJECTS {
         let name = format!("{target}.co");
         let fresh = out.path().join(&name);
-        let status = Command::new(COMPILER)
+        let status = Command::new(compiler(target))
             .args(["-x", "cl", "-cl-std=CL2.0", "-O3", "-Wall", "-Werror"])
             .args(["-target", "amdgcn-amd-amdhsa", "-nogpulib"])
             .args([&format!("-mcpu={target}"), "-mcode-object-version=4"])
             .args(sources(&folder))
+            .arg(LINKER)
             .arg("-o")
             .arg(&fresh)
             .status()

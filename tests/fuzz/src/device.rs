@@ -155,7 +155,7 @@ impl Device {
             descriptor,
             packet_address: PACKET,
             queue_address: QUEUE,
-            dispatch_id: 0,
+            ..Dispatch::default()
         }
     }
 

@@ -4,4 +4,5 @@
 pub(crate) const OBJECTS: &[(&str, &[u8])] = &[
     ("gfx906", include_bytes!("../../kernels/gfx906.co")),
     ("gfx90a", include_bytes!("../../kernels/gfx90a.co")),
+    ("gfx942", include_bytes!("../../kernels/gfx942.co")),
 ];

@@ -2,6 +2,7 @@
 
 use std::convert::identity;
 
+use super::f16::F16;
 use super::float::{self, double, single};
 
 /// What a read-modify-write operation stores.
@@ -35,6 +36,32 @@ pub(super) enum Rmw {
     FMax,
     /// Compare and swap that compares as floats.
     FCompareSwap,
+    /// Sums of two halves, and of two `bf16`s.
+    AddHalves,
+    AddBrains,
+}
+
+/// Two halves of a word, each in its turn.
+#[inline(always)]
+fn by_halves(old: u32, a: u32, add: impl Fn(u16, u16) -> u16) -> u32 {
+    let [low, high] = [0, 16].map(|at| u32::from(add((old >> at) as u16, (a >> at) as u16)));
+    low | high << 16
+}
+
+fn sum_of_halves(a: u16, b: u16) -> u16 {
+    F16(a).map2(F16(b), |a, b| a + b).0
+}
+
+/// Rounded to nearest even. (The sum in single precision is that of 16-bit numbers but for a rounding so far below their
+/// last bit that the second does not see it: 24 bits are at least twice 8 and 2.)
+fn sum_of_brains(a: u16, b: u16) -> u16 {
+    let wide = |x: u16| f32::from_bits(u32::from(x) << 16);
+    let sum = wide(a) + wide(b);
+    let bits = sum.to_bits();
+    if sum.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
 /// The new value, for both widths; `a` and `b` are the data values in the order LDS instructions have
@@ -99,6 +126,9 @@ macro_rules! apply {
                         old
                     }
                 }
+                // Of a word; there are no others.
+                Self::AddHalves => by_halves(old as u32, a as u32, sum_of_halves) as $word,
+                Self::AddBrains => by_halves(old as u32, a as u32, sum_of_brains) as $word,
             }
         }
     };
@@ -124,6 +154,8 @@ impl Rmw {
             "add_f32" | "add_f64" => Self::MemoryFAdd,
             "min_f64" => Self::FMin,
             "max_f64" => Self::FMax,
+            "pk_add_f16" => Self::AddHalves,
+            "pk_add_bf16" => Self::AddBrains,
             _ => return None,
         })
     }
@@ -152,11 +184,13 @@ impl Rmw {
             ("dec", _) => Self::Dec,
             ("mskor", _) => Self::MaskOr,
             ("wrap", _) => Self::Wrap,
+            ("pk_add", b'f') => Self::AddHalves,
+            ("pk_add", b'b') => Self::AddBrains,
             _ => return None,
         })
     }
 
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 23] = [
         Self::Swap,
         Self::CompareSwap,
         Self::Add,
@@ -178,6 +212,8 @@ impl Rmw {
         Self::FMin,
         Self::FMax,
         Self::FCompareSwap,
+        Self::AddHalves,
+        Self::AddBrains,
     ];
 
     /// The operation of a step, which keeps it as a number.

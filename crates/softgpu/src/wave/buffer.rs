@@ -4,7 +4,7 @@
 //! which are not checked against the descriptor's size: LLVM relies on it when it folds `a[i - 1]`
 //! of an array on the stack into an offset register that may be negative and a constant.
 
-use strobe_isa::{Class, Inst, Operand};
+use strobe_isa::{Class, Generation, Inst, Operand};
 
 use super::atomics::Rmw;
 use super::flat::atomic_lanes;

@@ -2,7 +2,7 @@
 //! hardware registers.
 
 use strobe_isa::scalar_register::M0;
-use strobe_isa::{Inst, Op};
+use strobe_isa::{Generation, Inst, Op};
 
 use super::aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 use super::group::Group;
@@ -68,6 +68,9 @@ pub(super) fn translate(inst: &Inst, base: Step) -> Option<Step> {
             });
         }
         Op::s_getreg_b32 => {
+            if inst.imm & 63 == XCC_ID && inst.generation < Generation::Cdna3 {
+                return None;
+            }
             hardware_register(0, inst.imm)?;
             return Some(Step {
                 run: get_register,
@@ -203,13 +206,15 @@ fn trap(_: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
 const MODE: i32 = 1;
 const TRAP_STATUS: i32 = 3;
 const SH_MEM_BASES: i32 = 15;
+/// Which die of the processor, since gfx942: the first.
+const XCC_ID: i32 = 20;
 
 /// The field of a hardware register that `selector` names; `None` for registers not modelled.
 fn hardware_register(mode: u32, selector: i32) -> Option<u32> {
     let value = match selector & 63 {
         MODE => mode,
         // No exception is ever enabled.
-        TRAP_STATUS => 0,
+        TRAP_STATUS | XCC_ID => 0,
         SH_MEM_BASES => (LDS_APERTURE >> 32) as u32 | (PRIVATE_APERTURE >> 48) as u32,
         _ => return None,
     };

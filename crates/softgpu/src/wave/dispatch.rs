@@ -4,6 +4,12 @@ use strobe_code_object::Descriptor;
 use strobe_isa::{Accumulators, Target};
 use strobe_kfd::aql::KernelDispatch;
 
+/// The most words of the kernarg segment that are loaded before a wave starts: as many as there are user registers.
+pub const PRELOADED: usize = 16;
+/// Where there are some, the first instructions are for packet processors that load none, and are skipped (LLVM's AMDGPU
+/// guide, "Preloaded Kernel Arguments").
+const WITHOUT_PRELOAD: u64 = 256;
+
 /// Everything a workgroup must know of its dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
@@ -13,6 +19,8 @@ pub struct Dispatch {
     pub packet: KernelDispatch,
     /// Of the kernel that the packet names.
     pub descriptor: Descriptor,
+    /// What the descriptor has loaded into scalar registers of every wave, from the kernarg segment.
+    pub preloaded: [u32; PRELOADED],
     /// Address of the packet in its queue's ring.
     pub packet_address: u64,
     /// Address of the queue's `amd_queue_t`.
@@ -28,6 +36,7 @@ impl Default for Dispatch {
             target: Target::DEFAULT,
             packet: KernelDispatch::default(),
             descriptor: Descriptor::default(),
+            preloaded: [0; PRELOADED],
             packet_address: 0,
             queue_address: 0,
             dispatch_id: 0,
@@ -72,8 +81,13 @@ impl Dispatch {
 
     /// Address of the first instruction.
     pub fn entry(&self) -> u64 {
+        let skipped = match self.descriptor.preload_length {
+            0 => 0,
+            _ => WITHOUT_PRELOAD,
+        };
         self.packet
             .kernel_object
             .wrapping_add_signed(self.descriptor.entry_offset)
+            .wrapping_add(skipped)
     }
 }

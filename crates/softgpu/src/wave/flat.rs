@@ -1,6 +1,7 @@
 //! FLAT, GLOBAL and SCRATCH instructions: one 64-bit address a lane.
 
-use strobe_isa::{Class, Inst, Operand, Space};
+use strobe_isa::scalar_register::M0;
+use strobe_isa::{Class, Generation, Inst, Op, Operand, Space};
 
 use super::aperture::{LDS_APERTURE, PRIVATE_APERTURE};
 use super::atomics::Rmw;
@@ -23,7 +24,8 @@ const SCRATCH: u8 = 2;
 
 /// Translates; `None` if the instruction is not known.
 pub(super) fn translate(inst: &Inst, base: Step, uses_avx512: bool) -> Option<Step> {
-    if inst.lds || inst.tfe {
+    let is_to_lds = inst.op == Op::global_load_lds_dword;
+    if inst.lds && !is_to_lds || inst.tfe {
         return None;
     }
     let info = inst.op.info();
@@ -35,7 +37,30 @@ pub(super) fn translate(inst: &Inst, base: Step, uses_avx512: bool) -> Option<St
     };
     // The second data operand of no instruction: place 2 is the scalar base.
     let base = Step { sdst: mode, ..base };
+    if is_to_lds {
+        return Some(Step {
+            run: load_to_lds,
+            ..base
+        });
+    }
     translated!(inst, base, uses_avx512)
+}
+
+/// A word of each active lane, to where M0 and the instruction's offset say in LDS, and a word further on for each lane
+/// before it in the wave (LLVM's `llvm.amdgcn.global.load.lds`; AMD's CDNA4 ISA: `LDSbase + M0[17:2] * 4 + INST.OFFSET +
+/// ThreadID * 4`).
+fn load_to_lds(w: &mut Wave, g: &mut Group<'_>, s: &Step) -> Outcome {
+    let (exec, addrs) = (w.exec(), addresses(w, s));
+    let first = (w.scalar(M0) & 0x3_fffc).wrapping_add_signed(s.imm);
+    for lane in active(exec) {
+        let words = g
+            .memory
+            .load_lane(addrs[lane], 4)
+            .map_err(|fault| fault.at(s.pc))?;
+        let to = first.wrapping_add(4 * lane as u32);
+        g.lds.store_lane(to, 4, words);
+    }
+    Ok(())
 }
 
 #[inline(always)]

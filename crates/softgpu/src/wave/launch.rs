@@ -1,11 +1,12 @@
 //! The registers that a wave starts with.
 //!
-//! Facts: LLVM's AMDGPU usage guide, "Initial Kernel Execution State" for GFX6 to GFX9 and GFX90A.
+//! Facts: LLVM's AMDGPU usage guide, "Initial Kernel Execution State" for GFX6 to GFX9, GFX90A and GFX942, and
+//! "Preloaded Kernel Arguments".
 
 use strobe_code_object::Descriptor;
 
 use super::control::check_mode;
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, PRELOADED};
 use super::private::WINDOW;
 use super::state::Wave;
 use super::stop::Stop;
@@ -50,6 +51,8 @@ pub(super) fn check(dispatch: &Dispatch) -> Result<(), Stop> {
         refuse("more than 1 MiB of private memory a work-item")
     } else if dispatch.descriptor.wave32() {
         refuse("32-lane waves")
+    } else if usize::from(dispatch.descriptor.preload_length) > PRELOADED {
+        refuse("more preloaded arguments than there are registers for them")
     } else if let Err(what) = check_mode(mode(&dispatch.descriptor)) {
         refuse(what)
     } else {
@@ -94,6 +97,8 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
         descriptor.private_segment_size_sgpr(),
         &[packet.private_segment_size],
     );
+    let preloaded = usize::from(descriptor.preload_length).min(PRELOADED);
+    put(w, preloaded > 0, &dispatch.preloaded[..preloaded]);
     // The system registers follow the number of user registers that the descriptor states.
     next = descriptor.user_sgprs() as u8;
     let mut put = |w: &mut Wave, enabled: bool, word: u32| {
@@ -107,7 +112,8 @@ pub(super) fn start(w: &mut Wave, dispatch: &Dispatch, id: [u32; 3], index: u32)
     }
     // Workgroup info: only the ordered-append and wave-count fields of graphics.
     put(w, descriptor.workgroup_info(), 0);
-    // Private memory of each wave begins at the window: its offset is zero.
+    // Private memory of each wave begins at the window: its offset is zero. (Where waves know its place no register says
+    // it, and this one is zero as are all.)
     put(w, descriptor.private_segment(), 0);
 
     let [x, y, z] = extent(dispatch, id);

@@ -121,8 +121,8 @@ impl Half {
         let src = source(operand, Kind::F32)?;
         let (lo, hi) = halves_of(src);
         match src {
-            // What the high half of a constant is no document says.
-            Src::Const(_) => (!takes_high).then_some(lo),
+            // What the high half of a constant is no document says, but for zero.
+            Src::Const(value) => (!takes_high || value == 0).then_some(lo),
             _ => Some(if takes_high { hi } else { lo }),
         }
     }

@@ -82,6 +82,10 @@ macro_rules! translated {
         if info.class == Class::Atomic {
             let (_, name) = info.name.split_once("_atomic_")?;
             let op = Rmw::of_memory(name.strip_suffix("_x2").unwrap_or(name))?;
+            // What older ones make of subnormals there nobody says.
+            if op == Rmw::AddHalves && inst.generation < Generation::Cdna3 {
+                return None;
+            }
             let returns = u64::from(inst.dsts[0] != Operand::None && inst.glc);
             return Some(Step {
                 run: compiled_twice!(uses_avx512, atomic),

@@ -10,8 +10,8 @@ use super::register::{MODIFIED, RESULT};
 use super::source::Src;
 use super::step::{Handler, NO_MASK, Step};
 use super::{
-    buffer, carry, compare, control, data_share, flat, matrix, packed_single, salu, smem, valu_16,
-    valu_cvt, valu_f32, valu_f64, valu_int,
+    buffer, carry, compare, control, data_share, flat, matrix, packed_single, salu, smem,
+    sparse_matrix, valu_16, valu_cvt, valu_f32, valu_f64, valu_int,
 };
 
 /// What translation depends on beside the instruction.
@@ -54,7 +54,10 @@ pub(super) fn translate(
             memory(inst, pc, context, steps)
         }
         Encoding::Vop3pMai if inst.op.info().class == Class::Matrix => {
-            steps.push(matrix::translate(inst, pc, context.uses_avx512)?);
+            let uses_avx512 = context.uses_avx512;
+            let step = matrix::translate(inst, pc, uses_avx512)
+                .or_else(|| sparse_matrix::translate(inst, pc, uses_avx512))?;
+            steps.push(step);
             Some(())
         }
         // With registers indexed, nobody says what of this is.
@@ -521,6 +524,8 @@ fn placement(inst: &Inst, kind: Kind) -> Option<Option<Place>> {
             | Op::v_med3_u16
             | Op::v_add_i16
             | Op::v_sub_i16
+            | Op::v_cvt_pk_fp8_f32
+            | Op::v_cvt_pk_bf8_f32
     );
     Some(keeps.then_some(Place {
         at: 0,

@@ -3,6 +3,7 @@
 use strobe_isa::Op;
 
 use super::f16::F16;
+use super::fp8;
 use super::group::Group;
 use super::lanes::{LaneOp, Value, compiled_twice, each_lane, halves, lane_ops};
 use super::state::Wave;
@@ -42,6 +43,12 @@ lane_ops! { table:
     v_cvt_pknorm_u16_f16(a: F16, b: F16) -> u32 {
         pack(unsigned_norm(a.to_f32()), unsigned_norm(b.to_f32()))
     }
+    v_cvt_f32_fp8(a: u32) -> f32 { fp8::fp8(a as u8) }
+    v_cvt_f32_bf8(a: u32) -> f32 { fp8::bf8(a as u8) }
+    v_cvt_pk_f32_fp8(a: u32) -> u64 { pair(fp8::fp8(a as u8), fp8::fp8((a >> 8) as u8)) }
+    v_cvt_pk_f32_bf8(a: u32) -> u64 { pair(fp8::bf8(a as u8), fp8::bf8((a >> 8) as u8)) }
+    v_cvt_pk_fp8_f32(a: f32, b: f32) -> u16 { u16::from_le_bytes([a, b].map(fp8::to_fp8)) }
+    v_cvt_pk_bf8_f32(a: f32, b: f32) -> u16 { u16::from_le_bytes([a, b].map(fp8::to_bf8)) }
     v_cvt_pkrtz_f16_f32(a: f32, b: f32) -> u32 {
         let half = |x| u32::from(F16::from_f32_toward_zero(x).0);
         pack(half(a), half(b))
@@ -55,6 +62,12 @@ lane_ops! { table:
         let at = (byte & 3) * 8;
         old & !(0xff << at) | u32::from(a.round_ties_even() as u8) << at
     }
+}
+
+/// Two singles in a pair of registers.
+#[inline(always)]
+fn pair(lo: f32, hi: f32) -> u64 {
+    u64::from(lo.to_bits()) | u64::from(hi.to_bits()) << 32
 }
 
 #[inline(always)]

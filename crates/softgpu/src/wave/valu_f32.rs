@@ -22,6 +22,8 @@ lane_ops! { table:
     v_mad_legacy_f32(a: f32, b: f32, c: f32) -> f32 { float::mul_legacy(a, b) + c }
     v_fma_f32(a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) }
     v_fmac_f32(a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) }
+    v_fmamk_f32(a: f32, k: f32, b: f32) -> f32 { a.mul_add(k, b) }
+    v_fmaak_f32(a: f32, b: f32, k: f32) -> f32 { a.mul_add(b, k) }
     v_min_f32(a: f32, b: f32) -> f32 { single::min(a, b) }
     v_max_f32(a: f32, b: f32) -> f32 { single::max(a, b) }
     v_min3_f32(a: f32, b: f32, c: f32) -> f32 { single::min(single::min(a, b), c) }

@@ -9,6 +9,7 @@ use super::step::{Handler, Outcome, Step};
 
 lane_ops! { table:
     v_mov_b32(a: u32) -> u32 { a }
+    v_mov_b64(a: u64) -> u64 { a }
     v_accvgpr_read_b32(a: u32) -> u32 { a }
     v_accvgpr_write_b32(a: u32) -> u32 { a }
     v_accvgpr_mov_b32(a: u32) -> u32 { a }
@@ -34,6 +35,7 @@ lane_ops! { table:
     v_sub_i32(a: i32, b: i32) -> i32 { a.wrapping_sub(b) }
     v_add3_u32(a: u32, b: u32, c: u32) -> u32 { a.wrapping_add(b).wrapping_add(c) }
     v_lshl_add_u32(a: u32, n: u32, c: u32) -> u32 { (a << (n & 31)).wrapping_add(c) }
+    v_lshl_add_u64(a: u64, n: u32, c: u64) -> u64 { (a << (n & 7)).wrapping_add(c) }
     v_add_lshl_u32(a: u32, b: u32, n: u32) -> u32 { a.wrapping_add(b) << (n & 31) }
     v_lshl_or_b32(a: u32, n: u32, c: u32) -> u32 { a << (n & 31) | c }
     v_and_or_b32(a: u32, b: u32, c: u32) -> u32 { a & b | c }

@@ -21,7 +21,7 @@ use crate::device::eviction;
 use crate::precedence::Precedence;
 use crate::space::{Snapshot, View};
 use crate::time_model::{self, Path};
-use crate::wave::{AccessLog, ComputeUnit, Dispatch, Native, Stop};
+use crate::wave::{AccessLog, ComputeUnit, Dispatch, Native, PRELOADED, Stop};
 
 /// Start and end of a dispatch in GPU ticks.
 pub(super) type Times = (u64, u64);
@@ -59,6 +59,7 @@ impl Run<'_> {
             target: model.target,
             packet: self.packet,
             descriptor,
+            preloaded: preloaded(space, &self.packet, &descriptor)?,
             packet_address: self.address,
             queue_address: self.queue_address,
             dispatch_id: self.index,
@@ -273,4 +274,25 @@ impl Pending<'_> {
         }
         Ok(None)
     }
+}
+
+/// What the kernel has loaded into registers before its waves start.
+fn preloaded(
+    space: &Snapshot,
+    packet: &KernelDispatch,
+    descriptor: &Descriptor,
+) -> Result<[u32; PRELOADED], Failure> {
+    let mut words = [0; PRELOADED];
+    // More is refused by name when its first workgroup is to start.
+    let length = usize::from(descriptor.preload_length).min(PRELOADED);
+    let first = usize::from(descriptor.preload_offset);
+    for (at, word) in (first..).zip(&mut words[..length]) {
+        let address = packet.kernarg_address.wrapping_add(4 * at as u64);
+        *word = read(space, address).ok_or(Failure::Unmapped {
+            what: "an argument that is to be in a register",
+            address,
+            write: false,
+        })?;
+    }
+    Ok(words)
 }

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn registers_waves_and_lds_bound_what_runs_at_once() {
-        let [gfx906, gfx90a] = MODELS else {
+        let [gfx906, gfx90a, gfx942] = MODELS else {
             panic!("a model that nothing here is about")
         };
         let units = u64::from(geometry::COMPUTE_UNITS);
@@ -68,6 +68,9 @@ mod tests {
             (gfx90a, 256, 16, 0, 4),
             (gfx90a, 64, 64, 0, 4),
             (gfx90a, 1024, 16, 0, 1),
+            (gfx942, 256, 1, 0, 8),
+            (gfx942, 64, 64, 0, 4),
+            (gfx942, 64, 1, 32 << 10, 2),
         ] {
             let dispatch = dispatch(model, items, granules, lds);
             assert!(has_room(model, &dispatch));

@@ -270,6 +270,10 @@ fn value(space: &Snapshot, address: u64) -> Result<i64, Failure> {
 
 /// The condition of a barrier-value packet.
 fn value_holds(space: &Snapshot, packet: BarrierValue) -> Result<bool, Failure> {
+    // Without a signal it depends on nothing (`hsa_ext_amd.h`); HIP has such on gfx942.
+    if packet.signal == 0 {
+        return Ok(true);
+    }
     let (masked, reference) = (value(space, packet.signal)? & packet.mask, packet.value);
     match packet.cond {
         0 => Ok(masked == reference),

@@ -224,7 +224,7 @@ impl Gpu {
             descriptor,
             packet_address,
             queue_address,
-            dispatch_id: 0,
+            ..Dispatch::default()
         }
     }
 

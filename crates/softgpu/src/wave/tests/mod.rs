@@ -9,6 +9,7 @@
 )]
 
 mod cdna2;
+mod cdna3;
 mod control;
 mod data_share;
 mod exchange;
