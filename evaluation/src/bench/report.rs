@@ -52,10 +52,12 @@ fn head(repetitions: usize) -> anyhow::Result<String> {
             "--dirty",
         ],
     )?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = arguments.join(" ");
     let Rates { link, device } = Rates::MODEL;
     Ok(format!(
         "# What checkpoints cost\n\n\
-         Made by `cargo xtask bench --report evaluation/REPORT.md` at {commit}, {day}, on {cores} cores without a GPU: the software GPU\n\
+         Made by `cargo xtask bench {arguments}` at {commit}, {day}, on {cores} cores without a GPU: the software GPU\n\
          with a time model, in which the link moves {link} MB/s and device memory {device} MB/s. (On real machines device memory is 30 to 100\n\
          times as fast as the link, too.) Where the machine was too slow for the model, it was measured again. Medians of {repetitions}, and their\n\
          range. Every checkpoint was validated in full. *stop* copies all memory at the link's rate while the program stands still, which is the\n\
