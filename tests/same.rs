@@ -154,6 +154,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("layers.py", "goes on until it is told otherwise"),
     ("named_sockets.py", "goes on until it is told otherwise"),
     ("lends.cpp", "wants a driver that has IPC handles"),
+    ("silent_disk.c", "is a disk to others, and uses no GPU"),
     ("lethal.c", "is the end of others, and uses no GPU"),
     ("moves.py", "goes on until it is told otherwise"),
     ("gem.cpp", "goes on until it is told otherwise"),

@@ -18,6 +18,8 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
+/// The name of the agent's threads that have descriptors of their own: none is there at a cut.
+pub const FILES_THREAD: &str = "strobe-files";
 /// Exported by `libstrobe.so`: a u64, 0 or the address of the page.
 pub const PAGE_SYMBOL: &str = "strobe_agent_page";
 /// Bytes of the page.

@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::Command;
 
-use strobe_evaluation::session;
+use strobe_evaluation::{compile, session};
 
 use crate::harness::environment::{Environment, wait_until};
 use crate::harness::{
-    Ended, Folder, LIMIT, check, checkpoint, checkpoint_of, hip_program, restore, restore_on, run,
-    start, strobe, verify,
+    Ended, Folder, LIMIT, check, checkpoint, checkpoint_of, hip_program, programs, restore,
+    restore_on, run, start, strobe, uninterrupted, verify,
 };
 
 fn absent(folder: &Folder, name: &str) {
@@ -42,6 +42,44 @@ fn a_process_that_is_not_under_strobe_is_refused() {
     sleep.wait().expect("it ends");
     run(["checkpoint", &pid, "-o", images.to_str().expect("UTF-8")]).badly(&[&pid, "no process"]);
     absent(&folder, "images");
+}
+
+/// The program waits for nothing that is only the agent's; what waits there has descriptors that CRIU would take for its own.
+#[test]
+fn a_cache_folder_that_does_not_answer_holds_no_program_and_a_checkpoint_is_refused() {
+    let folder = Folder::new("silent-disk");
+    let cache = folder.join("cache");
+    fs::create_dir_all(cache.join("strobe")).expect("our folder");
+    let disk = compile::host("silent_disk.c", &programs()).expect("it compiles");
+    let mut disk = Command::new(disk);
+    disk.arg(&cache)
+        .stdout(fs::File::create(folder.join("disk")).expect("our folder"));
+    let mut disk = disk.spawn().expect("it starts");
+    wait_until("silence", || {
+        let said = fs::read_to_string(folder.join("disk")).ok()?;
+        said.contains("silent").then_some(())
+    });
+    let cache = format!("XDG_CACHE_HOME={}", cache.display());
+    let program = hip_program("mixed.cpp");
+    let mut session = start(&folder, &["env", &cache, &program, FOR_EVER, "log"]);
+    let waited = session.wait_for("log", "round 5 ", LIMIT);
+    let refused = checkpoint(&session, &folder.join("images"), &[]);
+    disk.kill().expect("it runs");
+    disk.wait().expect("it ends");
+    waited.expect("it works");
+    assert_eq!(
+        refused
+            .badly(&["cache of footprints", "XDG_CACHE_HOME"])
+            .code,
+        Some(3)
+    );
+    absent(&folder, "images");
+    checkpoint(&session, &folder.join("images"), &[]).well();
+    session.kill().expect("it dies");
+    let rounds = folder.rounds_enough();
+    restore(&folder.join("images")).well();
+    let log = fs::read_to_string(folder.join("log")).expect("its log");
+    assert_eq!(log, uninterrupted(rounds));
 }
 
 /// CRIU makes a file in the program's name, which would end it by SIGXFSZ.

@@ -12,8 +12,10 @@ use crate::seen::module::Modules;
 use crate::seen::observed::{Observed, RawStream};
 use crate::seen::ring::Ring;
 use crate::seen::trace::Trace;
+use crate::seen::user_cache::UserCache;
 use crate::wire::page;
 use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use strobe_graph::Moment;
@@ -30,7 +32,7 @@ const NEW_STACK: usize = 2 << 20;
 static AGENT: OnceLock<Option<Agent>> = OnceLock::new();
 
 /// What the program's threads and the control thread share. Locks are taken in the order `course`
-/// of the device, `trace`, `spare` of the device, and none is held across a call of the program's own.
+/// of the device, `trace`, `cache`, `spare` of the device, and none is held across a call of the program's own.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(crate) page: &'static AgentPage,
@@ -40,6 +42,7 @@ pub(crate) struct Agent {
     /// The GPU that the program uses.
     pub(crate) device: DeviceState,
     pub(crate) modules: Modules,
+    pub(crate) cache: Arc<Mutex<UserCache>>,
     pub(crate) trace: Mutex<Trace>,
     /// Streams that the program has created.
     pub(crate) streams: RwLock<Vec<RawStream>>,
@@ -75,13 +78,15 @@ pub(crate) fn make() -> Option<&'static Agent> {
 
 impl Agent {
     fn new(page: &'static AgentPage) -> Agent {
+        let cache = Arc::new(Mutex::new(UserCache::of_user()));
         Agent {
             page,
             ring: Ring::new(RING_UNITS),
             beside_ring: AtomicU64::new(0),
             device: DeviceState::default(),
-            modules: Modules::default(),
-            trace: Mutex::new(Trace::new()),
+            modules: Modules::new(Arc::clone(&cache)),
+            trace: Mutex::new(Trace::new(Arc::clone(&cache))),
+            cache,
             streams: RwLock::default(),
             held_in_vain_ns: AtomicU64::new(0),
             phases: Phases::default(),

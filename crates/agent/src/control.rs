@@ -191,20 +191,20 @@ fn run(agent: &'static Agent) {
 fn fill_cache(agent: &Agent) {
     let uncached = {
         let mut trace = agent.trace.lock();
-        match trace.uncached.is_empty() || !trace.cache.is_idle() {
+        match trace.uncached.is_empty() || !agent.cache.lock().is_idle() {
             true => return,
             false => std::mem::take(&mut trace.uncached),
         }
     };
     let some = uncached.iter().filter_map(|kernel| kernel.to_cache());
     let some = some.collect();
-    agent.trace.lock().cache.store(some);
+    agent.cache.lock().store(some);
 }
 
 /// No file of the cache is open when this returns, unless a disk does not answer.
 fn leave_cache_alone(agent: &Agent) {
     let deadline = Instant::now() + CACHE_PATIENCE;
-    while !agent.trace.lock().cache.is_at_rest() && Instant::now() < deadline {
+    while !agent.cache.lock().is_at_rest() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -212,7 +212,7 @@ fn leave_cache_alone(agent: &Agent) {
 /// The program exits: what was learned last is kept, too, if that is done in time.
 fn close_cache(agent: &Agent) {
     let deadline = Instant::now() + CACHE_PATIENCE;
-    let is_idle = || agent.trace.lock().cache.is_idle();
+    let is_idle = || agent.cache.lock().is_idle();
     let wait = || {
         while !is_idle() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -221,7 +221,7 @@ fn close_cache(agent: &Agent) {
     wait();
     fill_cache(agent);
     wait();
-    agent.trace.lock().cache.give_up();
+    agent.cache.lock().give_up();
 }
 
 /// Lets the program go on without us.

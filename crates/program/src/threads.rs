@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
 use nix::libc;
+use strobe_proto::page::FILES_THREAD;
 
 use crate::process;
 
@@ -46,6 +47,10 @@ pub fn check(pid: u32) -> Result<(), ThreadError> {
         }
     };
     for thread in threads {
+        // It is gone at the cut, or the agent refuses that.
+        if is_agents(pid, thread) {
+            continue;
+        }
         for (kind, what) in [
             (KCMP_FILES, "a table of open files"),
             (KCMP_FS, "a working directory and umask"),
@@ -56,6 +61,12 @@ pub fn check(pid: u32) -> Result<(), ThreadError> {
         }
     }
     Ok(())
+}
+
+/// Whether it is one of those that have descriptors of their own for a moment, again and again.
+fn is_agents(pid: u32, thread: u32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{thread}/comm"));
+    name.is_ok_and(|name| name.trim_end() == FILES_THREAD)
 }
 
 /// The numbers of a process's threads, its own among them.

@@ -13,11 +13,10 @@ use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
-use strobe_criu::run::{Setting, softgpu_library};
+use strobe_criu::run::softgpu_library;
 use strobe_evaluation::statistics::Spread;
 use strobe_evaluation::table::{Table, ms};
 use strobe_evaluation::{Rates, compile, session};
-use strobe_proto::TcpConnections;
 
 use super::setup::Setup;
 use super::upstream::{self, Device, until};
@@ -93,7 +92,7 @@ impl Setup {
     pub(super) fn restore(&self) -> anyhow::Result<Results> {
         let ours = locate::find_plugin()?;
         let upstream = upstream::plugin()?;
-        let dumped = self.dump_for_restore(&upstream)?;
+        let dumped = self.dump_for_restore()?;
         let way = |name, plugin, variable| Way {
             name,
             plugin,
@@ -124,7 +123,7 @@ impl Setup {
     }
 
     /// The images are CRIU's own plugin's, which restores none where a GPU without contents has no file for them.
-    fn dump_for_restore(&self, plugin: &Path) -> anyhow::Result<Dumped> {
+    fn dump_for_restore(&self) -> anyhow::Result<Dumped> {
         let folder = self.new_folder("restore")?;
         let program = compile::hip("holds.cpp", "-O2", &self.programs)?;
         let nodes = compile::shared("char_nodes.c", &self.programs)?;
@@ -159,27 +158,12 @@ impl Setup {
         let pids: Vec<u32> = pids.collect::<Result<_, _>>()?;
         let softgpu = softgpu_library(pids[0])?.context("it is on the software GPU")?;
         let criu = Criu::find(None)?;
-        let (images, work) = (folder.join("images"), folder.join("work"));
-        for path in [&images, &work] {
-            fs::create_dir(path)?;
-        }
-        let plugins = PluginFolder::create(folder.join("plugins"), &[plugin, &softgpu])?;
-        let setting = Setting {
-            criu: &criu,
-            images: &images,
-            work: &work,
-            plugins: plugins.path(),
-            plugin: &nodes,
-            softgpu: Some(&softgpu),
-            tcp: TcpConnections::Refused,
-            time_out: LIMIT,
-        };
-        setting.dump(root, false, 1 << 20)?.finish(|| false)?;
+        upstream::dump((root, false), &nodes, &softgpu, &folder, LIMIT)?;
         drop(running);
         let said = outputs.iter().map(|path| text(path).len() as u64).collect();
         let dumped = Dumped {
             criu,
-            images,
+            images: folder.join(upstream::IMAGES),
             folder,
             nodes,
             softgpu,

@@ -1,7 +1,7 @@
 //! A program on the software GPU without our agent, and CRIU with its own plugin.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,10 +11,13 @@ use strobe_criu::locate::{self, Criu};
 use strobe_criu::plugin_folder::PluginFolder;
 use strobe_criu::run::{Setting, softgpu_library};
 use strobe_criu::statistics::read_dump;
-use strobe_evaluation::{Strobe, compile, session};
+use strobe_evaluation::{Strobe, session};
 use strobe_proto::TcpConnections;
 
 const PERIOD: Duration = Duration::from_millis(5);
+/// Where a dump's images are, and what CRIU says of it.
+pub(super) const IMAGES: &str = "images";
+const WORK: &str = "work";
 
 /// A `strobe softgpu` with all that runs on it, which ends with this.
 pub(super) struct Device(pub(super) Child);
@@ -42,7 +45,7 @@ pub(super) fn until(
 }
 
 /// Where `cargo xtask setup --tests` puts CRIU's own plugin.
-pub(super) fn plugin() -> anyhow::Result<std::path::PathBuf> {
+pub(super) fn plugin() -> anyhow::Result<PathBuf> {
     let prefix = locate::private_prefix().context("a home")?;
     let plugin = prefix.with_file_name("upstream-4.1.1/amdgpu_plugin.so");
     ensure!(
@@ -59,10 +62,10 @@ pub(super) fn frozen_ms(
     strobe: &Strobe,
     device: &[String],
     (program, line): (&[&str], &str),
+    nodes: &Path,
     folder: &Path,
     limit: Duration,
 ) -> anyhow::Result<f64> {
-    let nodes = compile::shared("char_nodes.c", &folder.with_file_name("nodes"))?;
     let mut command = strobe.command();
     command.arg("softgpu").args(device).arg("--");
     command.args(["/bin/sh", "-c", "echo $$ > pid; exec \"$@\"", "sh"]);
@@ -77,26 +80,41 @@ pub(super) fn frozen_ms(
     let pid = fs::read_to_string(folder.join("pid"))?;
     let pid = pid.trim().parse().context("a process number")?;
     let softgpu = softgpu_library(pid)?.context("it is on the software GPU")?;
-    let (images, work) = (folder.join("images"), folder.join("work"));
+    dump((pid, true), nodes, &softgpu, folder, limit)?;
+    let frozen = f64::from(read_dump(&folder.join(WORK))?.frozen_time) / 1000.0;
+    ensure!(session::is_alive(pid), "it did not go on");
+    session::signal(pid, "KILL")?;
+    fs::remove_dir_all(folder.join(IMAGES))?;
+    Ok(frozen)
+}
+
+/// Saves a process tree on the software GPU into [`IMAGES`] of the folder. `nodes` makes of its devices what CRIU's own
+/// plugin takes for a driver's (`char_nodes.c`).
+pub(super) fn dump(
+    (pid, leave_running): (u32, bool),
+    nodes: &Path,
+    softgpu: &Path,
+    folder: &Path,
+    limit: Duration,
+) -> anyhow::Result<()> {
+    let (images, work) = (folder.join(IMAGES), folder.join(WORK));
     for path in [&images, &work] {
         fs::create_dir(path)?;
     }
-    let plugins = PluginFolder::create(folder.join("plugins"), &[&plugin()?, &softgpu])?;
+    let plugins = PluginFolder::create(folder.join("plugins"), &[&plugin()?, softgpu])?;
     let criu = Criu::find(None)?;
     let setting = Setting {
         criu: &criu,
         images: &images,
         work: &work,
         plugins: plugins.path(),
-        plugin: &nodes,
-        softgpu: Some(&softgpu),
+        plugin: nodes,
+        softgpu: Some(softgpu),
         tcp: TcpConnections::Refused,
         time_out: limit,
     };
-    setting.dump(pid, true, 1 << 20)?.finish(|| false)?;
-    let frozen = f64::from(read_dump(&work)?.frozen_time) / 1000.0;
-    ensure!(session::is_alive(pid), "it did not go on");
-    session::signal(pid, "KILL")?;
-    fs::remove_dir_all(&images)?;
-    Ok(frozen)
+    setting
+        .dump(pid, leave_running, 1 << 20)?
+        .finish(|| false)?;
+    Ok(())
 }

@@ -181,10 +181,11 @@ impl Setup {
             session.kill()?;
             Ok(reports)
         })?;
+        let nodes = compile::shared("char_nodes.c", &self.programs)?;
         let upstream = (0..self.repetitions).map(|run| {
             self.measured(&format!("{name}-upstream-{run}"), |folder| {
                 let until = (&words[..], workload.line);
-                upstream::frozen_ms(&self.strobe, &device(folder), until, folder, LIMIT)
+                upstream::frozen_ms(&self.strobe, &device(folder), until, &nodes, folder, LIMIT)
             })
         });
         let upstream: Vec<f64> = upstream.collect::<anyhow::Result<_>>()?;

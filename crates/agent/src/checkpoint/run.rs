@@ -86,7 +86,7 @@ fn course(agent: &'static Agent) -> Result<(), Refusal> {
     // From here on the gate is closed and the GPU at rest.
     let take = || {
         // CRIU takes one thread's descriptors for those of all, and there it has others.
-        if !agent.trace.lock().cache.is_at_rest() {
+        if !agent.cache.lock().is_at_rest() {
             return Err(Refusal::CacheDoesNotAnswer);
         }
         Cut::take(agent, &begin, &known, rest)

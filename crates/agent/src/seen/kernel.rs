@@ -1,8 +1,9 @@
 //! Kernels as the launch path knows them: from HIP's pointer to the layout of the arguments.
 
-use crate::seen::footprint_cache::FootprintCache;
 use crate::seen::footprint_folder::Key;
 use crate::seen::kernarg::{LONGEST, Place};
+use crate::seen::user_cache::UserCache;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use strobe_code_object::{CodeObject, DESCRIPTOR_SIZE};
@@ -89,12 +90,12 @@ impl Kernel {
     }
 
     /// What it may touch; read or analysed at the first call. `None` if its code is not known.
-    pub(crate) fn footprint(&self, cache: &mut FootprintCache) -> Option<&KernelFootprint> {
+    pub(crate) fn footprint(&self, cache: &Mutex<UserCache>) -> Option<&KernelFootprint> {
         let (object, index) = self.code.as_ref()?;
         Some(self.footprint.get_or_init(|| {
             let (kernel, limits) = (&object.kernels[*index], AnalysisLimits::default());
-            let mut cached = || {
-                let bytes = cache.load(self.key()?)?;
+            let cached = || {
+                let bytes = cache.lock().load(self.key()?)?;
                 KernelFootprint::from_bytes(&bytes, object, kernel, &limits)
             };
             cached().unwrap_or_else(|| {

@@ -4,7 +4,6 @@
 pub(crate) mod cache_folder;
 pub(crate) mod captures;
 pub(crate) mod distrusted;
-pub(crate) mod footprint_cache;
 pub(crate) mod footprint_folder;
 pub(crate) mod graphs;
 pub(crate) mod handles;
@@ -22,3 +21,4 @@ pub(crate) mod relied;
 pub(crate) mod ring;
 pub(crate) mod tables;
 pub(crate) mod trace;
+pub(crate) mod user_cache;

@@ -1,7 +1,8 @@
 //! Modules: images that HIP has loaded, and the kernels in them.
 
+use crate::seen::image;
 use crate::seen::kernel::Kernel;
-use crate::seen::{distrusted, image};
+use crate::seen::user_cache::UserCache;
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -48,6 +49,7 @@ pub(crate) struct Modules {
     loaded: Mutex<HashMap<usize, Loaded>>,
     /// Code objects by the fingerprint of their bytes: the same image is often loaded again.
     objects: Mutex<HashMap<[u8; 16], Arc<Object>>>,
+    cache: Arc<Mutex<UserCache>>,
 }
 
 #[derive(Debug)]
@@ -58,6 +60,13 @@ struct Loaded {
 }
 
 impl Modules {
+    pub(crate) fn new(cache: Arc<Mutex<UserCache>>) -> Self {
+        Self {
+            cache,
+            ..Self::default()
+        }
+    }
+
     /// `module` was loaded from `bytes`, onto a device of target id `target`. Where that is not known,
     /// and where there is no object for it, an image that holds several objects is unknown.
     pub(crate) fn load(&self, module: usize, bytes: Option<&[u8]>, target: Option<&str>) {
@@ -128,7 +137,7 @@ impl Modules {
         let object = Arc::new(Object {
             code: Arc::new(code),
             fingerprint,
-            distrusted: distrusted::of(&fingerprint),
+            distrusted: self.cache.lock().distrusted(fingerprint),
             kernels: Mutex::default(),
         });
         self.objects.lock().insert(fingerprint, Arc::clone(&object));

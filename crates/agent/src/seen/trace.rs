@@ -4,7 +4,6 @@
 //! the last chunk is saved the calling threads apply theirs themselves. Either way allocations and
 //! tables are those of the point in the trace that has been reached, whatever happens meanwhile.
 
-use crate::seen::footprint_cache::FootprintCache;
 use crate::seen::kernel::Kernel;
 use crate::seen::launch_log::LaunchLog;
 use crate::seen::numbers::Numbers;
@@ -12,7 +11,9 @@ use crate::seen::observed::{Launch, Observed, RawStream, Span, Synchronised, Tra
 use crate::seen::reach;
 use crate::seen::relied::{Relied, Relying};
 use crate::seen::tables::{LeftBy, Look, Tables};
+use crate::seen::user_cache::UserCache;
 use crate::wire::page::now_ns;
+use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,7 +68,7 @@ pub(crate) struct Trace {
     unresolved: BTreeMap<&'static str, Reason>,
     log: Option<LaunchLog>,
     /// What earlier runs have learned.
-    pub cache: FootprintCache,
+    cache: Arc<Mutex<UserCache>>,
     /// Kernels that were analysed, and are not in the cache yet.
     pub uncached: Vec<&'static Kernel>,
 }
@@ -123,7 +124,7 @@ impl LaunchMemory for Known<'_> {
 
 impl Trace {
     #[allow(clippy::new_without_default, reason = "an empty trace is a decision")]
-    pub(crate) fn new() -> Trace {
+    pub(crate) fn new(cache: Arc<Mutex<UserCache>>) -> Trace {
         Trace {
             tables: Tables::default(),
             graph: LaunchGraph::new(GRAPH_OPERATIONS),
@@ -137,7 +138,7 @@ impl Trace {
             counts: Counts::default(),
             unresolved: BTreeMap::new(),
             log: LaunchLog::from_environment(),
-            cache: FootprintCache::of_user(),
+            cache,
             uncached: Vec::new(),
         }
     }
@@ -404,7 +405,7 @@ impl Trace {
             dynamic_lds: launch.lds,
         };
         let mut stored = Vec::new();
-        let access = match (launch.kernarg, kernel.footprint(&mut self.cache)) {
+        let access = match (launch.kernarg, kernel.footprint(&self.cache)) {
             _ if kernel.is_distrusted() => anything(Reason::Distrusted),
             (Ok(kernarg), Some(footprint)) => {
                 let at_launch = at_launch(kernarg);
@@ -615,7 +616,7 @@ mod tests {
 
     #[test]
     fn a_launch_that_may_write_anything_makes_tables_unknown() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(Arc::default());
         let content = Observed::Content {
             address: 0x1000,
             mapped: false,
@@ -654,7 +655,7 @@ mod tests {
             is_graph: true,
         };
         for (enqueued, elsewhere) in [(memset, true), (anything, false)] {
-            let mut trace = Trace::new();
+            let mut trace = Trace::new(Arc::default());
             let learned = |trace: &mut Trace, address| {
                 trace.apply(&Observed::Content {
                     address,
@@ -684,7 +685,7 @@ mod tests {
 
     #[test]
     fn what_a_call_that_failed_would_have_left_is_not_known() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(Arc::default());
         let left_by = Some(LeftBy {
             stream: StreamId(1),
             sequence: Sequence(0),
@@ -700,7 +701,7 @@ mod tests {
 
     #[test]
     fn when_nothing_is_kept_any_more_tables_are_believed_again() {
-        let trace = parking_lot::Mutex::new(Trace::new());
+        let trace = Mutex::new(Trace::new(Arc::default()));
         trace.lock().apply(&Observed::Content {
             address: 0x1000,
             mapped: true,
@@ -715,7 +716,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_takes_over_a_handle_is_another_stream() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(Arc::default());
         let before = trace.apply(&launch("k")).stream;
         assert_eq!(trace.apply(&launch("k")).stream, before);
         let stream = RawStream(0x55);
@@ -739,7 +740,7 @@ mod tests {
 
     #[test]
     fn what_touches_nothing_tracked_takes_its_turn() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(Arc::default());
         let stream = RawStream(0x55);
         for what in Turn::ALL {
             trace.apply(&Observed::InTurn { stream, what });
@@ -772,7 +773,7 @@ mod tests {
 
     #[test]
     fn a_free_writes_the_buffer_it_frees() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(Arc::default());
         let (start, len) = (0x1000, 0x100);
         trace.apply(&Observed::Allocate { start, len });
         let freed = trace.apply(&Observed::Free { start });

@@ -30,7 +30,7 @@ pub(super) enum Rmw {
     Wrap,
     FAdd,
     /// As memory adds, whatever MODE says: subnormal singles are zero there, doubles stay what they are (LLVM's
-    /// `fpModeMatchesGlobalFPAtomicMode`; AMD's CDNA ISA documents, "Float Memory Atomics").
+    /// `fpModeMatchesGlobalFPAtomicMode`; "Float Memory Atomics" of AMD's ISA document for a later CDNA).
     MemoryFAdd,
     FMin,
     FMax,

@@ -1,7 +1,6 @@
 //! Matrix instructions: `D = A * B + C` of blocks that the lanes of a wave hold together.
 //!
-//! Which lane and register has which element: AMD's CDNA2 ISA, "Matrix Arithmetic Instructions", and AMD's matrix
-//! instruction calculator. Where a lane has several elements of a row of A they follow one another in `k`. What
+//! Which lane and register has which element: AMD's matrix instruction calculator. Where a lane has several elements of a row of A they follow one another in `k`. What
 //! AMD's documents do not say is how the sum over `k` is rounded: here each product is added by a fused
 //! multiply-add, `k` ascending from C. EXEC does not count. (MMA-Sim, Microsoft's model of what was measured, has MI300 add
 //! several products of halves and smaller numbers at once, and cut bits off there: that is not modelled.)
@@ -343,6 +342,24 @@ fn of_group(lane: usize, blgp: i32) -> usize {
     }
 }
 
+/// Where row `i` of a block of `m` times `m` sums begins, in C and D: by sums, and its first lane.
+///
+/// They are cut into strips of `rows` rows, one register a row and `m` lanes wide. These fill the lanes side by side, then
+/// the next registers: block by block, but where blocks are so small that several stand side by side, strip by strip of
+/// these.
+#[inline(always)]
+pub(super) fn place_of_row(m: usize, rows: usize, block: usize, i: usize) -> (usize, usize) {
+    let strips_of_a_block = m / rows;
+    let side_by_side = LANES / m;
+    let together = (side_by_side / strips_of_a_block).max(1);
+    let strip = block / together * strips_of_a_block + i / rows;
+    let strip = strip * together + block % together;
+    (
+        strip / side_by_side * rows + i % rows,
+        strip % side_by_side * m,
+    )
+}
+
 /// 32 registers of 64 lanes are the largest D, and C.
 const MOST_SUMS: usize = 32 * LANES;
 /// Eight elements of each lane are the most of A and B.
@@ -387,11 +404,6 @@ fn multiply<E: Elements>(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
         lane * of_a_lane + k % of_a_lane
     };
     let mut out = [[0; LANES]; MOST_SUMS / LANES];
-    // D is cut into strips of a few rows, one register a row and `m` lanes wide. They fill the lanes side by side, then the next
-    // registers: block by block, but where blocks are so small that several stand side by side, strip by strip of these.
-    let strips_of_a_block = m / E::ROWS;
-    let side_by_side = LANES / m;
-    let together = (side_by_side / strips_of_a_block).max(1);
     for block in 0..blocks {
         // CBSZ: so many blocks have A of one of them, ABID says which.
         let of = (block >> cbsz << cbsz)
@@ -401,10 +413,8 @@ fn multiply<E: Elements>(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
                 abid & ((1 << cbsz) - 1)
             };
         for i in 0..m {
-            let strip = block / together * strips_of_a_block + i / E::ROWS;
-            let strip = strip * together + block % together;
-            let reg = (strip / side_by_side * E::ROWS + i % E::ROWS) * E::OF_A_SUM;
-            let first = strip % side_by_side * m;
+            let (row, first) = place_of_row(m, E::ROWS, block, i);
+            let reg = row * E::OF_A_SUM;
             for j in 0..m {
                 let lane = first + j;
                 let (lo, hi) = match s.src[2] {

@@ -1,7 +1,7 @@
 //! Two singles in a pair of registers, and moves of such: what gfx90a has beside packed halves.
 //!
 //! Each half of the result is the operation on the halves of the sources that `op_sel` (the low half) and `op_sel_hi`
-//! (the high one) name, with the signs that `neg_lo` and `neg_hi` say (CDNA2 ISA, "Packed Math"; LLVM's AMDGPU guide).
+//! (the high one) name, with the signs that `neg_lo` and `neg_hi` say (LLVM's AMDGPU guide).
 
 use strobe_isa::{Inst, Op, Operand};
 

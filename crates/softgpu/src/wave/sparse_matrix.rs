@@ -9,7 +9,9 @@ use strobe_isa::{Inst, Op, Operand};
 
 use super::group::Group;
 use super::lanes::compiled_twice;
-use super::matrix::{Bf8s, Bf8sByFp8s, Bytes, Elements, Fp8s, Fp8sByBf8s, KeptBrains, KeptHalves};
+use super::matrix::{
+    Bf8s, Bf8sByFp8s, Bytes, Elements, Fp8s, Fp8sByBf8s, KeptBrains, KeptHalves, place_of_row,
+};
 use super::operand::vector_register;
 use super::source::Src;
 use super::state::Wave;
@@ -87,14 +89,12 @@ fn multiply<E: Elements>(w: &mut Wave, _: &mut Group<'_>, s: &Step) -> Outcome {
         }
     }
     let mut out = [[0; LANES]; MOST_SUMS];
-    let rows_of_a_register = LANES / m;
     for i in 0..m {
-        let segment = i / E::ROWS;
-        let register = segment / rows_of_a_register * E::ROWS + i % E::ROWS;
+        let (register, first) = place_of_row(m, E::ROWS, 0, i);
         for j in 0..m {
-            let lane = segment % rows_of_a_register * m + j;
+            let lane = first + j;
             let mut sum = E::addend(w.vector(s.dst + register as u16)[lane], 0);
-            for of_k in 0..rows_of_a_register {
+            for of_k in 0..LANES / m {
                 for n in 0..of_a_lane {
                     let (place, value) = a[(of_k * m + i) * of_a_lane + n];
                     let b_lane = place / of_b_lane * m + j;

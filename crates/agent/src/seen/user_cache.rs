@@ -1,9 +1,12 @@
-//! The cache of footprints as a program may have it: it has no say in what the program does, and takes none of its time.
+//! The user's cache folder as a program may have it: footprints, and the kernels that are not believed. It has no say in what
+//! the program does, and a disk that does not answer takes none of its time.
 
-use crate::control::apart::Apart;
+use crate::control::apart::{Apart, is_filtered};
 use crate::seen::cache_folder::cache_folder;
+use crate::seen::distrusted;
 use crate::seen::footprint_folder::{FootprintFolder, Key};
 use crossbeam::channel::{Receiver, TryRecvError};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,9 +16,9 @@ const CREDIT: Duration = Duration::from_millis(200);
 /// What a footprint is worth that needs no analysis.
 const WORTH: Duration = Duration::from_millis(1);
 
-/// See the module's documentation.
-#[derive(Debug)]
-pub(crate) struct FootprintCache {
+/// See the module's documentation. The default has nothing.
+#[derive(Debug, Default)]
+pub(crate) struct UserCache {
     /// None where the user has none, or it is used no more.
     folder: Option<FootprintFolder>,
     thread: Apart,
@@ -26,16 +29,27 @@ pub(crate) struct FootprintCache {
     is_over: Arc<AtomicBool>,
 }
 
-impl FootprintCache {
+impl UserCache {
     /// That of this user. To be called by a thread of the program: the environment is its own.
-    pub(crate) fn of_user() -> FootprintCache {
-        FootprintCache {
+    pub(crate) fn of_user() -> UserCache {
+        UserCache {
             folder: cache_folder().map(|cache| FootprintFolder { cache }),
-            thread: Apart::default(),
             credit: CREDIT,
-            written: None,
-            is_over: Arc::default(),
+            ..UserCache::default()
         }
+    }
+
+    /// The kernels of a code object that earlier runs have found to write outside of their footprints; none where that is
+    /// not known in time.
+    pub(crate) fn distrusted(&mut self, code_object: [u8; 16]) -> HashSet<String> {
+        let Some(folder) = self.folder.clone() else {
+            return HashSet::new();
+        };
+        // It is not waited for until all is written.
+        self.is_over.store(true, Ordering::Relaxed);
+        let found = self.ask(move || distrusted::read(&folder.cache, &code_object));
+        self.is_over.store(false, Ordering::Relaxed);
+        found.flatten().unwrap_or_default()
     }
 
     /// What was written of a kernel, if that is there in time.
@@ -44,18 +58,23 @@ impl FootprintCache {
             return None;
         }
         let folder = self.usable()?;
+        self.ask(move || folder.load(&key))?
+    }
+
+    /// What the disk answers, if it does in time; else it is asked no more.
+    fn ask<R: Send + 'static>(&mut self, ask: impl FnOnce() -> R + Send + 'static) -> Option<R> {
         let begun = Instant::now();
         self.credit = CREDIT.min(self.credit + WORTH);
         let deadline = begun + self.credit;
-        let answered = self.thread.start(deadline, move || folder.load(&key));
-        let found = answered.and_then(|answered| answered.recv_deadline(deadline).ok());
+        let answered = self.thread.start(deadline, ask);
+        let answer = answered.and_then(|answered| answered.recv_deadline(deadline).ok());
         // It may be a cut that comes next.
         self.thread.is_over_by(deadline);
         self.credit = self.credit.saturating_sub(begun.elapsed());
-        if found.is_none() {
+        if answer.is_none() {
             self.give_up();
         }
-        found?
+        answer
     }
 
     /// Whether nothing is being written.
@@ -95,13 +114,9 @@ impl FootprintCache {
         self.folder = None;
     }
 
-    fn usable(&mut self) -> Option<FootprintFolder> {
-        // A filter of the program's knows nothing of what we would ask the kernel for, and may kill.
-        // SAFETY: asks for a number.
-        if unsafe { libc::prctl(libc::PR_GET_SECCOMP) } != 0 {
-            self.give_up();
-        }
-        self.folder.clone()
+    /// Where footprints may be.
+    fn usable(&self) -> Option<FootprintFolder> {
+        self.folder.clone().filter(|_| !is_filtered())
     }
 }
 
@@ -114,12 +129,12 @@ mod tests {
         kernel: 3,
     };
 
-    fn cache() -> (tempfile::TempDir, FootprintCache) {
+    fn cache() -> (tempfile::TempDir, UserCache) {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = folder.path().join("cache");
-        let cache = FootprintCache {
+        let cache = UserCache {
             folder: Some(FootprintFolder { cache }),
-            ..FootprintCache::of_user()
+            ..UserCache::of_user()
         };
         (folder, cache)
     }
@@ -153,6 +168,10 @@ mod tests {
         );
         assert!(!cache.is_at_rest() && cache.folder.is_some());
         cache.written = None;
+        let folder = cache.folder.clone();
+        assert!(cache.distrusted([7; 16]).is_empty(), "it is waited for");
+        assert!(cache.folder.is_none(), "once");
+        cache.folder = folder;
         assert_eq!(cache.load(KEY), None);
         assert!(cache.folder.is_none(), "it was waited for");
         drop(release);
